@@ -10,6 +10,7 @@ interface Bench {
 const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   architectures: () => import("./architectures.ts"),
   counts: () => import("./counts.ts"),
+  gateway: () => import("./gateway.ts"),
   growth: () => import("./growth.ts"),
   loop: () => import("./loop.ts"),
   memory: () => import("./memory.ts"),

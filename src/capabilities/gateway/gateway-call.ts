@@ -10,7 +10,7 @@ import { EventStream, WholeAnswer } from "./answer-usage.ts";
 import type { CallRecord } from "./call-record.ts";
 import type { JsonText } from "./json-text.ts";
 import { refuse, Refusal } from "./refusal.ts";
-import { readBody, readJson, readText } from "./request-body.ts";
+import { readBody, readObject } from "./request-body.ts";
 import { headersOf, providerOf, type GatewayUpstream, type Upstreams } from "./upstream.ts";
 import type { Json, Route, Wire, WireRequest } from "./wire.ts";
 
@@ -85,7 +85,7 @@ export class GatewayCall {
     const { wire } = this.#place;
     const asked = Buffer.from(JSON.stringify(wire.countBody?.(body) ?? body));
     const answer = await this.#send(wire.countPath ?? "", asked, signal);
-    const json = readJson(readText(await readBody(answer, 1024 * 1024)));
+    const { json } = readObject(await readBody(answer, 1024 * 1024));
     const tokens = answer.statusCode === 200 ? wire.countOf?.(json) : undefined;
     if (tokens === undefined)
       throw new Fault("internal", `the provider did not count the tokens (HTTP ${answer.statusCode})`);

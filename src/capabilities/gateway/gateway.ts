@@ -23,7 +23,7 @@ import { geminiWire } from "./gemini-wire.ts";
 import type { JsonText } from "./json-text.ts";
 import { chatWire, openAiRoute } from "./openai-wires.ts";
 import { refusalOf, refuse, Refusal, send } from "./refusal.ts";
-import { readBody, readJson, readText } from "./request-body.ts";
+import { readBody, readObject } from "./request-body.ts";
 import { providerOf, Upstreams, type GatewayUpstream } from "./upstream.ts";
 import { boundTokens, isObject, type Json, type Route, type Wire, type WireRequest } from "./wire.ts";
 
@@ -312,8 +312,7 @@ export class Gateway {
   }
 
   async #pay(access: Access, call: GatewayCall, route: Route, body: Buffer): Promise<void> {
-    const text = readText(body);
-    const json = readJson(text);
+    const { text, json } = readObject(body);
     const asked = route.wire.read(json, route);
     this.#check(asked, text, access);
     const { maxOutputTokens, record, redact, topUpWaitMs } = this.#options;

@@ -21,16 +21,14 @@ export async function readBody(
   return Buffer.concat(pieces);
 }
 
-export function readText(body: Buffer): JsonText {
+/** Reads a body that is a JSON object. */
+export function readObject(body: Buffer): { readonly text: JsonText; readonly json: Json } {
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(body);
-    if (!isObject(JSON.parse(text))) throw new Error("it is not an object");
-    return new JsonText(text);
+    const json: unknown = JSON.parse(text);
+    if (!isObject(json)) throw new Error("it is not an object");
+    return { text: new JsonText(text), json };
   } catch (error) {
     throw new Refusal(400, `the body is not a JSON object in UTF-8: ${Fault.from(error).message}`);
   }
-}
-
-export function readJson({ text }: JsonText): Json {
-  return JSON.parse(text) as Json;
 }
