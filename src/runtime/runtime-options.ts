@@ -82,8 +82,8 @@ export interface RuntimeOptions {
    */
   readonly unknownPrice?: UnknownPrice;
   /**
-   * B7: caps on what the runs of the store may spend per UTC day, over all runs and processes: `perDayUsd`,
-   * `perTenantPerDayUsd` and `perUserPerDayUsd`. A run that a cap leaves no money for the next model call ends as
+   * B7: caps on what the runs of the store may spend per UTC day or month, over all runs and processes: `perDayUsd`,
+   * `perTenantPerDayUsd`, `perUserPerDayUsd`, `perAgentPerDayUsd`, and the same per month (`perMonthUsd`). A run that a cap leaves no money for the next model call ends as
    * `budget_exhausted`. Every process that drives runs of the store must set the same caps. Default: no caps.
    */
   readonly caps?: SpendingCaps;

@@ -188,7 +188,7 @@ export class RuntimeView implements Runtime {
     if (caps === undefined) return null;
     const { userId, tenantId } = this.#scope ?? {};
     const name = userId != null ? "perUserPerDayUsd" : tenantId != null ? "perTenantPerDayUsd" : "perDayUsd";
-    const limit = caps[name];
+    const limit = caps[name] ?? null;
     return limit === null ? null : fromNanoUsd(limit);
   }
 

@@ -128,6 +128,7 @@ async function backTo16(schema: string): Promise<void> {
     ...Array.from({ length: 25 }, (_, at) => `latency_${at}`),
   ];
   await query(`SET search_path = ${schema};
+    DELETE FROM usage_totals WHERE period > 'm';
     DROP INDEX runs_of_user_in_tenant, runs_of_name, runs_queued;
     ALTER TABLE runs DROP COLUMN change, DROP COLUMN cost, DROP COLUMN flow, DROP COLUMN gate, DROP COLUMN slot,
       DROP COLUMN rate, DROP COLUMN admitted_at;

@@ -64,6 +64,12 @@ export function addDays(day: string, count: number): string {
   return dayText(dayNumber(day) + count);
 }
 
+/** The first day of the month after that of `day`, as text. */
+export function firstOfNextMonth(day: string): string {
+  // The 28th exists in every month, and four days later the next one has begun.
+  return `${addDays(`${day.slice(0, 7)}-28`, 4).slice(0, 7)}-01`;
+}
+
 /** The day with this number, counted from 1970-01-01. A year of this calculation begins in March, so that a leap day is its last day. */
 function dayText(number: number): string {
   const days = number + daysToEpoch;

@@ -19,7 +19,7 @@ export interface RefusedReservation {
   readonly unreported: number;
 }
 
-/** B7: a cap per day that is exhausted. Amounts are in USD. */
+/** B7: a cap per day or month that is exhausted. Amounts are in USD. */
 export interface ExhaustedCap {
   /** The option of `caps`, such as `perUserPerDayUsd`. */
   readonly name: string;
@@ -27,8 +27,10 @@ export interface ExhaustedCap {
   readonly tenantId: string | null;
   /** The user of the run, or `null`. */
   readonly userId: string | null;
-  /** The UTC day, as `2026-11-16`. */
+  /** The UTC day of the call, as `2026-11-16`. */
   readonly day: string;
+  /** Name of the agent whose cap it is. Absent if the cap does not count by agent. */
+  readonly agent?: string;
   readonly limitUsd: number;
   /** What is spent of the cap, including what the run itself has spent. */
   readonly spentUsd: number;
@@ -36,7 +38,7 @@ export interface ExhaustedCap {
   readonly heldUsd: number;
   /** The least that the call had to reserve. */
   readonly neededUsd: number;
-  /** When the cap resets: the start of the next UTC day, as an ISO 8601 time. */
+  /** When the cap resets: the start of the next UTC day or month, as an ISO 8601 time. */
   readonly resetsAt: string;
 }
 
@@ -47,7 +49,7 @@ export interface BudgetExhaustion {
   readonly used: number;
   /** The reservation that did not fit. Absent if the cap was passed by a bill or by seats. */
   readonly refused?: RefusedReservation;
-  /** B7: the cap per day that is exhausted. Absent if the budget of a task is exhausted. */
+  /** B7: the spending cap that is exhausted. Absent if the budget of a task is exhausted. */
   readonly cap?: ExhaustedCap;
   /** More facts, such as the task whose budget it is or the tasks that hold the seats. */
   readonly details?: JsonObject;
@@ -73,7 +75,7 @@ export class BudgetExhaustedError extends Fault {
   readonly used: number;
   /** The reservation that did not fit. `null` if the cap was passed by a bill or by seats. */
   readonly refused: RefusedReservation | null;
-  /** B7: the cap per day that is exhausted. `null` if the budget of a task is exhausted. */
+  /** B7: the spending cap that is exhausted. `null` if the budget of a task is exhausted. */
   readonly cap: ExhaustedCap | null;
 
   constructor({ details, cause, ...exhaustion }: BudgetExhaustion) {
@@ -116,12 +118,13 @@ export function describeExhaustion({
     : describeRefusedReservation(dimension, refused);
 }
 
-function describeExhaustedCap({ name, tenantId, userId, ...cap }: ExhaustedCap): string {
+function describeExhaustedCap({ name, tenantId, userId, agent, ...cap }: ExhaustedCap): string {
+  const calls = agent === undefined ? "" : `calls of agent ${agent} in `;
   const tenant = tenantId === null ? "without a tenant" : `of tenant ${tenantId}`;
   const user = userId === null ? "without a user" : `of user ${userId}`;
   const { day, limitUsd, spentUsd, heldUsd, neededUsd, resetsAt } = cap;
   const held = heldUsd === 0 ? "" : `, ${decimal(heldUsd)} USD are held by calls and runs in progress`;
-  return `cap ${name} of ${decimal(limitUsd)} USD is exhausted for a run ${user} and ${tenant} on ${day} (UTC): ${decimal(spentUsd)} USD are spent${held}, and the call needs up to ${decimal(neededUsd)} USD; the cap resets at ${resetsAt}; then resume the run`;
+  return `cap ${name} of ${decimal(limitUsd)} USD is exhausted for ${calls}a run ${user} and ${tenant} on ${day} (UTC): ${decimal(spentUsd)} USD are spent${held}, and the call needs up to ${decimal(neededUsd)} USD; the cap resets at ${resetsAt}; then resume the run`;
 }
 
 function describeRefusedReservation(

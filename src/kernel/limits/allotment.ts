@@ -1,13 +1,16 @@
 import type { CapLimits, CapName } from "./budget.ts";
 
 /**
- * B7: an allotment is the part of the caps that a run holds for one UTC day. A run pays only from its allotment, and
+ * B7: an allotment is the part of the caps that a run holds for one UTC day, or, if a cap counts by agent, that an agent of the
+ * run holds for it. A run pays only from its allotment, and
  * draws more before a call that does not fit. The commit that settles a call adds what it cost to the totals and returns
  * what no other open call of the run needs. All amounts are nano-dollars.
  */
 export interface DrawRequest {
   /** The UTC day for which the run draws. */
   readonly day: string;
+  /** Name of the agent for whose call the run draws. Present if a cap counts by agent. */
+  readonly agent?: string;
   /** The least that the run must hold: what it has spent and reserved since it last returned its allotment, and the call. */
   readonly need: number;
   /** What the run would like to hold. At least `need`. */
@@ -21,10 +24,15 @@ export interface DrawRequest {
 export interface CapUse {
   readonly name: CapName;
   readonly limit: number;
-  /** What the totals of the day hold. */
+  /** What the totals of the day or the month hold. */
   readonly spent: number;
-  /** What other runs hold. */
+  /** What other runs hold, and other agents of the run. */
   readonly held: number;
+}
+
+/** The key of an allotment of a run, in `Commit.holds` and in stores. A space cannot be part of a day. */
+export function allotmentKey(day: string, agent?: string): string {
+  return agent === undefined ? day : `${day} ${agent}`;
 }
 
 /** The outcome of a draw. If it is not `held`, the run holds what it held before. */

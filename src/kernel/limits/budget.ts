@@ -43,23 +43,58 @@ export function spawnBudget(options: Partial<SpawnBudget> = {}): SpawnBudget {
 }
 
 /**
- * B7: caps on what the runs of a store may spend on one UTC day, in USD. `null` or absent means no cap; zero means that
- * nothing may be spent.
+ * B7: caps on what the runs of a store may spend in one UTC day or in one UTC month, in USD. `null` or absent means no cap;
+ * zero means that nothing may be spent.
  */
 export interface SpendingCaps {
-  /** All runs together. */
+  /** All runs together, per day. */
   readonly perDayUsd?: number | null;
-  /** The runs of one tenant. Runs without a tenant count as those of one tenant. */
+  /** The runs of one tenant, per day. Runs without a tenant count as those of one tenant. */
   readonly perTenantPerDayUsd?: number | null;
-  /** The runs of one user of one tenant. Runs without a user count as those of one user. */
+  /** The runs of one user of one tenant, per day. Runs without a user count as those of one user. */
   readonly perUserPerDayUsd?: number | null;
+  /** The model calls of one agent, by its name, in all runs, per day. The calls of its sub-agents are theirs. */
+  readonly perAgentPerDayUsd?: number | null;
+  /** All runs together, per month. */
+  readonly perMonthUsd?: number | null;
+  /** The runs of one tenant, per month. */
+  readonly perTenantPerMonthUsd?: number | null;
+  /** The runs of one user of one tenant, per month. */
+  readonly perUserPerMonthUsd?: number | null;
+  /** The model calls of one agent, by its name, in all runs, per month. */
+  readonly perAgentPerMonthUsd?: number | null;
 }
 
 /** The name of a cap. */
 export type CapName = keyof SpendingCaps;
 
-/** The caps in nano-dollars. */
-export type CapLimits = Readonly<Record<CapName, number | null>>;
+/** The caps in nano-dollars. `null` or absent means no cap. */
+export type CapLimits = Readonly<Partial<Record<CapName, number | null>>>;
+
+/** What a cap counts, and for how long. */
+export interface CapScope {
+  readonly of: "store" | "tenant" | "user" | "agent";
+  readonly per: "day" | "month";
+}
+
+/** The scope of each cap. */
+export const capScopes: Readonly<Record<CapName, CapScope>> = Object.freeze({
+  perDayUsd: { of: "store", per: "day" },
+  perTenantPerDayUsd: { of: "tenant", per: "day" },
+  perUserPerDayUsd: { of: "user", per: "day" },
+  perAgentPerDayUsd: { of: "agent", per: "day" },
+  perMonthUsd: { of: "store", per: "month" },
+  perTenantPerMonthUsd: { of: "tenant", per: "month" },
+  perUserPerMonthUsd: { of: "user", per: "month" },
+  perAgentPerMonthUsd: { of: "agent", per: "month" },
+});
+
+/** Whether one of the caps counts by agent. Then each agent of a run has an allotment of its own. */
+export function capsAgents(caps: CapLimits): boolean {
+  return (Object.keys(capScopes) as CapName[]).some(
+    (name) => capScopes[name].of === "agent" && (caps[name] ?? null) !== null,
+  );
+}
 
 /** One US dollar too many for `toNanoUsdLimit`. */
 const tooManyUsd = 9_000_000;
@@ -69,17 +104,19 @@ const knownCaps = optionTable({
   perDayUsd: cap,
   perTenantPerDayUsd: cap,
   perUserPerDayUsd: cap,
+  perAgentPerDayUsd: cap,
+  perMonthUsd: cap,
+  perTenantPerMonthUsd: cap,
+  perUserPerMonthUsd: cap,
+  perAgentPerMonthUsd: cap,
 } satisfies OptionKinds<SpendingCaps>);
 
 /** Checks the caps. Returns `undefined` if there is none. Throws `invalid_argument`. */
 export function capLimits(caps: SpendingCaps = {}): CapLimits | undefined {
-  const { perDayUsd, perTenantPerDayUsd, perUserPerDayUsd } = knownCaps.read("caps", caps);
-  const limits = {
-    perDayUsd: limitOf(perDayUsd),
-    perTenantPerDayUsd: limitOf(perTenantPerDayUsd),
-    perUserPerDayUsd: limitOf(perUserPerDayUsd),
-  };
-  return Object.values(limits).every((limit) => limit === null) ? undefined : limits;
+  const read = knownCaps.read("caps", caps);
+  const names = (Object.keys(capScopes) as CapName[]).filter((name) => read[name] !== null);
+  if (names.length === 0) return undefined;
+  return Object.fromEntries(names.map((name) => [name, limitOf(read[name])]));
 }
 
 function limitOf(usd: number | null): number | null {

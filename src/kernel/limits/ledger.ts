@@ -245,7 +245,7 @@ export interface Exhaustion {
   readonly used: number;
   /** The reservation that did not fit. Absent for a warning and for a bill above a cap. */
   readonly refused?: RefusedReservation;
-  /** B7: the cap per day that is exhausted. Absent if the budget of a task is exhausted. */
+  /** B7: the spending cap that is exhausted. Absent if the budget of a task is exhausted. */
   readonly cap?: ExhaustedCap;
 }
 

@@ -91,7 +91,7 @@ export const nothingSpent: RunSpend = Object.freeze({
  * - `run`: the end of another run, which it has started.
  * - `seat`: a seat for a task that is pending or was preempted.
  * - `budget`: money, tokens or turns that other calls have reserved.
- * - `cap`: money that open calls of other runs hold of a cap per day (B7).
+ * - `cap`: money that open calls of other runs hold of a spending cap (B7).
  * - `worker`: a worker that claims the run.
  * - `queue`: its turn among the runs of its concurrency or rate key (L17).
  * - `compaction`: the end of a compaction of its session (S5).

@@ -107,11 +107,11 @@ export interface UsageRow {
  *   `likelyUsd` is the sum of `likelyNanoUsd` over the rows of a day, agent and model. A correction (B3) may lower a total.
  * - U5 Usage counts for the tenant and the user of its run. Equal user ids of two tenants are different users.
  * - U6 An unknown dimension and a day that is not in the calendar are refused with `invalid_argument`.
- * - U7 For each cap of a draw, what the totals of the day hold plus what runs hold is at most the cap afterwards, also if several
- *   processes draw at once. `decideDraw` says what the run gets. A draw of a worker that lost the run fails with `lease_lost`.
+ * - U7 For each cap of a draw, what the totals of the day or the month hold plus what runs hold is at most the cap afterwards, also
+ *   if several processes draw at once. A cap by agent counts the usage of the agent that the draw names, and what runs hold for it. `decideDraw` says what the run gets. A draw of a worker that lost the run fails with `lease_lost`.
  * - U8 An allotment belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty list, lowers the
- *   allotments of its run to `holds`, and returns all of them if that is absent. The allotment of a run that is deleted counts until
- *   its day is over.
+ *   allotments of its run to `holds`, by `allotmentKey`, and returns all of them if that is absent. The allotment of a run that is
+ *   deleted counts until its day is over, and for caps per month until its month is over.
  * - U9 Usage with an hour counts for its day and for that hour. A query whose dimension, step or range is an hour reads hours. Hours
  *   are kept for `usageHoursKeptDays`; days are kept. A correction counts for the hour of its call.
  */

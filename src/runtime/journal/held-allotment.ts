@@ -1,9 +1,17 @@
-import type { Commit } from "../../kernel/index.ts";
+import { agentNameOf, allotmentKey, type AgentId, type Commit } from "../../kernel/index.ts";
+
+/** A reservation, or the request for one. */
+interface CoveredReservation {
+  readonly day?: string;
+  readonly label?: { readonly agentId: AgentId };
+}
 
 /** B7: what a run holds of the caps, as far as its owner knows. */
 export class HeldAllotment {
-  /** What the run holds for each UTC day, in nano-dollars. */
-  readonly #days = new Map<string, number>();
+  /** What the run holds, by `allotmentKey`, in nano-dollars. */
+  readonly #amounts = new Map<string, number>();
+  /** Whether a cap counts by agent, so that each agent of the run has an allotment of its own. */
+  isByAgent = false;
   /** Whether the store may hold an allotment of the run, which a commit has to return. A field: every commit asks. */
   mayExist = false;
   #returns = 0;
@@ -18,19 +26,31 @@ export class HeldAllotment {
     this.mayExist = true;
   }
 
-  on(day: string): number {
-    return this.#days.get(day) ?? 0;
+  /** The agent of whose allotment a call is paid. `undefined` if the run has one for all agents. */
+  agentOf({ label }: CoveredReservation): string | undefined {
+    if (!this.isByAgent) return undefined;
+    return label === undefined ? "" : agentNameOf(label.agentId);
   }
 
-  set(day: string, amount: number): void {
-    this.#days.set(day, amount);
+  /** The key of the allotment of which a call is paid. `undefined` for a reservation that is no call. */
+  keyOf(reservation: CoveredReservation): string | undefined {
+    const { day } = reservation;
+    return day === undefined ? undefined : allotmentKey(day, this.agentOf(reservation));
+  }
+
+  amount(key: string): number {
+    return this.#amounts.get(key) ?? 0;
+  }
+
+  set(key: string, amount: number): void {
+    this.#amounts.set(key, amount);
   }
 
   /** U8: a commit with `usage` returns the allotment, except for what the run still holds. */
   giveBack(holds: Commit["holds"] = {}): void {
-    this.#days.clear();
-    for (const [day, amount] of Object.entries(holds)) this.#days.set(day, amount);
-    this.mayExist = this.#days.size > 0;
+    this.#amounts.clear();
+    for (const [key, amount] of Object.entries(holds)) this.#amounts.set(key, amount);
+    this.mayExist = this.#amounts.size > 0;
     this.#returns++;
   }
 }

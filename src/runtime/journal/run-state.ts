@@ -155,7 +155,7 @@ export class RunState {
   isCrashLoop = false;
   /** Usage of all recorded model calls. In a fork, of those after the fork. */
   usage: Usage = noUsage;
-  /** B7: what the run holds of the caps per day. */
+  /** B7: what the run holds of the spending caps. */
   readonly allotment = new HeldAllotment();
   /** What the commits of the run say about its standing and its spending. */
   readonly totals: RecordedTotals;

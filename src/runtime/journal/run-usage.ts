@@ -66,21 +66,21 @@ export class RunUsage {
     const usage = isCountedNow ? withRun(rows, root()) : rows;
     const counted = this.#counted ?? usage.find(({ runs }) => runs > 0);
     if (failedAt !== undefined && counted !== undefined) usage.push(failedRun(counted, failedAt));
-    const holds = isMetered && !mayExist ? undefined : heldBy(this.#ledger);
+    const holds = isMetered && !mayExist ? undefined : heldBy(this.#ledger, this.#allotment);
     this.note(usage, holds);
     return holds === undefined ? { usage } : { usage, holds };
   }
 }
 
-/** What the open and the waiting reservations need, by day. */
-function heldBy({ open, waiting }: Ledger): Commit["holds"] {
+/** What the open and the waiting reservations need, by the key of their allotment. */
+function heldBy({ open, waiting }: Ledger, allotment: HeldAllotment): Commit["holds"] {
   if (open.length === 0 && waiting.length === 0) return undefined;
   const holds: Record<string, number> = {};
-  const add = (day: string | undefined, amount: number): void => {
-    if (day !== undefined && amount > 0) holds[day] = (holds[day] ?? 0) + amount;
+  const add = (key: string | undefined, amount: number): void => {
+    if (key !== undefined && amount > 0) holds[key] = (holds[key] ?? 0) + amount;
   };
-  for (const { day, held } of open) add(day, held.nanoUsd);
-  for (const each of waiting) add(each.day, boundOf(each, each.output.maxTokens).nanoUsd);
+  for (const each of open) add(allotment.keyOf(each), each.held.nanoUsd);
+  for (const each of waiting) add(allotment.keyOf(each), boundOf(each, each.output.maxTokens).nanoUsd);
   return holds;
 }
 

@@ -36,7 +36,7 @@ const defaultOutputTokens = 8_192;
 export interface CostBound {
   readonly command: ReserveCommand;
   readonly priceOf: PriceOf;
-  /** B7: the cap per day that lowered the output limit. */
+  /** B7: the spending cap that lowered the output limit. */
   readonly cutBy?: Exhaustion | null;
 }
 

@@ -1,4 +1,10 @@
-import type { Clock, ExhaustedCap, RunRecord } from "../../kernel/index.ts";
+import {
+  capScopes,
+  type CapName,
+  type Clock,
+  type ExhaustedCap,
+  type RunRecord,
+} from "../../kernel/index.ts";
 
 /** Milliseconds after which the first call of a queue asks again: a run of another process may have returned something. */
 const askAgainMs = 1_000;
@@ -19,7 +25,7 @@ export class CapQueue {
 
   /** Joins the queue of an exhausted cap. `until` is the time at which the call stops waiting. */
   join(cap: ExhaustedCap, until: number): CapPlace {
-    const queue = this.#queueOf(keyOf(cap.name, cap));
+    const queue = this.#queueOf(keyOf(cap.name as CapName, cap));
     const place = new CapPlace(this.#clock, queue, until);
     queue.add(place);
     return place;
@@ -28,7 +34,7 @@ export class CapQueue {
   /** A run of this owner has returned a part of its allotment. */
   returned(owner: Owner): void {
     if (this.#queues.size === 0) return;
-    for (const name of ["perDayUsd", "perTenantPerDayUsd", "perUserPerDayUsd"] as const) {
+    for (const name of Object.keys(capScopes) as CapName[]) {
       const key = keyOf(name, owner);
       const queue = this.#queues.get(key);
       if (queue?.size === 0) this.#queues.delete(key);
@@ -97,7 +103,9 @@ function first(queue: Set<CapPlace> | undefined): CapPlace | undefined {
   return queue?.values().next().value;
 }
 
-function keyOf(name: string, { tenantId, userId }: Owner): string {
-  if (name === "perDayUsd") return name;
-  return JSON.stringify(name === "perTenantPerDayUsd" ? [tenantId] : [tenantId, userId]);
+/** The queue of a cap. Calls of all agents share that of a cap by agent: the first of them asks the store. */
+function keyOf(name: CapName, { tenantId, userId }: Owner): string {
+  const { of } = capScopes[name];
+  if (of === "store" || of === "agent") return name;
+  return JSON.stringify(of === "tenant" ? [name, tenantId] : [name, tenantId, userId]);
 }

@@ -1,6 +1,10 @@
 import {
   addDays,
+  allotmentKey,
   boundOf,
+  capsAgents,
+  capScopes,
+  firstOfNextMonth,
   fromNanoUsd,
   isPriced,
   largestOutput,
@@ -38,13 +42,15 @@ export class RunAllotment implements TaskAllotment {
     this.#caps = caps;
     this.#unknownPrice = unknownPrice;
     this.#record = record;
+    state.allotment.isByAgent = capsAgents(caps);
     // The last owner may have died after it drew.
     state.allotment.expect();
   }
 
   cover(command: ReserveCommand, mayClamp: boolean): CoveredCall {
     if (!isPriced(command)) return this.#unknownPrice === "refuse" ? { kind: "unpriced" } : { kind: "whole" };
-    const free = this.#state.allotment.on(dayOf(command)) - this.#used(dayOf(command));
+    const key = this.#keyOf(command);
+    const free = this.#state.allotment.amount(key) - this.#used(key);
     const { maxTokens } = command.output;
     if (boundOf(command, maxTokens).nanoUsd <= free) return { kind: "whole" };
     const outputTokens = mayClamp ? outputThatFits(command, free) : undefined;
@@ -53,25 +59,34 @@ export class RunAllotment implements TaskAllotment {
 
   async draw(command: ReserveCommand, mayWait: boolean): Promise<DrawnAllotment> {
     const { allotment } = this.#state;
-    const day = dayOf(command);
+    const { day = "" } = command;
+    const key = this.#keyOf(command);
+    const agent = allotment.agentOf(command);
     const { maxTokens, minTokens = 1 } = command.output;
     for (;;) {
-      const used = this.#used(day);
+      const used = this.#used(key);
       const least = boundOf(command, Math.min(minTokens, maxTokens)).nanoUsd;
       const whole = boundOf(command, maxTokens).nanoUsd;
       const { returns } = allotment;
       allotment.expect();
       const caps = this.#caps;
-      const outcome = await this.#log.draw({ day, need: used + least, want: used + whole, caps, mayWait });
+      const amounts = { need: used + least, want: used + whole };
+      const outcome = await this.#log.draw({
+        day,
+        ...(agent !== undefined && { agent }),
+        ...amounts,
+        caps,
+        mayWait,
+      });
       // A commit returned the allotment meanwhile, for example because the run was paused.
       if (returns !== allotment.returns) continue;
       if (outcome.kind === "held") {
         const { amount, tight } = outcome;
-        allotment.set(day, amount);
+        allotment.set(key, amount);
         return { kind: "held", tight: tight === null ? null : this.#exhaustion(command, tight, whole) };
       }
       // A call of the run ended meanwhile, so that less is needed.
-      if (this.#used(day) < used) continue;
+      if (this.#used(key) < used) continue;
       const { kind, tight } = outcome;
       return { kind, tight: this.#exhaustion(command, tight, kind === "waits" ? whole : least) };
     }
@@ -81,50 +96,59 @@ export class RunAllotment implements TaskAllotment {
     this.#log.returnUnused();
   }
 
-  /** What the run has spent, reserved or requested for the day since it last returned its allotment. */
-  #used(day: string): number {
-    const { open, waiting } = this.#state.ledger;
-    let used = this.#spent(day);
-    for (const each of open) if (each.day === day) used += each.held.nanoUsd;
-    for (const each of waiting) if (each.day === day) used += boundOf(each, each.output.maxTokens).nanoUsd;
+  #keyOf(command: ReserveCommand): string {
+    return this.#state.allotment.keyOf(command) ?? "";
+  }
+
+  /** What the run has spent, reserved or requested of an allotment since it last returned it. */
+  #used(key: string): number {
+    const { allotment, ledger } = this.#state;
+    let used = this.#spent(key);
+    for (const each of ledger.open) if (allotment.keyOf(each) === key) used += each.held.nanoUsd;
+    for (const each of ledger.waiting)
+      if (allotment.keyOf(each) === key) used += boundOf(each, each.output.maxTokens).nanoUsd;
     return used;
   }
 
   /** A correction may have lowered what is spent. The totals of the store do not know that yet, so it frees nothing here. */
-  #spent(day: string): number {
-    const rows = Object.values(this.#state.ledger.tally);
+  #spent(key: string): number {
+    const { allotment, ledger } = this.#state;
+    const isMeant = ({ day, agent }: { readonly day: string; readonly agent: string }): boolean =>
+      allotmentKey(day, allotment.isByAgent ? agent : undefined) === key;
+    const rows = Object.values(ledger.tally);
     return Math.max(
       0,
-      rows.reduce((sum, row) => sum + (row.day === day ? row.nanoUsd : 0), 0),
+      rows.reduce((sum, row) => sum + (isMeant(row) ? row.nanoUsd : 0), 0),
     );
   }
 
   #exhaustion(
-    { taskId, day = "" }: ReserveCommand,
+    command: ReserveCommand,
     use: CapUse,
     needed: number,
   ): Exhaustion & { readonly cap: ExhaustedCap } {
+    const { taskId, day = "" } = command;
     const { name, limit } = use;
-    const spent = use.spent + this.#spent(day);
-    const held = use.held + this.#used(day) - this.#spent(day);
+    const { of, per } = capScopes[name];
+    const key = this.#keyOf(command);
+    const spent = use.spent + this.#spent(key);
+    const held = use.held + this.#used(key) - this.#spent(key);
+    const agent = of === "agent" ? this.#state.allotment.agentOf(command) : undefined;
     const cap = {
       name,
       tenantId: this.#record.tenantId,
       userId: this.#record.userId,
       day,
+      ...(agent !== undefined && { agent }),
       limitUsd: fromNanoUsd(limit),
       spentUsd: fromNanoUsd(spent),
       heldUsd: fromNanoUsd(held),
       neededUsd: fromNanoUsd(needed),
-      resetsAt: `${addDays(day, 1)}T00:00:00.000Z`,
+      resetsAt: `${per === "day" ? addDays(day, 1) : firstOfNextMonth(day)}T00:00:00.000Z`,
     };
     const used = fromNanoUsd(spent + held + needed);
     return { taskId, dimension: "costUsd", limit: cap.limitUsd, used, cap };
   }
-}
-
-function dayOf({ day = "" }: ReserveCommand): string {
-  return day;
 }
 
 /** The largest output limit whose bound is at most `free`. `undefined` if not even the least one is. */

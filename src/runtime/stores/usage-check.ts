@@ -165,15 +165,27 @@ export function usageRow(
 
 /** The caps that have a limit. */
 export function capsInForce(caps: CapLimits): readonly (readonly [CapName, number])[] {
-  return (Object.entries(caps) as [CapName, number | null][]).flatMap(([name, limit]) =>
-    limit === null ? [] : [[name, limit] as const],
+  return (Object.entries(caps) as [CapName, number | null | undefined][]).flatMap(([name, limit]) =>
+    limit === null || limit === undefined ? [] : [[name, limit] as const],
   );
+}
+
+/** The stored form of the UTC month of a day. It sorts after all days and hours. */
+export function monthPeriod(day: string): string {
+  return `m${day.slice(0, 7)}`;
+}
+
+/** The keys of the allotments of a day or of its month: from the first text, and before the second. */
+export function allotmentRange(day: string, per: "day" | "month"): readonly [string, string] {
+  const period = per === "day" ? day : day.slice(0, 7);
+  // A key continues with a space before the agent, or with a hyphen before the day. The next characters follow them.
+  return [period, `${period}${per === "day" ? "!" : "."}`];
 }
 
 /** Number of days after which no worker draws for a day any more, whatever its clock shows. */
 const daysKept = 2;
 
-/** The first day whose allotments are kept when a run draws for this day. */
+/** The first day whose allotments are kept when a run draws for this day: they count for their month. */
 export function oldestDay(day: string): string {
-  return addDays(day, -daysKept);
+  return `${addDays(day, -daysKept).slice(0, 7)}-01`;
 }

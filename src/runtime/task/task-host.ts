@@ -32,7 +32,7 @@ export interface TaskHost {
   readonly turn: string;
   /** Money of the run: every task reserves from and settles on this ledger. */
   readonly ledger: TaskLedger;
-  /** B7: the part of the caps per day that the run holds. `undefined` if there are no caps. */
+  /** B7: the part of the spending caps that the run holds. `undefined` if there are no caps. */
   readonly allotment: TaskAllotment | undefined;
   readonly waits: WaitRegistry;
   /** The live context of the run. `undefined` if the run has none. */

@@ -22,10 +22,10 @@ const limitWords: Readonly<Record<string, string>> = {
   turns: statusWords.max_turns,
   tokens: "Stopped at its tokens",
   seats: "Stopped at its seats",
-  cap: "Stopped at a cap per day",
+  cap: "Stopped at a spending cap",
 };
 
-/** The limit that an error names: a dimension of a budget, or `cap` for a cap per day. `null` if it names none. */
+/** The limit that an error names: a dimension of a budget, or `cap` for a spending cap. `null` if it names none. */
 export function limitOf({ details }: Pick<Failure, "details">): string | null {
   const { dimension, cap } = details ?? {};
   if (cap !== undefined) return "cap";

@@ -42,8 +42,8 @@ const names: Readonly<Record<string, TopUpName>> = {
 };
 
 /**
- * What a run lacks that stopped at a limit. `null` if a top-up does not continue it: it stopped for another reason, at a cap
- * per day, or because it had too few seats.
+ * What a run lacks that stopped at a limit. `null` if a top-up does not continue it: it stopped for another reason, at a
+ * spending cap, or because it had too few seats.
  */
 export function lackOf({ status, failure, budget }: EndedRun): Lack | null {
   if (status === "deadline_exceeded")

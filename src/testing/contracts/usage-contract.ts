@@ -335,6 +335,54 @@ function drawing(harness: ContractHarness): void {
     expect(drawn).toEqual([10, 5, 7, 0]);
   });
 
+  test("U7: caps per month count all days of the month, and the next month starts anew", async () => {
+    const store = await open();
+    await spend(store, "past", [
+      delta({ nanoUsd: 30, day: "2026-11-01" }),
+      delta({ nanoUsd: 5, day: "2026-10-31" }),
+    ]);
+    const caps = { perUserPerMonthUsd: 100, perDayUsd: 60 };
+    const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
+    expect(await store.usage.draw(one, request(60, caps))).toEqual(held(60));
+    const next = { day: "2026-11-17" };
+    const tight = { name: "perUserPerMonthUsd", limit: 100, spent: 30, held: 60 };
+    expect(await store.usage.draw(other, request(11, caps, next))).toEqual({ kind: "exhausted", tight });
+    expect(await store.usage.draw(other, request(10, caps, next))).toEqual(held(10));
+    expect(await store.usage.draw(other, request(60, caps, { day: "2026-12-01" }))).toEqual(held(60));
+    expect(await costs(store, { by: "day" })).toEqual([
+      ["2026-10-31", 5e-9],
+      ["2026-11-01", 30e-9],
+    ]);
+  });
+
+  test("U7: caps per agent count its calls in all runs, and each agent of a run holds its own part", async () => {
+    const store = await open();
+    await spend(store, "past", [delta({ nanoUsd: 10 }), delta({ nanoUsd: 40, agent: "clerk" })]);
+    const caps = { perAgentPerDayUsd: 50, perAgentPerMonthUsd: 70, perDayUsd: 120 };
+    const [scout, clerk] = [{ agent: "scout" }, { agent: "clerk" }];
+    const [one, other] = [await ownRunOf(store, "a", { userId: "ann" }), await ownRunOf(store, "b")];
+    expect(await store.usage.draw(one, request(30, caps, scout))).toEqual(held(30));
+    const tight = { name: "perAgentPerDayUsd", limit: 50, spent: 10, held: 30 };
+    expect(await store.usage.draw(other, request(11, caps, scout))).toEqual({ kind: "exhausted", tight });
+    expect(await store.usage.draw(one, request(10, caps, clerk))).toEqual(held(10));
+    const month = { name: "perAgentPerMonthUsd", limit: 70, spent: 10, held: 30 };
+    const later = { ...scout, day: "2026-11-17" };
+    expect(await store.usage.draw(other, request(31, caps, later))).toEqual({
+      kind: "exhausted",
+      tight: month,
+    });
+    // The other agents of a run count for the caps of the store.
+    const all = { name: "perDayUsd", limit: 120, spent: 50, held: 40 };
+    expect(await store.usage.draw(other, request(31, caps, { agent: "cook" }))).toEqual({
+      kind: "exhausted",
+      tight: all,
+    });
+    const usage = [delta({ nanoUsd: 20 })];
+    await store.journal.append(one, { number: 1, at: 2, usage, holds: { [`${day} clerk`]: 10 } });
+    expect(await store.usage.draw(other, request(20, caps, scout))).toEqual(held(20));
+    expect((await store.usage.draw(other, request(1, caps, clerk))).kind).toBe("exhausted");
+  });
+
   test("U7: each day has its own caps", async () => {
     const store = await open();
     const lease = await ownRunOf(store, "a");

@@ -49,14 +49,8 @@ export async function costs(store: Store, query: UsageQuery): Promise<[string | 
   return (await store.usage.sum(query)).map(({ key, costUsd }) => [key, costUsd]);
 }
 
-const noCaps: CapLimits = { perDayUsd: null, perTenantPerDayUsd: null, perUserPerDayUsd: null };
-
-export function request(
-  need: number,
-  caps: Partial<CapLimits>,
-  more: Partial<DrawRequest> = {},
-): DrawRequest {
-  return { day, need, want: need, caps: { ...noCaps, ...caps }, ...more };
+export function request(need: number, caps: CapLimits, more: Partial<DrawRequest> = {}): DrawRequest {
+  return { day, need, want: need, caps, ...more };
 }
 
 export function held(amount: number): DrawOutcome {

@@ -1,5 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import {
+  agentNameOf,
+  formatAgentId,
   Transcript,
   userMessage,
   type HostedAgent,
@@ -122,6 +124,22 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     for await (const event of store.events.read(run.runId))
       if (event.type === "budget_exhausted") events.push(event.data.cap?.name);
     expect(events).toEqual(["perUserPerDayUsd"]);
+  });
+
+  it("B7: a cap per agent and month names the agent and resets with the next month, and other agents continue", async () => {
+    const store = await (await prepare())();
+    await using runtime = await openOn({ store, caps: { perAgentPerMonthUsd: 4 * callUsd } });
+    const who = caller(9);
+    const run = await runtime.submit(who.agent, null, { userId: "ann", tenantId: "acme" });
+    const { status, error, costUsd } = await run.result();
+    const name = agentNameOf(run.agentId);
+    expect([status, costUsd]).toEqual(["budget_exhausted", 4e-4]);
+    expect(error?.message).toContain(
+      `cap perAgentPerMonthUsd of 0.0004 USD is exhausted for calls of agent ${name} in a run of user ann`,
+    );
+    expect(error?.details?.["cap"]).toMatchObject({ agent: name, resetsAt: "2023-12-01T00:00:00.000Z" });
+    const other = { ...caller(1).agent, id: formatAgentId({ name: "other" }) };
+    expect((await (await runtime.submit(other, null)).result()).status).toBe("completed");
   });
 
   it("B7: each run returns what it did not spend, so that later runs can spend it up to the cap", async () => {

@@ -22,7 +22,9 @@ export function failureWords({ code, message, details }: Failure): string {
   const { dimension = "", limit, used, reason, refused, cap } = (details ?? {}) as ExhaustionDetails;
   if (cap !== undefined) {
     const [needed, left] = usdApart(cap.neededUsd, cap.limitUsd - cap.spentUsd - cap.heldUsd);
-    return `The next call needed at least ${needed}, and ${left} was left of the ${capUsd(cap.limitUsd)} per day of ${cap.name}. It was not started. The cap resets at ${cap.resetsAt}.`;
+    const per = cap.name.includes("Month") ? "month" : "day";
+    const agent = cap.agent === undefined ? "" : ` for ${cap.agent}`;
+    return `The next call needed at least ${needed}, and ${left} was left of the ${capUsd(cap.limitUsd)} per ${per}${agent} of ${cap.name}. It was not started. The cap resets at ${cap.resetsAt}.`;
   }
   if (limit === undefined || used === undefined) return plainMessage(message);
   const whole = dimension === "costUsd" ? capUsd(limit) : amount(dimension, limit);

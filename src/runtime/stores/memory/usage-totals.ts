@@ -1,10 +1,12 @@
 import {
   addUsageDelta,
+  allotmentKey,
+  capScopes,
   decideDraw,
   hourText,
   latencyList,
   likelyNanoUsd,
-  type CapName,
+  type CapScope,
   type CapUse,
   type Commit,
   type DrawOutcome,
@@ -20,10 +22,12 @@ import {
   type UsageTotals,
 } from "../../../kernel/index.ts";
 import {
+  allotmentRange,
   capsInForce,
   firstKeptHour,
   hourNumber,
   hourPeriod,
+  monthPeriod,
   noHour,
   oldestDay,
   usageRange,
@@ -41,9 +45,15 @@ interface Total extends Owner {
   readonly delta: UsageDelta;
 }
 
-/** B7: what a run holds for a day. */
-interface Allotment extends Owner {
-  readonly day: string;
+/** The owner of a run, and the agent that calls. */
+interface Holder extends Owner {
+  readonly agent: string;
+}
+
+/** B7: what a run holds for a day, or an agent of it. */
+interface Allotment extends Holder {
+  /** `allotmentKey`. */
+  readonly key: string;
   readonly runId: RunId;
   readonly amount: number;
 }
@@ -60,28 +70,33 @@ export class MemoryUsageTotals implements UsageTotals {
   }
 
   async draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome> {
-    const { day, caps } = request;
+    const { day, agent, caps } = request;
     const { runId, tenantId, userId } = this.#tables.owned(lease).record;
-    const isOwn = (each: Allotment): boolean => each.runId === runId && each.day === day;
+    const drawing: Holder = { tenantId, userId, agent: agent ?? "" };
+    const key = allotmentKey(day, agent);
+    const isOwn = (each: Allotment): boolean => each.runId === runId && each.key === key;
     const uses = capsInForce(caps).map(([name, limit]): CapUse => {
-      const isMeant = (each: Owner): boolean => isUnder(name, each, { tenantId, userId });
-      const totals = [...this.#totals.values()].filter((each) => each.period === day && isMeant(each));
+      const { of, per } = capScopes[name];
+      const period = per === "day" ? day : monthPeriod(day);
+      const [from, before] = allotmentRange(day, per);
+      const totals = [...this.#totals.values()].filter(
+        (each) => each.period === period && isUnder(of, { ...each, agent: each.delta.agent }, drawing),
+      );
+      const others = this.#allotments.filter(
+        (each) => each.key >= from && each.key < before && isUnder(of, each, drawing) && !isOwn(each),
+      );
       return {
         name,
         limit,
         spent: sumOf(totals.map(({ delta }) => delta.nanoUsd)),
-        held: sumOf(
-          this.#allotments
-            .filter((each) => each.day === day && isMeant(each) && !isOwn(each))
-            .map(({ amount }) => amount),
-        ),
+        held: sumOf(others.map(({ amount }) => amount)),
       };
     });
     const own = this.#allotments.find(isOwn)?.amount ?? 0;
     const outcome = decideDraw(own, request, uses);
     if (outcome.kind === "held" && outcome.amount > own) {
-      const kept = this.#allotments.filter((each) => !isOwn(each) && each.day >= oldestDay(day));
-      this.#allotments = [...kept, { day, runId, tenantId, userId, amount: outcome.amount }];
+      const kept = this.#allotments.filter((each) => !isOwn(each) && each.key >= oldestDay(day));
+      this.#allotments = [...kept, { ...drawing, key, runId, amount: outcome.amount }];
     }
     return outcome;
   }
@@ -119,7 +134,7 @@ export class MemoryUsageTotals implements UsageTotals {
     if (this.#allotments.length > 0)
       this.#allotments = this.#allotments.flatMap((each) => {
         if (each.runId !== runId) return [each];
-        const amount = Math.min(each.amount, holds[each.day] ?? 0);
+        const amount = Math.min(each.amount, holds[each.key] ?? 0);
         return amount > 0 ? [{ ...each, amount }] : [];
       });
     const firstHour = firstKeptHour(at);
@@ -133,6 +148,7 @@ export class MemoryUsageTotals implements UsageTotals {
       const { day, hour, agent, model } = delta;
       const whose = JSON.stringify([tenantId, userId, agent, model]);
       add(day, whose, delta);
+      add(monthPeriod(day), whose, delta);
       const period = hour === undefined ? undefined : hourPeriod(hourText(day, hour));
       if (period !== undefined && period >= firstHour) add(period, whose, delta);
     }
@@ -206,10 +222,11 @@ function compare(one: string | null, other: string | null): number {
   return other === null || one > other ? 1 : -1;
 }
 
-/** Whether usage of `one` counts for the cap of `run`. */
-function isUnder(cap: CapName, one: Owner, run: Owner): boolean {
-  if (cap === "perDayUsd") return true;
-  return one.tenantId === run.tenantId && (cap === "perTenantPerDayUsd" || one.userId === run.userId);
+/** Whether usage of `one` counts for a cap of `run`. */
+function isUnder(of: CapScope["of"], one: Holder, run: Holder): boolean {
+  if (of === "store") return true;
+  if (of === "agent") return one.agent === run.agent;
+  return one.tenantId === run.tenantId && (of === "tenant" || one.userId === run.userId);
 }
 
 function sumOf(amounts: readonly number[]): number {

@@ -1,10 +1,13 @@
 import {
   addUsageDelta,
+  allotmentKey,
+  capScopes,
   decideDraw,
   hourText,
   latencyBuckets,
   latencyList,
   type CapName,
+  type CapScope,
   type CapUse,
   type Commit,
   type DrawOutcome,
@@ -18,10 +21,12 @@ import {
 } from "../../../kernel/index.ts";
 import { tenantOf, tenantText, type RunKey } from "../codec/stored-run.ts";
 import {
+  allotmentRange,
   capsInForce,
   firstKeptHour,
   hourNumber,
   hourPeriod,
+  monthPeriod,
   noHour,
   oldestDay,
   usageRange,
@@ -84,7 +89,7 @@ type SumRow = UsageAmounts &
     readonly least: number;
   } & Readonly<Record<`latency${number}`, number>>;
 
-/** A stored row: the day or the hour, and what is added to it. */
+/** A stored row: the day, the hour or the month, and what is added to it. */
 interface PeriodDelta {
   readonly period: string;
   readonly delta: UsageDelta;
@@ -93,14 +98,22 @@ interface PeriodDelta {
 /** Users and models are stored like tenants, because a column of a primary key must not be NULL. */
 const keyText = tenantText;
 
+/** The run and the agent that draw. */
+interface Drawing {
+  readonly day: string;
+  readonly agent: string | undefined;
+  readonly tenant: string;
+  readonly userId: string;
+  readonly runId: string;
+}
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly Value[];
+}
+
 /** The statements, which name the column of the user. */
 function statementsOf(user: string) {
-  /** The rows of a day that count for a cap. The parameters are day, tenant, user and run. */
-  const scopes: Readonly<Record<CapName, string>> = {
-    perDayUsd: "",
-    perTenantPerDayUsd: " AND tenant = $2",
-    perUserPerDayUsd: ` AND tenant = $2 AND ${user} = $3`,
-  };
   const addOf = (rows: number): string => {
     const places = Array.from({ length: rows }, (_row, row) =>
       Array.from({ length: rowLength }, (_column, column) => `$${row * rowLength + column + 1}`),
@@ -124,13 +137,32 @@ function statementsOf(user: string) {
      * Reads what a cap's scope has spent and holds, and what the run holds, with one statement: between two, a commit could turn
      * what a run holds into what it has spent, and neither would count it.
      */
-    usesOf(names: readonly CapName[]): string {
-      const parts = names.flatMap((name, index) => [
-        `${amount("usage_totals", `period = $1${scopes[name]}`)} AS spent${index}`,
-        `${amount("allotments", `day = $1${scopes[name]} AND run_id <> $4`)} AS held${index}`,
-      ]);
-      const own = amount("allotments", `day = $1 AND tenant = $2 AND ${user} = $3 AND run_id = $4`);
-      return `SELECT ${[...parts, `${own} AS own`].join(", ")}`;
+    usesOf(names: readonly CapName[], { day, agent, tenant, userId, runId }: Drawing): Statement {
+      const values: Value[] = [];
+      const at = (value: Value): string => `$${values.push(value)}`;
+      const key = allotmentKey(day, agent);
+      const whose = (of: CapScope["of"]): string => {
+        if (of === "store" || of === "agent") return "";
+        return ` AND tenant = ${at(tenant)}${of === "user" ? ` AND ${user} = ${at(userId)}` : ""}`;
+      };
+      const parts = names.flatMap((name, index) => {
+        const { of, per } = capScopes[name];
+        const [from, before] = allotmentRange(day, per);
+        const period = per === "day" ? day : monthPeriod(day);
+        const calls = of === "agent" ? ` AND agent = ${at(agent ?? "")}` : "";
+        const spent = amount("usage_totals", `period = ${at(period)}${whose(of)}${calls}`);
+        const held = of === "agent" ? ` AND substr(day, 12) = ${at(agent ?? "")}` : "";
+        const others = ` AND NOT (run_id = ${at(runId)} AND day = ${at(key)})`;
+        return [
+          `${spent} AS spent${index}`,
+          `${amount("allotments", `day >= ${at(from)} AND day < ${at(before)}${whose(of)}${held}${others}`)} AS held${index}`,
+        ];
+      });
+      const own = amount(
+        "allotments",
+        `day = ${at(key)} AND tenant = ${at(tenant)} AND ${user} = ${at(userId)} AND run_id = ${at(runId)}`,
+      );
+      return { sql: `SELECT ${[...parts, `${own} AS own`].join(", ")}`, values };
     },
   };
 }
@@ -193,16 +225,15 @@ export class SqlUsageTotals implements UsageTotals {
 
   /** U7: draws run one after another, so that each sees what the ones before it hold. */
   *#draw(lease: Lease, request: DrawRequest): Work<DrawOutcome> {
-    const { day, caps } = request;
+    const { day, agent, caps } = request;
     yield* lock("draws");
     yield* get(lockRun, lease.runId);
     const { runId, tenantId, userId } = yield* this.#tables.ownerNow(lease);
-    const whose = [day, keyText(tenantId), keyText(userId), runId] as const;
+    const [tenant, user] = [keyText(tenantId), keyText(userId)];
     const limits = capsInForce(caps);
-    const row = yield* get<Readonly<Record<string, number>>>(
-      this.#sql.usesOf(limits.map(([name]) => name)),
-      ...whose,
-    );
+    const names = limits.map(([name]) => name);
+    const { sql, values } = this.#sql.usesOf(names, { day, agent, tenant, userId: user, runId });
+    const row = yield* get<Readonly<Record<string, number>>>(sql, ...values);
     const uses = limits.map(([name, limit], index): CapUse => ({
       name,
       limit,
@@ -213,7 +244,8 @@ export class SqlUsageTotals implements UsageTotals {
     const outcome = decideDraw(own, request, uses);
     if (outcome.kind === "held" && outcome.amount > own) {
       yield* run("DELETE FROM {allotments} WHERE day < $1", oldestDay(day));
-      yield* run(this.#sql.keepAllotment, ...whose, outcome.amount);
+      const key = allotmentKey(day, agent);
+      yield* run(this.#sql.keepAllotment, key, tenant, user, runId, outcome.amount);
     }
     return outcome;
   }
@@ -295,7 +327,7 @@ function usageRowOf({ key, tenant, at, most, least, ...row }: SumRow, { by, per 
 }
 
 /**
- * Adds up what belongs to the same row of a day or an hour, so that one statement adds to each row once. The rows are in one
+ * Adds up what belongs to the same row of a day, an hour or a month, so that one statement adds to each row once. The rows are in one
  * order, so that two commits that add to the same rows do not wait for each other. Hours before the first one that is kept have no row.
  */
 function perRow(usage: readonly UsageDelta[], firstHour: string): readonly PeriodDelta[] {
@@ -308,6 +340,7 @@ function perRow(usage: readonly UsageDelta[], firstHour: string): readonly Perio
   for (const delta of usage) {
     const { day, hour } = delta;
     add(day, delta);
+    add(monthPeriod(day), delta);
     const period = hour === undefined ? undefined : hourPeriod(hourText(day, hour));
     if (period !== undefined && period >= firstHour) add(period, delta);
   }

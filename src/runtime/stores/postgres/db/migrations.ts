@@ -435,6 +435,33 @@ const objects = "SELECT 1;";
 /** Format 28. Tasks may wait for money without a seat (B5). Earlier versions would not know the commands of their seats. */
 const topUps = "SELECT 1;";
 
+/** The amounts that a row of a month adds up. */
+const monthAmounts = [
+  "input_tokens",
+  "output_tokens",
+  "cached_tokens",
+  "turns",
+  "nano_usd",
+  "lost_tokens",
+  "lost_nano_usd",
+  "unpriced",
+  "runs",
+  "lost_calls",
+  "failed_runs",
+  "failed_calls",
+  ...Array.from({ length: 25 }, (_each, bucket) => `latency_${bucket}`),
+];
+
+/**
+ * Format 29. `usage_totals` also has a row per month (`monthPeriod`), for caps per month (B7). Earlier versions would not add to it.
+ * Allotments may belong to an agent of a run (`allotmentKey`).
+ */
+const months = `
+  INSERT INTO {usage_totals} (period, tenant, user_name, agent, model, detailed, ${monthAmounts.join(", ")})
+    SELECT 'm' || substr(period, 1, 7), tenant, user_name, agent, model, MIN(detailed), ${monthAmounts.map((column) => `SUM(${column})`).join(", ")}
+    FROM {usage_totals} WHERE period < 'h' GROUP BY substr(period, 1, 7), tenant, user_name, agent, model;
+`;
+
 /** The statements that lead from each version of the tables to the next. The first creates the tables. */
 export const migrations: readonly string[] = [
   tables,
@@ -453,4 +480,5 @@ export const migrations: readonly string[] = [
   promises,
   objects,
   topUps,
+  months,
 ].map((sql) => sql.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"'));

@@ -15,6 +15,23 @@ export const rowsPerSession = 4_194_304;
 /** L5: SQL of the user that decides whose turn it is. Runs without a user are one party. */
 export const turnUser = "ifnull(user_id, '')";
 
+/** The amounts that a row of a month adds up. */
+const monthAmounts = [
+  "input_tokens",
+  "output_tokens",
+  "cached_tokens",
+  "turns",
+  "nano_usd",
+  "lost_tokens",
+  "lost_nano_usd",
+  "unpriced",
+  "runs",
+  "lost_calls",
+  "failed_runs",
+  "failed_calls",
+  ...Array.from({ length: 25 }, (_each, bucket) => `latency_${bucket}`),
+];
+
 /**
  * Each migration takes the tables from one version to the next; the first creates them. A released migration never
  * changes; a later migration follows it. No version is released yet: until then, every change of the file's content
@@ -56,7 +73,7 @@ export const turnUser = "ifnull(user_id, '')";
  * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
  *   A row holds a day or an hour (`hourPeriod`). `detailed` is 0 in rows with usage of formats before 19, which counted neither failures
  *   nor durations. `latency_0` and the following count calls by duration (`latencyBoundsMs`).
- * - `allotments`: what runs in progress hold of the caps per day (B7).
+ * - `allotments`: what runs in progress hold of the spending caps (B7).
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
@@ -411,6 +428,13 @@ const migrations: readonly string[] = [
   "SELECT 1;",
   // Format 28. Tasks may wait for money without a seat (B5). Earlier versions would not know the commands of their seats.
   "SELECT 1;",
+  // Format 29. `usage_totals` also has a row per month (`monthPeriod`), for caps per month (B7). Earlier versions would not add to it.
+  // Allotments may belong to an agent of a run (`allotmentKey`).
+  `
+  INSERT INTO usage_totals (period, tenant, user, agent, model, detailed, ${monthAmounts.join(", ")})
+    SELECT 'm' || substr(period, 1, 7), tenant, user, agent, model, MIN(detailed), ${monthAmounts.map((column) => `SUM(${column})`).join(", ")}
+    FROM usage_totals WHERE period < 'h' GROUP BY substr(period, 1, 7), tenant, user, agent, model;
+  `,
 ];
 
 export const storeSchema: FileSchema = { applicationId, migrations, unreleased: unreleasedFormats };

@@ -4,6 +4,7 @@ import { noUsageDelta } from "../../../../../src/kernel/index.ts";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
 import { migrate } from "../../../../../src/runtime/stores/sqlite/db/migrate.ts";
 import { createRun } from "../../../../../src/testing/contracts/store-fixtures.ts";
+import { delta, ownRunOf, request, spend } from "../../../../../src/testing/contracts/usage-fixtures.ts";
 import { fileOfText } from "../../../../golden/file-text.ts";
 import { startProcess } from "../store-process.ts";
 import { connect, count, newPath, openStore } from "../store-files.ts";
@@ -12,9 +13,27 @@ test("a new file gets its tables, Reeve's application id and write-ahead logging
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 28 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 29 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
+});
+
+test("a file of format 28 gets the totals of its months", async () => {
+  const path = await newPath();
+  const earlier = await openStore(path);
+  const days = ["2026-10-31", "2026-11-01", "2026-11-30"];
+  await spend(
+    earlier,
+    "past",
+    days.map((day, index) => delta({ day, nanoUsd: 10 ** index })),
+  );
+  await earlier.close();
+  connect(path).exec("DELETE FROM usage_totals WHERE period > 'm'; PRAGMA user_version = 28");
+  const store = await openStore(path);
+  const tight = { name: "perMonthUsd", limit: 120, spent: 110, held: 0 };
+  const lease = await ownRunOf(store, "next");
+  const drawn = await store.usage.draw(lease, request(11, { perMonthUsd: 120 }));
+  expect(drawn).toEqual({ kind: "exhausted", tight });
 });
 
 test("several processes can open a new file at the same time", async () => {

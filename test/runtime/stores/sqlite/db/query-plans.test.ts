@@ -33,7 +33,7 @@ import {
 import { newPath } from "../store-files.ts";
 
 /** Scans of one row, or of values that the statement itself was given or found. */
-const short = /SCAN (placed|freed_changes|json_each|CONSTANT ROW|sqlite_schema|\(subquery)/;
+const short = /SCAN (placed|freed_changes|json_each|CONSTANT ROW|\d+-ROW VALUES|sqlite_schema|\(subquery)/;
 /** Scans that follow the order of an index and stop at the limit of the query. */
 const bounded = /SCAN sessions USING INDEX sessions_by_age/;
 
@@ -145,8 +145,14 @@ async function doEverything(store: Store): Promise<void> {
   await store.sessions.apply([{ type: "append", sessionId, agentId, entry: long, visibility: "visible" }]);
   await store.sessions.apply([], { copy: { from: sessionId, leafId: "long", to: formatSessionId("copy") } });
   await store.sessions.apply([{ type: "remove", sessionId, runId }]);
-  const caps = { perDayUsd: 1, perTenantPerDayUsd: 1, perUserPerDayUsd: 1 };
-  await store.usage.draw(lease, { day: "2026-11-16", need: 1, want: 1, caps });
+  const caps = {
+    perDayUsd: 1,
+    perTenantPerDayUsd: 1,
+    perUserPerDayUsd: 1,
+    perMonthUsd: 1,
+    perAgentPerMonthUsd: 1,
+  };
+  await store.usage.draw(lease, { day: "2026-11-16", agent: "a", need: 1, want: 1, caps });
   await store.journal.append(lease, {
     number: 2,
     at: 1,
