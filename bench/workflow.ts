@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { openRuntime, sha256, type Runtime } from "reeve";
 import { formatAgentId, type HostedAgent, type Store } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
-import { workflow, type Workflow } from "reeve/workflow";
+import { object, workflow, type Workflow } from "reeve/workflow";
 import { cpuMs } from "./cpu-time.ts";
 import { median, type Row } from "./row.ts";
 import { kilobyte } from "./scale-steps.ts";
@@ -21,14 +21,15 @@ const sizes = [
 ] as const;
 
 /**
- * What durable functions cost on SQLite: steps against those of a hosted agent and of other engines, sleeping runs, and
- * signals.
+ * What durable functions cost on SQLite: steps against those of a hosted agent and of other engines, sleeping runs, signals, and
+ * calls of objects.
  */
 export async function* rows(): AsyncIterable<Row> {
   const folder = mkdtempSync(join(tmpdir(), "reeve-workflow-"));
   try {
     yield* steps(folder);
     yield* signals(folder);
+    yield* objects(folder);
     yield* besidePeers(folder);
     yield* sleeping(folder);
   } finally {
@@ -119,6 +120,45 @@ async function* signals(folder: string): AsyncIterable<Row> {
     against: median(stepped.slice(1)),
     goal: null,
   };
+}
+
+/** Calls of one key of an object, of which all but one wait, against calls of as many keys, which wait for none. */
+async function* objects(folder: string): AsyncIterable<Row> {
+  const runtime = await openRuntime({ store: await open(folder, "objects") });
+  const counter = object(
+    "counter",
+    { state: { type: "integer", default: 0 } as const },
+    {
+      add: async (ctx, by: number) => {
+        ctx.setState(ctx.state + by);
+        return ctx.state;
+      },
+    },
+  );
+  const perCall = async (count: number, keyOf: (index: number) => string): Promise<number> => {
+    const spent = await cpuMs(async () => {
+      const sent = Array.from({ length: count }, (_, index) =>
+        runtime.object(counter, keyOf(index)).send.add(1),
+      );
+      for (const run of await Promise.all(sent)) await run.result();
+    });
+    return (spent * 1_000) / count;
+  };
+  for (const waiting of [100, 1_000]) {
+    const [queued, free]: [number[], number[]] = [[], []];
+    for (let round = 0; round <= 3; round++) {
+      queued.push(await perCall(waiting, () => `${waiting} ${round}`));
+      free.push(await perCall(waiting, (index) => `${waiting} ${round} ${index}`));
+    }
+    yield {
+      name: `processor time of a call of an object, ${waiting} waiting at one key, against ${waiting} keys`,
+      value: median(queued.slice(1)),
+      unit: "us",
+      against: median(free.slice(1)),
+      goal: { atMost: 2 },
+    };
+  }
+  await runtime.close();
 }
 
 /** Steps per second on SQLite against those of another engine, in alternating rounds. */
