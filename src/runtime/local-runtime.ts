@@ -42,6 +42,7 @@ import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
 import { ScheduleDriver, type ScheduledRun } from "./worker/schedule-driver.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
+import { endUnadopted } from "./unadopted-runs.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
 /**
@@ -155,7 +156,13 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       keep: (runId, until) => this.awaited.during(runId, until),
       ended: (runId) => runEnded(store, runId, this.lifetime),
     });
-    this.unhosted = new UnhostedRuns({ store, clock, agents: this.agents, onError });
+    this.unhosted = new UnhostedRuns({
+      store,
+      clock,
+      agents: this.agents,
+      onError,
+      endUnadopted: (run) => endUnadopted(this.context, run),
+    });
     const { engine = (port) => new LocalEngine(port) } = options;
     this.engine = engine({
       leases: store.leases,

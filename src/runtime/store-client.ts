@@ -27,6 +27,7 @@ import {
   type RunPage,
   type RunPromise,
   type RunQuery,
+  type RunRecord,
   type StartItem,
   type StartOutcome,
   type Store,
@@ -44,6 +45,7 @@ import { systemClock } from "./process/system-sources.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { workerContext, type WorkerOptions } from "./local-worker-context.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
+import { endUnadopted } from "./unadopted-runs.ts";
 import { runtimeTable, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry } from "./worker/agent-registry.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
@@ -130,7 +132,8 @@ class ClientWorker implements RuntimeWorker, OpenRuntime {
         ),
     });
     const advice = "start a process that hosts it on this store, and check the name";
-    this.unhosted = new UnhostedRuns({ store, clock, agents, onError, advice });
+    const end = (run: RunRecord): Promise<void> => endUnadopted(this.context, run);
+    this.unhosted = new UnhostedRuns({ store, clock, agents, onError, endUnadopted: end, advice });
     if (keepAlive !== false) openRuntimes.add(this);
   }
 

@@ -92,6 +92,17 @@ describe.each(twoStores)("client, %s store", (_name, prepare) => {
       expect(await client.object(counter, "a").state()).toEqual({ count: 2 });
     }));
 
+  test("L18: a client ends a run by name that no worker hosts, and leaves a run of a worker to it", () =>
+    withClient(prepare, async (client, openWorker) => {
+      const worker = await openWorker();
+      worker.register(order);
+      const adopted = await client.start("order", { orderId: "7" });
+      for await (const { type } of adopted.events()) if (type === "value_published") break;
+      const unknown = await client.start("ordre", { orderId: "7" });
+      for (const run of [unknown, adopted]) await run.cancel("not needed");
+      for (const run of [unknown, adopted]) expect((await run.result()).status).toBe("cancelled");
+    }));
+
   test("startMany() starts each run once, and refuses a wrong input and an id with another input", () =>
     withClient(prepare, async (client) => {
       const items = Array.from({ length: 200 }, (_item, index) => ({

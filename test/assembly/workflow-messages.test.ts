@@ -133,3 +133,11 @@ describe("messages of a workflow", () => {
       ]);
     }));
 });
+
+test("ctx.waitForSignal() refuses an empty name, which no sender can use", async () => {
+  await withRuntime(async (runtime) => {
+    const waiting = workflow("waiting", async (ctx) => (await ctx.waitForSignal("")) ?? null);
+    const { error } = await (await runtime.start(waiting, null)).result();
+    expect(error?.message).toContain("ctx.waitForSignal()");
+  });
+});

@@ -59,7 +59,7 @@ export type Program = readonly Command[];
 type Never = "sleep" | "signal" | "promise" | "object";
 
 /** An update that the harness sends, and what its reply must be. */
-export interface PredictedUpdate {
+interface PredictedUpdate {
   readonly value: number;
   readonly reply: number | "failed";
 }

@@ -1,6 +1,7 @@
 import {
   describeValue,
   Fault,
+  formatAgentId,
   formatRunId,
   objectCallKinds,
   objectStateKinds,
@@ -95,7 +96,7 @@ export async function readStates(
   scope: TenantScope | undefined,
 ): Promise<ObjectStatePage> {
   const { key, tenantId: wanted, after, limit } = stateTable.read("objectStates()", query);
-  requireObjectKey("objectStates()", name);
+  formatAgentId({ name });
   if (scope?.userId !== undefined)
     throw new Fault(
       "permission_denied",
@@ -106,7 +107,7 @@ export async function readStates(
       "invalid_argument",
       `invalid tenantId ${describeValue(wanted)} of objectStates(): this view is for ${describeValue(scope.tenantId)}; omit tenantId`,
     );
-  const tenantId = scope?.tenantId ?? (wanted as string | null | undefined) ?? null;
+  const tenantId = scope?.tenantId ?? wanted ?? null;
   if (key !== undefined) {
     requireObjectKey(`object ${name}`, key);
     const found = await records.get({ ...stateRecord({ name, key }), tenantId });

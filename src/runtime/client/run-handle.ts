@@ -171,6 +171,8 @@ type Convert<Converted> = (result: RunResult<JsonValue>) => Converted | Promise<
 interface UnhostedWatch {
   /** Watches the run until the returned function is called. Returns `undefined` if this process can drive the run. */
   watch(run: RunRecord): (() => void) | undefined;
+  /** L18: ends the run if it was cancelled before a worker has adopted it. */
+  cancelled(run: RunRecord): Promise<void>;
 }
 
 const eventOptionTable = optionTable({
@@ -365,8 +367,10 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   async cancel(reason = "cancelled", taskId: string = root): Promise<void> {
     const target = parseTaskId(taskId);
     if (target !== root && (await this.#live().task(target)).outcome !== null) return;
-    if (!(await this.#live().isOver())) await this.#send({ type: "cancel", taskId: target, reason });
-    else if (target === root && (await isStoppedWork(this.#options.record, this.#stored)))
+    if (!(await this.#live().isOver())) {
+      await this.#send({ type: "cancel", taskId: target, reason });
+      if (target === root) await this.#options.unhosted?.cancelled(this.#options.record);
+    } else if (target === root && (await isStoppedWork(this.#options.record, this.#stored)))
       await this.#send({ type: "cancel", taskId: target, reason, reopens: true });
   }
 

@@ -465,6 +465,7 @@ export class TaskContext extends TaskFacts implements RunContext {
   }
 
   async waitForSignal(name: string, options: WaitOptions = {}): Promise<JsonValue | undefined> {
+    messageNameKind.check?.(name, "name", "ctx.waitForSignal()");
     checkWaitOptions("ctx.waitForSignal()", options);
     return this.#messages.waitForSignal(name, options.timeoutMs);
   }

@@ -233,6 +233,20 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return this.#result.promise;
   }
 
+  /** L18: ends a run that no worker has adopted if its mail cancels it, without its workflow. Otherwise releases it as ready. */
+  endIfCancelled(): Promise<DriveResult> {
+    this.#readCancel().catch((error: unknown) => this.fail(Fault.from(error)));
+    return this.#result.promise;
+  }
+
+  async #readCancel(): Promise<void> {
+    const { record, outcome } = this.#state.task(root);
+    const loading = this.#supervisor.load();
+    if (loading !== undefined) await loading;
+    if (record.byName !== undefined && outcome === null) await this.#mailbox.read();
+    if (!this.#isClosed && !this.#state.ended) await this.#release(() => ready);
+  }
+
   async #start(refusal: Fault | undefined): Promise<void> {
     const mismatch = findVersionMismatch(this.#worker, this.#record, this.#state);
     if (mismatch?.policy === "pin") throw mismatch.fault;

@@ -10,6 +10,8 @@ export interface UnhostedRunsOptions {
   readonly clock: Clock;
   readonly agents: DrivableRuns;
   readonly onError: (error: unknown) => void;
+  /** Ends a cancelled run that no worker has adopted. */
+  readonly endUnadopted: (run: RunRecord) => Promise<void>;
   /** What to do about a run without a worker. Default: the advice for a runtime. */
   readonly advice?: string;
 }
@@ -49,6 +51,17 @@ export class UnhostedRuns {
       if (isOpen && --watch.callers === 0) this.#end(watch);
       isOpen = false;
     };
+  }
+
+  /** L18: a caller of this process has cancelled the run. The cancel is stored, so that an error here is reported only. */
+  async cancelled(run: RunRecord): Promise<void> {
+    const { agents, endUnadopted, onError } = this.#options;
+    if (agents.canDrive(run)) return;
+    try {
+      await endUnadopted(run);
+    } catch (error) {
+      onError(error);
+    }
   }
 
   #start(run: RunRecord): Watch {

@@ -160,6 +160,22 @@ export function clientCases(harness: EngineHarness): void {
     expect(starts).toBe(0);
   });
 
+  declare("L18: cancel() ends a run by name that no worker hosts, also after a signal", async (world) => {
+    const runtime = await world.open();
+    const [run, later] = [
+      await runtime.start("unknown", { orderId: "7" }),
+      await runtime.start("unknown", null, { delayMs: 3_600_000 }),
+    ];
+    await run.signal("paid", 900);
+    for (const each of [run, later]) {
+      await each.cancel("a wrong name");
+      const { status, interruptionReason } = await each.result();
+      expect([status, interruptionReason]).toEqual(["cancelled", "a wrong name"]);
+    }
+    const types = (await eventsOf(run)).map(({ type }) => type);
+    expect([types.includes("run_cancel"), types.includes("run_adopt")]).toEqual([true, false]);
+  });
+
   declare("J9: a pinned workflow takes a run by name that names its version", async (world) => {
     const worker = await world.open("one", { versionPolicy: "pin" });
     const [run, of1] = [
