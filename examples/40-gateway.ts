@@ -1,8 +1,10 @@
-// A program that Reeve does not run, here a loop with the package `openai`, spends at most its budget: the gateway reserves
-// each request before it leaves. A local server plays the provider.
+// A program that Reeve does not run, here a loop with the packages `openai` and `@anthropic-ai/sdk`, spends at most its
+// budget: the gateway reserves each request before it leaves. A local server plays both providers.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import Anthropic from "@anthropic-ai/sdk";
+import OpenAI from "openai";
 import { openRuntime, priceCatalog } from "reeve";
 import { openGateway } from "reeve/gateway";
 
@@ -11,14 +13,22 @@ const provider = createServer((request, response) => {
   let text = "";
   request.on("data", (piece: Buffer) => (text += piece.toString()));
   request.on("end", () => {
-    const { max_completion_tokens } = JSON.parse(text) as { max_completion_tokens: number };
-    const completion_tokens = Math.min(400, max_completion_tokens);
-    billedTokens += completion_tokens;
+    response.writeHead(200, { "content-type": "application/json" });
+    if (request.url === "/v1/messages/count_tokens") return response.end('{"input_tokens":20}');
+    const { max_completion_tokens, max_tokens = max_completion_tokens } = JSON.parse(text) as Record<
+      string,
+      number
+    >;
+    const tokens = Math.min(400, max_tokens ?? 0);
+    billedTokens += tokens;
+    if (request.url === "/v1/messages") {
+      const content = [{ type: "text", text: "Once more." }];
+      return response.end(JSON.stringify({ content, usage: { input_tokens: 20, output_tokens: tokens } }));
+    }
     const choices = [
       { index: 0, message: { role: "assistant", content: "Once more." }, finish_reason: "stop" },
     ];
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(JSON.stringify({ choices, usage: { prompt_tokens: 20, completion_tokens } }));
+    return response.end(JSON.stringify({ choices, usage: { prompt_tokens: 20, completion_tokens: tokens } }));
   });
 });
 await new Promise<void>((resolve) => provider.listen(0, "127.0.0.1", resolve));
@@ -26,24 +36,30 @@ const baseUrl = `http://127.0.0.1:${(provider.address() as AddressInfo).port}`;
 
 // A thousand output tokens cost a cent.
 const prices = priceCatalog({
-  overrides: [{ provider: "openai", model: "house-model", usdPerMillion: { input: 0, output: 10 } }],
+  overrides: ["openai", "anthropic"].map((name) => ({
+    provider: name,
+    model: "house-model",
+    usdPerMillion: { input: 0, output: 10 },
+  })),
 });
 const runtime = await openRuntime({ store: "memory:", prices });
-const gateway = await openGateway({ upstreams: { openai: { baseUrl, apiKey: "the key of the provider" } } });
+const upstream = { baseUrl, apiKey: "the key of the provider" };
+const gateway = await openGateway({ upstreams: { openai: upstream, anthropic: upstream } });
 
-// The package `openai` sends the same requests: new OpenAI({ baseURL: `${url}/v1`, apiKey: token }).
 const loop = gateway.program(
   "loop",
   async ({ url, token }) => {
-    for (let turn = 1; ; turn++) {
-      const response = await fetch(`${url}/v1/chat/completions`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-        body: JSON.stringify({ model: "house-model", messages: [{ role: "user", content: "Again!" }] }),
-      });
-      if (response.status === 402) return `stopped in turn ${turn}`;
-      assert.equal(response.status, 200);
-    }
+    const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: token });
+    const anthropic = new Anthropic({ baseURL: url, apiKey: token });
+    const request = { model: "house-model", messages: [{ role: "user" as const, content: "Again!" }] };
+    for (let turn = 1; ; turn++)
+      try {
+        if (turn % 2 === 0) await openai.chat.completions.create(request);
+        else await anthropic.messages.create({ ...request, max_tokens: 4_000 });
+      } catch (error) {
+        assert.equal((error as { status?: number }).status, 402);
+        return `stopped in turn ${turn}`;
+      }
   },
   { budget: { maxCostUsd: 0.05 } },
 );

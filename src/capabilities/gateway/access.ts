@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
-import { BudgetExhaustedError, type AttemptContext, type Fault } from "../../kernel/index.ts";
+import { BudgetExhaustedError, type AttemptContext, type Fault, type RunId } from "../../kernel/index.ts";
 import { Refusal } from "./refusal.ts";
 
 /** What pays for the requests of a program: the context of an attempt. */
@@ -16,6 +16,8 @@ export interface AccessLimits {
    * one because of a cap per day does not. Default: `false`.
    */
   readonly isOfRun?: boolean;
+  /** The run that pays, for the text of a refusal. */
+  readonly runId?: RunId;
   /** Called when a request has ended. */
   readonly onLeave?: (access: Access) => void;
 }
@@ -56,7 +58,7 @@ export class Access {
     if (this.#open.size >= maxOpenRequests)
       throw new Refusal(429, `the token has ${maxOpenRequests} open requests; wait for one of them`, 1);
     const { maxRequests, isOfRun = false } = this.#limits;
-    if (isOfRun && this.#refusal !== undefined) throw this.#refusal;
+    if (isOfRun && this.#refusal !== undefined) throw this.refusalOf(this.#refusal);
     if (maxRequests !== undefined && this.#requests >= maxRequests)
       throw new Refusal(503, "the run of the token begins a new history; repeat the request", 1);
     this.#requests++;
@@ -80,6 +82,16 @@ export class Access {
   leave(cut: AbortController): void {
     this.#open.delete(cut);
     this.#limits.onLeave?.(this);
+  }
+
+  /** Returns the error for the program. A refusal because of money says how to top up, if that is possible. */
+  refusalOf(error: unknown): unknown {
+    if (!(error instanceof BudgetExhaustedError)) return error;
+    const { message, cap } = error;
+    if (cap !== null) return new Refusal(402, `${message}; a cap cannot be topped up`);
+    const { runId } = this.#limits;
+    const order = runId === undefined ? "reeve top-up" : `reeve top-up ${runId} --usd 1`;
+    return new Refusal(402, `${message}; top up the run with ${order}, or ask a person who may`);
   }
 
   /** Notes why a request was refused, if the reason is money. */

@@ -125,6 +125,7 @@ export class GatewayRuns implements StoredAccesses {
     const ended = Promise.withResolvers<"full" | "expired">();
     const access = new Access(attempt, {
       isOfRun: true,
+      runId,
       maxRequests: 2 * this.#requestsPerHistory,
       ...(models !== null && { models }),
       onLeave: () => settle(),

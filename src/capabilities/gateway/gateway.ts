@@ -13,6 +13,7 @@ import {
   type JsonValue,
   type OnBudget,
   type OptionKinds,
+  type RunId,
 } from "../../kernel/index.ts";
 import { listedModelNames } from "../prices/price-catalog.ts";
 import { Access, hashOf, newToken, type GatewayMeter } from "./access.ts";
@@ -172,11 +173,11 @@ export class Gateway {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Lets one program in, at the cost of `meter`. */
-  admit(meter: GatewayMeter): GatewayAccess {
+  /** Lets one program in, at the cost of `meter`. Refusals name the run, if it is given. */
+  admit(meter: GatewayMeter, { runId }: { readonly runId?: RunId } = {}): GatewayAccess {
     const token = newToken();
     const key = hashOf(token);
-    const access = new Access(meter);
+    const access = new Access(meter, { ...(runId !== undefined && { runId }) });
     this.#accesses.set(key, access);
     return {
       token,
@@ -208,7 +209,7 @@ export class Gateway {
       ...(onBudget !== undefined && { onBudget }),
       run: (ctx) =>
         ctx.attempt(name, async (attempt) => {
-          const access = this.admit(attempt);
+          const access = this.admit(attempt, { runId: ctx.facts.runId });
           const { url, token } = access;
           try {
             const output = await run({ url, token, input: ctx.input, signal: attempt.signal, attempt });
@@ -339,7 +340,7 @@ export class Gateway {
       await Promise.race([metered, call.withdrawn]);
     } catch (error) {
       access.note(error);
-      throw error;
+      throw access.refusalOf(error);
     }
   }
 

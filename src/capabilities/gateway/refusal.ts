@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { BudgetExhaustedError, Fault } from "../../kernel/index.ts";
+import { Fault } from "../../kernel/index.ts";
 import type { Json, Wire } from "./wire.ts";
 
 /** A request that the gateway does not serve. */
@@ -18,8 +18,6 @@ export class Refusal extends Error {
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const fault = Fault.from(error);
-  if (error instanceof BudgetExhaustedError)
-    return new Refusal(402, `${fault.message}; top up the run with reeve top-up, or ask a person who may`);
   if (fault.code === "unknown_price") return new Refusal(403, fault.message);
   if (fault.code === "cancelled") return new Refusal(409, "the task of the program was cancelled");
   return new Refusal(502, `the provider could not be reached: ${fault.message}`);

@@ -120,7 +120,11 @@ test("B1: a gateway run stops at its budget with 402, and serves its token again
 test("a cap per day refuses the requests of a gateway run and does not end it", async () => {
   const { run, ask } = await served({ perDayUsd: 0.01 });
   expect((await ask()).status).toBe(200);
-  expect((await ask()).status).toBe(402);
+  const refused = await ask();
+  expect([refused.status, await refused.text()]).toEqual([
+    402,
+    expect.stringContaining("cannot be topped up"),
+  ]);
   expect((await run.summary()).status).toBe("running");
 });
 

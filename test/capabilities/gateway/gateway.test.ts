@@ -109,12 +109,17 @@ test.each(Object.entries(wires))(
     const asked = request(false) as Record<string, unknown>;
     const [top = "", inner] = limit;
     const without = Object.fromEntries(Object.entries(asked).filter(([name]) => name !== top));
+    const limited = { ...asked, [top]: inner === undefined ? 40 : { [inner]: 40 } };
+    const expected: unknown[] = [];
     const { status } = await world.run(async (access) => {
-      for (const body of [asked, without]) expect((await post(access, { path, body })).status).toBe(200);
+      for (let round = 0; round < rounds; round++) {
+        const body = randomBody(round % 2 === 0 ? asked : without, round);
+        expected.push({ ...(JSON.parse(body) as object), ...limited });
+        expect((await post(access, { path, body })).status).toBe(200);
+      }
     });
     expect(status).toBe("completed");
-    const limited = { ...asked, [top]: inner === undefined ? 40 : { [inner]: 40 } };
-    expect(world.upstream.bodies).toEqual([limited, limited]);
+    expect(world.upstream.bodies).toEqual(expected);
   },
 );
 
@@ -155,7 +160,9 @@ test("a program in an endless loop is billed at most its cap, and each of its br
   expect(costUsd).toBeCloseTo(0.5, 9);
   expect(refusals.map(({ status: code }) => code)).toEqual([402, 402, 402]);
   expect(refusals[0]?.headers.get("x-should-retry")).toBe("false");
-  expect(await refusals[0]?.json()).toMatchObject({ type: "error", error: { type: "billing_error" } });
+  const refusal: unknown = await refusals[0]?.json();
+  expect(refusal).toMatchObject({ type: "error", error: { type: "billing_error" } });
+  expect(JSON.stringify(refusal)).toMatch(/reeve top-up run_\S+ --usd 1/);
 });
 
 test("a chat stream is asked for its usage, and the client receives no event for which it did not ask", async () => {

@@ -57,6 +57,11 @@ export async function createGatewayToken(
   const models = options.models?.split(",").flatMap((model) => model.trim() || []) ?? null;
   const runId = formatRunId(crypto.randomUUID());
   const name = options.name ?? `program-${runId.slice(-6)}`;
+  if (!/^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$/.test(name))
+    throw new Fault(
+      "invalid_argument",
+      `invalid --name ${name}: expected 1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _`,
+    );
   const agent = gatewayAgent(name);
   const { user: userId, tenant: tenantId } = options;
   const store = await openOwnStore(options.store, { allowForeign: true });
