@@ -112,7 +112,7 @@ export class GatewayRuns implements StoredAccesses {
     const input = ctx.input as unknown as GatewayRunInput;
     const { reason, requests } = await ctx.attempt("requests", (attempt) => this.#serve(ctx, attempt, input));
     const served = input.served + requests;
-    if (reason === "full") return ctx.continueAsNew({ ...input, served } as unknown as JsonValue);
+    if (reason === "full") return ctx.continueAsNew({ ...input, served });
     return { reason, requests: served };
   }
 

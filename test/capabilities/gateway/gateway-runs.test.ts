@@ -156,7 +156,7 @@ test("a revoked token is refused at once, and other tokens of the run stay valid
 test("a program that leaves while its request waits for money pays nothing, and nothing is sent", async () => {
   const { gateway, upstream } = await served();
   const waiting = Promise.withResolvers<(call: MeteredCall) => Promise<MeteredResult<JsonValue>>>();
-  const { token, url, close } = gateway.admit({
+  const access = gateway.admit({
     signal: new AbortController().signal,
     emitEvent: () => undefined,
     metered: (_request, body) => {
@@ -165,14 +165,14 @@ test("a program that leaves while its request waits for money pays nothing, and 
     },
   });
   const leaving = new AbortController();
-  const asked = fetch(`${url}/v1/messages`, {
+  const asked = fetch(`${access.url}/v1/messages`, {
     method: "POST",
-    headers: { "x-api-key": token },
+    headers: { "x-api-key": access.token },
     body: JSON.stringify({ model: "m", max_tokens: 10 }),
     signal: leaving.signal,
   });
   const perform = await waiting.promise;
-  close();
+  access.close();
   leaving.abort();
   await expect(asked).rejects.toThrow("aborted");
   const granted = { outputLimit: 10, isClamped: false, signal: leaving.signal, report: () => undefined };
