@@ -171,11 +171,14 @@ test("a form with a field per property starts a run, and a wrong field says what
   expect(run?.title).toContain('"city": "Rome"');
 });
 
-test("a run starts with a model from the list and with edited instructions", async () => {
+test("a run starts with files, a model from the list and edited instructions", async () => {
   const page = await open("/runs");
   await page.keyboard.press("n");
   await page.getByRole("combobox", { name: "Agent" }).selectOption("checker");
   await page.getByLabel("Task").fill("Check the ports");
+  const ports = { name: "ports.txt", mimeType: "text/plain", buffer: Buffer.from("22, 80") };
+  await page.getByLabel("Files, optional").setInputFiles([ports, { ...ports, name: "old.txt" }]);
+  await page.getByRole("button", { name: "Remove old.txt" }).click();
   await page.getByText("Change something for this run").click();
   await page.getByLabel("Model, as provider/id").fill("stage/haiku-5");
   expect(await page.getByLabel("Instructions").inputValue()).toBe("Never rank by score alone.");
@@ -186,6 +189,7 @@ test("a run starts with a model from the list and with edited instructions", asy
   const [run] = (await server.runtime.list({ agentId: "checker" })).runs;
   const [start] = await readAll(server.store, run?.runId ?? ("" as RunId));
   expect(start?.data).toMatchObject({
+    input: [{ type: "text", text: "Check the ports" }, { type: "file", filename: "ports.txt" }],
     changes: {
       instructions: "Rank by reach.",
       model: { provider: "stage", modelId: "haiku-5" },
