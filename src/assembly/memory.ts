@@ -2,7 +2,7 @@ import {
   FullTextMemory,
   memorySchema,
   PostgresMemory,
-  postgresMigrations,
+  postgresTables,
 } from "../capabilities/memory/index.ts";
 import {
   describeValue,
@@ -85,7 +85,7 @@ async function openPostgresMemory(url: string, clock: Clock, ids: IdSource): Pro
   const { openTables } = await import("../runtime/stores/postgres/open-tables.ts").catch(
     explainMissingDriver,
   );
-  const tables = { meta: "memory_meta", refused: 0, migrations: postgresMigrations };
+  const tables = { meta: "memory_meta", tables: postgresTables, migrations: [] };
   const database = await openTables({ url, otherwise: "reeve_memory", caller: "openMemory()", tables });
   const memory = new PostgresMemory({ database, clock, ids });
   // Completes what a dead process left partly forgotten. If this fails, the next forget() reports the error.

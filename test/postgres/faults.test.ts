@@ -119,6 +119,30 @@ test("K5: changes() does not return runs of a database that was restored on a se
   expect((await journal.changes(next)).runs).toEqual([]);
 });
 
+/** What the tables of a schema consist of: columns, indexes, constraints, triggers and functions, without the schema's name. */
+async function schemaOf(schema: string): Promise<unknown> {
+  const parts = [
+    `SELECT table_name, column_name, data_type, collation_name, is_nullable, column_default, generation_expression
+       FROM information_schema.columns WHERE table_schema = '${schema}' ORDER BY 1, 2`,
+    `SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = '${schema}' ORDER BY 1`,
+    `SELECT tgrelid::regclass::text AS "table", pg_get_triggerdef(pg_trigger.oid) AS trigger
+       FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+       WHERE relnamespace = '${schema}'::regnamespace AND NOT tgisinternal ORDER BY 2`,
+    `SELECT proname, pg_get_functiondef(oid) AS function FROM pg_proc WHERE pronamespace = '${schema}'::regnamespace ORDER BY 1`,
+  ];
+  const found = [];
+  for (const part of parts) found.push(await query(part));
+  return JSON.parse(JSON.stringify(found).replaceAll(schema, "SCHEMA"));
+}
+
+test("a schema of format 16 has the tables of a new schema after its migrations", async () => {
+  const [earlier, fresh] = [newSchema(), newSchema()];
+  for (const schema of [earlier, fresh]) await (await openSchema(schema)).close();
+  await backTo16(earlier);
+  await (await openSchema(earlier)).close();
+  expect(await schemaOf(earlier)).toEqual(await schemaOf(fresh));
+});
+
 /** Takes back what the migrations after format 16 did. */
 async function backTo16(schema: string): Promise<void> {
   const hours = [

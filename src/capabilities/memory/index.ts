@@ -1,4 +1,4 @@
 export { FullTextMemory } from "./full-text-memory.ts";
 export { memorySchema } from "./memory-tables.ts";
 export { PostgresMemory } from "./postgres-memory.ts";
-export { postgresMigrations } from "./postgres-tables.ts";
+export { postgresTables } from "./postgres-tables.ts";

@@ -1,9 +1,8 @@
 /** "RevM": identifies the file as a memory of Reeve, in the header of the SQLite file. */
 const applicationId = 0x5265764d;
 
-/** Statements that migrate the tables from each version to the next. A released migration never changes. */
-const migrations: readonly string[] = [
-  `
+/** Creates the tables of the newest version. */
+const tables = `
   CREATE TABLE scopes (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
   CREATE TABLE blocks (
     scope INTEGER NOT NULL,
@@ -21,7 +20,7 @@ const migrations: readonly string[] = [
     UNIQUE (scope, id)
   );
   CREATE INDEX episodes_late ON episodes (scope, at DESC, row DESC);
-  CREATE VIRTUAL TABLE episode_words USING fts5(scope, text, tokenize = "unicode61 remove_diacritics 2");
+  CREATE VIRTUAL TABLE episode_words USING fts5(scope, text, tokenize = "porter unicode61 remove_diacritics 2");
   CREATE TABLE facts (
     row INTEGER PRIMARY KEY,
     scope INTEGER NOT NULL,
@@ -36,10 +35,13 @@ const migrations: readonly string[] = [
   );
   CREATE INDEX facts_about ON facts (scope, subject, predicate, valid_from);
   CREATE INDEX facts_late ON facts (scope, valid_from DESC, row DESC);
-  CREATE VIRTUAL TABLE fact_words USING fts5(scope, text, tokenize = "unicode61 remove_diacritics 2");
+  CREATE VIRTUAL TABLE fact_words USING fts5(scope, text, tokenize = "porter unicode61 remove_diacritics 2");
   INSERT INTO episode_words (episode_words, rank) VALUES ('secure-delete', 1);
   INSERT INTO fact_words (fact_words, rank) VALUES ('secure-delete', 1);
-  `,
+  `;
+
+/** Statements that migrate the tables from each version to the next. A released migration never changes. */
+const migrations: readonly string[] = [
   // Adds stemming, by which "running" finds "runs". The indexes are built again from the stored texts.
   `
   DROP TABLE episode_words;
@@ -55,4 +57,4 @@ const migrations: readonly string[] = [
 ];
 
 /** Tables of a memory file and their migrations. */
-export const memorySchema = { applicationId, migrations } as const;
+export const memorySchema = { applicationId, tables, migrations } as const;

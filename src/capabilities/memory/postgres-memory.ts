@@ -33,7 +33,7 @@ import { indexedWords } from "./postgres-words.ts";
 
 /** Options of `PostgresMemory`. */
 export interface PostgresMemoryOptions {
-  /** Database with the tables of `postgresMigrations`. */
+  /** Database with the tables of `postgresTables`. */
   readonly database: MemoryDatabase;
   /** Clock for the times of episodes and facts. */
   readonly clock: Pick<Clock, "now">;

@@ -1,6 +1,5 @@
 /**
- * Statements that migrate the tables from each version to the next. A released migration never changes. `{name}` stands for
- * `name` in the schema of the memory.
+ * The statements that create the tables of the newest version. `{name}` stands for `name` in the schema of the memory.
  *
  * - The configuration `memory_words` stems English words. Unlike `english`, it has no stop words, so that every word is found.
  * - `words` of a row contains the scope as a word, so that a search reads only the entries of that scope.
@@ -8,8 +7,7 @@
  * - A scope without a key was forgotten: its rows are being deleted.
  * - Long subjects and predicates do not fit into an index, so `facts_about` contains their hash.
  */
-export const postgresMigrations: readonly string[] = [
-  `
+export const postgresTables = `
   CREATE TEXT SEARCH DICTIONARY {memory_stem} (TEMPLATE = pg_catalog.snowball, LANGUAGE = english);
   CREATE TEXT SEARCH CONFIGURATION {memory_words} (PARSER = pg_catalog."default");
   ALTER TEXT SEARCH CONFIGURATION {memory_words}
@@ -57,5 +55,4 @@ export const postgresMigrations: readonly string[] = [
   CREATE INDEX facts_late ON {facts} (scope, valid_from DESC, place DESC);
   CREATE INDEX facts_in_order ON {facts} (scope, place);
   CREATE INDEX facts_words ON {facts} USING gin (words);
-  `,
-];
+`;

@@ -2,7 +2,7 @@ import type { AgentVersion, RunId } from "../../../kernel/index.ts";
 import { RunState } from "../codec/stored-run.ts";
 import { TurnOrder, type ReadyRun as NextRun } from "../sql/ready-turn.ts";
 import type { Queries, Value } from "./db/queries.ts";
-import { turnUser } from "./db/migrations.ts";
+import { turnUser } from "./db/schema.ts";
 
 export interface ReadyRun extends NextRun {
   readonly runId: RunId;

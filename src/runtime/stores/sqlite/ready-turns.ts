@@ -2,7 +2,7 @@ import type { AgentVersion } from "../../../kernel/index.ts";
 import type { Database } from "./db/database.ts";
 import { RunState } from "../codec/stored-run.ts";
 import { TurnOrder, type ReadyRun } from "../sql/ready-turn.ts";
-import { turnUser } from "./db/migrations.ts";
+import { turnUser } from "./db/schema.ts";
 
 /** The queries for ready runs of one agent. */
 class ReadyQueries {

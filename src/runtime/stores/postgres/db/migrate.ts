@@ -2,6 +2,7 @@ import { Fault } from "../../../../kernel/index.ts";
 import { unreleasedFormats } from "../../codec/stored-format.ts";
 import type { Database } from "./database.ts";
 import { migrations } from "./migrations.ts";
+import { storeTables } from "./schema.ts";
 import type { Queries } from "./queries.ts";
 import type { Transaction } from "./transaction.ts";
 import { stateOf } from "./postgres-fault.ts";
@@ -10,13 +11,20 @@ import { stateOf } from "./postgres-fault.ts";
 export interface TableSet {
   /** The table that holds the version. */
   readonly meta: string;
-  /** Number of versions before the first migration. Tables of these versions are refused. */
-  readonly refused: number;
-  /** Each migration takes the tables from one version to the next; the first creates them. */
+  /** The statements that create the tables of the newest version. */
+  readonly tables: string;
+  /** The statements that lead from each version of the tables to the next, beginning with the oldest one. */
   readonly migrations: readonly string[];
+  /** The oldest version that can be migrated. Earlier ones are from before the first release and are refused. Default: 1. */
+  readonly oldest?: number;
 }
 
-export const storeTables: TableSet = { meta: "meta", refused: unreleasedFormats, migrations };
+export const storeTableSet: TableSet = {
+  meta: "meta",
+  tables: storeTables,
+  migrations,
+  oldest: unreleasedFormats + 1,
+};
 
 const findSchema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
 const schemaLock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
@@ -36,13 +44,13 @@ export async function migrate(
   set: TableSet,
   { create = true }: MigrateOptions = {},
 ): Promise<void> {
-  const { meta, refused, migrations: all } = set;
-  const known = refused + all.length;
+  const { meta, tables, migrations: all, oldest = 1 } = set;
+  const newest = oldest + all.length;
   const { schema } = database.options;
   await database.reach();
   await checkEncoding(database);
   const found = await versionOf(database.statements, database, set);
-  if (found === known) return;
+  if (found === newest) return;
   if (found === 0 && !create)
     throw new Fault(
       "not_found",
@@ -55,20 +63,16 @@ export async function migrate(
       await transaction.run(`CREATE SCHEMA "${schema}"`);
     const version = await versionOf(transaction, database, set);
     if (version === 0) await transaction.run(`CREATE TABLE {${meta}} (version integer NOT NULL)`);
-    const done = Math.max(0, version - refused);
-    for (const migration of all.slice(done)) await createTables(transaction, migration, database);
-    if (version === 0) await transaction.run(`INSERT INTO {${meta}} (version) VALUES ($1)`, known);
-    else await transaction.run(`UPDATE {${meta}} SET version = $1`, known);
+    for (const script of version === 0 ? [tables] : all.slice(version - oldest))
+      await createTables(transaction, script, database);
+    if (version === 0) await transaction.run(`INSERT INTO {${meta}} (version) VALUES ($1)`, newest);
+    else await transaction.run(`UPDATE {${meta}} SET version = $1`, newest);
   });
 }
 
-async function createTables(
-  transaction: Transaction,
-  migration: string,
-  { options }: Database,
-): Promise<void> {
+async function createTables(transaction: Transaction, script: string, { options }: Database): Promise<void> {
   try {
-    await transaction.script(migration);
+    await transaction.script(script);
   } catch (error) {
     if (stateOf(error) !== duplicateTable) throw error;
     throw new Fault(
@@ -83,10 +87,10 @@ async function createTables(
 async function versionOf(
   queries: Queries,
   { options, address }: Database,
-  { meta, refused, migrations: all }: TableSet,
+  { meta, migrations: all, oldest = 1 }: TableSet,
 ): Promise<number> {
   const { schema } = options;
-  const known = refused + all.length;
+  const known = oldest + all.length;
   const found = await queries.get<{ readonly isThere: boolean }>(
     `SELECT to_regclass('{${meta}}') IS NOT NULL AS "isThere"`,
   );
@@ -100,10 +104,10 @@ async function versionOf(
       `${where} was written by a newer version of Reeve: its tables have version ${version}, this version supports ${known}; update reeve or choose another schema`,
       { details: { schema, version, known } },
     );
-  if (version > 0 && version <= refused)
+  if (version > 0 && version < oldest)
     throw new Fault(
       "version_mismatch",
-      `${where} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${refused + 1}. Its runs may not have ended: let them end with the version of Reeve that wrote them; then rename or drop the schema, or choose another one`,
+      `${where} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${oldest}. Its runs may not have ended: let them end with the version of Reeve that wrote them; then rename or drop the schema, or choose another one`,
       { details: { schema, version, known } },
     );
   return version;

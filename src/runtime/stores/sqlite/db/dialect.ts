@@ -1,7 +1,7 @@
 import { piecesPerContent } from "../../sql/content-rows.ts";
 import type { Dialect, EntryRange } from "../../sql/dialect.ts";
 import { isChanged } from "../../sql/run-row.ts";
-import { rowsPerSession } from "./migrations.ts";
+import { rowsPerSession } from "./schema.ts";
 
 /** The ids of the rows of a session are one contiguous range. */
 function entriesOf(session: string, { as = "entries", after, upTo }: EntryRange = {}): string {

@@ -52,7 +52,7 @@ test("a process that opens a new file while another one creates its tables finds
     database.close();
     other.close();
   });
-  const schema = { applicationId: 7, migrations: ["CREATE TABLE notes (text TEXT)"] };
+  const schema = { applicationId: 7, tables: "CREATE TABLE notes (text TEXT)", migrations: [] };
   const get = database.get.bind(database);
   let isFirst = true;
   vi.spyOn(database, "get").mockImplementation((sql: string) => {
@@ -100,6 +100,29 @@ test.each([1, 2, 8])(
     expect(connection.prepare("SELECT name FROM sqlite_schema").all()).toEqual([{ name: "commits" }]);
   },
 );
+
+/** What the tables of a file consist of: their columns in order, and the text of indexes and triggers. */
+function schemaOf(path: string): unknown {
+  const connection = connect(path);
+  const columns = connection
+    .prepare(
+      `SELECT tables.name AS "table", columns.* FROM sqlite_schema AS tables, pragma_table_xinfo(tables.name) AS columns
+       WHERE tables.type = 'table' ORDER BY tables.name, columns.cid`,
+    )
+    .all();
+  const others = connection
+    .prepare("SELECT type, name, sql FROM sqlite_schema WHERE type <> 'table' ORDER BY type, name")
+    .all();
+  return { columns, others };
+}
+
+test("a file of the oldest format has the tables of a new file after its migrations", async () => {
+  const [path, fresh] = [await newPath(), await newPath()];
+  fileOfText(path, readFileSync(new URL("../../../../golden/format-13.sql", import.meta.url), "utf8"));
+  for (const each of [path, fresh]) await (await openStore(each)).close();
+  expect(schemaOf(path)).toEqual(schemaOf(fresh));
+  for (const table of ["freed_changes", "placed"]) expect(count(fresh, table)).toBe(count(path, table));
+});
 
 test("a file of format 14 gets the number of entries of each session", async () => {
   const path = await newPath();
@@ -151,10 +174,10 @@ test("the usage in a file of format 16 keeps its days and has no details, and ne
 test("migrate() adds new columns to a file of an earlier version and keeps its data", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   onTestFinished(() => database.close());
-  const first = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')";
+  const tables = "CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')";
   const second = "ALTER TABLE notes ADD COLUMN author TEXT";
-  for (const migrations of [[first], [first, second], [first, second]])
-    migrate(database, { applicationId: 7, migrations, unreleased: 4 });
+  for (const migrations of [[], [second], [second]])
+    migrate(database, { applicationId: 7, tables, migrations, oldest: 5 });
   expect(database.all("SELECT * FROM notes")).toEqual([{ text: "mine", author: null }]);
   expect(database.get("PRAGMA user_version")).toEqual({ user_version: 6 });
 });
