@@ -189,7 +189,10 @@ test("a run starts with files, a model from the list and edited instructions", a
   const [run] = (await server.runtime.list({ agentId: "checker" })).runs;
   const [start] = await readAll(server.store, run?.runId ?? ("" as RunId));
   expect(start?.data).toMatchObject({
-    input: [{ type: "text", text: "Check the ports" }, { type: "file", filename: "ports.txt" }],
+    input: [
+      { type: "text", text: "Check the ports" },
+      { type: "file", filename: "ports.txt" },
+    ],
     changes: {
       instructions: "Rank by reach.",
       model: { provider: "stage", modelId: "haiku-5" },
