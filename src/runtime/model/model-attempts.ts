@@ -309,7 +309,7 @@ export class ModelAttempts implements CallBody {
     const tookMs = step.runner.worker.clock.now() - this.#sentAt;
     requireStopReason(step, model, grant, response, tookMs);
     this.#count.turns = 0;
-    if (this.#isCut(grant, response) || this.#isRepeated(model, response)) {
+    if ((grant.cutBy !== null && this.#isCut(grant, response)) || this.#isRepeated(model, response)) {
       this.#earlierUsage = addUsage(this.#earlierUsage, settleResponse(step, grant, response, tookMs));
       step.end();
       return undefined;

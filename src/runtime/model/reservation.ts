@@ -63,7 +63,9 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
   if (prepared === undefined) return reserveDrawn(call, needed);
   const decision = runner.host.ledger.reserve(prepared.command);
   if (decision === undefined) return reserveLater(call, prepared);
-  return asksFor(call, decision) ? reserveToppedUp(call, decision) : grantOf(call, prepared, decision);
+  return decision.kind === "exhausted" && asksFor(call, decision)
+    ? reserveToppedUp(call, decision)
+    : grantOf(call, prepared, decision);
 }
 
 type ExhaustedDecision = Extract<Decision, { kind: "exhausted" }>;
