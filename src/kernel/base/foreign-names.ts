@@ -57,6 +57,7 @@ export const foreignNames: ReadonlyMap<string, Replacement> = new Map(
     stream: { elsewhere: "use agent.stream(input)" },
     maxagents: { elsewhere: "use `spawnBudget: { maxAgents }`" },
     maxcostusd: { elsewhere: "use `budget: { maxCostUsd }`" },
+    executionbudget: { names: ["budget"], elsewhere: "use `budget` of the agent" },
     threadid: { names: ["sessionId"], elsewhere: "use `sessionId` of invoke()" },
     abortsignal: { names: ["signal"], elsewhere: "use `signal` of invoke()" },
     temperature: {
