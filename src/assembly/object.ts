@@ -35,6 +35,8 @@ export interface ObjectOptions<State extends Schema = never> extends Pick<
   | "version"
   | "versionPolicy"
   | "agents"
+  | "signals"
+  | "updates"
   | "budget"
   | "compensationBudget"
   | "spawnBudget"
@@ -55,6 +57,8 @@ const objectTable = optionTable({
   version: workflowKinds.version,
   versionPolicy: workflowKinds.versionPolicy,
   agents: workflowKinds.agents,
+  signals: workflowKinds.signals,
+  updates: workflowKinds.updates,
   budget: workflowKinds.budget,
   compensationBudget: workflowKinds.compensationBudget,
   spawnBudget: workflowKinds.spawnBudget,

@@ -1,9 +1,11 @@
 import { SchemaReader } from "../capabilities/index.ts";
 import {
+  checkList,
   describeValue,
   Fault,
   is,
   optionTable,
+  readProperty,
   type Infer,
   type InferInput,
   type JsonValue,
@@ -46,7 +48,8 @@ export function signal<const Source extends Schema>(
   schema: Source,
 ): Signal<InferInput<Source>, Infer<Source>> {
   requireName("signal", name, 'signal("paid", schema)');
-  return { name, read: messageReader(`signal ${name}`, schema) };
+  const reader = readerOf(`signal ${name}`, schema);
+  return { name, schema: reader.jsonSchema, read: (value) => reader.parse(value) };
 }
 
 /**
@@ -104,9 +107,11 @@ export function update<const In extends Schema = never, const Out extends Schema
 > {
   requireName("update", name, 'update("changeAddress", { input, output })');
   const { input, output } = updateTable.read(`update ${name}`, schemas);
+  const reader = input === undefined ? undefined : readerOf(`update ${name}`, input);
   return {
     name,
-    read: messageReader(`update ${name}`, input),
+    ...(reader !== undefined && { schema: reader.jsonSchema }),
+    read: (value) => (reader === undefined ? (value as never) : reader.parse(value)),
     readReply: messageReader(`the reply to update ${name}`, output),
   };
 }
@@ -125,10 +130,40 @@ export function messageReader(
   schema: Schema | undefined,
 ): (value: JsonValue) => never | Promise<never> {
   if (schema === undefined) return (value) => value as never;
+  const reader = readerOf(owner, schema);
+  return (value) => reader.parse(value);
+}
+
+function readerOf(owner: string, schema: Schema): SchemaReader<never> {
   const refuse = (problems: readonly string[]): Fault =>
     new Fault("invalid_argument", `invalid value of ${owner}: ${problems.join("; ")}`, {
       details: { message: owner, problems },
     });
-  const reader = new SchemaReader<never>({ schemaName: `the schema of ${owner}`, refuse }, schema);
-  return (value) => reader.parse(value);
+  return new SchemaReader<never>({ schemaName: `the schema of ${owner}`, refuse }, schema);
+}
+
+/** Throws `invalid_argument` unless the value is a list of signals, or of updates. `owner` names the workflow. */
+export function checkMessages(owner: string, kind: "signal" | "update", given: unknown): void {
+  const option = `${kind}s of ${owner}`;
+  const use =
+    kind === "signal" ? 'signals: [signal("paid", schema)]' : 'updates: [update("move", { input })]';
+  checkList(option, given, `use ${use}`);
+  const names = new Set<string>();
+  for (const each of given as readonly unknown[]) {
+    const name = readProperty(each, "name");
+    const isUpdate = typeof readProperty(each, "readReply") === "function";
+    // A published value has a name and no schema.
+    const isSignal = !isUpdate && readProperty(each, "schema") !== undefined;
+    if (typeof name !== "string" || !(kind === "signal" ? isSignal : isUpdate))
+      throw new Fault(
+        "invalid_argument",
+        `invalid entry ${describeValue(each)} of ${option}: expected what ${kind}() returns; use ${use}`,
+      );
+    if (names.has(name))
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${option}: two of them have the name ${JSON.stringify(name)}; remove one of them`,
+      );
+    names.add(name);
+  }
 }

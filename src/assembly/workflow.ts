@@ -35,16 +35,19 @@ import {
   type Runtime,
   type Schema,
   type Serializable,
+  type Signal,
   type SpawnBudget,
   type StartOptions,
   type TaskInbox,
   type Tool,
   type TopUp,
+  type Update,
   type WorkflowContext,
 } from "../kernel/index.ts";
 import { insideCall } from "../runtime/index.ts";
 import { defaultRuntime } from "./open-runtime.ts";
 import { WorkflowScope } from "./workflow-context.ts";
+import { checkMessages } from "./workflow-messages.ts";
 import { workflowTool, type WorkflowToolOptions } from "./workflow-tool.ts";
 
 /** Options of `workflow()`. */
@@ -69,6 +72,13 @@ export interface WorkflowOptions<Input extends Schema = never, Output extends Sc
   readonly versionPolicy?: "resume" | "pin" | "refuse";
   /** Agents and workflows that the function calls. They are registered together with the workflow. */
   readonly agents?: readonly HostedAgent[];
+  /**
+   * Signals that the function waits for. The page offers each one with a form of its schema, and servers describe them. The
+   * function may wait for other signals too. Default: none.
+   */
+  readonly signals?: readonly Signal<never, unknown>[];
+  /** Updates that the function handles. Otherwise like `signals`. Default: none. */
+  readonly updates?: readonly Update<never, unknown, never, unknown>[];
   /** Budget of each run, including its agents. If absent, a run has no limit. */
   readonly budget?: Partial<ExecutionBudget>;
   /**
@@ -95,6 +105,8 @@ export const workflowKinds = {
   version: is.text(),
   versionPolicy: is.choice(["resume", "pin", "refuse"]),
   agents: is.any,
+  signals: is.any,
+  updates: is.any,
   budget: is.checkedBy(executionBudget),
   compensationBudget: is.any,
   spawnBudget: is.any,
@@ -141,6 +153,8 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   declare readonly topUp?: Partial<TopUp>;
   readonly flowOf: FlowControl | undefined;
   readonly subAgents: readonly HostedAgent[];
+  readonly signals: readonly Pick<Signal, "name" | "schema">[];
+  readonly updates: readonly Pick<Update, "name" | "schema">[];
   readonly #input: SchemaReader<JsonValue> | undefined;
   readonly #output: SchemaReader<JsonValue> | undefined;
   readonly #isBatch: boolean;
@@ -168,6 +182,8 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
       version,
       versionPolicy,
       agents = [],
+      signals = [],
+      updates = [],
       budget,
       compensationBudget,
       spawnBudget,
@@ -177,6 +193,10 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
     checkList(`agents of workflow ${name}`, agents, "use agents: [agent]");
     for (const agent of agents) checkAgent(`entry of agents of workflow ${name}`, agent);
     this.subAgents = agents;
+    checkMessages(`workflow ${name}`, "signal", signals);
+    checkMessages(`workflow ${name}`, "update", updates);
+    this.signals = signals;
+    this.updates = updates;
     this.flowOf = flowControl(`workflow ${name}`, name, options);
     this.#isBatch = options.batch !== undefined;
     if (description !== undefined) this.description = description;

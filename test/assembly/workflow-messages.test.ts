@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { FatalError, query, signal, update, workflow } from "../../src/entries/workflow.ts";
+import { FatalError, object, query, signal, update, workflow } from "../../src/entries/workflow.ts";
 import { withRuntime } from "./with-runtime.ts";
 
 describe("messages of a workflow", () => {
@@ -140,4 +140,37 @@ test("ctx.waitForSignal() refuses an empty name, which no sender can use", async
     const { error } = await (await runtime.start(waiting, null)).result();
     expect(error?.message).toContain("ctx.waitForSignal()");
   });
+});
+
+test("a workflow and an object describe the signals and updates that they declare", () => {
+  const paid = signal("paid", z.object({ cents: z.number() }));
+  const move = update("move", { input: z.string().min(2) });
+  const described = { signals: [paid], updates: [move, update("stop")] };
+  const cart = object("cart", described, { add: async () => null });
+  for (const { signals, updates } of [workflow("order", described, async () => null), cart]) {
+    expect(signals.map(({ name, schema }) => [name, schema])).toEqual([
+      ["paid", expect.objectContaining({ properties: { cents: { type: "number" } }, required: ["cents"] })],
+    ]);
+    expect(updates.map(({ name, schema }) => [name, schema])).toEqual([
+      ["move", expect.objectContaining({ type: "string", minLength: 2 })],
+      ["stop", undefined],
+    ]);
+  }
+});
+
+test("a workflow refuses a declared message of another kind, a second one of a name, and what is no list", () => {
+  const paid = signal("paid", z.number());
+  const declare = (options: object) => () => workflow("order", options, async () => null);
+  const use = 'use signals: [signal("paid", schema)]';
+  expect(declare({ signals: paid })).toThrow(use);
+  for (const wrong of ["paid", null, update("paid", { input: z.number() }), query("paid", z.number())])
+    expect(declare({ signals: [wrong] })).toThrow(
+      /^invalid entry .+ of signals of workflow order: expected what signal\(\) returns; use /u,
+    );
+  expect(declare({ updates: [paid] })).toThrow(
+    /of updates of workflow order: expected what update\(\) returns/u,
+  );
+  expect(declare({ signals: [paid, paid] })).toThrow(
+    'invalid signals of workflow order: two of them have the name "paid"; remove one of them',
+  );
 });

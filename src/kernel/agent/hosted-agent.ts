@@ -12,6 +12,7 @@ import type { ModelTimeouts } from "../messages/call-settings.ts";
 import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
 import type { Model } from "../messages/model.ts";
 import type { AllowedChanges } from "../run/run-changes.ts";
+import type { Signal, Update } from "../run/run-messages.ts";
 import type { RunRecord } from "../run/run-record.ts";
 import type { OnBudget } from "../run/run-result.ts";
 import type { InboxMode, TaskInbox } from "../stores/inbox.ts";
@@ -93,6 +94,10 @@ export interface HostedAgent<Context = unknown> {
   readonly ownInstructions?: string;
   /** JSON Schema of the input of a submission, for people who fill in a form. If absent, the input is a message, or has no known form. */
   readonly inputSchema?: JsonSchema | undefined;
+  /** Signals that the runs of a workflow accept, for people who fill in a form. A run may wait for others too. */
+  readonly signals?: readonly Pick<Signal, "name" | "schema">[];
+  /** Updates that the runs of a workflow accept, for people who fill in a form. A run may wait for others too. */
+  readonly updates?: readonly Pick<Update, "name" | "schema">[];
   /**
    * Budget of a run that compacts a session of this agent. Present if `run` handles runs of kind `compaction`, with
    * `ctx.compactSession`.

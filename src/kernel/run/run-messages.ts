@@ -4,11 +4,14 @@ import type { RunId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import type { JsonSchema } from "../base/schema.ts";
 
 /** A signal with a typed value. `signal()` of `reeve/workflow` creates one. `Given` is what a sender passes. */
 export interface Signal<Given = JsonValue, Value = Given> {
   /** Name of the signal, by which any process may send it. */
   readonly name: string;
+  /** JSON Schema of what a sender passes, for people who fill in a form. `signal()` sets it. */
+  readonly schema?: JsonSchema | undefined;
   /** Returns the value as the schema of the signal defines it. Throws `invalid_argument` for another value. Must be pure. */
   read(value: JsonValue): MaybePromise<Value>;
   /** The type of the values that a sender passes. For the compiler only; no signal has this property. */
@@ -48,6 +51,8 @@ export interface Query<Given = JsonValue, Value = Given> {
 export interface Update<Given = JsonValue, Value = Given, Returned = JsonValue, Reply = Returned> {
   /** Name of the update, by which any process may send it. */
   readonly name: string;
+  /** JSON Schema of what a sender passes, for people who fill in a form. Absent if every JSON value is accepted. */
+  readonly schema?: JsonSchema | undefined;
   /** Returns the value as the schema of the input defines it. Throws `invalid_argument` for another value. Must be pure. */
   read(value: JsonValue): MaybePromise<Value>;
   /** Returns the reply as the schema of the output defines it. Throws `invalid_argument` for another value. */

@@ -10,6 +10,7 @@ import {
   type JsonValue,
   type MaybePromise,
   type Runtime,
+  type Signal,
 } from "../../kernel/index.ts";
 
 /** What is known about a run before its agent is made. */
@@ -108,6 +109,23 @@ export interface AgentInfo {
   readonly maxCostUsd: number | null;
   /** JSON Schema of its input. `null`: the input is a message, or the schema is not known before the start. */
   readonly inputSchema: JsonSchema | null;
+  readonly kind: (typeof agentKinds)[number];
+  /** Names of the handlers of an object. */
+  readonly handlers: readonly string[];
+  /** Signals that a workflow declares. It may wait for others too. */
+  readonly signals: readonly MessageInfo[];
+  /** Updates that a workflow declares. */
+  readonly updates: readonly MessageInfo[];
+}
+
+/** What callers may start: an agent, a durable function, or a call of an object. */
+export const agentKinds = ["agent", "workflow", "object"] as const;
+
+/** A signal or an update of a workflow. */
+interface MessageInfo {
+  readonly name: string;
+  /** JSON Schema of the value. `null`: every JSON value is accepted. */
+  readonly schema: JsonSchema | null;
 }
 
 interface Entry extends Pick<ServedAgent, "start" | "expand" | "hidden" | "describe" | "prompt"> {
@@ -280,10 +298,14 @@ export function hostedInfo({
   subAgents = [],
   budget,
   inputSchema,
+  runKind,
+  signals = [],
+  updates = [],
   ...agent
 }: HostedAgent): AgentInfo {
   const main = models?.["main"];
   const description: unknown = "description" in agent ? agent.description : undefined;
+  const handlers = readProperty(agent, "handlerNames");
   return {
     name: id,
     description: typeof description === "string" ? description : null,
@@ -293,7 +315,15 @@ export function hostedInfo({
     skills: [],
     maxCostUsd: budget?.maxCostUsd ?? null,
     inputSchema: inputSchema ?? null,
+    kind: Array.isArray(handlers) ? "object" : runKind === "workflow" ? "workflow" : "agent",
+    handlers: Array.isArray(handlers) ? (handlers as readonly string[]) : [],
+    signals: signals.map(messageInfo),
+    updates: updates.map(messageInfo),
   };
+}
+
+function messageInfo({ name, schema }: Pick<Signal, "name" | "schema">): MessageInfo {
+  return { name, schema: schema ?? null };
 }
 
 /** Describes an agent by its settings, without making it. */
@@ -309,5 +339,9 @@ export function servedInfo(agent: Omit<ServedAgent, "start">): AgentInfo {
     skills,
     maxCostUsd: maxCostUsd ?? null,
     inputSchema: inputSchema ?? null,
+    kind: "agent",
+    handlers: [],
+    signals: [],
+    updates: [],
   };
 }

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { object, update, workflow } from "../../../src/entries/workflow.ts";
+import { object, signal, update, workflow } from "../../../src/entries/workflow.ts";
 import { startServer } from "./test-server.ts";
 
 const order = workflow("order", { input: z.object({ cents: z.number() }) }, async (ctx, { cents }) => {
@@ -140,4 +140,26 @@ test("S6: a caller reads the states of an object of its own tenant, and a caller
   expect((await get("cart?tenantId=acme&limit=1")).json["states"]).toEqual([
     { key: "a", state: { cents: 1 } },
   ]);
+});
+
+test("a caller sees what agents, workflows and objects accept, and of which key a run is a call", async () => {
+  const paid = signal("paid", z.object({ cents: z.number() }));
+  const invoice = workflow("invoice", { signals: [paid], updates: [update("stop")] }, async () => null);
+  const cart = object("cart", { add: async () => null, clear: async () => null });
+  const server = await startServer([invoice, cart]);
+  onTestFinished(() => server.close());
+  const { agents } = (await server.call("GET", "/api/agents")).json;
+  expect(agents).toMatchObject([
+    {
+      name: "invoice",
+      kind: "workflow",
+      handlers: [],
+      signals: [{ name: "paid", schema: { properties: { cents: { type: "number" } } } }],
+      updates: [{ name: "stop", schema: null }],
+    },
+    { name: "cart", kind: "object", handlers: ["add", "clear"], signals: [], updates: [] },
+  ]);
+  const call = await server.runtime.object(cart, "a/1").send.add();
+  const { json } = await server.call("GET", `/api/runs/${call.runId}`);
+  expect(json["flow"]).toEqual({ object: { name: "cart", key: "a/1" } });
 });

@@ -11,6 +11,7 @@ import {
   type Failure,
   type Priority,
   type RunResult,
+  type RunFlow,
   type RunSnapshot,
 } from "../../../kernel/index.ts";
 import type { StoredCalls } from "../../view/recorded-calls.ts";
@@ -86,6 +87,24 @@ export const failure: Schema<Failure> = named(
 
 const runStatus = choice(runSummaryStatuses, { description: "Status of a run." });
 
+const runFlow = schemaOf<RunFlow>({
+  type: "object",
+  description: "Limits of the run. Absent if it has none.",
+  properties: {
+    concurrency: { type: "object" },
+    rate: { type: "object" },
+    object: {
+      type: "object",
+      description: "The object and the key of which the run is a call.",
+      properties: { name: { type: "string" }, key: { type: "string" }, isShared: { type: "boolean" } },
+      required: ["name", "key"],
+      additionalProperties: false,
+    },
+    collect: { type: "object" },
+  },
+  additionalProperties: false,
+});
+
 export const runSummary = named(
   "Run",
   object({
@@ -110,6 +129,7 @@ export const runSummary = named(
     costUsd: usd,
     unreported,
     turns: integer(),
+    flow: optional(runFlow),
   }),
 );
 

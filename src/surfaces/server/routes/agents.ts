@@ -2,14 +2,37 @@ import { Fault, type JsonSchema } from "../../../kernel/index.ts";
 import { listedModelNames } from "../../../capabilities/index.ts";
 import { hasScope, type Access } from "../../http/access/access.ts";
 import { reply, route } from "../../http/route.ts";
-import { flag, list, named, nullable, number, object, schemaOf, text } from "../../http/schema/schema.ts";
-import { modelNames } from "../../http/served-agents.ts";
+import {
+  choice,
+  flag,
+  list,
+  named,
+  nullable,
+  number,
+  object,
+  schemaOf,
+  text,
+} from "../../http/schema/schema.ts";
+import { agentKinds, modelNames } from "../../http/served-agents.ts";
 
 const inputSchema = nullable(
   schemaOf<JsonSchema>({
     type: "object",
     description: "JSON Schema of the input of a run. null: the input is a message.",
   }),
+);
+
+const messages = list(
+  object({
+    name: text(),
+    schema: nullable(
+      schemaOf<JsonSchema>({
+        type: "object",
+        description: "JSON Schema of the value. null: every JSON value is accepted.",
+      }),
+    ),
+  }),
+  { description: "What the workflow declares. Its runs may wait for others too." },
 );
 
 const agent = named(
@@ -28,6 +51,10 @@ const agent = named(
       }),
     ),
     inputSchema,
+    kind: choice(agentKinds, { description: "An object and a workflow have no sessions." }),
+    handlers: list(text(), { description: "Names of the handlers of an object." }),
+    signals: messages,
+    updates: messages,
   }),
 );
 const hosted = { status: 200, description: "The agents.", schema: object({ agents: list(agent) }) };
