@@ -5,13 +5,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
 import { buildPage } from "../../build/page.ts";
 import { Agent, tool } from "../../src/entries/index.ts";
-import { FatalError, update, workflow } from "../../src/entries/workflow.ts";
+import { FatalError, object, signal, update, workflow } from "../../src/entries/workflow.ts";
 import type { HostedAgent, RunId } from "../../src/kernel/index.ts";
 import type { ServedAgent } from "../../src/surfaces/server/index.ts";
 import { openWorkspace, type Workspace } from "../../src/workspace/workspace.ts";
 import { readAll } from "../runtime/runtime-setup.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
+import { narrowIssues } from "./narrow-issues.ts";
 import { goTo, openPage, PageServer, type OpenPage } from "./page-server.ts";
 import { submitRun } from "./page-runs.ts";
 import { Stage } from "./stage.ts";
@@ -79,10 +80,22 @@ const rascal = new Agent({
   instructions: shortHostile,
 });
 
-const move = update("move", { input: z.string(), output: z.string() });
+const paid = signal(
+  "paid",
+  z.object({
+    cents: z.int().min(1).max(100_000).meta({ title: "Cents" }),
+    method: z.enum(["card", "cash"]).optional().meta({ title: "Method" }),
+  }),
+);
+const packed = signal("packed", z.object({ boxes: z.int().meta({ title: shortHostile }) }));
+const move = update("move", { input: z.string().min(2), output: z.string() });
 const order = workflow(
   "order",
-  { input: z.object({ orderId: z.string().min(2).meta({ title: "Order" }) }) },
+  {
+    input: z.object({ orderId: z.string().min(2).meta({ title: "Order" }) }),
+    signals: [paid, packed],
+    updates: [move],
+  },
   async (ctx, { orderId }) => {
     const { promise } = ctx.promise(z.string());
     const charge = async ({ attempt }: { readonly attempt: number }): Promise<number> =>
@@ -90,13 +103,20 @@ const order = workflow(
     await ctx.step("charge", charge, { retry: { baseDelayMs: 1 } });
     await ctx.compensate("refund", () => undefined);
     ctx.publish("progress", { done: 1 });
-    const paid = await ctx.waitForSignal("paid", { timeoutMs: 86_400_000 });
+    const payment = await ctx.waitForSignal(paid, { timeoutMs: 86_400_000 });
     await ctx.handleUpdate(move, async (to) => to);
     const carrier = await promise.result();
     if (orderId === "sold out") throw new FatalError("nothing is left");
-    return { paid: paid ?? null, carrier };
+    return { paid: payment?.cents ?? null, carrier };
   },
 );
+const cart = object("cart", {
+  add: async (ctx, name: string) => {
+    ctx.setState({ name, books: 3 });
+    return null;
+  },
+  clear: async (ctx) => ctx.clearState(),
+});
 
 let workspace: Workspace;
 let browser: Browser;
@@ -111,7 +131,7 @@ const sorter: ServedAgent = {
     save: (instructions, hash) => workspace.saveInstructions("sorter", instructions, hash),
   },
 };
-const agents = [checker, booker, villain, rascal, order, sorter as unknown as HostedAgent];
+const agents = [checker, booker, villain, rascal, order, cart, sorter as unknown as HostedAgent];
 const server = new PageServer(() => agents, {
   resolveModel: (name) =>
     name === "stage/haiku-5"
@@ -399,26 +419,88 @@ test("a workflow is started by its form, shows attempts and its timer, and takes
   await page.getByText("2 attempts: the bank is closed").waitFor();
   await page.getByText("Wakes in 23:59").waitFor();
   await page.getByText('{"done":1}').waitFor();
-  const send = async (name: string, value: string): Promise<void> => {
-    await page.getByRole("button", { name, exact: true }).click();
-    const form = page.getByRole("dialog");
-    await form.getByLabel("Value, as JSON").fill("{wrong");
+  const form = page.getByRole("dialog");
+  const show = async (what: string, name: string): Promise<void> => {
+    await page.getByRole("listitem").filter({ hasText: what }).getByRole("button", { name }).click();
+    await form.waitFor();
+  };
+  const send = async (
+    name: string,
+    field: string,
+    wrong: string,
+    says: string,
+    value: string,
+  ): Promise<void> => {
+    await form.getByLabel(field).fill(wrong);
     await form.getByRole("button", { name }).click();
-    await form.getByText("The value is not JSON").waitFor();
-    await form.getByLabel("Value, as JSON").fill(value);
+    await form.getByText(says).waitFor();
+    await form.getByLabel(field).fill(value);
     await form.getByRole("button", { name }).click();
     await form.waitFor({ state: "detached" });
   };
   expect(await axeIssues(page, [new URL(page.url()).pathname])).toEqual([]);
-  await send("Send signal", '{"cents": 900}');
-  await send("Send update", '"Main St 1"');
-  await send("Resolve", '"ACME"');
+  // A signal for which it does not wait yet is offered with its form too.
+  await show("Accepts the signal packed", "Send signal");
+  await form.getByLabel("onerror=").waitFor();
+  expect(await unsafeIn(page)).toEqual([]);
+  await page.keyboard.press("Escape");
+  await show("Waits for the signal paid", "Send signal");
+  await form.getByLabel("Method optional").selectOption("card");
+  await send("Send signal", "Cents", "0", "Enter at least 1.", "900");
+  await show("Waits for the update move", "Send update");
+  await send("Send update", "Value", "M", "Enter at least 2 characters.", "Main St 1");
+  await show("Waits for a promise", "Resolve");
+  await send("Resolve", "Value, as JSON", "{wrong", "The value is not JSON", '"ACME"');
   await page.getByText("From here on the run undoes its work: refund").waitFor();
   await page.getByText("The run has undone its work, so it cannot continue.").waitFor();
   expect(await page.getByRole("button", { name: "Continue from the last step" }).count()).toBe(0);
   await page.setViewportSize({ width: 390, height: 844 });
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(390);
   await page.setViewportSize({ width: 1440, height: 900 });
+});
+
+test("the state of an object is shown by key, from its card and from a call of it, and hostile texts stay text", async () => {
+  const key = shortHostile.slice(0, 120);
+  const ofKey = `/objects?${new URLSearchParams({ name: "cart", key }).toString()}`;
+  const calls = Array.from({ length: 49 }, (_, at) => server.runtime.object(cart, `z${at}`).add("a"));
+  await Promise.all([...calls, server.runtime.object(cart, "long").add(hostile.slice(0, 60_000))]);
+  const call = await server.runtime.object(cart, key).send.add(shortHostile);
+  await call.result();
+  const page = await open("/agents");
+  const found: (readonly [path: string, problems: readonly string[]])[] = [];
+  const check = async (what: string): Promise<void> => {
+    found.push([what, await page.evaluate<readonly string[]>(unsafe)]);
+  };
+  const card = page.getByRole("region", { name: "cart" });
+  await card.getByText("add, clear").waitFor();
+  await card.getByRole("link", { name: "State by key" }).click();
+  const rows = page.locator(".table.states tbody tr");
+  await rows.nth(49).waitFor();
+  await check("keys");
+  await page.getByRole("link", { name: "Next keys" }).click();
+  await page.getByRole("link", { name: "First keys" }).waitFor();
+  await expect.poll(() => rows.count()).toBe(1);
+  await open(`/runs/${call.runId}`);
+  await page.getByTitle("State of the key").waitFor();
+  await check("call");
+  await page.getByTitle("State of the key").click();
+  const state = page.getByRole("region", { name: "State of the key" });
+  await state.getByText('"books": 3').waitFor();
+  await check("key");
+  expect(await axeIssues(page, [ofKey, "/objects?name=cart"])).toEqual([]);
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of [`/runs/${call.runId}`, "/objects?name=cart", ofKey]) {
+    await open(path);
+    await page.locator(".key-of, .table.states, .state").first().waitFor();
+    await check(`${path} at 390 px`);
+    found.push([path, await narrowIssues(page)]);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await server.runtime.object(cart, key).clear();
+  watched.expect({ says: /status of 404/u, path: /\/api\/objects\/cart\//u });
+  await open(ofKey);
+  await page.getByText("This key has no state").waitFor();
+  expect(found.filter(([, problems]) => problems.length > 0)).toEqual([]);
 });
 
 /** The views that show texts of a run and its fork, each with what is visible when it has read them. */

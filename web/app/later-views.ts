@@ -3,6 +3,7 @@ import { AgentsPage } from "../pages/agents/agents-page.tsx";
 import { ComparePage } from "../pages/compare/compare-page.tsx";
 import { FindPage } from "../pages/find/find-page.tsx";
 import { InboxPage } from "../pages/inbox/inbox-page.tsx";
+import { ObjectsPage } from "../pages/objects/objects-page.tsx";
 import { BulkBar } from "../pages/runs/bulk-bar.tsx";
 import { EmptyRuns, NoneFits } from "../pages/runs/empty-runs.tsx";
 import { SaveView } from "../pages/runs/save-view.tsx";
@@ -37,6 +38,7 @@ export const laterViews = {
   compare: ComparePage,
   find: FindPage,
   inbox: InboxPage,
+  objects: ObjectsPage,
   schedules: SchedulesPage,
   sessions: SessionsPage,
   usage: UsagePage,

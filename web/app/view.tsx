@@ -64,6 +64,7 @@ export function View(): JSX.Element {
     case "compare":
     case "find":
     case "inbox":
+    case "objects":
     case "schedules":
     case "sessions":
     case "usage":

@@ -55,6 +55,17 @@ export function runPath(runId: string, tab?: RunTab, task?: string): string {
   return `${path}${task === undefined ? "" : `?task=${task}`}`;
 }
 
+/** The path of the states of an object, or of one of its keys. */
+export function objectPath(
+  name: string,
+  { key, tenantId }: { readonly key?: string; readonly tenantId?: string | null } = {},
+): string {
+  const query = new URLSearchParams({ name });
+  if (tenantId != null) query.set("tenant", tenantId);
+  if (key !== undefined) query.set("key", key);
+  return `/objects?${query.toString()}`;
+}
+
 /** The path of a conversation. */
 export function sessionPath(sessionId: string): string {
   return `/sessions?id=${encodeURIComponent(sessionId)}`;

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { enteredOf, fieldsOf, valueOf } from "./schema-fields.ts";
+import { enteredOf, fieldsOf, formOf, valueOf } from "./schema-fields.ts";
 
 const schema = {
   type: "object",
@@ -47,4 +47,31 @@ test("entered texts become a value, and each wrong one is named by its field", (
     nights: "Enter a whole number.",
     guests: 'Enter JSON, such as ["a"] or { "b": 1 }.',
   });
+});
+
+test("a message has a field per property, one field for a plain value, and no field for a list or without a schema", () => {
+  expect(formOf(schema)?.fields).toEqual(fieldsOf(schema));
+  expect(formOf(schema)?.read({ city: "Rome", room: "double" }).value).toEqual({
+    city: "Rome",
+    room: "double",
+  });
+  const street = formOf({ type: "string", minLength: 2 });
+  expect(street?.fields.map(({ label, kind, isRequired }) => [label, kind, isRequired])).toEqual([
+    ["Value", "text", true],
+  ]);
+  expect(street?.read({ value: "Main St 1" })).toEqual({ value: "Main St 1", problems: {} });
+  expect(street?.read({ value: "M" }).problems).toEqual({ value: "Enter at least 2 characters." });
+  expect(formOf({ type: "boolean" })?.read({}).value).toBe(false);
+  expect(formOf({ enum: ["a", "b"], title: "Size" })?.fields[0]).toMatchObject({
+    label: "Size",
+    kind: "choice",
+  });
+  for (const other of [null, {}, { type: "array" }, { type: "object" }, { enum: [1, 2] }] as const)
+    expect(formOf(other)).toBeNull();
+});
+
+test("the limits of exact integers are no hint", () => {
+  const count = { type: "integer", minimum: -9007199254740991, maximum: 9007199254740991 } as const;
+  expect(fieldsOf({ properties: { count } })[0]?.hint).toBe("");
+  expect(fieldsOf({ properties: { count: { ...count, minimum: 0 } } })[0]?.hint).toBe("(at least 0)");
 });

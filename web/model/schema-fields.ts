@@ -58,10 +58,15 @@ function kindOf({ type }: JsonObject, choices: readonly JsonValue[]): FieldKind 
   return type === "number" || type === "integer" ? type : "json";
 }
 
+/** Whether a limit tells a person something. Libraries also write the limits of exact integers. */
+function isLimit(limit: JsonValue | undefined): limit is number {
+  return typeof limit === "number" && Math.abs(limit) !== Number.MAX_SAFE_INTEGER;
+}
+
 function limitsOf({ minimum, maximum, maxLength }: JsonObject): string {
   const parts = [
-    typeof minimum === "number" ? `at least ${minimum}` : "",
-    typeof maximum === "number" ? `at most ${maximum}` : "",
+    isLimit(minimum) ? `at least ${minimum}` : "",
+    isLimit(maximum) ? `at most ${maximum}` : "",
     typeof maxLength === "number" ? `at most ${maxLength} characters` : "",
   ].filter(Boolean);
   return parts.length === 0 ? "" : `(${parts.join(", ")})`;
@@ -101,6 +106,39 @@ export function valueOf(fields: readonly SchemaField[], entered: Entered): Enter
     else value[name] = read.value;
   }
   return { value, problems };
+}
+
+/** The form of a value that has a schema. */
+export interface SchemaForm {
+  readonly fields: readonly SchemaField[];
+  /** Reads the fields. */
+  readonly read: (entered: Entered) => {
+    readonly value: JsonValue;
+    readonly problems: EnteredValue["problems"];
+  };
+}
+
+/** Name of the field of a value that is no object. */
+const whole = "value";
+
+/**
+ * The form of a value: a field per property of an object, or one field for a text, a number, a flag or a choice. `null` if the
+ * schema is absent, or describes a value that a person writes as JSON.
+ */
+export function formOf(schema: JsonSchema | null): SchemaForm | null {
+  if (schema === null) return null;
+  const properties = fieldsOf(schema);
+  if (properties.length > 0) return { fields: properties, read: (entered) => valueOf(properties, entered) };
+  const [field] = fieldsOf({ properties: { [whole]: { title: "Value", ...schema } }, required: [whole] });
+  if (field === undefined || field.kind === "json") return null;
+  const fields = [field];
+  return {
+    fields,
+    read: (entered) => {
+      const { value, problems } = valueOf(fields, entered);
+      return { value: value[whole] ?? null, problems };
+    },
+  };
 }
 
 type ReadText = { readonly value: JsonValue } | { readonly problem: string };

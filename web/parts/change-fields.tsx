@@ -105,7 +105,19 @@ export function ToolsField({
   );
 }
 
-/** A field for each property of the input of an agent. A wrong one says what is expected. */
+/** Throws if a field is wrong, and moves the focus to the first one. `owner` names whose schema it is. */
+export function requireFitting(
+  form: string,
+  problems: Readonly<Record<string, string>>,
+  owner: string,
+): void {
+  const [wrong] = Object.keys(problems);
+  if (wrong === undefined) return;
+  document.querySelector<HTMLElement>(`#${CSS.escape(`${form}-${wrong}`)}`)?.focus();
+  throw new Error(`The input does not fit the ${owner}: look at the marked fields.`);
+}
+
+/** A field for each property of the input of an agent, or of a message. A wrong one says what is expected. */
 export function SchemaFields({
   fields,
   entered,

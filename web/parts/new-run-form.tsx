@@ -7,7 +7,7 @@ import { go, runPath } from "../base/route.ts";
 import { earlierInput, inputOf, readFiles, type Attached, type NewRunValues } from "../model/attached.ts";
 import { enteredOf, fieldsOf, valueOf, type Entered } from "../model/schema-fields.ts";
 import { allowanceWords } from "../model/words/allowance-words.ts";
-import { InstructionsField, ModelField, SchemaFields, ToolsField } from "./change-fields.tsx";
+import { InstructionsField, ModelField, requireFitting, SchemaFields, ToolsField } from "./change-fields.tsx";
 import { FormDialog } from "./dialog.tsx";
 
 interface Changes {
@@ -48,11 +48,7 @@ export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Elem
       return inputOf(text, attached);
     }
     setTried(true);
-    const [wrong] = Object.keys(problems);
-    if (wrong !== undefined) {
-      document.querySelector<HTMLElement>(`#new-run-${CSS.escape(wrong)}`)?.focus();
-      throw new Error("The input does not fit the agent: look at the marked fields.");
-    }
+    requireFitting("new-run", problems, "agent");
     return fitting;
   };
   const start = async (): Promise<void> => {

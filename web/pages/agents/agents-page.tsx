@@ -1,9 +1,10 @@
-import type { JSX } from "preact";
+import { Fragment, type JSX } from "preact";
 import { get } from "../../api/client.ts";
 import type { AgentInfo } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { counted, oneLine } from "../../base/format.ts";
-import { Name } from "../../parts/name.tsx";
+import { objectPath } from "../../base/route.ts";
+import { Name, shownName } from "../../parts/name.tsx";
 import { isHandOff } from "../../model/words/task-words.ts";
 import { openNewRun } from "../../parts/new-run.tsx";
 
@@ -43,7 +44,14 @@ function AgentCard({
   readonly agent: AgentInfo;
   readonly byName: ReadonlyMap<string, AgentInfo>;
 }): JSX.Element {
-  const { name, description, model, tools, subAgents, skills } = agent;
+  const { name, description, model, tools, subAgents, skills, kind, handlers, signals, updates } = agent;
+  const isAgent = kind === "agent";
+  const lists: readonly (readonly [name: string, values: readonly string[]])[] = [
+    ["Skills", skills],
+    ["Handlers", handlers],
+    ["Signals", signals.map((each) => each.name)],
+    ["Updates", updates.map((each) => each.name)],
+  ];
   // Whom it may hire is said above.
   const own = tools.filter((tool) => !isHandOff(tool));
   return (
@@ -59,28 +67,45 @@ function AgentCard({
           : oneLine(description, mostDescription)}
       </p>
       <dl class="pairs">
-        <dt>Model</dt>
-        <dd>{model ?? "chosen in code"}</dd>
+        {!isAgent && <dt>Kind</dt>}
+        {!isAgent && <dd>{kind}</dd>}
+        {isAgent && <dt>Model</dt>}
+        {isAgent && <dd>{model ?? "chosen in code"}</dd>}
         <dt>May hire</dt>
         <dd>{subAgents.length === 0 ? "no one" : subAgents.join(", ")}</dd>
-        {skills.length > 0 && <dt>Skills</dt>}
-        {skills.length > 0 && <dd>{skills.join(", ")}</dd>}
+        {lists.map(([head, values]) =>
+          values.length === 0 ? null : (
+            <Fragment key={head}>
+              <dt>{head}</dt>
+              <dd>{values.map(shownName).join(", ")}</dd>
+            </Fragment>
+          ),
+        )}
       </dl>
-      <p class="chips">
-        {own.map((tool) => (
-          <span key={tool} class="chip">
-            {tool}
-          </span>
-        ))}
-        {own.length === 0 && <span class="dim">No tools of its own</span>}
-      </p>
+      {isAgent && (
+        <p class="chips">
+          {own.map((tool) => (
+            <span key={tool} class="chip">
+              {tool}
+            </span>
+          ))}
+          {own.length === 0 && <span class="dim">No tools of its own</span>}
+        </p>
+      )}
       <div class="actions">
         <button class="button" onClick={() => openNewRun({ agent: name })}>
           New run
         </button>
-        <a class="button quiet" href={`/sessions?new=1&agent=${encodeURIComponent(name)}`}>
-          Talk to it
-        </a>
+        {isAgent && (
+          <a class="button quiet" href={`/sessions?new=1&agent=${encodeURIComponent(name)}`}>
+            Talk to it
+          </a>
+        )}
+        {kind === "object" && (
+          <a class="button quiet" href={objectPath(name)}>
+            State by key
+          </a>
+        )}
       </div>
     </section>
   );

@@ -10,12 +10,22 @@ import { isOffline, shownEvent } from "../../api/connection.ts";
 import { asking } from "../../api/runs-feed.ts";
 import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
-import { go, place, runPath, runTabs, sessionPath, setQuery, type RunTab } from "../../base/route.ts";
+import {
+  go,
+  objectPath,
+  place,
+  runPath,
+  runTabs,
+  sessionPath,
+  setQuery,
+  type RunTab,
+} from "../../base/route.ts";
 import { Steady } from "../../parts/steady.tsx";
 import { CopyButton } from "../../parts/copy-button.tsx";
 import { capUsd, clock, counted, grouped, oneLine, shortId, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { shownName } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { endWord, hasEnded, lookOf, runWord, viewWord } from "../../model/status.ts";
@@ -295,6 +305,21 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       {isReplay && (
         <span>
           <span class="chip hold">Replay, as of {clock(runTime(view, view.at))}</span>
+        </span>
+      )}
+      {summary?.flow?.object !== undefined && (
+        <span class="key-of">
+          <span class="dim">Key</span>
+          <a
+            class="cut"
+            title="State of the key"
+            href={objectPath(summary.flow.object.name, {
+              key: summary.flow.object.key,
+              tenantId: summary.tenantId,
+            })}
+          >
+            {shownName(summary.flow.object.key)}
+          </a>
         </span>
       )}
       {purse !== null && (

@@ -1,9 +1,9 @@
-import { visibleLine, visibleText, type JsonValue } from "../../../../src/kernel/index.ts";
+import { visibleLine, visibleText } from "../../../../src/kernel/index.ts";
 import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
-import { post } from "../../../api/client.ts";
+import { get } from "../../../api/client.ts";
+import { useRead } from "../../../api/use-read.ts";
 import { clock, counted, grouped, took } from "../../../base/format.ts";
 import { useKeys } from "../../../base/keys.ts";
 import { now } from "../../../base/now.ts";
@@ -20,11 +20,13 @@ import {
   type OpenWaits,
   type StepRow,
 } from "../../../model/workflow-steps.ts";
+import type { AgentInfo } from "../../../api/types.ts";
+import { shownName } from "../../../parts/name.tsx";
 import { CopyButton } from "../../../parts/copy-button.tsx";
-import { dialog, FormDialog } from "../../../parts/dialog.tsx";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Icon } from "../../../parts/icon.tsx";
 import { areOrdersOff } from "../../../parts/orders.tsx";
+import { openMessage, openPromise, type MessageKind } from "./message-form.tsx";
 
 const filter: EventFilter = { taskId: rootId, types: stepTypes };
 /** Number of lines that are drawn. Older ones are in the list of events. */
@@ -34,7 +36,7 @@ const mostRows = 500;
 export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
   const view = model.view.value;
   const { events, isReading, problem } = useEvents(model, filter);
-  useKeys({ g: () => (model.playhead.value === null ? openMessage(model, "signal", "") : false) });
+  useKeys({ g: () => (model.playhead.value === null ? openMessage(model.runId, "signal") : false) });
   if (view === null) return <></>;
   const { rows, waits, values } = stepsOf(events, model.shownSeq);
   const isOver = hasEnded(view.status);
@@ -50,7 +52,9 @@ export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
           <a href={runPath(model.runId, "events")}>events</a>.
         </p>
       )}
-      {rows.length === 0 && note === null && <p class="mid">No step has ended yet.</p>}
+      {rows.length === 0 && note === null && (
+        <p class="mid">{isOver ? "The run had no steps." : "No step has ended yet."}</p>
+      )}
       <ol class="step-list" aria-label="Steps">
         {shown.map((row) => (
           <Row key={row.seq} row={row} view={view} />
@@ -145,22 +149,32 @@ function Waits({
   readonly waits: OpenWaits | null;
 }): JSX.Element {
   const isOff = areOrdersOff(model);
-  const send = (kind: MessageKind, name: string): JSX.Element => (
-    <li key={`${kind} ${name}`}>
-      <span>
-        Waits for the {kind} <b>{visibleLine(name)}</b>
-      </span>
-      <button class="button primary" disabled={isOff} onClick={() => openMessage(model, kind, name)}>
-        Send {kind}
-      </button>
-    </li>
-  );
+  const { signals, updates } = useDeclared(model);
+  const send = (kind: MessageKind, name: string, isAwaited = true): JSX.Element => {
+    const declared = (kind === "signal" ? signals : updates).find((each) => each.name === name);
+    return (
+      <li key={`${kind} ${name}`}>
+        <span>
+          {isAwaited ? "Waits for" : "Accepts"} the {kind} <b class="cut">{shownName(name)}</b>
+        </span>
+        <button
+          class={isAwaited ? "button primary" : "button"}
+          disabled={isOff}
+          onClick={() => openMessage(model.runId, kind, { name, schema: declared?.schema ?? null })}
+        >
+          Send {kind}
+        </button>
+      </li>
+    );
+  };
+  const others = signals.filter(({ name }) => waits?.signals.includes(name) !== true);
   return (
     <section class="step-waits" aria-label="What the run waits for">
       {waits?.until != null && <Timer since={waits.since} until={waits.until} />}
       <ul>
         {waits?.signals.map((name) => send("signal", name))}
         {waits?.updates.map((name) => send("update", name))}
+        {others.map(({ name }) => send("signal", name, false))}
         {waits?.promises.map((key) => {
           const id = promiseIdOf(model.runId, key);
           return (
@@ -177,13 +191,22 @@ function Waits({
         })}
         <li>
           <span class="mid">A signal that it does not wait for yet is kept.</span>
-          <button class="button" disabled={isOff} onClick={() => openMessage(model, "signal", "")}>
+          <button class="button" disabled={isOff} onClick={() => openMessage(model.runId, "signal")}>
             Send another signal
           </button>
         </li>
       </ul>
     </section>
   );
+}
+
+type Declared = Pick<AgentInfo, "signals" | "updates">;
+const nothing: Declared = { signals: [], updates: [] };
+
+/** The signals and updates that the workflow of a run declares. Empty if this server does not host it. */
+function useDeclared({ summary }: RunModel): Declared {
+  const { value } = useRead(() => get("/api/agents"), []);
+  return value?.agents.find(({ name }) => name === summary.value?.agentId) ?? nothing;
 }
 
 /** The time that is left. It counts down without asking the server. */
@@ -197,88 +220,4 @@ function Timer({ since, until }: { readonly since: number; readonly until: numbe
       <span class="dim">{new Date(until).toLocaleString()}</span>
     </p>
   );
-}
-
-type MessageKind = "signal" | "update";
-
-function openMessage(model: RunModel, kind: MessageKind, name: string): void {
-  // One id per form, so that a repeated send of the same form has no further effect.
-  const id = crypto.randomUUID();
-  dialog.value = () => <MessageForm runId={model.runId} kind={kind} given={name} id={id} />;
-}
-
-interface MessageProps {
-  readonly runId: string;
-  readonly kind: MessageKind;
-  readonly given: string;
-  readonly id: string;
-}
-
-function MessageForm({ runId, kind, given, id }: MessageProps): JSX.Element {
-  const [name, setName] = useState(given);
-  const [text, setText] = useState("null");
-  const send = async (): Promise<void> => {
-    if (name.trim() === "") throw new Error(`Write the name of the ${kind}.`);
-    const body = { name, value: jsonOf(text), id };
-    if (kind === "signal") await post("/api/runs/{runId}/signal", { params: { runId }, body });
-    else await post("/api/runs/{runId}/update", { params: { runId }, body });
-  };
-  return (
-    <FormDialog title={`Send ${kind}`} confirm={`Send ${kind}`} onConfirm={send}>
-      {given === "" ? (
-        <label class="field">
-          Name
-          <input autoFocus value={name} onInput={(event) => setName(event.currentTarget.value)} />
-        </label>
-      ) : (
-        <p>
-          <b>{visibleLine(name)}</b>
-        </p>
-      )}
-      <ValueField text={text} onInput={setText} />
-      <p class="mid">Sending this form twice counts once.</p>
-    </FormDialog>
-  );
-}
-
-function openPromise(id: string): void {
-  dialog.value = () => <PromiseForm id={id} />;
-}
-
-function PromiseForm({ id }: { readonly id: string }): JSX.Element {
-  const [text, setText] = useState("null");
-  const resolve = async (): Promise<void> => {
-    await post("/api/promises/{id}/resolve", { params: { id }, body: { value: jsonOf(text) } });
-  };
-  return (
-    <FormDialog title="Resolve promise" confirm="Resolve" onConfirm={resolve}>
-      <ValueField text={text} onInput={setText} />
-      <p class="mid">The first value counts.</p>
-    </FormDialog>
-  );
-}
-
-function ValueField({
-  text,
-  onInput,
-}: {
-  readonly text: string;
-  readonly onInput: (text: string) => void;
-}): JSX.Element {
-  return (
-    <label class="field">
-      Value, as JSON
-      <textarea rows={4} value={text} onInput={(event) => onInput(event.currentTarget.value)} />
-    </label>
-  );
-}
-
-function jsonOf(text: string): JsonValue {
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch (error) {
-    throw new Error(`The value is not JSON: ${(error as Error).message}. Write a text as "text".`, {
-      cause: error,
-    });
-  }
 }
