@@ -153,7 +153,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   declare readonly topUp?: Partial<TopUp>;
   readonly flowOf: FlowControl | undefined;
   readonly subAgents: readonly HostedAgent[];
-  readonly signals: readonly Pick<Signal, "name" | "schema">[];
+  readonly signals: readonly Signal<never, unknown>[];
   readonly updates: readonly Pick<Update, "name" | "schema">[];
   readonly #input: SchemaReader<JsonValue> | undefined;
   readonly #output: SchemaReader<JsonValue> | undefined;

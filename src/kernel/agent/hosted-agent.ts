@@ -94,8 +94,8 @@ export interface HostedAgent<Context = unknown> {
   readonly ownInstructions?: string;
   /** JSON Schema of the input of a submission, for people who fill in a form. If absent, the input is a message, or has no known form. */
   readonly inputSchema?: JsonSchema | undefined;
-  /** Signals that the runs of a workflow accept, for people who fill in a form. A run may wait for others too. */
-  readonly signals?: readonly Pick<Signal, "name" | "schema">[];
+  /** Signals that the runs of a workflow accept, for people who fill in a form, and for servers, which check the values. A run may wait for others too. */
+  readonly signals?: readonly Signal<never, unknown>[];
   /** Updates that the runs of a workflow accept, for people who fill in a form. A run may wait for others too. */
   readonly updates?: readonly Pick<Update, "name" | "schema">[];
   /**

@@ -133,6 +133,8 @@ interface Entry extends Pick<ServedAgent, "start" | "expand" | "hidden" | "descr
   /** Whether `start` makes an agent for each run, such as one with the session as its key. */
   readonly makesAgents: boolean;
   readonly changeable: ChangeableAgent;
+  /** The signals that a workflow declares. */
+  readonly signals: readonly Signal<never, unknown>[];
 }
 
 /** Agents of a server: a list, or a function that returns the list of the moment. */
@@ -206,6 +208,11 @@ export class ServedAgents {
     return this.#lookUp(name)?.changeable ?? { name, allowed: {}, models: [] };
   }
 
+  /** Returns the signal of a name that a workflow declares. `undefined` if it declares none, or is not hosted here. */
+  signal(agent: string, name: string): Signal<never, unknown> | undefined {
+    return this.#lookUp(agent)?.signals.find((each) => each.name === name);
+  }
+
   /**
    * Returns an input as the agent receives it: its text, or the first of its parts if that is a text, is expanded. An agent
    * that is not hosted here expands nothing.
@@ -275,6 +282,7 @@ function entriesOf(agents: readonly (HostedAgent | ServedAgent)[]): ReadonlyMap<
       hidden,
       makesAgents,
       changeable: { name: info.name, allowed: allowedChanges, models },
+      signals: ("id" in agent ? agent.signals : undefined) ?? [],
       ...(expand !== undefined && { expand }),
       ...(describe !== undefined && { describe }),
       ...(prompt !== undefined && { prompt }),
@@ -322,7 +330,7 @@ export function hostedInfo({
   };
 }
 
-function messageInfo({ name, schema }: Pick<Signal, "name" | "schema">): MessageInfo {
+function messageInfo({ name, schema }: Pick<Signal<never, unknown>, "name" | "schema">): MessageInfo {
   return { name, schema: schema ?? null };
 }
 

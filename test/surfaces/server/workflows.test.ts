@@ -163,3 +163,24 @@ test("a caller sees what agents, workflows and objects accept, and of which key 
   const { json } = await server.call("GET", `/api/runs/${call.runId}`);
   expect(json["flow"]).toEqual({ object: { name: "cart", key: "a/1" } });
 });
+
+test("a value that does not match a declared signal is refused before it is sent", async () => {
+  const mail = signal("mail", z.email());
+  const member = workflow(
+    "member",
+    { signals: [mail] },
+    async (ctx) => (await ctx.waitForSignal(mail)) ?? null,
+  );
+  const server = await startServer([member]);
+  onTestFinished(() => server.close());
+  const { runId } = await server.runtime.start(member, null);
+  const send = (body: object) => server.call("POST", `/api/runs/${runId}/signal`, { body });
+  expect(await send({ name: "mail", value: "ada" })).toMatchObject({
+    status: 400,
+    json: { code: "invalid_argument", detail: expect.stringMatching(/^invalid value of signal mail: /u) },
+  });
+  expect((await send({ name: "other", value: "ada" })).status).toBe(202);
+  expect((await send({ name: "mail", value: "ada@example.com", taskId: "t0" })).status).toBe(202);
+  const result = await server.call("GET", `/api/runs/${runId}/result?waitMs=10000`);
+  expect(result.json["output"]).toBe("ada@example.com");
+});

@@ -6,9 +6,11 @@ import {
   type ForkOptions,
   type JsonValue,
   type RunHandle,
+  type Signal,
   type TopUp,
   type WantedChanges,
   offeredAmount,
+  rootTaskId,
 } from "../../../kernel/index.ts";
 import { reply, route, type Route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
 import { maxCommandValues } from "../../http/request-body.ts";
@@ -45,15 +47,21 @@ const accepted = {
   schema: runSummary,
 };
 
-/** Returns an input as the agent of the run receives it: templates and skills that it names are filled in. */
-type Expand = (input: JsonValue) => Promise<JsonValue>;
+/** What a command knows besides its run. */
+interface Sender {
+  readonly access: Access;
+  /** Returns an input as the agent of the run receives it: templates and skills that it names are filled in. */
+  readonly expand: (input: JsonValue) => Promise<JsonValue>;
+  /** Returns the signal of a name that the workflow of the run declares. */
+  readonly signal: (name: string) => Signal<never, unknown> | undefined;
+}
 
 /** A route that sends a command to a run. */
 function command<const Name extends string, Body extends Schema>(
   name: Name,
   summary: string,
   body: Body,
-  send: (run: RunHandle, body: ValueOf<Body>, expand: Expand, access: Access) => Promise<void>,
+  send: (run: RunHandle, body: ValueOf<Body>, sender: Sender) => Promise<void>,
   facts: Pick<Route, "isBodyOptional" | "carriesInput" | "maxValues"> = {},
 ): TypedRoute<
   "POST",
@@ -77,7 +85,11 @@ function command<const Name extends string, Body extends Schema>(
       const run = await findRun(request);
       const { agents } = request.server;
       const { name: agent } = parseAgentId(run.agentId);
-      await send(run, request.body, (value) => agents.expand(agent, value, run.sessionId), request.access);
+      await send(run, request.body, {
+        access: request.access,
+        expand: (value) => agents.expand(agent, value, run.sessionId),
+        signal: (named) => agents.signal(agent, named),
+      });
       return reply(accepted, await run.summary());
     },
   });
@@ -324,7 +336,7 @@ export const runCommandRoutes = [
       deadlineMs: optional(number({ minimum: 0, description: "Milliseconds of time." })),
       taskId: optional(taskId),
     }),
-    (run, { taskId: task, ...add }, _expand, access) =>
+    (run, { taskId: task, ...add }, { access }) =>
       run.topUp(add as Partial<TopUp>, task, { limited: !hasScope(access, "admin") }),
   ),
   command(
@@ -337,30 +349,30 @@ export const runCommandRoutes = [
     "steer",
     "Send input that a task reads before its next turn. Default task: the root.",
     input,
-    async (run, { input: value, taskId: task }, expand) => run.steer(await expand(value), task),
+    async (run, { input: value, taskId: task }, { expand }) => run.steer(await expand(value), task),
     { carriesInput: true, maxValues: maxCommandValues },
   ),
   command(
     "follow-up",
     "Send input that a task reads when it would otherwise end. Default task: the root.",
     input,
-    async (run, { input: value, taskId: task }, expand) => run.followUp(await expand(value), task),
+    async (run, { input: value, taskId: task }, { expand }) => run.followUp(await expand(value), task),
     { carriesInput: true, maxValues: maxCommandValues },
   ),
   command(
     "signal",
-    "Resolve a wait of a task.",
+    "Resolve a wait of a task. A value that does not match the schema of a signal which the workflow declares gets 400.",
     object({
       name: text({ minLength: 1, maxLength: 1_024 }),
       value: optional(anyJson()),
       taskId: optional(taskId),
       id: optional(text({ minLength: 1, maxLength: 256, description: "A repeated id has no effect." })),
     }),
-    (run, { name, value = null, taskId: task, id }) =>
-      run.signal(name, value, {
-        ...(task !== undefined && { taskId: task }),
-        ...(id !== undefined && { id }),
-      }),
+    async (run, { name, value = null, taskId: task = rootTaskId, id }, { signal }) => {
+      // Other tasks have declarations of their own.
+      if (task === rootTaskId) await signal(name)?.read(value);
+      await run.signal(name, value, { taskId: task, ...(id !== undefined && { id }) });
+    },
     { carriesInput: true },
   ),
   command(
@@ -384,7 +396,7 @@ export const runCommandRoutes = [
     "decide",
     "Answer a question of a run. The first answer counts; a later one is refused with 409.",
     decision,
-    (run, { approvalId, ...answer }, _expand, access) =>
+    (run, { approvalId, ...answer }, { access }) =>
       run.approve(approvalId, answer as ApprovalDecision, { limited: !hasScope(access, "admin") }),
     { carriesInput: true },
   ),
