@@ -380,7 +380,8 @@ test("hostile texts stay text in the form of a new run and in the difference of 
   await page.getByRole("button", { name: /^Remove a/u }).waitFor();
   expect(await unsafeIn(page)).toEqual([]);
   await page.keyboard.press("Escape");
-  const sorted = await submitRun(server, "sorter", "Sort the inbox");
+  const earlier = (await server.runtime.list({ agentId: "sorter" })).runs.at(-1);
+  const sorted = earlier?.runId ?? (await submitRun(server, "sorter", "Sort the inbox"));
   await ended(sorted);
   await open(`/again?run=${sorted}`);
   await page.getByLabel("Instructions").fill("<img src=x onerror=alert(1)> \u202Eevil \u001B[31m");
