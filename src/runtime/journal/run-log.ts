@@ -99,8 +99,11 @@ export class RunLog implements FlushableLog {
   #addedAt = 0;
   #submissions: Submission[] | undefined;
   #dirty = false;
-  /** The next commit says how the run stands, if that has changed. */
+  /** B7: the next commit returns what the run holds of the caps and no call needs. */
   #isReturnDue = false;
+  /** U1: the next commit ends a call of a live program. */
+  #isMetered = false;
+  /** The next commit says how the run stands, if that has changed. */
   #isStandingDue = false;
   #writing: Promise<void> | undefined;
   /** `IdleFlusher` writes the next commit if no flush has written it by the next turn of the event loop. Pending while dirty. */
@@ -161,6 +164,7 @@ export class RunLog implements FlushableLog {
     const event = { seq, runId, taskId, agentId, parentId, type, at, data } as Event;
     this.#state.noteEvent(event);
     this.#events[this.#eventCount++] = event;
+    if (type === "metered_call") this.#isMetered = true;
     if (!this.#dirty) this.#touch();
     return event;
   }
@@ -317,9 +321,10 @@ export class RunLog implements FlushableLog {
       const standing = this.#state.totals.takeStanding();
       if (standing !== undefined) draft.standing = standing;
     }
-    const isMetered = draft.events?.some(({ type }) => type === "metered_call") === true;
-    const taken = this.#state.totals.takeUsage(draft.ledger, this.#isReturnDue, failureIn(draft), isMetered);
+    const failedAt = failureIn(draft);
+    const taken = this.#state.totals.takeUsage(draft.ledger, this.#isReturnDue, failedAt, this.#isMetered);
     this.#isReturnDue = false;
+    this.#isMetered = false;
     if (taken !== undefined) Object.assign(draft, taken);
     const spent = this.#state.totals.takeSpend(draft.ledger, taken !== undefined);
     if (spent !== undefined) draft.spent = spent;

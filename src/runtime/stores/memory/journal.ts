@@ -243,10 +243,11 @@ export class MemoryJournal implements Journal {
     const standing = row.commits[commit.number];
     if (standing !== undefined) return standing;
     this.#write(row, commit);
-    if (submissions !== undefined)
+    if (submissions !== undefined) {
       for (const { run, first, flight, isAlone } of submissions)
         if (isAlone !== true || this.#unfinishedOf(run) === undefined) this.#create(run, first, flight);
-    for (const mail of mailToSubmitted(commit, submissions)) this.#siblings.mailbox.putNow(mail);
+      for (const mail of mailToSubmitted(commit, submissions)) this.#siblings.mailbox.putNow(mail);
+    }
     if (commit.events !== undefined) for (const watcher of row.watchers) watcher.seeCommit(commit.events);
     return commit;
   }

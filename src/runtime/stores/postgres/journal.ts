@@ -170,7 +170,7 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
         const isLast = rest !== undefined && runs.length === 0;
         const appended = await this.#append(transaction, lease, draft, isLast);
         const made: CreatedRun<OwnedRun>[] = [];
-        if (appended.standing === commit) {
+        if (appended.standing === commit && submissions !== undefined) {
           for (const each of runs)
             made.push(await transaction.do(this.creator.createSubmitted(each, each.draft)));
           await transaction.do(this.effects.deliver(commit, submissions));

@@ -110,7 +110,7 @@ export class CommitEffects {
   }
 
   /** P6: delivers the mail of a commit to the runs that its submissions have created. */
-  *deliver(commit: Commit, submissions: readonly Submission[] | undefined): Work<void> {
+  *deliver(commit: Commit, submissions: readonly Submission[]): Work<void> {
     for (const mail of mailToSubmitted(commit, submissions)) yield* this.#options.mailbox.putNow(mail);
   }
 

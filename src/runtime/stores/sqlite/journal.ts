@@ -183,7 +183,7 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
         // Submitted runs must see that this run has ended, so in that case the end is stored before the release.
         const isLast = rest !== undefined && runs === undefined;
         const standing = this.#append(lease, draft, version, isLast);
-        if (standing === commit) {
+        if (standing === commit && submissions !== undefined) {
           created = runs?.map((each) => this.#tables.now(this.creator.createSubmitted(each, each.draft)));
           this.#tables.now(this.effects.deliver(commit, submissions));
         }
