@@ -26,6 +26,7 @@ it("a run that is released at once records what it waits for, also if the timer 
   expect((await run.summary()).waitsFor).toEqual(["signal"]);
   await run.signal("go", 1);
   expect((await run.result()).output).toBe(1);
+  await runtime.close();
 });
 
 /** Holds the first commit with a `task_suspend`: stored, and not yet known to the worker. Resolves when it is held with a function that lets it go. */
@@ -65,6 +66,7 @@ it("a run that continues while its release is written keeps what its code added 
   await until(async () => (await run.summary()).waitsFor.includes("time"));
   await clock.advance(2000);
   expect((await run.result()).output).toBe("awake");
+  await runtime.close();
 });
 
 /** Drives each run as soon as it hears of it. The test ends the drives through `slice`. */
@@ -128,4 +130,5 @@ it("a task that wakes while a drained run is released continues in the next driv
   await settle();
   engine?.wake();
   expect((await run.result()).output).toBe("done");
+  await runtime.close();
 });
