@@ -16,6 +16,8 @@ const workers = 4;
 const runs = casesOf(1_000, 15);
 /** With many runs, a worker on a slow machine may be silent for a second. */
 const leaseMs = casesOf(3_000, 1_000);
+/** After this time the fleet hangs. */
+const hangsAfterMs = Math.max(400_000, runs * 2_000);
 const seed = Number(process.env["REEVE_FLEET_SEED"] ?? 24);
 
 let server: RestateServer;
@@ -109,12 +111,13 @@ async function restateWorld(): Promise<FleetWorld> {
 
 test(
   "J3, J6, B3, E1, H4: four workers that are killed, stopped and disconnected, on a Restate and a database that restart, complete all runs exactly",
-  { timeout: Math.max(600_000, runs * 2_000) },
+  { timeout: hangsAfterMs + 60_000 },
   async () => {
     const report = await runFleet(await restateWorld(), {
       seed,
       runs,
       workers,
+      hangsAfterMs,
       faults: Math.max(7, Math.round(runs / 20)),
     });
     expect(report.broken, `seed ${seed}, faults: ${report.faults.join(", ")}`).toEqual([]);

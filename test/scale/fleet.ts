@@ -70,6 +70,8 @@ interface FleetOptions {
   readonly workers: number;
   /** Number of faults. Each kind occurs at least once if there are enough, and each server restarts. */
   readonly faults: number;
+  /** After this time the fleet hangs, and the error describes the runs that have not ended. */
+  readonly hangsAfterMs: number;
 }
 
 interface FleetReport {
@@ -113,14 +115,16 @@ export async function runFleet(world: FleetWorld, options: FleetOptions): Promis
   const server = await CountingServer.open();
   const fleet = new Fleet(world, options, folder, server);
   const began = performance.now();
+  const ended = new AbortController();
   try {
-    const report = await fleet.run();
+    const report = await Promise.race([fleet.run(), fleet.failAfter(options.hangsAfterMs, ended.signal)]);
     const { faults, hits, takeOvers, cuts, repeated, late } = report;
     const seconds = Math.round((performance.now() - began) / 1_000);
     const figures = `${options.runs} runs in ${seconds} s: ${faults.length} faults, ${hits} of them of workers, ${takeOvers} take-overs, ${cuts} cut connections, ${repeated} repeated and ${late} late calls\n`;
     if (isFull) process.stdout.write(figures);
     return report;
   } finally {
+    ended.abort();
     await fleet.end();
     await server.close();
     await rm(folder, { recursive: true, force: true });
@@ -137,6 +141,7 @@ class Fleet {
   /** Names of the workers that live, by place. */
   readonly #callers: string[] = [];
   readonly #seen = new Set<string>();
+  readonly #submitted: RunId[] = [];
   readonly #faults: string[] = [];
   readonly #broken: string[] = [];
   /** Calls that a worker made for a run since it lost it, by caller and run, with the epoch of the run at the last one. */
@@ -191,6 +196,23 @@ class Fleet {
       takeOvers: records.reduce((sum, record) => sum + (record?.recoveries ?? 0), 0),
       cuts: this.#world.cuts(),
     };
+  }
+
+  /** Fails when the time has passed and describes the runs that have not ended, with their owners and last events. */
+  async failAfter(ms: number, signal: AbortSignal): Promise<never> {
+    await pause(ms, undefined, { signal });
+    const lines: string[] = [];
+    for (const runId of this.#submitted) {
+      const summary = await this.#world.store.journal.summary(runId);
+      if (summary === undefined || summary.endedAt !== null) continue;
+      const trace = await traceRun(this.#world.store, runId);
+      const last = trace?.events.slice(-12).map(({ type, data }) => `${type} ${JSON.stringify(data)}`) ?? [];
+      lines.push([JSON.stringify([summary, await this.#world.ownerOf(runId)]), ...last].join("\n    "));
+    }
+    const step = this.#trap === undefined ? "ran" : "waited for a call";
+    throw new Error(
+      `after ${ms} ms the fleet still ${step}, with the faults ${this.#faults.join(", ")}:\n  ${lines.join("\n  ")}`,
+    );
   }
 
   async end(): Promise<void> {
@@ -293,7 +315,10 @@ class Fleet {
   }
 
   async #submit(runIds: readonly RunId[]): Promise<void> {
-    for (const runId of runIds) await this.#world.submit(runId);
+    for (const runId of runIds) {
+      this.#submitted.push(runId);
+      await this.#world.submit(runId);
+    }
   }
 
   async #untilEnded(runIds: readonly RunId[]): Promise<void> {
