@@ -292,7 +292,7 @@ class ProgramSite {
 }
 
 /** Sends an update twice, beside one that its schema refuses. Returns the reply. */
-async function replyOf(run: RunHandle, name: string, value: number): Promise<number | string> {
+async function replyOf(run: RunHandle<unknown>, name: string, value: number): Promise<number | string> {
   const sent = [
     run.update(name, "wrong", { id: `${name} wrong` }),
     run.update(name, value, { id: name }),

@@ -41,10 +41,14 @@ export function requireWorkflow(owner: string, value: unknown): void {
   );
 }
 
-/** The result of a workflow. `output` has the type of the workflow only if the run completed. */
+/**
+ * The result of a workflow, which has no session. `output` has the type of the workflow only if the run completed.
+ */
 export type WorkflowResult<Output> =
-  | (Omit<RunResult<Output>, "status"> & { readonly status: "completed" })
-  | (Omit<RunResult<JsonValue>, "status"> & { readonly status: Exclude<RunStatus, "completed"> });
+  | (Omit<RunResult<Output>, "status" | "sessionId"> & { readonly status: "completed" })
+  | (Omit<RunResult<JsonValue>, "status" | "sessionId"> & {
+      readonly status: Exclude<RunStatus, "completed">;
+    });
 
 /** Returns the output of a completed workflow. Throws the error that ended another one. `name` names the workflow, such as `workflow order`. */
 export function workflowOutput<Output>(name: string, result: WorkflowResult<Output>): Output {

@@ -108,7 +108,10 @@ export interface RunResult<Output = string> {
   readonly turns: number;
   /** Id of the run. */
   readonly runId: RunId;
-  /** Id of the session. Pass it to the next invocation to continue the conversation. */
+  /**
+   * Id of the session. Pass it to the next invocation to continue the conversation. The result of a workflow has no such
+   * field (`WorkflowResult`).
+   */
   readonly sessionId: SessionId;
   /** Id of the root agent. */
   readonly agentId: AgentId;

@@ -3,7 +3,7 @@ import {
   type Event,
   type JsonValue,
   type PendingApproval,
-  type RunHandle,
+  type RunRecord,
   type RunResult,
 } from "../../kernel/index.ts";
 import { RunHistory } from "./run-history.ts";
@@ -43,9 +43,9 @@ function lazyField(name: LazyField): PropertyDescriptor {
   };
 }
 
-/** The result of a run that has ended. `events` reads all events of the run. */
+/** The result of a run that has ended: a `WorkflowResult` if it is a workflow. `events` reads all events of the run. */
 export function endedResult(
-  { runId, sessionId, agentId }: Pick<RunHandle, "runId" | "sessionId" | "agentId">,
+  { runId, kind, sessionId, agentId }: Pick<RunRecord, "runId" | "kind" | "sessionId" | "agentId">,
   { runEnd, rootEnd, corrected }: EndEvents,
   events: () => readonly Event[],
 ): RunResult<JsonValue> {
@@ -66,11 +66,12 @@ export function endedResult(
     unreported: spent.unreported,
     turns: spent.turns,
     runId,
-    sessionId,
+    ...(kind !== "workflow" && { sessionId }),
     agentId,
     error: failure,
     metadata: rootEnd?.data.metadata ?? {},
   };
   Object.defineProperty(own, historyKey, { value: new RunHistory(events, output) });
-  return Object.defineProperties(own, lazyFields) as typeof own & Pick<RunResult, LazyField>;
+  // The caller's type of the result of a workflow has no session.
+  return Object.defineProperties(own, lazyFields) as RunResult<JsonValue>;
 }

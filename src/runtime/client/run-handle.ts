@@ -341,7 +341,11 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     }
     const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
-    const result = endedResult(this, found, await this.#options.store.events.keep(this.runId));
+    const result = endedResult(
+      this.#options.record,
+      found,
+      await this.#options.store.events.keep(this.runId),
+    );
     const { convert } = this.#options;
     return (convert === undefined ? result : await convert(result)) as Result;
   }

@@ -46,8 +46,9 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
   const isKnown = (await runtime.find(runId)) !== undefined;
   if (server.workflows.has(name) && !server.agents.has(name)) {
     const own = { ...rest, metadata, runId, ...callerOf(access) };
-    const run = await runtime.start(name, input, own);
-    return { run, isSteered: false, fromSeq: 0, isRepeated: isKnown };
+    const run: RunHandle<unknown> = await runtime.start(name, input, own);
+    // A handle of any run: `submit` returns the same for a workflow that this server hosts.
+    return { run: run as RunHandle, isSteered: false, fromSeq: 0, isRepeated: isKnown };
   }
   const { sessionId } = rest;
   const started = await server.agents.start(name, { runId, input, sessionId, tenantId, userId });

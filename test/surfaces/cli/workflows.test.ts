@@ -72,6 +72,9 @@ test("reeve start, signal, read, update and promise control a workflow that anot
       error: null,
     },
   ]);
+  // A workflow has no session.
+  expect((await cli("show", "run_order-7")).out.join("\n")).not.toContain("session");
+  expect((await cli("show", "run_order-7", "--json")).out.join("\n")).not.toContain("sessionId");
   const wrong = await cli("start", "order", "--input", '{"orderId": 7}', "--wait");
   expect([wrong.code, wrong.out]).toEqual([10, []]);
   expect(wrong.talk).toContain("invalid input of workflow order: orderId");

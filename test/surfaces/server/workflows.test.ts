@@ -98,6 +98,7 @@ test("a server starts a workflow of its option workflows by name, for a worker o
   await server.call("POST", `/api/runs/${runId}/signal`, { body: { name: "paid", value: 900 } });
   const result = await server.call("GET", `/api/runs/${runId}/result?waitMs=10000`);
   expect(result.json["output"]).toEqual({ cents: 900, paid: 900 });
+  expect(result.json).not.toHaveProperty("sessionId");
 });
 
 test("S6: a caller reads the states of an object of its own tenant, and a caller with a user is refused", async () => {

@@ -244,7 +244,7 @@ export const runResult = named(
     unreported,
     turns: integer(),
     runId: text(),
-    sessionId: text(),
+    sessionId: optional(text({ description: "Absent for a workflow, which has no session." })),
     agentId: text(),
     error: nullable(failure),
     metadata: anyObject(),

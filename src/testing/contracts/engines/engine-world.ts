@@ -73,7 +73,7 @@ export class EngineWorld {
   /** Closes the runtime of a run, opens another one that hosts `agent`, and returns the run there. */
   async takeOver(
     former: Runtime,
-    run: RunHandle,
+    run: RunHandle<unknown>,
     agent: HostedAgent,
     options?: EngineRuntimeOptions,
   ): Promise<RunHandle> {
@@ -137,7 +137,7 @@ export async function runIn(runtime: Runtime, { runId }: Pick<RunHandle, "runId"
 }
 
 /** Reads the stored events of a run. */
-export async function eventsOf(run: RunHandle): Promise<Event[]> {
+export async function eventsOf(run: RunHandle<unknown>): Promise<Event[]> {
   const events: Event[] = [];
   for await (const event of run.events({ follow: false })) if ("seq" in event) events.push(event);
   return events;
@@ -145,7 +145,7 @@ export async function eventsOf(run: RunHandle): Promise<Event[]> {
 
 /** Waits until the run has stored `count` events of this type, and returns the last of them. */
 export async function eventOf<Type extends EventType>(
-  run: RunHandle,
+  run: RunHandle<unknown>,
   type: Type,
   count = 1,
 ): Promise<Event<Type>> {
@@ -156,7 +156,7 @@ export async function eventOf<Type extends EventType>(
 }
 
 /** Waits until each of these tasks has suspended itself. */
-export async function suspended(run: RunHandle, ...taskIds: readonly string[]): Promise<void> {
+export async function suspended(run: RunHandle<unknown>, ...taskIds: readonly string[]): Promise<void> {
   const missing = new Set(taskIds);
   for await (const event of run.events()) {
     if ("seq" in event && event.type === "task_suspend") missing.delete(event.taskId);

@@ -336,7 +336,9 @@ export function workflowCases(harness: EngineHarness): void {
     const runtime = await world.open();
     const order = pricedOf("order", async (ctx) => ctx.step("price", async () => ctx.input));
     const run = await runtime.start(order, { cents: 5 });
-    expect((await run.result()).output).toEqual({ cents: 5, currency: "EUR" });
+    const result = await run.result();
+    expect(result.output).toEqual({ cents: 5, currency: "EUR" });
+    expect("sessionId" in result).toBe(false);
     const { runs } = await runtime.list({ kind: "workflow" });
     expect(runs.map(({ runId, agentId, kind }) => ({ runId, agentId, kind }))).toEqual([
       { runId: run.runId, agentId: order.id, kind: "workflow" },

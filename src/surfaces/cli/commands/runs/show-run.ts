@@ -34,6 +34,8 @@ export function showRun(name: string, options: ReportOptions, terminal: Terminal
     lines: showLines,
     json: ({ summary, tasks, approvals, input, output, failure, crashLoop, events, ...spent }) => ({
       ...summary,
+      // JSON omits it.
+      ...(summary.kind === "workflow" && { sessionId: undefined }),
       input,
       output,
       error: failure,
@@ -98,7 +100,7 @@ function showLines(report: RunReport): readonly string[] {
     ["run", runId],
     ["status", `${status}${waits}`],
     ["agent", printable(agentId)],
-    ["session", printable(sessionId)],
+    ...(kind === "workflow" ? [] : [["session", printable(sessionId)]]),
     ["started", `${new Date(createdAt).toISOString()}, ${endedAt === null ? `${took} ago` : `took ${took}`}`],
     [
       "spent",

@@ -13,6 +13,7 @@ import {
   type ObjectStatePage,
   type RunHandle,
   type Store,
+  type WorkflowResult,
 } from "../../../../kernel/index.ts";
 import { findRunId } from "../../setup/find-run.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
@@ -105,9 +106,9 @@ export async function startWorkflow(
 
 /** Waits for the end of the run. `undefined` if the person leaves, which does not stop the run. */
 async function interruptible(
-  run: RunHandle,
+  run: RunHandle<WorkflowResult<JsonValue>>,
   terminal: Terminal,
-): Promise<Awaited<ReturnType<RunHandle["result"]>> | undefined> {
+): Promise<WorkflowResult<JsonValue> | undefined> {
   const left = Promise.withResolvers<undefined>();
   const forget = terminal.onInterrupt(() => {
     terminal.say(`${run.runId} continues without this command; reeve show ${run.runId} shows it.`);
@@ -121,7 +122,11 @@ async function interruptible(
 }
 
 /** What to say about a run if no worker has driven a run of this name yet. A worker that hosts the name needs a moment. */
-async function waitingHint(run: RunHandle, { journal }: Store, name: string): Promise<string | undefined> {
+async function waitingHint(
+  run: RunHandle<unknown>,
+  { journal }: Store,
+  name: string,
+): Promise<string | undefined> {
   if (!(await run.summary()).waitsFor.includes("worker")) return undefined;
   const status = runSummaryStatuses.filter((each) => each !== "pending");
   if ((await journal.count({ agentName: name, status, limit: 1 })) > 0) return undefined;
