@@ -72,6 +72,7 @@ export {
   type TopicId,
   unnamedBy,
   unnamedSessionId,
+  usageNameOf,
 } from "./base/identity.ts";
 export { nearestJson } from "./base/json-safe-copy.ts";
 export {

@@ -1,6 +1,13 @@
 import { createHash, randomBytes } from "node:crypto";
-import { BudgetExhaustedError, type AttemptContext, type Fault, type RunId } from "../../kernel/index.ts";
+import {
+  BudgetExhaustedError,
+  type AttemptContext,
+  type ExhaustedCap,
+  type Fault,
+  type RunId,
+} from "../../kernel/index.ts";
 import { Refusal } from "./refusal.ts";
+import type { Wire } from "./wire.ts";
 
 /** What pays for the requests of a program: the context of an attempt. */
 export type GatewayMeter = Pick<AttemptContext, "metered" | "signal" | "emitEvent">;
@@ -9,11 +16,13 @@ export type GatewayMeter = Pick<AttemptContext, "metered" | "signal" | "emitEven
 export interface AccessLimits {
   /** Names of the models that may be called, in addition to the rule of the gateway. If absent, only that rule counts. */
   readonly models?: readonly string[];
+  /** The only wire that is served. If absent, every wire of the gateway is. */
+  readonly wire?: Wire["name"];
   /** Number of requests after which no further one is let in. If absent, there is no limit. */
   readonly maxRequests?: number;
   /**
-   * Whether the access belongs to a gateway run, which has no end of its own: a refusal because of its budget ends it, and
-   * one because of a cap per day does not. Default: `false`.
+   * Whether the access belongs to a gateway run, which has no end of its own: a refusal because of its budget ends it. One
+   * because of a cap does not, and neither does one while a person is asked for a top-up. Default: `false`.
    */
   readonly isOfRun?: boolean;
   /** The run that pays, for the text of a refusal. */
@@ -26,6 +35,7 @@ export interface AccessLimits {
 export class Access {
   readonly meter: GatewayMeter;
   readonly models: readonly string[] | undefined;
+  readonly wire: Wire["name"] | undefined;
   readonly #limits: AccessLimits;
   /** The open requests, with the bytes of their bodies. */
   readonly #open = new Map<AbortController, number>();
@@ -35,6 +45,7 @@ export class Access {
   constructor(meter: GatewayMeter, limits: AccessLimits = {}) {
     this.meter = meter;
     this.models = limits.models;
+    this.wire = limits.wire;
     this.#limits = limits;
   }
 
@@ -84,26 +95,39 @@ export class Access {
     this.#limits.onLeave?.(this);
   }
 
-  /** Returns the error for the program. A refusal because of money says how to top up, if that is possible. */
+  /** Returns the error for the program. A refusal because of money says how to top up, or when the budget renews. */
   refusalOf(error: unknown): unknown {
     if (!(error instanceof BudgetExhaustedError)) return error;
     const { message, cap } = error;
-    if (cap !== null) return new Refusal(402, `${message}; a cap cannot be topped up`);
-    const { runId } = this.#limits;
+    const { runId, isOfRun = false } = this.#limits;
+    if (cap !== null)
+      return new Refusal(402, isOfRun ? describeCap(cap) : `${message}; a cap cannot be topped up`);
     const order = runId === undefined ? "reeve top-up" : `reeve top-up ${runId} --usd 1`;
-    return new Refusal(402, `${message}; top up the run with ${order}, or ask a person who may`);
+    const asked = isAsked(error) ? "a person was asked for a top-up in the inbox; or " : "";
+    return new Refusal(402, `${message}; ${asked}top up the run with ${order}, or ask a person who may`);
   }
 
   /** Notes why a request was refused, if the reason is money. */
   note(error: unknown): void {
     if (!(error instanceof BudgetExhaustedError)) return;
-    if (error.cap === null || this.#limits.isOfRun !== true) this.#refusal ??= error;
+    if (this.#limits.isOfRun === true && (error.cap !== null || isAsked(error))) return;
+    this.#refusal ??= error;
   }
 
   /** Cuts the open requests. */
   close(): void {
     for (const cut of this.#open.keys()) cut.abort();
   }
+}
+
+/** B5: whether the question for a top-up is still open. */
+function isAsked({ details }: BudgetExhaustedError): boolean {
+  return details?.["isAsked"] === true;
+}
+
+/** A gateway run continues by itself when a cap resets, so that no person has to resume it. */
+function describeCap({ name, limitUsd, spentUsd, neededUsd, resetsAt }: ExhaustedCap): string {
+  return `the cap ${name} of ${limitUsd} USD is used up: ${spentUsd} USD are spent, and the request needs up to ${neededUsd} USD; it resets at ${resetsAt}, and cannot be topped up`;
 }
 
 /** Returns a new token. */

@@ -4,7 +4,9 @@ import {
   type AgentResolver,
   type AttemptContext,
   type HostedAgent,
+  type JsonObject,
   type JsonValue,
+  type OnBudget,
   type RunContext,
   type RunId,
   type RunRecord,
@@ -14,6 +16,7 @@ import { Access } from "./access.ts";
 import type { StoredAccesses } from "./gateway.ts";
 import type { GatewayTokens } from "./gateway-tokens.ts";
 import { Refusal } from "./refusal.ts";
+import type { Wire } from "./wire.ts";
 
 /** The name of the agents of gateway runs. The key is the name of the run. No file of a workspace can have it. */
 export const gatewayAgentName = "reeve:gateway";
@@ -22,10 +25,23 @@ export const gatewayAgentName = "reeve:gateway";
 export interface GatewayRunInput {
   /** Names of the models that may be called. `null`: those of the gateway. */
   readonly models: readonly string[] | null;
+  /** The only wire that is served. `null` or absent: every wire of the gateway. */
+  readonly wire?: Wire["name"] | null;
   /** Time at which the run ends, in epoch milliseconds. `null`: when it is revoked. */
   readonly expiresAt: number | null;
   /** J8: number of requests before the present history. */
   readonly served: number;
+}
+
+/** What `reeve gateway token` stores with a run for people and for the server that drives it. */
+export interface GatewayRunFacts {
+  /** The name of the run. */
+  readonly gateway: string;
+  /** The budget with which the run was created, without top-ups. */
+  readonly maxBudgetUsd: number;
+  /** B7: the budget renews at the start of each UTC day or month. Absent: it is for the whole run. */
+  readonly per?: "day" | "month";
+  readonly wire?: Wire["name"];
 }
 
 /** J8: number of requests after which a run begins a new history as soon as no request is open. */
@@ -36,10 +52,11 @@ const longestPause = 5_000;
 const longestTimer = 2_147_483_647;
 
 /** Returns the agent of a gateway run for a process that only submits it. A server drives the run. */
-export function gatewayAgent(name: string): HostedAgent {
+export function gatewayAgent(name: string, onBudget: OnBudget = "end"): HostedAgent {
   return {
     id: formatAgentId({ name: gatewayAgentName, key: name }),
     runKind: "gateway",
+    onBudget,
     run: () => Promise.reject(new Fault("unsupported", "a gateway run is driven by reeve serve")),
   };
 }
@@ -72,9 +89,10 @@ export class GatewayRuns implements StoredAccesses {
   get resolver(): AgentResolver {
     return {
       name: gatewayAgentName,
-      resolve: ({ agentId }: RunRecord): HostedAgent => ({
+      resolve: ({ agentId, metadata }: RunRecord): HostedAgent => ({
         id: agentId,
         runKind: "gateway",
+        caps: renewingBudget(metadata),
         run: (ctx) => this.#run(ctx),
       }),
     };
@@ -120,7 +138,7 @@ export class GatewayRuns implements StoredAccesses {
   async #serve(
     { facts: { runId } }: RunContext,
     attempt: AttemptContext,
-    { models, expiresAt }: GatewayRunInput,
+    { models, wire, expiresAt }: GatewayRunInput,
   ): Promise<{ readonly reason: "full" | "expired"; readonly requests: number }> {
     const ended = Promise.withResolvers<"full" | "expired">();
     const access = new Access(attempt, {
@@ -128,6 +146,7 @@ export class GatewayRuns implements StoredAccesses {
       runId,
       maxRequests: 2 * this.#requestsPerHistory,
       ...(models !== null && { models }),
+      ...(wire != null && { wire }),
       onLeave: () => settle(),
     });
     const settle = (): void => {
@@ -178,6 +197,13 @@ export class GatewayRuns implements StoredAccesses {
     const run = await this.#runs.findSubmitted(runId);
     if (run === undefined) return undefined;
     const { status } = await run.summary();
+    const order = `reeve top-up ${runId} --usd 1`;
+    const isHeld = (await run.pendingApprovals()).some(({ kind }) => kind === "top_up");
+    if (isHeld)
+      return new Refusal(
+        402,
+        `the run ${runId} waits for a top-up; answer the question in the inbox, or use ${order}`,
+      );
     switch (status) {
       case "completed":
       case "cancelled":
@@ -186,7 +212,7 @@ export class GatewayRuns implements StoredAccesses {
       case "budget_exhausted":
         return new Refusal(
           402,
-          `the run ${runId} has used up its budget; top it up with reeve top-up ${runId} --usd 1, or ask a person who may`,
+          `the run ${runId} has used up its budget; top it up with ${order}, or ask a person who may`,
         );
       case "paused":
         return new Refusal(503, `the run ${runId} is paused; continue it with reeve resume ${runId}`, 30);
@@ -198,6 +224,13 @@ export class GatewayRuns implements StoredAccesses {
         );
     }
   }
+}
+
+/** B7: a budget that renews is a cap of the agent of the run: stores count it, and it survives crashes like any cap. */
+function renewingBudget(metadata: JsonObject): NonNullable<HostedAgent["caps"]> {
+  const { per, maxBudgetUsd } = metadata as Partial<GatewayRunFacts>;
+  if (per === undefined || maxBudgetUsd === undefined) return {};
+  return { [per === "day" ? "perAgentPerDayUsd" : "perAgentPerMonthUsd"]: maxBudgetUsd };
 }
 
 /** Calls back at a time that may be further away than a timer of Node reaches. */

@@ -253,6 +253,11 @@ export class Gateway {
     const access = await this.#accessOf(request);
     if (request.method === "GET" && path === "/v1/models")
       return send(response, 200, await this.#models(request, access));
+    if (access.wire !== undefined && access.wire !== wire.name)
+      throw new Refusal(
+        403,
+        `the token is for the wire ${access.wire}, and ${path} is of ${wire.name}; use another token`,
+      );
     const upstream = this.#options.upstreams[wire.name];
     if (request.method !== "POST" || route === undefined || upstream === undefined)
       throw new Refusal(404, `the gateway has no ${request.method} ${path}`);
@@ -282,12 +287,13 @@ export class Gateway {
   }
 
   /** The models that a program may call, in a shape that the clients of OpenAI and Anthropic understand. */
-  async #models({ headers }: IncomingMessage, { models: own }: Access): Promise<Json> {
+  async #models({ headers }: IncomingMessage, { models: own, wire: only }: Access): Promise<Json> {
     const { upstreams, models } = this.#options;
     const isAnthropic = headers["anthropic-version"] !== undefined;
     const data: Json[] = [];
     for (const [wire, upstream] of Object.entries(upstreams)) {
       if (upstream === undefined || isAnthropic !== (wire === "anthropic")) continue;
+      if (only !== undefined && only !== wire) continue;
       const provider = providerOf(wire, upstream);
       const listed =
         models ?? (await listedModelNames([provider])).map((name) => name.slice(provider.length + 1));

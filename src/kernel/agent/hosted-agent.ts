@@ -6,7 +6,7 @@ import type { RetryChanges } from "../errors/retry.ts";
 import type { SessionNavigation } from "../events/extension-event.ts";
 import type { FlowControl } from "../limits/flow-control.ts";
 import type { TopUp } from "../limits/ledger.ts";
-import type { SpawnBudget } from "../limits/budget.ts";
+import type { SpawnBudget, SpendingCaps } from "../limits/budget.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { ModelTimeouts } from "../messages/call-settings.ts";
 import type { ChatMessage, UserMessage } from "../messages/chat-message.ts";
@@ -78,6 +78,11 @@ export interface HostedAgent<Context = unknown> {
    * its own.
    */
   readonly budget?: Partial<ExecutionBudget>;
+  /**
+   * B7: caps on what the calls of agents of this name may spend in one UTC day or month, besides those of the runtime. They
+   * count in runs whose root is this agent. If absent, only the caps of the runtime count.
+   */
+  readonly caps?: Pick<SpendingCaps, "perAgentPerDayUsd" | "perAgentPerMonthUsd">;
   /**
    * B5: what happens when a call of a task of this agent, or of a task below it, does not fit into the budget of the task:
    * the call fails (`end`), or a person is asked for a top-up while the caller is paused (`ask`). Default: `end`.

@@ -74,6 +74,14 @@ export function agentNameOf(agentId: AgentId): string {
   return end === -1 ? agentId : agentId.slice(0, end);
 }
 
+/**
+ * The agent by which usage and caps count a call: its name. Agents of Reeve itself, whose names begin with `reeve:`, count by
+ * their whole id, because their key names what they act for, such as the program of `reeve:gateway/bot`.
+ */
+export function usageNameOf(agentId: AgentId): string {
+  return agentId.startsWith("reeve:") ? agentId : agentNameOf(agentId);
+}
+
 /** Makes the id of a topic: `formatTopicId({ type: "news", source: "eu" })` is `news/eu`. */
 export function formatTopicId({ type, source }: TopicAddress): TopicId {
   requireMatch(word, type, "topic type", wordRule);

@@ -119,6 +119,20 @@ export function capLimits(caps: SpendingCaps = {}): CapLimits | undefined {
   return Object.fromEntries(names.map((name) => [name, limitOf(read[name])]));
 }
 
+/**
+ * The caps of a run: those of the runtime, and those of its root agent. Of two caps of the same scope, the lower one counts.
+ * `undefined` if there is none.
+ */
+export function capsOfRun(caps: CapLimits | undefined, own: SpendingCaps | undefined): CapLimits | undefined {
+  const limits = own && capLimits(own);
+  if (caps === undefined || limits === undefined) return caps ?? limits;
+  const lower = (name: CapName): number | null => {
+    const both = [caps[name] ?? null, limits[name] ?? null].filter((each) => each !== null);
+    return both.length === 0 ? null : Math.min(...both);
+  };
+  return Object.fromEntries((Object.keys(capScopes) as CapName[]).map((name) => [name, lower(name)]));
+}
+
 function limitOf(usd: number | null): number | null {
   return usd === null ? null : toNanoUsdLimit(usd);
 }

@@ -1,4 +1,4 @@
-import { type AgentId, agentNameOf, type TaskId } from "../base/identity.ts";
+import { type AgentId, type TaskId, usageNameOf } from "../base/identity.ts";
 import { toNanoUsdLimit } from "../base/money.ts";
 import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { BudgetDimension, ExhaustedCap, RefusedReservation } from "../errors/budget-exhausted-error.ts";
@@ -353,7 +353,7 @@ export function tallyCall(ledger: Ledger, call: TalliedCall): void {
     ...noUsageDelta,
     day,
     ...(hour !== undefined && { hour }),
-    agent: agentNameOf(agentId),
+    agent: usageNameOf(agentId),
     model: `${provider}/${modelId}`,
   };
   tally[key] = {

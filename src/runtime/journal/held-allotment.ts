@@ -1,4 +1,4 @@
-import { agentNameOf, allotmentKey, type AgentId, type Commit } from "../../kernel/index.ts";
+import { allotmentKey, usageNameOf, type AgentId, type Commit } from "../../kernel/index.ts";
 
 /** A reservation, or the request for one. */
 interface CoveredReservation {
@@ -29,7 +29,7 @@ export class HeldAllotment {
   /** The agent of whose allotment a call is paid. `undefined` if the run has one for all agents. */
   agentOf({ label }: CoveredReservation): string | undefined {
     if (!this.isByAgent) return undefined;
-    return label === undefined ? "" : agentNameOf(label.agentId);
+    return label === undefined ? "" : usageNameOf(label.agentId);
   }
 
   /** The key of the allotment of which a call is paid. `undefined` for a reservation that is no call. */

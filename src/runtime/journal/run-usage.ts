@@ -1,8 +1,8 @@
 import {
-  agentNameOf,
   boundOf,
   clearTally,
   noUsageDelta,
+  usageNameOf,
   utcDay,
   utcHourOfDay,
   type AgentId,
@@ -86,7 +86,7 @@ function heldBy({ open, waiting }: Ledger, allotment: HeldAllotment): Commit["ho
 
 /** Counts the run in the first row of its root agent, or in a row of its own if that agent has called no model. */
 function withRun(rows: readonly UsageDelta[], { agentId, createdAt }: UsageRoot): UsageDelta[] {
-  const agent = agentNameOf(agentId);
+  const agent = usageNameOf(agentId);
   const index = rows.findIndex((row) => row.agent === agent);
   if (index >= 0) return rows.map((row, place) => (place === index ? { ...row, runs: 1 } : row));
   return [...rows, { ...noUsageDelta, ...hourOf(createdAt), agent, model: null, runs: 1 }];

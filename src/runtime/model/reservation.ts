@@ -106,7 +106,7 @@ function coverCall(call: CallReservation, prepared: CostBound): CostBound | unde
   const covered = allotment.cover(command, drawn !== undefined);
   if (covered.kind === "unpriced") {
     const { provider, modelId } = call.model;
-    throw unpricedCall(call.model, `${provider}/${modelId} has no known price and openRuntime() sets caps`);
+    throw unpricedCall(call.model, `${provider}/${modelId} has no known price and a spending cap applies`);
   }
   if (covered.kind === "short") return undefined;
   if (covered.kind === "whole") return prepared;

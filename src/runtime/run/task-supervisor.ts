@@ -1,5 +1,6 @@
 import {
   CancellationError,
+  capsOfRun,
   Fault,
   rootTaskId as root,
   turnKey,
@@ -128,7 +129,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#state = state;
     this.#log = log;
     this.ledger = new RunLedger(log, state);
-    const { caps, unknownPrice } = worker;
+    const { unknownPrice } = worker;
+    const caps = capsOfRun(worker.caps, worker.agents.get(record.agentId)?.caps);
     this.allotment = caps && new RunAllotment({ log, state, caps, unknownPrice, record });
     this.seats = new RunHeadcount(log, state, this, listener);
     this.topUps = new TopUpQuestions({ hash: worker.hash, log, state, seats: this.seats });

@@ -8,8 +8,8 @@ export function stopAtOverrun(step: ActiveStep): void {
   if (overrun !== null) throw exhausted(step, overrun);
 }
 
-/** Emits `budget_exhausted` and returns the error to throw. */
-export function exhausted(step: ActiveStep, exhaustion: Exhaustion): BudgetExhaustedError {
+/** Emits `budget_exhausted` and returns the error to throw. `isAsked` in its details says that a question for a top-up is open. */
+export function exhausted(step: ActiveStep, exhaustion: Exhaustion, isAsked = false): BudgetExhaustedError {
   const { dimension, limit, used, refused, cap, taskId } = exhaustion;
   step.emit({ type: "budget_exhausted", data: exhaustion });
   return new BudgetExhaustedError({
@@ -18,7 +18,7 @@ export function exhausted(step: ActiveStep, exhaustion: Exhaustion): BudgetExhau
     used,
     ...(refused && { refused }),
     ...(cap && { cap }),
-    details: { taskId },
+    details: { taskId, ...(isAsked && { isAsked }) },
   });
 }
 
@@ -60,5 +60,6 @@ export async function askOrStop(step: ActiveStep, exhaustion: Exhaustion, waitMs
     }
   }
   const { heldFor } = runner.state.headcount.tasks[runner.taskId] ?? {};
-  if (heldFor !== undefined || runner.task.isDeclined) throw exhausted(step, exhaustion);
+  if (heldFor !== undefined || runner.task.isDeclined)
+    throw exhausted(step, exhaustion, heldFor !== undefined);
 }

@@ -6,13 +6,16 @@ import { GatewayTokens } from "../../../src/capabilities/gateway/gateway-tokens.
 import {
   formatRunId,
   type Event,
+  type JsonObject,
   type JsonValue,
   type MeteredCall,
   type MeteredResult,
   type RunHandle,
   type RunRecord,
+  type Store,
 } from "../../../src/kernel/index.ts";
 import { openStore } from "../../../src/runtime/index.ts";
+import { FakeClock } from "../../../src/testing/index.ts";
 import { opened, post } from "./gateway-world.ts";
 import { answerJson, MockUpstream } from "./mock-upstream.ts";
 
@@ -23,15 +26,22 @@ interface Served {
   readonly runs: GatewayRuns;
   readonly upstream: MockUpstream;
   readonly token: string;
-  readonly ask: (model?: string) => Promise<Response>;
+  readonly clock: FakeClock;
+  readonly store: Store;
+  readonly ask: (model?: string, path?: string) => Promise<Response>;
 }
 
-/** A gateway run on a store in memory, with a new history after three requests. */
+/** A gateway run on a store in memory, with a new history after `perHistory` requests. */
 async function served({
   maxCostUsd = 1,
   perDayUsd = null as number | null,
   expiresAt = null as number | null,
   models = null as string[] | null,
+  wire = null as "anthropic" | "openai" | "gemini" | null,
+  per = undefined as "day" | "month" | undefined,
+  onBudget = "end" as "ask" | "end",
+  topUpWaitMs = 60_000,
+  perHistory = 3,
 } = {}): Promise<Served> {
   const upstream = await MockUpstream.open(({ path }, response) =>
     answerJson(
@@ -41,29 +51,33 @@ async function served({
   );
   opened.push(upstream);
   const store = await openStore("memory:");
+  const clock = new FakeClock(Date.parse("2026-11-30T23:59:00Z"));
   const runtime = await openRuntime({
     store,
+    ...(per !== undefined && { clock }),
     prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) },
     caps: { perDayUsd },
   });
   opened.push(runtime);
   const tokens = new GatewayTokens(store.records);
-  const runs = new GatewayRuns(tokens, runtime, 3);
+  const runs = new GatewayRuns(tokens, runtime, perHistory);
   const provider = { baseUrl: upstream.url, apiKey: "secret-key" };
   const gateway = await Gateway.open(
-    { upstreams: { anthropic: provider, openai: provider } },
+    { upstreams: { anthropic: provider, openai: provider, gemini: provider }, topUpWaitMs },
     { stored: runs },
   );
   opened.push(gateway, runs);
   runtime.register(runs.resolver);
   const runId = formatRunId("bot");
   const token = await tokens.create(runId);
-  const agent = await runs.resolver.resolve({ agentId: gatewayAgent("bot").id } as RunRecord);
+  const metadata = { gateway: "bot", maxBudgetUsd: maxCostUsd, ...(per !== undefined && { per }) };
+  const { id } = gatewayAgent("bot");
+  const agent = await runs.resolver.resolve({ agentId: id, metadata: metadata as JsonObject } as RunRecord);
   if (agent === undefined) throw new Error("the resolver made no agent");
   const run = await runtime.submit(
-    agent,
-    { models, expiresAt, served: 0 },
-    { runId, budget: { maxCostUsd } },
+    { ...agent, onBudget },
+    { models, wire, expiresAt, served: 0 },
+    { runId, metadata, ...(per === undefined && { budget: { maxCostUsd } }) },
   );
   await started(run, 1);
   return {
@@ -73,8 +87,10 @@ async function served({
     runs,
     upstream,
     token,
-    ask: (model = "m") =>
-      post({ url: gateway.url, token }, { path: "/v1/messages", body: { model, max_tokens: 10 } }),
+    clock,
+    store,
+    ask: (model = "m", path = "/v1/messages") =>
+      post({ url: gateway.url, token }, { path, body: { model, max_tokens: 10 } }),
   };
 }
 
@@ -82,6 +98,13 @@ async function served({
 async function started(run: RunHandle, count: number): Promise<void> {
   let found = 0;
   for await (const event of run.events()) if (event.type === "attempt_start" && ++found === count) return;
+}
+
+/** Resolves with the id of the first question for a top-up. */
+async function questionOf(run: RunHandle): Promise<string> {
+  for await (const event of run.events({ types: ["approval_request"] }))
+    if (event.type === "approval_request" && event.data.kind === "top_up") return event.data.approvalId;
+  throw new Error("the run asked for no top-up");
 }
 
 async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
@@ -126,6 +149,69 @@ test("a cap per day refuses the requests of a gateway run and does not end it", 
     expect.stringContaining("cannot be topped up"),
   ]);
   expect((await run.summary()).status).toBe("running");
+});
+
+test("B7: a budget per day or month renews when the period is over, and neither ends the run nor counts other programs", async () => {
+  for (const per of ["day", "month"] as const) {
+    const { run, ask, clock, store } = await served({ maxCostUsd: 0.02, per });
+    expect([(await ask()).status, (await ask()).status]).toEqual([200, 200]);
+    const refused = await ask();
+    expect([refused.status, await refused.text()]).toEqual([
+      402,
+      expect.stringContaining("it resets at 2026-12-01T00:00:00.000Z"),
+    ]);
+    await clock.advance(60_000);
+    expect([(await ask()).status, (await run.summary()).status]).toEqual([200, "running"]);
+    const totals = await store.usage.sum({ by: "agent", from: "2026-11-01", to: "2026-12-31" });
+    expect(totals.map(({ key }) => key)).toEqual(["reeve:gateway/bot"]);
+  }
+});
+
+test("B5: a gateway run that asks holds a request until the top-up, and serves on while the question is open", async () => {
+  const { run, ask, upstream } = await served({
+    maxCostUsd: 0.02,
+    onBudget: "ask",
+    topUpWaitMs: 0,
+    perHistory: 9,
+  });
+  expect([(await ask()).status, (await ask()).status]).toEqual([200, 200]);
+  const refused = await ask();
+  expect([refused.status, await refused.text()]).toEqual([
+    402,
+    expect.stringContaining("a person was asked"),
+  ]);
+  await questionOf(run);
+  await run.topUp({ maxCostUsd: 0.01 });
+  while ((await ask()).status !== 200) expect((await run.summary()).endedAt).toBe(null);
+  expect(upstream.received.filter(({ path }) => path === "/v1/messages").length).toBe(3);
+  const events = await eventsOf(run);
+  expect(events.filter(({ type }) => type === "attempt_start").length).toBe(1);
+});
+
+test("B5: a gateway run whose top-up is refused ends as budget_exhausted", async () => {
+  const { run, ask } = await served({ maxCostUsd: 0.01, onBudget: "ask" });
+  expect((await ask()).status).toBe(200);
+  const held = ask();
+  await run.approve(await questionOf(run), { decision: "denied" });
+  expect((await held).status).toBe(402);
+  expect(await run.result()).toMatchObject({ status: "budget_exhausted" });
+});
+
+test("a token for one wire is refused at the others in the error shape of the provider", async () => {
+  const { ask, upstream } = await served({ wire: "anthropic" });
+  expect((await ask()).status).toBe(200);
+  const chat = await ask("m", "/v1/chat/completions");
+  expect([chat.status, await chat.json()]).toEqual([
+    403,
+    {
+      error: expect.objectContaining({
+        message: expect.stringContaining("wire anthropic") as string,
+      }) as object,
+    },
+  ]);
+  const gemini = await ask("m", "/v1beta/models/m:generateContent");
+  expect([gemini.status, await gemini.json()]).toMatchObject([403, { error: { code: 403 } }]);
+  expect(upstream.received.length).toBe(1);
 });
 
 test("a gateway run refuses other models than those of its input, and lists only them", async () => {

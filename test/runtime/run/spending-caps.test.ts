@@ -448,7 +448,7 @@ test("B7, B4: caps refuse a model without a known price, unless unknownPrice is 
   await using strict = await createRuntime({ clock: new FakeClock(), caps });
   const { status, error } = await (await strict.submit(caller(1).agent, null)).result();
   expect([status, error?.code]).toEqual(["failed", "unknown_price"]);
-  expect(error?.message).toContain("acme/m has no known price and openRuntime() sets caps");
+  expect(error?.message).toContain("acme/m has no known price and a spending cap applies");
   await using lenient = await createRuntime({ clock: new FakeClock(), caps, unknownPrice: "ignore" });
   expect(await statusOf(lenient, caller(1))).toBe("completed");
 });

@@ -100,6 +100,42 @@ test("a token of the gateway survives restarts, stops at its budget, continues a
   expect(await second.stop("SIGTERM")).toBe(0);
 });
 
+test("B7: a gateway token with --per and --wire spends its budget once per period, on its wire only", async () => {
+  const { folder, billed, run } = await place();
+  for (const wrong of [
+    ["--per", "week"],
+    ["--wire", "ollama"],
+    ["--on-budget", "stop"],
+    ["--per", "day", "--on-budget", "ask"],
+  ])
+    expect(await run("gateway", "token", "--max-budget-usd", "1", ...wrong)).toMatchObject({ code: 2 });
+  const limits = ["--per", "month", "--wire", "anthropic", "--name", "team"];
+  const { out } = await run("gateway", "token", "--max-budget-usd", "0.25", ...limits);
+  const [token = ""] = out;
+  const server = await serve(folder, {});
+  const url = await gatewayOf(server);
+  expect([
+    await ask(url, token),
+    await ask(url, token),
+    await ask(url, token),
+    await ask(url, token),
+  ]).toEqual(["Hello", "Hello", "Hello", 402]);
+  expect(billed()).toBe(250);
+  const chat = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { "x-reeve-token": token },
+  });
+  expect(chat.status).toBe(403);
+  const [shown] = (await run("gateway", "show", "team", "--json")).out;
+  expect(JSON.parse(shown ?? "")).toMatchObject({
+    status: "running",
+    per: "month",
+    wire: "anthropic",
+    costUsd: 0.25,
+  });
+  await server.stop("SIGTERM");
+});
+
 test("reeve gateway env starts a program with a token of its own and without keys, and returns its exit code", async () => {
   const { folder, upstream, run } = await place();
   await run("gateway", "token", "--max-budget-usd", "1", "--name", "bot", "--models", "m");

@@ -16,6 +16,8 @@ ${exitCodeTable()}
 
 Examples:
   $ reeve gateway token --max-budget-usd 5 --name claude
+  $ reeve gateway token --max-budget-usd 2 --per day --wire anthropic --name team
+  $ reeve gateway token --max-budget-usd 5 --on-budget ask
   $ reeve gateway token --max-budget-usd 0.50 --models gpt-5.2,gpt-5-mini --expires 7d --user ann`;
 
 const envHelp = `
@@ -44,7 +46,16 @@ export function addGatewayCommands(
   const gateway = program.command("gateway").description("let programs outside a run spend at most a budget");
   withStoreOption(gateway.command("token"))
     .description("create a gateway run with a token, and print the token")
-    .requiredOption("--max-budget-usd <usd>", "what the programs may spend in all, in dollars")
+    .requiredOption(
+      "--max-budget-usd <usd>",
+      "what the programs may spend in all, or in each period, in dollars",
+    )
+    .option("--per <period>", "renew the budget at the start of each UTC day or month: day or month")
+    .option(
+      "--on-budget <what>",
+      "at the budget, end the run, or ask a person for a top-up: end or ask (default: end)",
+    )
+    .option("--wire <name>", "the only wire that is served: anthropic, openai or gemini (default: all)")
     .option("--name <name>", "the name of the run (default: a new one)")
     .option("--models <names>", "the models that may be called, with commas (default: those of the gateway)")
     .option("--expires <time>", "when the run ends, as 30d, 12h, 90m or a date (default: when it is revoked)")

@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import {
   gatewayAgent,
   gatewayAgentName,
+  type GatewayRunFacts,
   type GatewayRunInput,
 } from "../../../../capabilities/gateway/gateway-runs.ts";
 import { GatewayTokens } from "../../../../capabilities/gateway/gateway-tokens.ts";
@@ -27,6 +28,9 @@ import { gatewayCommand } from "./program-environment.ts";
 
 export interface GatewayTokenOptions extends StoreOptions {
   readonly maxBudgetUsd: string;
+  readonly per?: string;
+  readonly onBudget?: string;
+  readonly wire?: string;
   readonly models?: string;
   readonly expires?: string;
   readonly name?: string;
@@ -54,6 +58,7 @@ export async function createGatewayToken(
 ): Promise<ExitKind> {
   const maxCostUsd = amountOf(options.maxBudgetUsd);
   const expiresAt = options.expires === undefined ? null : timeOf(options.expires);
+  const { per, onBudget, wire } = choicesOf(options);
   const models = options.models?.split(",").flatMap((model) => model.trim() || []) ?? null;
   const runId = formatRunId(crypto.randomUUID());
   const name = options.name ?? `program-${runId.slice(-6)}`;
@@ -62,7 +67,7 @@ export async function createGatewayToken(
       "invalid_argument",
       `invalid --name ${name}: expected 1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _`,
     );
-  const agent = gatewayAgent(name);
+  const agent = gatewayAgent(name, onBudget);
   const { user: userId, tenant: tenantId } = options;
   const store = await openOwnStore(options.store, { allowForeign: true });
   try {
@@ -72,17 +77,23 @@ export async function createGatewayToken(
       await tokens.claim(name, runId, async (before) => hasEnded(await store.journal.summary(before)));
       // The token is stored first. If this process dies before the run exists, it is refused, and was not printed.
       const token = await tokens.create(runId, { expiresAt });
-      const input: GatewayRunInput = { models, expiresAt, served: 0 };
+      const input: GatewayRunInput = { models, wire: wire ?? null, expiresAt, served: 0 };
+      const facts: GatewayRunFacts = {
+        gateway: name,
+        maxBudgetUsd: maxCostUsd,
+        ...(per !== undefined && { per }),
+        ...(wire !== undefined && { wire }),
+      };
       await runtime.submit(agent, input as unknown as JsonValue, {
         runId,
-        budget: { maxCostUsd },
-        metadata: { gateway: name, maxBudgetUsd: maxCostUsd },
+        ...(per === undefined && { budget: { maxCostUsd } }),
+        metadata: { ...facts },
         ...(userId !== undefined && { userId }),
         ...(tenantId !== undefined && { tenantId }),
       });
       await terminal.out(token);
       terminal.say(
-        `Gateway run ${name} (${runId}) may spend ${dollars(maxCostUsd)}. Its token is stored as a hash and is not shown again.`,
+        `Gateway run ${name} (${runId}) may spend ${periodic(maxCostUsd, per)}. Its token is stored as a hash and is not shown again.`,
       );
       terminal.say(`reeve serve drives it. Start a program with it: reeve gateway env ${name} -- COMMAND`);
     } finally {
@@ -289,6 +300,8 @@ function listed(run: RunSummary): object {
     status,
     costUsd,
     maxBudgetUsd: metadata["maxBudgetUsd"] ?? null,
+    per: metadata["per"] ?? null,
+    wire: metadata["wire"] ?? null,
     requests: turns,
     tenantId,
     userId,
@@ -315,8 +328,38 @@ function nameOf({ agentId }: RunSummary): string {
 
 /** The budget with which the run was created, without top-ups. */
 function budgetOf({ metadata }: RunSummary): string {
-  const usd = metadata["maxBudgetUsd"];
-  return typeof usd === "number" ? dollars(usd) : "an unknown budget";
+  const { maxBudgetUsd, per } = metadata as Partial<GatewayRunFacts>;
+  return maxBudgetUsd === undefined ? "an unknown budget" : periodic(maxBudgetUsd, per);
+}
+
+function periodic(usd: number, per: GatewayRunFacts["per"]): string {
+  return per === undefined ? dollars(usd) : `${dollars(usd)} per ${per}`;
+}
+
+/** The options with a choice of words. A budget that renews cannot be topped up, so it has no question to ask. */
+function choicesOf(options: GatewayTokenOptions): {
+  readonly per: "day" | "month" | undefined;
+  readonly onBudget: "ask" | "end" | undefined;
+  readonly wire: "anthropic" | "openai" | "gemini" | undefined;
+} {
+  const per = choiceOf("--per", options.per, ["day", "month"]);
+  const onBudget = choiceOf("--on-budget", options.onBudget, ["ask", "end"]);
+  if (per !== undefined && onBudget === "ask")
+    throw new Fault(
+      "invalid_argument",
+      `invalid --on-budget ask with --per ${per}: a budget that renews cannot be topped up; remove one of them`,
+    );
+  return { per, onBudget, wire: choiceOf("--wire", options.wire, ["anthropic", "openai", "gemini"]) };
+}
+
+function choiceOf<Word extends string>(
+  option: string,
+  text: string | undefined,
+  words: readonly Word[],
+): Word | undefined {
+  const found = words.find((word) => word === text);
+  if (text === undefined || found !== undefined) return found;
+  throw new Fault("invalid_argument", `invalid ${option} ${text}: expected ${words.join(" or ")}`);
 }
 
 function amountOf(text: string): number {
