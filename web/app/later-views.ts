@@ -2,6 +2,7 @@ import { AgainPage } from "../pages/again/again-page.tsx";
 import { AgentsPage } from "../pages/agents/agents-page.tsx";
 import { ComparePage } from "../pages/compare/compare-page.tsx";
 import { FindPage } from "../pages/find/find-page.tsx";
+import { GatewayPage } from "../pages/gateway/gateway-page.tsx";
 import { InboxPage } from "../pages/inbox/inbox-page.tsx";
 import { ObjectsPage } from "../pages/objects/objects-page.tsx";
 import { BulkBar } from "../pages/runs/bulk-bar.tsx";
@@ -14,6 +15,7 @@ import { Help } from "./help.tsx";
 import { Events } from "../pages/run/events.tsx";
 import { Messages } from "../pages/run/messages/messages.tsx";
 import { Money } from "../pages/run/money-view.tsx";
+import { Requests } from "../pages/run/requests/requests.tsx";
 import { Saw } from "../pages/run/saw/saw.tsx";
 import { Steps } from "../pages/run/steps/steps.tsx";
 import { Timeline } from "../pages/run/timeline/timeline.tsx";
@@ -37,6 +39,7 @@ export const laterViews = {
   agents: AgentsPage,
   compare: ComparePage,
   find: FindPage,
+  gateway: GatewayPage,
   inbox: InboxPage,
   objects: ObjectsPage,
   schedules: SchedulesPage,
@@ -51,6 +54,7 @@ export const laterTabs = {
   money: Money,
   events: Events,
   messages: Messages,
+  requests: Requests,
   steps: Steps,
 };
 

@@ -63,6 +63,7 @@ export function View(): JSX.Element {
     case "agents":
     case "compare":
     case "find":
+    case "gateway":
     case "inbox":
     case "objects":
     case "schedules":

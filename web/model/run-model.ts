@@ -67,6 +67,11 @@ export function isWorkflow({ summary }: RunModel): boolean {
   return summary.value?.kind === "workflow";
 }
 
+/** Whether a run pays for a program behind the gateway, which has requests in place of a conversation. */
+export function isGateway({ summary }: RunModel): boolean {
+  return summary.value?.kind === "gateway";
+}
+
 /** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
 export class RunModel {
   readonly runId: string;

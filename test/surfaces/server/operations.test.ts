@@ -234,6 +234,58 @@ describe("top-ups by tokens", () => {
     expect(ledger?.accounts[rootTaskId]?.caps.nanoUsd).toBe(toNanoUsd(101.5));
   });
 
+  it("B5, B8: a question for a top-up is answered by a run token within what the agent allows, by an admin token, and by no other", async () => {
+    const server = await serve(
+      [
+        {
+          ...agent("asker", (ctx) =>
+            ctx.attempt("program", (attempt) =>
+              attempt.metered(
+                { provider: "acme", model: "m", inputTokens: 1, maxOutputTokens: 1 },
+                async () => ({
+                  value: "paid",
+                  usage: { inputTokens: 1, outputTokens: 1 },
+                }),
+              ),
+            ),
+          ),
+          budget: { maxCostUsd: 0 },
+          onBudget: "ask",
+          topUp: { maxCostUsd: 1 },
+        },
+      ],
+      { runtimeOptions: { prices: { find: () => ({ inputUsd: 1, outputUsd: 1 }) } } },
+    );
+    const [run, read, other] = [
+      await server.tokenOf("acme", "run"),
+      await server.tokenOf("acme", "read"),
+      await server.tokenOf("other", "admin"),
+    ];
+    const begun = await server.call("POST", "/api/runs", {
+      token: run,
+      body: { agent: "asker", input: null },
+    });
+    const { runId } = begun.json["run"] as { readonly runId: string };
+    const asked = async (): Promise<string | undefined> => {
+      const { json } = await server.call("GET", `/api/runs/${runId}/approvals`, { token: run });
+      return (json["approvals"] as readonly { approvalId: string }[])[0]?.approvalId;
+    };
+    await until(async () => (await asked()) !== undefined);
+    const approvalId = await asked();
+    const decide = async (token: string): Promise<number> => {
+      const body = { approvalId, decision: "approved", input: { maxCostUsd: 2 } };
+      return (await server.call("POST", `/api/runs/${runId}/decide`, { token, body })).status;
+    };
+    // The answer of the run token adds more than the agent allows.
+    expect([await decide(read), await decide(other), await decide(run)]).toEqual([403, 404, 403]);
+    expect(await asked()).toBe(approvalId);
+    expect(await decide(await server.tokenOf("acme", "admin"))).toBe(202);
+    expect(await (await server.runtime.find(runId))?.result()).toMatchObject({
+      status: "completed",
+      output: "paid",
+    });
+  });
+
   it("B8: the server says how much each caller may add, in dollars, tokens and turns", async () => {
     const server = await serve([waiter({ maxCostUsd: 0.5, maxTurns: 3 })]);
     const run = await server.tokenOf("acme", "run");

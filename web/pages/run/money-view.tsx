@@ -157,7 +157,8 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
   );
 }
 
-function Models({ view }: { readonly view: RunView }): JSX.Element | null {
+/** What each model was called for. */
+export function Models({ view }: { readonly view: RunView }): JSX.Element | null {
   const lines = modelLines(view);
   const root = view.tasks.get(rootId);
   if (lines.length === 0 || root === undefined) return null;

@@ -32,11 +32,12 @@ import { endWord, hasEnded, lookOf, runWord, viewWord } from "../../model/status
 import { runCancelWords } from "../../model/words/cancel-words.ts";
 import { Dock } from "./dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
+import { programOf } from "../../model/gateway-requests.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { idleSince, workedMs } from "../../model/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
-import { isWorkflow, type RunModel } from "../../model/run-model.ts";
+import { isGateway, isWorkflow, type RunModel } from "../../model/run-model.ts";
 import { raisable, useTopUp } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
@@ -74,7 +75,8 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   );
   // Before the first view there is no event to fork at.
   useKeys({
-    f: () => (isOffline.value ? false : openFork(model, model.playhead.value ?? model.lastSeq)),
+    f: () =>
+      isOffline.value || isGateway(model) ? false : openFork(model, model.playhead.value ?? model.lastSeq),
   });
   const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
@@ -99,7 +101,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
         <nav class="tabs" ref={tabs} aria-label="Views of the run">
           {runTabs.map((each) => (
             <a key={each} href={tabPath(model.runId, each)} aria-current={each === tab ? "page" : undefined}>
-              <Steady text={each === "conversation" && isWorkflow(model) ? "Steps" : tabNames[each]} />
+              <Steady text={tabName(each, model)} />
               {view !== null && <TabCount tab={each} model={model} view={view} />}
             </a>
           ))}
@@ -159,6 +161,11 @@ const tabNames: Readonly<Record<RunTab, string>> = {
   events: "Events",
   messages: "Messages",
 };
+function tabName(tab: RunTab, model: RunModel): string {
+  if (tab !== "conversation") return tabNames[tab];
+  return isWorkflow(model) ? "Steps" : isGateway(model) ? "Requests" : tabNames[tab];
+}
+
 const tabKeys: Readonly<Record<RunTab, number>> = {
   chart: 1,
   timeline: 2,
@@ -191,6 +198,8 @@ function countsOf({ tasks, results, seq, messages }: RunView): Partial<Record<Ru
 /** The task as it was given. */
 function titleOf(model: RunModel): string {
   const { value: view } = model.live;
+  const { agentId } = model.summary.value ?? {};
+  if (isGateway(model) && agentId !== undefined) return visibleLine(programOf(agentId));
   const text = view === null ? null : oneLine(inputText(view.input));
   const fallback = model.summary.value?.title ?? model.summary.value?.agentId ?? model.runId;
   return visibleLine(text === null || text === "" ? fallback : text);
@@ -218,17 +227,21 @@ function Orders({
           Top up
         </button>
       )}
-      <button
-        class="button"
-        disabled={isOffline.value}
-        onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}
-      >
-        <Icon name="fork" /> Fork
-      </button>
-      <a class="button" href={`/again?run=${model.runId}`}>
-        Run again
-      </a>
-      {isOver && (
+      {!isGateway(model) && (
+        <button
+          class="button"
+          disabled={isOffline.value}
+          onClick={() => openFork(model, model.playhead.value ?? model.lastSeq)}
+        >
+          <Icon name="fork" /> Fork
+        </button>
+      )}
+      {!isGateway(model) && (
+        <a class="button" href={`/again?run=${model.runId}`}>
+          Run again
+        </a>
+      )}
+      {isOver && !isGateway(model) && (
         <a class="button" href={`/schedules?from=${model.runId}`}>
           Schedule
         </a>
@@ -345,7 +358,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       </span>
       <Crashes view={view} />
       <Owner view={view} />
-      {!isWorkflow(model) && (
+      {!isWorkflow(model) && !isGateway(model) && (
         <span class="wide-only">
           <a href={sessionPath(view.sessionId)}>Session</a>
         </span>

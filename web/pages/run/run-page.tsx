@@ -7,7 +7,7 @@ import { Chart } from "./chart/chart.tsx";
 import { Conversation } from "./conversation.tsx";
 import { RunFrame } from "./run-frame.tsx";
 import { rootId } from "../../model/money.ts";
-import { isWorkflow, RunModel } from "../../model/run-model.ts";
+import { isGateway, isWorkflow, RunModel } from "../../model/run-model.ts";
 import { refusalWords } from "../../model/words/refusal-words.ts";
 
 interface RunViewProps {
@@ -16,6 +16,8 @@ interface RunViewProps {
 
 type TabView = (props: RunViewProps) => JSX.Element;
 type FirstTab = "chart" | "conversation";
+/** The views that take the place of the conversation in runs without one. */
+type OwnView = "steps" | "requests";
 
 /** The views with which a run opens. */
 const views: Readonly<Record<FirstTab, TabView>> = {
@@ -24,7 +26,7 @@ const views: Readonly<Record<FirstTab, TabView>> = {
 };
 
 /** The views of a run that are rarely the first one, and are loaded after the page has drawn. */
-export type LaterTabs = Readonly<Record<Exclude<RunTab, FirstTab> | "steps", TabView>>;
+export type LaterTabs = Readonly<Record<Exclude<RunTab, FirstTab> | OwnView, TabView>>;
 
 /** The views of the runs that were shown last, so that a server that does not answer blanks nothing. */
 const lastViews = new Map<string, RunView>();
@@ -60,8 +62,9 @@ export function RunPage({
   const tab = runTabs.find((each) => each === place.value.parts[2]) ?? first;
   const tabs = "money" in later ? { ...views, ...later } : views;
   const isOfRoot = (place.value.query.get("task") ?? rootId) === rootId;
-  const name = tab === "conversation" && isWorkflow(model) && isOfRoot ? "steps" : tab;
-  const View: TabView | undefined = (tabs as Partial<Record<RunTab | "steps", TabView>>)[name];
+  const own = isWorkflow(model) ? "steps" : isGateway(model) ? "requests" : tab;
+  const name = tab === "conversation" && isOfRoot ? own : tab;
+  const View: TabView | undefined = (tabs as Partial<Record<RunTab | OwnView, TabView>>)[name];
   const refusal = model.refusal.value;
   if (refusal !== null && model.live.value === null) return <Refused runId={runId} refusal={refusal} />;
   return (

@@ -1,0 +1,116 @@
+import { visibleLine } from "../../../src/kernel/index.ts";
+import type { JSX } from "preact";
+import { get } from "../../api/client.ts";
+import { asking } from "../../api/runs-feed.ts";
+import type { Run } from "../../api/types.ts";
+import { useRead } from "../../api/use-read.ts";
+import { ago, counted, grouped, usd } from "../../base/format.ts";
+import { now } from "../../base/now.ts";
+import { runPath } from "../../base/route.ts";
+import { gatewayAgent, gatewayBudget, programOf } from "../../model/gateway-requests.ts";
+import { lookOf, runWord } from "../../model/status.ts";
+import { Glyph } from "../../parts/glyph.tsx";
+import { shownName } from "../../parts/name.tsx";
+
+/** Number of programs that the list has. */
+const mostRuns = 100;
+
+/** The programs outside Reeve that spend through the gateway. */
+export function GatewayPage(): JSX.Element {
+  const { value, problem, again } = useRead(
+    () => get("/api/runs", { query: { agent: gatewayAgent, limit: mostRuns } }),
+    [],
+  );
+  const runs = value?.runs ?? [];
+  return (
+    <main class="page gateway" id="main">
+      <div class="page-head">
+        <h1>Gateway</h1>
+        {runs.length > 0 && <span class="dim">{totalWords(runs)}</span>}
+        <span class="grow" />
+        <button class="button" onClick={again}>
+          Read again
+        </button>
+      </div>
+      {problem !== null && <p class="problem">{problem}</p>}
+      {value !== null && runs.length === 0 && <Empty />}
+      {runs.length > 0 && <Programs runs={runs} />}
+      {value?.next != null && (
+        <p class="dim">
+          Older programs are in the <a href={`/runs?agent=${encodeURIComponent(gatewayAgent)}`}>runs</a>.
+        </p>
+      )}
+    </main>
+  );
+}
+
+function totalWords(runs: readonly Run[]): string {
+  const spent = runs.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
+  const requests = runs.reduce((sum, { turns }) => sum + turns, 0);
+  return `${usd(spent)} spent in ${counted(requests, "request")} by ${counted(runs.length, "program")}`;
+}
+
+function Programs({ runs }: { readonly runs: readonly Run[] }): JSX.Element {
+  return (
+    <table class="table figure-cards" aria-label="Programs, newest first">
+      <thead>
+        <tr>
+          <th>Program</th>
+          <th>Status</th>
+          <th>User</th>
+          <th>Tenant</th>
+          <th class="right">Requests</th>
+          <th class="right">Spent of budget</th>
+          <th class="right">Created</th>
+        </tr>
+      </thead>
+      <tbody>
+        {runs.map((run) => (
+          <tr key={run.runId}>
+            <td class="cut">
+              <a class="link" href={runPath(run.runId)}>
+                {visibleLine(programOf(run.agentId))}
+              </a>
+            </td>
+            <td>
+              <span class={`status ${lookOf(run.status)}`}>
+                <Glyph look={lookOf(run.status)} status={run.status} />
+                <span>{runWord(run, asking.value)}</span>
+              </span>
+            </td>
+            <td class="cut" data-head="User">
+              {run.userId === null ? "–" : shownName(run.userId)}
+            </td>
+            <td class="cut" data-head="Tenant">
+              {run.tenantId === null ? "–" : shownName(run.tenantId)}
+            </td>
+            <td class="right" data-head="Requests">
+              {grouped(run.turns)}
+            </td>
+            <td class="right" data-head="Spent of budget">
+              {usd(run.costUsd)} <span class="dim">of {gatewayBudget(run.metadata) ?? "no limit"}</span>
+            </td>
+            <td class="right dim" data-head="Created">
+              {ago(run.createdAt, now.value)}
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function Empty(): JSX.Element {
+  return (
+    <section class="prose">
+      <p>
+        Programs that Reeve does not run, such as Claude Code, Codex or a script with an SDK, spend at most a
+        budget if they call their provider through the gateway.
+      </p>
+      <pre>{commands}</pre>
+    </section>
+  );
+}
+
+const commands = `reeve gateway token --max-budget-usd 0.50 --name claude
+reeve gateway env claude -- claude -p "Fix the failing test"`;

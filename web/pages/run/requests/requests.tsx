@@ -1,0 +1,158 @@
+import { visibleLine, type Event, type JsonObject } from "../../../../src/kernel/index.ts";
+import { droppedAt } from "../../../../src/surfaces/view/question-log.ts";
+import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
+import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
+import type { JSX } from "preact";
+import { clock, counted, grouped, took, usd } from "../../../base/format.ts";
+import { runPath } from "../../../base/route.ts";
+import type { EventFilter } from "../../../model/event-filter.ts";
+import { rootId } from "../../../model/money.ts";
+import { gatewayBudget, requestOf, type RequestRow } from "../../../model/gateway-requests.ts";
+import type { RunModel } from "../../../model/run-model.ts";
+import { useEvents } from "../../../model/use-events.ts";
+import { ApprovalCard } from "../../../parts/approval-card.tsx";
+import { shownName } from "../../../parts/name.tsx";
+import { Models } from "../money-view.tsx";
+
+const filter: EventFilter = { taskId: rootId, types: ["metered_call", "budget_exhausted", "budget_lost"] };
+/** Number of requests that are drawn. Older ones are in the list of events. */
+const mostRows = 500;
+
+/** The requests of a program behind the gateway, newest first, and what may be done about those that were refused. */
+export function Requests({ model }: { readonly model: RunModel }): JSX.Element {
+  const view = model.view.value;
+  const { events, isReading, problem } = useEvents(model, filter);
+  if (view === null) return <></>;
+  const known = events.filter(({ seq }) => seq <= model.shownSeq);
+  const rows = known.flatMap((event) => requestOf(event) ?? []);
+  const shown = rows.slice(-mostRows).toReversed();
+  const refused = rows.filter(({ outcome }) => outcome === "budget" || outcome === "cap").length;
+  const note = problem ?? (isReading ? "Reading older requests" : null);
+  return (
+    <div class="canvas steps requests">
+      <Facts model={model} sent={rows.length - refused} refused={refused} />
+      <Questions model={model} view={view} />
+      <CapNote known={known} />
+      <Models view={view} />
+      {note !== null && <p class="dim">{note}</p>}
+      {rows.length === 0 && note === null && (
+        <p class="mid">No request has ended yet. A program sends them with the token of this run.</p>
+      )}
+      {rows.length > shown.length && (
+        <p class="dim">
+          {grouped(rows.length - shown.length)} earlier requests are in the{" "}
+          <a href={runPath(model.runId, "events")}>events</a>.
+        </p>
+      )}
+      {shown.length > 0 && (
+        <table class="table dense figure-cards" aria-label="Requests, newest first">
+          <thead>
+            <tr>
+              <th class="c-small">Time</th>
+              <th>Model</th>
+              <th>Outcome</th>
+              <th class="c-model right">Tokens</th>
+              <th class="c-small right">Took</th>
+              <th class="c-small right">Cost</th>
+            </tr>
+          </thead>
+          <tbody>
+            {shown.map((row) => (
+              <Row key={row.seq} row={row} view={view} />
+            ))}
+          </tbody>
+        </table>
+      )}
+      <p class="dim foot">
+        The log has no prompts and no answers, unless the gateway records them. Amounts are what the ledger
+        charged.
+      </p>
+    </div>
+  );
+}
+
+function Row({ row, view }: { readonly row: RequestRow; readonly view: RunView }): JSX.Element {
+  const { at, model, words, isBad, tokens, durationMs, costUsd } = row;
+  return (
+    <tr>
+      <td class="dim">{clock(runTime(view, at))}</td>
+      <td class="cut">{model === null ? "–" : visibleLine(model)}</td>
+      <td class={isBad ? "bad" : "mid"}>{words}</td>
+      <td class="right" data-head="Tokens">
+        {tokens === null ? "–" : `${grouped(tokens.input)} in, ${grouped(tokens.output)} out`}
+      </td>
+      <td class="right" data-head="Took">
+        {durationMs === null ? "–" : took(durationMs)}
+      </td>
+      <td class="right" data-head="Cost">
+        {costUsd === null ? "–" : usd(costUsd)}
+      </td>
+    </tr>
+  );
+}
+
+/** Who pays and how much, and how many requests there were. */
+function Facts({
+  model,
+  sent,
+  refused,
+}: {
+  readonly model: RunModel;
+  readonly sent: number;
+  readonly refused: number;
+}): JSX.Element | null {
+  const summary = model.summary.value;
+  if (summary === null) return null;
+  const { userId, tenantId, metadata } = summary;
+  const budget = gatewayBudget(metadata as JsonObject);
+  const facts = [
+    ["Requests", counted(sent, "request")],
+    ["Refused for money", grouped(refused)],
+    ...(budget === null ? [] : [["Budget", budget]]),
+    ...(userId === null ? [] : [["User", shownName(userId)]]),
+    ...(tenantId === null ? [] : [["Tenant", shownName(tenantId)]]),
+  ];
+  return (
+    <dl class="step-values" aria-label="The program">
+      {facts.map(([name = "", text = ""]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** The questions for a top-up. An open one can be answered here. */
+function Questions({ model, view }: { readonly model: RunModel; readonly view: RunView }): JSX.Element {
+  return (
+    <>
+      {[...view.asked].map((question) => (
+        <ApprovalCard
+          key={question.request.approvalId}
+          question={{ ...question, runId: view.runId, droppedAt: droppedAt(question, view) }}
+          hasKeys={model.playhead.value === null}
+        />
+      ))}
+    </>
+  );
+}
+
+/** Says which cap refused the newest request, and when it resets. */
+function CapNote({ known }: { readonly known: readonly Event[] }): JSX.Element | null {
+  const last = known.at(-1);
+  if (last?.type !== "budget_exhausted") return null;
+  const { cap } = (last as Event<"budget_exhausted">).data;
+  if (cap === undefined) return null;
+  return (
+    <p class="problem" role="status">
+      {capWords(cap.limitUsd, cap.name)} is used up. It resets at{" "}
+      {cap.resetsAt.replace("T", " ").slice(0, 16)} UTC, and cannot be topped up.
+    </p>
+  );
+}
+
+function capWords(limitUsd: number, name: string): string {
+  return `The cap of ${usd(limitUsd)} (${name})`;
+}
