@@ -13,7 +13,7 @@ import {
   type Received,
 } from "../capabilities/gateway/mock-upstream.ts";
 import { openCrashStore } from "./crash-store.ts";
-import { doGatewayWork, gatewayCapUsd, gatewayRun } from "./gateway-work.ts";
+import { doGatewayWork, gatewayCapUsd, gatewayRun, type GatewayWorkData } from "./gateway-work.ts";
 import { isFull } from "../effort.ts";
 
 const script = new URL("gateway-worker.mjs", inject("crashWorkers"));
@@ -79,6 +79,7 @@ async function liveOut(
   folder: string,
   name: string,
   deaths: readonly (Death | null)[],
+  isCapped: boolean,
 ): Promise<{ readonly ends: readonly WorkerEnd[]; readonly problems: readonly string[] }> {
   const provider = await BillingProvider.open();
   const file = join(folder, `${name}.db`);
@@ -86,7 +87,8 @@ async function liveOut(
   try {
     for (const [life, death] of deaths.entries()) {
       const server = { url: provider.url, caller: `${name} ${life}` };
-      const orders = { file, workload: "gateway", data: { url: provider.url }, death, server };
+      const data = { url: provider.url, isCapped } satisfies GatewayWorkData;
+      const orders = { file, workload: "gateway", data, death, server };
       // A life that is not killed needs no process of its own.
       if (death === null) ends.push({ kind: "finished", ...(await doDuty(orders, doGatewayWork)) });
       else ends.push(await WorkerProcess.start(script, orders, join(folder, "compiled")).endWithin(120_000));
@@ -129,19 +131,24 @@ function someWrites(count: number, few: number): readonly Death[] {
 
 /**
  * Kills a process with a gateway at `few` of its writes, in `npm run test:full` at every write, and
- * returns what is wrong with what the provider billed and the run spent.
+ * returns what is wrong with what the provider billed and the run spent. `isCapped`: caps per agent and per month stop the
+ * program in place of the budget of its run.
  */
-export async function budgetProblems(few: number): Promise<readonly string[]> {
+export async function budgetProblems(
+  few: number,
+  { isCapped = false }: { readonly isCapped?: boolean } = {},
+): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-gateway-"));
   try {
-    const whole = await liveOut(folder, "whole", [null]);
+    const whole = await liveOut(folder, "whole", [null], isCapped);
     expect(whole.problems).toEqual([]);
     const kinds = whole.ends.flatMap((end) => (end.kind === "finished" ? end.kinds : []));
     const points = isFull ? everyWrite(kinds.length) : someWrites(kinds.length, few);
     const problems: string[] = [];
     let killed = 0;
     for (const death of points) {
-      const { ends, problems: found } = await liveOut(folder, `${death.when} ${death.at}`, [death, null]);
+      const name = `${death.when} ${death.at}`;
+      const { ends, problems: found } = await liveOut(folder, name, [death, null], isCapped);
       problems.push(...found, ...ends.flatMap((end) => (end.kind === "failed" ? [end.reason] : [])));
       if (ends[0]?.kind === "killed") killed++;
     }

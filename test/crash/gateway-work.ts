@@ -8,16 +8,28 @@ import { openCrashStore } from "./crash-store.ts";
 
 export const gatewayRun = formatRunId("gateway");
 export const gatewayCapUsd = 0.6;
+/** Caps of which that of the agent is the tightest. Each of them counts what a killed process held. */
+const gatewayCaps = { perAgentPerMonthUsd: gatewayCapUsd, perAgentPerDayUsd: 0.8, perMonthUsd: 0.7 };
+
+/** What the work needs to know. */
+export interface GatewayWorkData {
+  /** Address of the provider. */
+  readonly url: string;
+  /** Whether caps per agent and per month stop the program, and not the budget of its run. */
+  readonly isCapped: boolean;
+}
+
 /** Number of branches of the program, and so of open requests. */
 const branches = 20;
 
 /** Drives a program with both clients, whole and streamed, twenty calls at once, until the gateway refuses each branch. */
 export const doGatewayWork: DutyWork = async ({ file, mortal, data }) => {
-  const { url: baseUrl } = data as { readonly url: string };
+  const { url: baseUrl, isCapped } = data as unknown as GatewayWorkData;
   const runtime = await createRuntime({
     store: mortal(await openCrashStore(file)),
     // Input is free, and a thousand output tokens cost a dollar.
     prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) },
+    ...(isCapped && { caps: gatewayCaps }),
     pollMs: 20,
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
   });
@@ -27,7 +39,8 @@ export const doGatewayWork: DutyWork = async ({ file, mortal, data }) => {
     await Promise.all(Array.from({ length: branches }, (_, branch) => loop(program, branch)));
     return "said to have succeeded";
   });
-  const run = await runtime.submit(agent, null, { runId: gatewayRun, budget: { maxCostUsd: gatewayCapUsd } });
+  const budget = { maxCostUsd: isCapped ? 2 * gatewayCapUsd : gatewayCapUsd };
+  const run = await runtime.submit(agent, null, { runId: gatewayRun, budget });
   await run.result();
   await runtime.close();
   await gateway.close();

@@ -7,3 +7,7 @@ process.env[crashServer] = inject("postgresUrl");
 test("PostgreSQL, B1, B3: a program with the clients of OpenAI and Anthropic whose process is killed around its writes is billed at most its cap, and spends at least what is billed", async () => {
   expect(await budgetProblems(2)).toEqual([]);
 });
+
+test("PostgreSQL, B7: a program under caps per agent and per month whose process is killed around its writes is billed at most the tightest cap, and spends at least what is billed", async () => {
+  expect(await budgetProblems(2, { isCapped: true })).toEqual([]);
+});
