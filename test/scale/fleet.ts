@@ -100,6 +100,8 @@ interface CaughtCall {
   readonly call: Call;
   /** Place of the worker. */
   readonly place: number;
+  /** How often other workers had made the call when it was caught. On a busy machine its worker may lose the run before the fault. */
+  readonly repeats: number;
   readonly answer: () => void;
   readonly answered: Promise<void>;
 }
@@ -253,8 +255,7 @@ class Fleet {
    * Applies a fault while a worker waits for an answer. The fault of a worker lasts until another one has taken over the run and
    * repeats the call. Only then the call is answered, so that a worker that continues tries to record an answer for a lost run.
    */
-  async #strike(kind: FaultKind, { call, place, answer }: CaughtCall): Promise<void> {
-    const before = this.#repeatsOf(call);
+  async #strike(kind: FaultKind, { call, place, repeats, answer }: CaughtCall): Promise<void> {
     const worker = this.#workers[place];
     if (typeof kind === "object") {
       this.#faults.push(`restart of ${kind.restart}`);
@@ -266,18 +267,18 @@ class Fleet {
         worker?.signal("SIGKILL");
         await worker?.ended;
         this.#start(place);
-        await this.#untilRepeated(call, before);
+        await this.#untilRepeated(call, repeats);
       } else if (kind === "stop") {
         this.#hits++;
         worker?.signal("SIGSTOP");
-        await this.#untilRepeated(call, before);
+        await this.#untilRepeated(call, repeats);
         worker?.signal("SIGCONT");
       } else {
         const { keepsLease, heal } = this.#world.disturb(place, kind);
-        if (keepsLease) await this.#expectKept(call, before);
+        if (keepsLease) await this.#expectKept(call);
         else {
           this.#hits++;
-          await this.#untilRepeated(call, before);
+          await this.#untilRepeated(call, repeats);
         }
         heal();
       }
@@ -299,8 +300,9 @@ class Fleet {
   }
 
   /** L15: while a worker has its lease, no other worker repeats its call. */
-  async #expectKept(call: Call, before: number): Promise<void> {
+  async #expectKept(call: Call): Promise<void> {
     this.#kept++;
+    const before = this.#repeatsOf(call);
     const end = Date.now() + this.#world.leaseMs * 2;
     while (Date.now() < end) await this.#answerAndPause();
     if (this.#repeatsOf(call) > before)
@@ -362,7 +364,7 @@ class Fleet {
     const place = this.#callers.indexOf(call.caller);
     if (this.#trap !== undefined && place !== -1) {
       const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
-      this.#caught = { call, place, answer, answered };
+      this.#caught = { call, place, repeats: this.#repeatsOf(call), answer, answered };
       this.#trap(this.#caught);
       this.#trap = undefined;
     }
