@@ -36,7 +36,7 @@ test("what a model saw is read turn by turn: instructions, tools, messages, size
   await page.getByText("One ephemeral message followed the messages. Their text is never stored.").waitFor();
   await page.getByText("proven by the recorded digest").waitFor();
   const messages = page.getByRole("region", { name: "Messages", exact: true });
-  await messages.locator("summary", { hasText: "tokens" }).click();
+  await messages.locator("summary", { hasText: /^recite$/u }).click();
   await messages.getByRole("button", { name: /^Show 99\d,\d{3} more characters$/u }).waitFor();
   await page.keyboard.press("c");
   await messages.getByText("2 of 3, new since the turn before").waitFor();

@@ -125,6 +125,20 @@ test("money adds up to the run, and messages show who gave whom a task", async (
   expect(await shown(page.getByText("Publish if it is clean."))).toBe(true);
 });
 
+test("a view of messages says that it reads them until the stream has brought the events of the run", async () => {
+  const runId = await releaseRun(server);
+  const page = await open("/agents");
+  const held = Promise.withResolvers<void>();
+  await page.route("**/stream?*", async (route) => {
+    await held.promise;
+    await route.continue();
+  });
+  await page.goto(`${server.url}/runs/${runId}/messages`);
+  await page.getByText("Reading messages").waitFor();
+  held.resolve();
+  expect(await shown(page.getByText("17 messages"))).toBe(true);
+});
+
 test("an agent gets another priority, and the chart shows who gave its seat to whom at that event", async () => {
   const runId = await releaseRun(server);
   const run = await server.runtime.find(runId);

@@ -104,7 +104,8 @@ async function prepare(): Promise<readonly View[]> {
   await served.submit("publisher", "Publish the patch");
   await served.submit("triage", "Answer today's support mail");
   const stopped = await served.submit("nightly", "Nightly dependency updates");
-  await until(page, stopped, "Stopped at its allowance");
+  await page.goto(`${served.url}/runs/${stopped}/conversation`);
+  await page.getByRole("region", { name: "Stopped at its allowance" }).waitFor();
   const chat = await served.submit("chatter", "Is 0.9 ready to ship?");
   await page.goto(`${served.url}/runs/${chat}`);
   const session = await page.getByRole("link", { name: "Session", exact: true }).getAttribute("href");

@@ -418,6 +418,7 @@ test("a workflow is started by its form, shows attempts and its timer, and takes
   await page.getByRole("textbox", { name: "Order" }).fill("sold out");
   await page.getByRole("button", { name: "Start" }).click();
   await page.getByText("2 attempts: the bank is closed").waitFor();
+  await page.getByRole("heading", { name: 'order { "orderId": "sold out" }' }).waitFor();
   await page.getByText("Wakes in 23:59").waitFor();
   await page.getByText('{"done":1}').waitFor();
   const form = page.getByRole("dialog");
@@ -483,6 +484,10 @@ test("the state of an object is shown by key, from its card and from a call of i
   await expect.poll(() => rows.count()).toBe(1);
   await open(`/runs/${call.runId}`);
   await page.getByTitle("State of the key").waitFor();
+  await page.getByRole("heading", { name: "cart.add" }).waitFor();
+  // A call of an object cannot be forked or made again.
+  expect(await page.getByRole("button", { name: "Fork" }).count()).toBe(0);
+  expect(await page.getByText("Run again").count()).toBe(0);
   await check("call");
   await page.getByTitle("State of the key").click();
   const state = page.getByRole("region", { name: "State of the key" });

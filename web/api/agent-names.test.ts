@@ -30,3 +30,7 @@ test("an agent with a session as its key is shown by its name in runs, tasks, ev
     ],
   });
 });
+
+test("the agent of a gateway run is shown by the name of the run", () => {
+  expect(nameAgents({ agentId: "reeve:gateway/claude" })).toEqual({ agentId: "claude" });
+});

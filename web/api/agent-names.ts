@@ -1,5 +1,7 @@
 /** The key of an agent that a process made for one session. Ids of sessions begin with `ses_`. */
 const sessionKey = /\/ses_[^/]*$/u;
+/** What the ids of gateway runs begin with. The name of the run follows. */
+const gateway = "reeve:gateway/";
 
 /** Fields of a run, a task, an event or a question that have the id of an agent. */
 const fields = ["agentId", "rootAgentId"] as const;
@@ -19,7 +21,7 @@ type Fields = Record<string, unknown>;
 
 /**
  * Names the agents of an answer as people know them: `support/ses_run_62ed` is `support`, because the session is part of the
- * id of a workspace's agent. Only known fields change, so that inputs and outputs that look alike stay as they are.
+ * id of a workspace's agent, and `reeve:gateway/claude` is `claude`. Only known fields change, so that inputs and outputs that look alike stay as they are.
  */
 export function nameAgents<Value>(value: Value): Value {
   if (!isRecord(value)) return value;
@@ -42,7 +44,9 @@ function nameIn(record: unknown): void {
 
 function shorten(record: Fields, field: string): void {
   const id = record[field];
-  if (typeof id === "string" && id.includes("/ses_")) record[field] = id.replace(sessionKey, "");
+  if (typeof id !== "string") return;
+  if (id.startsWith(gateway)) record[field] = id.slice(gateway.length);
+  else if (id.includes("/ses_")) record[field] = id.replace(sessionKey, "");
 }
 
 function isRecord(value: unknown): value is Fields {

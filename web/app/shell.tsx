@@ -68,7 +68,12 @@ interface Section {
 }
 
 /** Views that belong to a section of another name. */
-const sectionOf: Readonly<Record<string, string>> = { compare: "runs", find: "runs", objects: "agents" };
+const sectionOf: Readonly<Record<string, string>> = {
+  again: "runs",
+  compare: "runs",
+  find: "runs",
+  objects: "agents",
+};
 
 /** Whether a view, by the first part of its path, belongs to a section. */
 function isIn(section: string, [first = "runs"]: readonly string[]): boolean {

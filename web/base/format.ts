@@ -103,6 +103,11 @@ export function shortModel(name: string): string {
   return name.slice(name.lastIndexOf("/") + 1);
 }
 
+/** Words as the beginning of a sentence. */
+export function capitalized(words: string): string {
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 /** A JSON value as text: a string as it is. */
 export function plain(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");

@@ -4,11 +4,6 @@ import { capUsd } from "../base/format.ts";
 /** The name of the agents of gateway runs. Their key is the name of the program. */
 export const gatewayAgent = "reeve:gateway";
 
-/** The program of a gateway run, by the id of its agent. */
-export function programOf(agentId: string): string {
-  return agentId.startsWith(`${gatewayAgent}/`) ? agentId.slice(gatewayAgent.length + 1) : agentId;
-}
-
 /** One request of a program behind the gateway, as the log has it. */
 export interface RequestRow {
   readonly seq: number;

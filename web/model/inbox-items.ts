@@ -6,7 +6,7 @@ import type { Approval, DeadLetter, Run } from "../api/types.ts";
 import { amountWords, lackOf } from "../../src/surfaces/view/top-up-offer.ts";
 import { figures } from "./run-figures.ts";
 import { endWord } from "./status.ts";
-import { questionText } from "./words/approval-words.ts";
+import { offerOf, questionText } from "./words/approval-words.ts";
 import { shortId, usd } from "../base/format.ts";
 import { now } from "../base/now.ts";
 
@@ -115,6 +115,8 @@ export function headlineOf(item: InboxItem): string {
       return `A message could not be delivered, ${item.letter.deliveries} tries`;
     case "question": {
       const { kind, toolName, input } = item.approval;
+      const offer = kind === "top_up" ? offerOf(input) : null;
+      if (offer !== null) return `Asks for a top-up of ${offer.amount}`;
       if (kind !== "tool_call") return questionText(input) ?? visibleLine(toolName);
       const about = argumentOf(input);
       return visibleLine(about === "" ? toolName : `${toolName}: ${about}`);

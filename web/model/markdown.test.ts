@@ -37,7 +37,7 @@ test("a text of a model has headings, lists with their numbers, quotes, tables a
       ],
     },
     { kind: "quote", text: "said\ntwice" },
-    { kind: "table", head: ["Name", "Cost"], rows: [["a", "$1"]] },
+    { kind: "table", head: ["Name", "Cost"], right: new Set([1]), rows: [["a", "$1"]] },
     { kind: "code", text: "const x = 1;\n\n> code" },
     { kind: "text", text: "End." },
   ]);

@@ -19,6 +19,8 @@ export type Block =
   | {
       readonly kind: "table";
       readonly head: readonly string[];
+      /** The columns whose values are at the right, such as numbers. */
+      readonly right: ReadonlySet<number>;
       readonly rows: readonly (readonly string[])[];
     };
 
@@ -64,7 +66,9 @@ function blockAt(lines: readonly string[], at: number): readonly [Block | null, 
   if (entry.test(line)) return listAt(lines, at);
   if (isTable(lines, at)) {
     const end = endOf(lines, at + 2, (each) => each.includes("|"));
-    return [{ kind: "table", head: cellsOf(line), rows: lines.slice(at + 2, end).map(cellsOf) }, end];
+    const marks = cellsOf(lines[at + 1] ?? "");
+    const right = new Set(marks.flatMap((mark, column) => (/^-+:$/u.test(mark) ? [column] : [])));
+    return [{ kind: "table", head: cellsOf(line), right, rows: lines.slice(at + 2, end).map(cellsOf) }, end];
   }
   const end = endOf(lines, at + 1, (each, index) => each.trim() !== "" && !startsBlock(lines, index));
   return [{ kind: "text", text: lines.slice(at, end).join("\n") }, end];

@@ -2,6 +2,7 @@ import { rootTaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { capUsd } from "../base/format.ts";
 import { nothingHeld, type Held } from "./held.ts";
+import { isAsking } from "./status.ts";
 import { hasEndedTask } from "./words/task-words.ts";
 
 /** The purse of a task: what it and its reports spent, lost and hold. */
@@ -25,7 +26,7 @@ export function capWords({ budget }: Pick<TaskView, "budget">): string {
 }
 
 export function toneOf(task: TaskView): PurseTone {
-  if (task.status === "paused" || task.status === "pausing") return "hold";
+  if ((task.status === "paused" && !isAsking(task)) || task.status === "pausing") return "hold";
   return hasEndedTask(task) && task.status !== "budget_exhausted" ? "done" : "live";
 }
 

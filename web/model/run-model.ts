@@ -1,4 +1,4 @@
-import type { Delta, Event, Failure, RunStatus } from "../../src/kernel/index.ts";
+import type { Delta, Event, Failure, RunStatus, TaskId } from "../../src/kernel/index.ts";
 import { emptyView } from "../../src/surfaces/view/empty-view.ts";
 import { RunHistory } from "../../src/surfaces/view/run-history.ts";
 import type { RunTrace } from "../../src/surfaces/view/run-trace.ts";
@@ -18,7 +18,7 @@ import { EventLog } from "./event-log.ts";
 import { type Held, heldNow, heldThen, nothingHeld } from "./held.ts";
 import { LivePast } from "./live-past.ts";
 import { LiveSnapshot } from "./live-snapshot.ts";
-import { LiveText } from "./live-text.ts";
+import { LiveText, type LiveMessage } from "./live-text.ts";
 import { RunEvents } from "./run-events.ts";
 import { endWord } from "./status.ts";
 import { batch, computed, effect, signal } from "@preact/signals";
@@ -70,6 +70,11 @@ export function isWorkflow({ summary }: RunModel): boolean {
 /** Whether a run pays for a program behind the gateway, which has requests in place of a conversation. */
 export function isGateway({ summary }: RunModel): boolean {
   return summary.value?.kind === "gateway";
+}
+
+/** Whether a run is a call of an object. */
+export function isCallOf({ summary }: RunModel): boolean {
+  return summary.value?.flow?.object !== undefined;
 }
 
 /** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
@@ -256,6 +261,12 @@ export class RunModel {
         else this.#add(data as Event | Delta);
       },
     });
+  }
+
+  /** What the model of a task writes now. A call that was abandoned, because its task waits, has left a part of a text. */
+  textOf(taskId: TaskId): LiveMessage | undefined {
+    const status = this.live.value?.tasks.get(taskId)?.status;
+    return status === "waiting" || status === "paused" ? undefined : this.texts.of(taskId);
   }
 
   #end(): void {

@@ -24,7 +24,7 @@ test("the fields of a schema have kinds, limits and defaults, the required ones 
     ["pets", "flag", false],
     ["guests", "json", false],
   ]);
-  expect(fields.find(({ name }) => name === "nights")?.hint).toBe("(at least 1, at most 9)");
+  expect(fields.find(({ name }) => name === "nights")?.hint).toBe("At least 1, at most 9.");
   expect(enteredOf(fields, { city: "Rome", guests: ["a"] })).toMatchObject({
     city: "Rome",
     nights: "2",
@@ -73,5 +73,5 @@ test("a message has a field per property, one field for a plain value, and no fi
 test("the limits of exact integers are no hint", () => {
   const count = { type: "integer", minimum: -9007199254740991, maximum: 9007199254740991 } as const;
   expect(fieldsOf({ properties: { count } })[0]?.hint).toBe("");
-  expect(fieldsOf({ properties: { count: { ...count, minimum: 0 } } })[0]?.hint).toBe("(at least 0)");
+  expect(fieldsOf({ properties: { count: { ...count, minimum: 0 } } })[0]?.hint).toBe("At least 0.");
 });

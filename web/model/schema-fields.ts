@@ -1,3 +1,4 @@
+import { capitalized, grouped } from "../base/format.ts";
 import type { JsonObject, JsonSchema, JsonValue } from "../../src/kernel/index.ts";
 
 /** How a person enters the value of one property. */
@@ -38,9 +39,7 @@ export function fieldsOf({ properties, required }: JsonSchema): readonly SchemaF
       return {
         name,
         label: typeof title === "string" ? title : name,
-        hint: [typeof description === "string" ? description : "", limitsOf(schema)]
-          .filter(Boolean)
-          .join(" "),
+        hint: hintOf(typeof description === "string" ? description : "", limitsOf(schema)),
         kind: kindOf(schema, choices),
         choices: choices.filter((each) => typeof each === "string"),
         isRequired: needed.includes(name),
@@ -63,13 +62,19 @@ function isLimit(limit: JsonValue | undefined): limit is number {
   return typeof limit === "number" && Math.abs(limit) !== Number.MAX_SAFE_INTEGER;
 }
 
+/** What a field is for and what it takes. Limits follow a description in brackets, and otherwise are a sentence. */
+function hintOf(description: string, limits: string): string {
+  if (limits === "") return description;
+  return description === "" ? `${capitalized(limits)}.` : `${description} (${limits})`;
+}
+
 function limitsOf({ minimum, maximum, maxLength }: JsonObject): string {
   const parts = [
-    isLimit(minimum) ? `at least ${minimum}` : "",
-    isLimit(maximum) ? `at most ${maximum}` : "",
-    typeof maxLength === "number" ? `at most ${maxLength} characters` : "",
+    isLimit(minimum) ? `at least ${grouped(minimum)}` : "",
+    isLimit(maximum) ? `at most ${grouped(maximum)}` : "",
+    typeof maxLength === "number" ? `at most ${grouped(maxLength)} characters` : "",
   ].filter(Boolean);
-  return parts.length === 0 ? "" : `(${parts.join(", ")})`;
+  return parts.join(", ");
 }
 
 /** What a form shows at first: the values of an earlier input, or the defaults of the schema. */

@@ -40,9 +40,16 @@ export function lookOf(status: TaskStatus | RunStatus, questions = 0): Look {
 }
 
 /** The look of a task. An agent that waits for its reports is alive. */
-export function lookOfTask({ status, questions, waitsFor }: TaskView): Look {
+export function lookOfTask(task: TaskView): Look {
+  const { status, questions, waitsFor } = task;
+  if (isAsking(task)) return "waits";
   const isForReports = status === "waiting" && waitsFor.some((name) => name.startsWith("join "));
   return isForReports && questions === 0 ? "running" : lookOf(status, questions);
+}
+
+/** Whether a task without a seat waits for a person, because it has asked for a top-up. */
+export function isAsking({ status, questions, yieldsTo }: TaskView): boolean {
+  return status === "paused" && questions > 0 && yieldsTo === null;
 }
 
 /** Whether a run waits for a person, also while some of its agents work. `asking`: the runs with open questions. */
@@ -76,8 +83,9 @@ export function endWord(status: RunStatus, failure: Failure | null): string {
 }
 
 /** The status of a task in words: what it waits for, or the limit that stopped it. */
-export function taskWord({ status, questions, stoppedAt }: TaskView): string {
-  return hasQuestion(status, questions) ? causes.person : endWordAt(status, stoppedAt);
+export function taskWord(task: TaskView): string {
+  const { status, questions, stoppedAt } = task;
+  return hasQuestion(status, questions) || isAsking(task) ? causes.person : endWordAt(status, stoppedAt);
 }
 
 const causes: Readonly<Record<Run["waitsFor"][number], string>> = {

@@ -12,8 +12,9 @@ import {
   type TaskId,
   type ToolOutput,
 } from "../../src/kernel/index.ts";
-import { capUsd, counted, grouped, personName, plain, usd } from "../base/format.ts";
+import { capitalized, capUsd, counted, grouped, personName, plain, usd } from "../base/format.ts";
 import { cancelSentence } from "./words/cancel-words.ts";
+import { meteredWords } from "./words/event-words.ts";
 import { plainMessage } from "./words/failure-words.ts";
 import { forkChangeWords } from "./words/fork-words.ts";
 import { isHandOff, targetOf } from "./words/task-words.ts";
@@ -88,6 +89,7 @@ class Thread {
     const { seq, at } = event;
     switch (event.type) {
       case "run_start":
+        if (event.data.input === null) return;
         return this.#addBrief({ kind: "input", seq, at, text: inputText(event.data.input), from: "Brief" });
       case "agent_start":
         return this.#addBrief({ kind: "input", seq, at, text: inputText(event.data.input), from: "Brief" });
@@ -342,7 +344,10 @@ function noteOf(event: Event): Note | null {
         ? null
         : { text: `${event.data.name} starts again (attempt ${event.data.number})`, tone: "bad" };
     case "metered_call":
-      return { text: meteredWords(event.data), tone: event.data.status === "error" ? "bad" : "plain" };
+      return {
+        text: capitalized(meteredWords(event.data)),
+        tone: event.data.status === "error" ? "bad" : "plain",
+      };
     case "compensation_start":
       return { text: `The work is undone: ${event.data.names.join(", ")}`, tone: "plain" };
     case "compensation_end":
@@ -361,11 +366,6 @@ function noteOf(event: Event): Note | null {
     default:
       return null;
   }
-}
-
-function meteredWords({ model, usage, status }: Event<"metered_call">["data"]): string {
-  if (usage !== null) return `${model.modelId} was called for ${usd(usage.costUsd)}`;
-  return status === "refused" ? `${model.modelId} refused a call` : `A call of ${model.modelId} failed`;
 }
 
 function undoneWords({ failed }: Event<"compensation_end">["data"]): Note {

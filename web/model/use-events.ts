@@ -55,7 +55,7 @@ class FittingEvents {
 
 interface UsedEvents {
   readonly events: readonly Event[];
-  /** Whether older events are being read. */
+  /** Whether some of the events are being read. */
   readonly isReading: boolean;
   readonly problem: string | null;
 }
@@ -65,7 +65,13 @@ export function useEvents(model: RunModel | null, filter: EventFilter): UsedEven
   void model?.version.value;
   const fitting = useMemo(() => (model === null ? null : new FittingEvents(model, filter)), [model, filter]);
   const { problem } = useRead(async () => fitting?.readMissing(), [fitting, fitting?.missingUntil]);
-  return { events: fitting?.list() ?? [], isReading: (fitting?.missingUntil ?? 0) > 0, problem };
+  // The first view may be of a later event than those that the stream has brought so far.
+  const isBehind = model !== null && model.log.last < model.lastSeq;
+  return {
+    events: fitting?.list() ?? [],
+    isReading: isBehind || (fitting?.missingUntil ?? 0) > 0,
+    problem,
+  };
 }
 
 /** All events that the conversation of a task shows. Without a run there are none. */

@@ -13,6 +13,7 @@ import {
   droppedWords,
   editText,
   firstWords,
+  offerOf,
   otherArguments,
   patchOf,
   questionText,
@@ -21,7 +22,7 @@ import {
 } from "../model/words/approval-words.ts";
 import { decisionWords } from "../model/words/decision-words.ts";
 import { Diff } from "./diff.tsx";
-import { counted, plain, span, timeOfDay } from "../base/format.ts";
+import { capitalized, counted, plain, span, timeOfDay } from "../base/format.ts";
 import { Glyph } from "./glyph.tsx";
 
 /** A question as the card shows it, from the log of a run or from the inbox. */
@@ -100,6 +101,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const root = useRef<HTMLElement>(null);
   const isCall = request.kind === "tool_call";
   const isTopUp = request.kind === "top_up";
+  const amount = isTopUp ? offerOf(request.input)?.amount : undefined;
   const reason = reasonWords(request);
   const others = edited === null ? otherArguments(request) : null;
   const { asked, unread } = useReadThrough();
@@ -160,7 +162,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     >
       <header>
         <Glyph look={isCall ? "waits" : "question"} />
-        {isCall ? "Waits for you" : "A question"}
+        {isCall ? "Waits for you" : isTopUp ? "Asks for a top-up" : "A question"}
         <span class="label">{span(now.value - askedAt)}</span>
       </header>
       <div class="body">
@@ -195,7 +197,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
               <dd>{reason}</dd>
             </>
           )}
-          <dt>{isCall ? "If approved" : "If answered"}</dt>
+          <dt>{isCall ? "If approved" : isTopUp ? "If topped up" : "If answered"}</dt>
           <dd>{effectWords[isTopUp ? "topUp" : isCall ? "call" : "question"]}</dd>
           <dt>Meanwhile</dt>
           <dd>
@@ -224,7 +226,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                       : "Approve the edited call"
                     : edited === null
                       ? isTopUp
-                        ? "Top up"
+                        ? `Top up${amount === undefined ? "" : ` ${amount}`}`
                         : "Agree"
                       : "Answer"}{" "}
                   {!isWriting && <kbd>A</kbd>}
@@ -363,8 +365,7 @@ async function send(
 
 /** Why an answer was not taken, without the id of the question. */
 function refusedWords(text: string): string {
-  const words = text.replace(/^invalid decision on \S+: /u, "");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  return capitalized(text.replace(/^invalid decision on \S+: /u, ""));
 }
 
 const sentWords = {

@@ -4,6 +4,7 @@ import {
   choicesOf,
   editText,
   firstWords,
+  offerOf,
   otherArguments,
   patchOf,
   questionText,
@@ -87,4 +88,19 @@ test("a request shows the arguments that its command or diff does not contain", 
   expect(otherArguments({ ...edit, input: { ...edit.input, all: true } })).toBe('{\n  "all": true\n}');
   expect(otherArguments({ ...edit, input: { ...edit.input, content: "x" } })).toContain("content");
   expect(otherArguments({ ...edit, input: { ...edit.input, path: ["/etc"] } })).toContain("/etc");
+});
+
+test("a question for a top-up says in dollars what is missing and what it offers", () => {
+  const input = { taskId: "t0", name: "maxCostUsd", limit: 0.05, short: 0.00002, amount: 0.03, message: "?" };
+  const asked = { kind: "top_up", toolName: "top_up", input, reason: "Cost budget exceeded: 0.05002 > 0.05" };
+  expect(sentence("poor", asked)).toBe(
+    "poor needs $0.00002 more than its limit. $0.03 more lets it continue.",
+  );
+  expect(reasonWords(asked)).toBe("The next call does not fit into what is left of $0.05.");
+  expect(offerOf({ ...input, name: "maxTurns", amount: 2, limit: 4, short: 1 })).toEqual({
+    amount: "2 turns",
+    limit: "4 turns",
+    short: "1 turn more than its limit",
+  });
+  expect(offerOf({ message: "An earlier version asked this." })).toBeNull();
 });

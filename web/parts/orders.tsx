@@ -11,7 +11,7 @@ import { dialog, FormDialog } from "./dialog.tsx";
 import { hasEnded } from "../model/status.ts";
 import { heldNow } from "../model/held.ts";
 import { purseOf, rootId } from "../model/money.ts";
-import type { RunModel } from "../model/run-model.ts";
+import { isWorkflow, type RunModel } from "../model/run-model.ts";
 import { hasEndedTask } from "../model/words/task-words.ts";
 import { amountWords, type TopUpName } from "../../src/surfaces/view/top-up-offer.ts";
 import { raisable, topUpWords, useTopUp } from "../model/top-up-left.ts";
@@ -127,7 +127,10 @@ function Cancel({ model, taskId }: { readonly model: RunModel; readonly taskId: 
       }}
     >
       <p>
-        {counted(stopping, "agent")} {stopping === 1 ? "stops" : "stop"}.{!isRun && " The run continues."}
+        {isRun && isWorkflow(model)
+          ? "The workflow stops and undoes the work for which it has compensations, the newest first."
+          : `${counted(stopping, "agent")} ${stopping === 1 ? "stops" : "stop"}.`}
+        {!isRun && " The run continues."}
         {held > 0 && ` ${usd(held)} is held and settles.`} What is recorded stays.
       </p>
       <label class="field">

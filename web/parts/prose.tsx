@@ -59,7 +59,7 @@ function BlockView({
       return <List items={block.items}>{children}</List>;
     case "table":
       return (
-        <Table head={block.head} rows={block.rows}>
+        <Table head={block.head} right={block.right} rows={block.rows}>
           {children}
         </Table>
       );
@@ -100,10 +100,12 @@ function List({
 
 function Table({
   head,
+  right,
   rows,
   children,
 }: {
   readonly head: readonly string[];
+  readonly right: ReadonlySet<number>;
   readonly rows: readonly (readonly string[])[];
   readonly children: ComponentChildren;
 }): JSX.Element {
@@ -113,7 +115,7 @@ function Table({
         <thead>
           <tr>
             {head.map((cell, at) => (
-              <th key={at} scope="col">
+              <th key={at} scope="col" class={right.has(at) ? "right" : ""}>
                 <Inline text={cell} />
               </th>
             ))}
@@ -123,7 +125,7 @@ function Table({
           {rows.map((row, at) => (
             <tr key={at}>
               {head.map((_name, column) => (
-                <td key={column}>
+                <td key={column} class={right.has(column) ? "right" : ""}>
                   <Inline text={row[column] ?? ""} />
                 </td>
               ))}

@@ -253,8 +253,8 @@ export class StepLog {
         return this.#addStep(event, name, status);
       }
       case "metered_call": {
-        const { model, status } = event.data;
-        return this.#addStep(event, model.modelId, status === "ok" ? "ok" : "error");
+        const { model, status, usage } = event.data;
+        return this.#addStep(event, model.modelId, status === "ok" ? "ok" : "error", usage?.costUsd ?? 0);
       }
       default:
         this.#addWait(event);
@@ -409,8 +409,14 @@ export class StepLog {
   }
 
   /** Adds a step of which only the end has an event. */
-  #addStep(event: Event<"step_end" | "metered_call">, name: string, outcome: "ok" | "error"): void {
+  #addStep(
+    event: Event<"step_end" | "metered_call">,
+    name: string,
+    outcome: "ok" | "error",
+    costUsd = 0,
+  ): void {
     const step = this.#start(event, "step", name);
+    step.costUsd = costUsd;
     step.startAt = event.at - event.data.durationMs;
     this.#end(event, step, outcome);
   }

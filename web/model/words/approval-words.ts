@@ -1,5 +1,6 @@
 import { visibleLine, visibleText, type JsonValue } from "../../../src/kernel/index.ts";
 import { oneLine, personName, plain, span } from "../../base/format.ts";
+import { amountWords } from "../../../src/surfaces/view/top-up-offer.ts";
 import { isHandOff, targetOf } from "./task-words.ts";
 
 type Fields = Readonly<Record<string, JsonValue | undefined>>;
@@ -19,6 +20,9 @@ function fieldsOf(input: JsonValue): Fields {
 
 /** Who wants what, as a sentence. Like all texts of a request, it shows hidden characters. */
 export function sentence(agentId: string, { kind, toolName, input, parsedInput }: Asked): string {
+  const offer = kind === "top_up" ? offerOf(input) : null;
+  if (offer !== null)
+    return visibleLine(`${agentId} needs ${offer.short}. ${offer.amount} more lets it continue.`);
   if (kind !== "tool_call") return questionText(input) ?? visibleLine(`${agentId} asks a question`);
   const { command, path } = fieldsOf(parsedInput ?? input);
   if (toolName === "bash" && typeof command === "string")
@@ -32,8 +36,24 @@ export function sentence(agentId: string, { kind, toolName, input, parsedInput }
   );
 }
 
+/** What a question for a top-up offers, in words. `null` if its input names no amount. */
+export function offerOf(
+  input: JsonValue,
+): { readonly amount: string; readonly limit: string; readonly short: string } | null {
+  const { name, amount, limit, short } = fieldsOf(input);
+  if (name !== "maxCostUsd" && name !== "maxTokens" && name !== "maxTurns") return null;
+  if (typeof amount !== "number" || typeof limit !== "number" || typeof short !== "number") return null;
+  return {
+    amount: amountWords(name, amount),
+    limit: amountWords(name, limit),
+    short: short > 0 ? `${amountWords(name, short)} more than its limit` : "more than its limit",
+  };
+}
+
 /** Why an agent asks. `null` if the question says it all. */
-export function reasonWords({ toolName, input, reason }: Asked): string | null {
+export function reasonWords({ kind, toolName, input, reason }: Asked): string | null {
+  const offer = kind === "top_up" ? offerOf(input) : null;
+  if (offer !== null) return `The next call does not fit into what is left of ${offer.limit}.`;
   if (reason === undefined || visibleText(reason) === questionText(input)) return null;
   const words = `The tool ${toolName} is set to ask a person first.`;
   return visibleText(reason === `${toolName} asks for it` ? words : reason);

@@ -151,6 +151,14 @@ function rareWords(event: Event): string {
         ? "has undone its work"
         : `could not undo ${failed.map(({ name }) => name).join(", ")}`;
     }
+    case "step_retry":
+      return `${event.data.name} failed (${line(plainMessage(event.data.failure.message))}), attempt ${event.data.attempt + 1} follows after ${took(event.data.delayMs)}`;
+    case "retry_start":
+      return `calls the model again after an error: ${line(plainMessage(event.data.message))}`;
+    case "attempt_start":
+      return `${event.data.name} starts${event.data.number === 1 ? "" : ` again, attempt ${event.data.number}`}`;
+    case "metered_call":
+      return meteredWords(event.data);
     case "session_compact":
       return `summarised its session: ${grouped(event.data.tokensBefore)} to ${grouped(event.data.tokensAfter)} tokens`;
     default: {
@@ -161,6 +169,12 @@ function rareWords(event: Event): string {
         : name;
     }
   }
+}
+
+/** A call that a program made itself. */
+export function meteredWords({ model, usage, status }: Event<"metered_call">["data"]): string {
+  if (usage !== null) return `called ${model.modelId} for ${usd(usage.costUsd)}`;
+  return status === "refused" ? `${model.modelId} refused a call` : `a call of ${model.modelId} failed`;
 }
 
 /** Who took a run over, and from whom: `worker-a died, worker-b continues, epoch 2`. */

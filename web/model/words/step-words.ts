@@ -49,7 +49,8 @@ export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): s
   if (outcome === "refused") return "not made";
   if (isFree(step, view)) return "free";
   if (outcome === null) return isHandOff(step) ? "works" : "in flight";
-  if (kind === "model") return outcome === "lost" ? `lost ${usd(costUsd)}` : usd(costUsd);
+  if (kind === "model" || (kind === "step" && costUsd !== 0))
+    return outcome === "lost" ? `lost ${usd(costUsd)}` : usd(costUsd);
   return shortOutcomes[outcome] ?? outcome;
 }
 

@@ -2,7 +2,7 @@ import { rootTaskId, type TaskId } from "../../../src/kernel/index.ts";
 import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
 import { counted, shortModel } from "../../base/format.ts";
-import { taskWord } from "../status.ts";
+import { isAsking, taskWord } from "../status.ts";
 import { cancelWords } from "./cancel-words.ts";
 
 export function hasEndedTask({ endedAt }: TaskView): boolean {
@@ -25,6 +25,7 @@ export function doing(task: TaskView, view: RunView): string {
         ? "pauses after its calls in flight"
         : `gives its seat to ${agentOf(task.yieldsTo, view)}`;
     case "paused":
+      if (isAsking(task)) break;
       return task.yieldsTo === null ? "paused" : `gave its seat to ${agentOf(task.yieldsTo, view)}`;
     default:
   }
@@ -103,6 +104,7 @@ export function callWords(tool: string, view: Agents): string {
 
 /** What an agent waits for that asks a person with a tool. */
 export function askedWith(tool: string): string {
+  if (tool === "top_up") return "a top-up";
   return tool === "ask_human" ? "an answer" : tool;
 }
 

@@ -7,7 +7,7 @@ import { failureWords } from "./failure-words.ts";
 import { messageWords } from "./message-words.ts";
 import { refusalWords } from "./refusal-words.ts";
 import { stepName } from "./step-words.ts";
-import { endWord } from "../status.ts";
+import { endWord, lookOfTask, taskWord } from "../status.ts";
 import { doing, doingInDetail, toolTitle } from "./task-words.ts";
 
 const names = new Map([
@@ -42,6 +42,29 @@ test("an event says what a task waits for, without ids", () => {
 test("an event without words of its own is named, and shows no JSON", () => {
   expect(words("t1", "save_point", { sessionId: "ses_1", leafId: null })).toBe("saved its session");
   expect(words("t1", "journal_warning", { steps: 9 })).toBe("journal warning");
+});
+
+test("retries, attempts and calls of a program are sentences", () => {
+  const failure = { code: "internal", message: "the bank is closed" };
+  expect(words("t1", "step_retry", { name: "charge", attempt: 1, delayMs: 300, failure })).toBe(
+    "charge failed (the bank is closed), attempt 2 follows after 300 ms",
+  );
+  expect(words("t1", "retry_start", { attempt: 1, message: "HTTP 529" })).toBe(
+    "calls the model again after an error: HTTP 529",
+  );
+  expect(words("t1", "attempt_start", { name: "report", number: 1 })).toBe("report starts");
+  const metered = { model: { modelId: "sonnet-5" }, status: "ok", usage: { costUsd: 0.02 } };
+  expect(words("t1", "metered_call", metered)).toBe("called sonnet-5 for $0.020");
+});
+
+test("an agent that gave up its seat and asked for a top-up waits for the person", () => {
+  const request = { toolName: "top_up" };
+  const asked = [{ taskId: "t1", request, decision: null }];
+  const task = { taskId: "t1", status: "paused", questions: 1, yieldsTo: null, endedAt: null, waitsFor: [] };
+  const asking = { ...view, asked } as unknown as RunView;
+  expect(doing(task as never, asking)).toBe("waits for you: a top-up");
+  expect([lookOfTask(task as never), taskWord(task as never)]).toEqual(["waits", "Waits for you"]);
+  expect(lookOfTask({ ...task, questions: 0 } as never)).toBe("paused");
 });
 
 test("a call of a hand-off tool hires, and a call with one argument shows its value", () => {

@@ -85,10 +85,17 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
     ).length;
   return (
     <main class="page again" id="main">
-      <p class="crumbs">
-        <a href="/runs">Runs</a> / <a href={runPath(runId)}>{shortId(runId)}</a>
-        {agentId !== "" && ` / ${visibleLine(agentId)}`}
-      </p>
+      <nav class="crumbs" aria-label="Path">
+        <a href="/runs">Runs</a>
+        <span aria-hidden="true">/</span>
+        <a href={runPath(runId)}>{shortId(runId)}</a>
+        {agentId !== "" && (
+          <>
+            <span aria-hidden="true">/</span>
+            <span class="cut">{visibleLine(agentId)}</span>
+          </>
+        )}
+      </nav>
       {(problem ?? optionsProblem) !== null && <p class="problem">{problem ?? optionsProblem}</p>}
       {origin === null ? (
         <>

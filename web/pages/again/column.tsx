@@ -201,7 +201,7 @@ export function Column({
 
 /** What the model of a task writes now. */
 function liveText(model: RunModel, taskId: TaskId): string {
-  return (model.texts.of(rootId) ?? model.texts.of(taskId))?.text ?? "";
+  return (model.textOf(rootId) ?? model.textOf(taskId))?.text ?? "";
 }
 
 function Changes({ changes }: { readonly changes: readonly ShownChange[] }): JSX.Element {

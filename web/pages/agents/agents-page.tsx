@@ -123,6 +123,8 @@ function Drawing({
 }): JSX.Element {
   const reports = agent.subAgents.slice(0, mostReports);
   const step = 280 / Math.max(1, reports.length);
+  // A report is not wider than its manager.
+  const width = Math.min(140, step - 8);
   return (
     <svg
       class="drawing"
@@ -139,9 +141,9 @@ function Drawing({
               stroke-width="4"
               d={`M140 32V44Q140 52 ${140 + Math.sign(x - 140) * 8} 52H${x - Math.sign(x - 140) * 8}Q${x} 52 ${x} 60V68`}
             />
-            <rect class="card-shape" x={x - step / 2 + 4} y="66" width={step - 8} height="26" rx="5" />
+            <rect class="card-shape" x={x - width / 2} y="66" width={width} height="26" rx="5" />
             <text class="drawn-name" x={x} y="83" text-anchor="middle">
-              {cutTo(name, Math.floor((step - 12) / 6))}
+              {cutTo(name, Math.floor((width - 4) / 6))}
             </text>
             {(byName.get(name)?.subAgents.length ?? 0) > 0 && (
               <path class="string" stroke-width="3" d={`M${x} 92V96`} />

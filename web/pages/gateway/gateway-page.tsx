@@ -7,7 +7,7 @@ import { useRead } from "../../api/use-read.ts";
 import { ago, counted, grouped, usd } from "../../base/format.ts";
 import { now } from "../../base/now.ts";
 import { runPath } from "../../base/route.ts";
-import { gatewayAgent, gatewayBudget, programOf } from "../../model/gateway-requests.ts";
+import { gatewayAgent, gatewayBudget } from "../../model/gateway-requests.ts";
 import { lookOf, runWord } from "../../model/status.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
@@ -69,7 +69,7 @@ function Programs({ runs }: { readonly runs: readonly Run[] }): JSX.Element {
           <tr key={run.runId}>
             <td class="cut">
               <a class="link" href={runPath(run.runId)}>
-                {visibleLine(programOf(run.agentId))}
+                {visibleLine(run.agentId)}
               </a>
             </td>
             <td>

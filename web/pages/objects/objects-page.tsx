@@ -23,6 +23,21 @@ export function ObjectsPage(): JSX.Element {
   const { query } = place.value;
   const of: StatesOf = { name: query.get("name") ?? "", tenantId: query.get("tenant") };
   const key = query.get("key");
+  if (of.name === "")
+    return (
+      <main class="page objects" id="main">
+        <div class="page-head">
+          <h1>State of an object</h1>
+        </div>
+        <p class="mid">
+          The address names no object. Choose <em>State by key</em> of an object under{" "}
+          <a class="link" href="/agents">
+            Agents
+          </a>
+          .
+        </p>
+      </main>
+    );
   return (
     <main class="page objects" id="main">
       <nav class="crumbs" aria-label="Path">

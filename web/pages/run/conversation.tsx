@@ -18,7 +18,7 @@ import { rowsIn, useBand } from "../../base/use-window.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { sharesOfRequest } from "../../model/request-shares.ts";
 import { areOrdersOff, followUp, openCancel, openPriority, steer } from "../../parts/orders.tsx";
-import type { RunModel } from "../../model/run-model.ts";
+import { isGateway, type RunModel } from "../../model/run-model.ts";
 import { doingInDetail, hasEndedTask, toolTitle } from "../../model/words/task-words.ts";
 import { threadOf } from "../../model/thread.ts";
 import { ThreadView } from "../../parts/thread-view.tsx";
@@ -116,7 +116,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
   const until = model.playhead.value ?? Infinity;
   const events = useConversation(model, taskId);
   const items = threadOf(events, until);
-  const live = model.playhead.value === null ? model.texts.of(taskId) : undefined;
+  const live = model.playhead.value === null ? model.textOf(taskId) : undefined;
   useKeys({ Escape: () => (isSheetOpen() ? toggleSheet() : false) });
   const scroller = useRef<HTMLDivElement>(null);
   useStickToEnd(scroller, items.length + (live?.text.length ?? 0));
@@ -183,7 +183,9 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
             )}
           </div>
         )}
-        {!hasEndedTask(task) && model.playhead.value === null && <Steer model={model} task={task} />}
+        {!hasEndedTask(task) && !isGateway(model) && model.playhead.value === null && (
+          <Steer model={model} task={task} />
+        )}
       </aside>
     </>
   );

@@ -1,4 +1,4 @@
-import { visibleLine } from "../../../src/kernel/index.ts";
+import { visibleLine, type JsonValue } from "../../../src/kernel/index.ts";
 import { ownCrashes } from "../../../src/surfaces/view/own-crashes.ts";
 import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
 import { runTime, startOfRun } from "../../../src/surfaces/view/run-clock.ts";
@@ -26,18 +26,18 @@ import { capUsd, clock, counted, grouped, oneLine, shortId, usd } from "../../ba
 import { Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { shownName } from "../../parts/name.tsx";
+import { openNewRun } from "../../parts/new-run.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { endWord, hasEnded, lookOf, runWord, viewWord } from "../../model/status.ts";
 import { runCancelWords } from "../../model/words/cancel-words.ts";
 import { Dock } from "./dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
-import { programOf } from "../../model/gateway-requests.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { idleSince, workedMs } from "../../model/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
-import { isGateway, isWorkflow, type RunModel } from "../../model/run-model.ts";
+import { isCallOf, isGateway, isWorkflow, type RunModel } from "../../model/run-model.ts";
 import { raisable, useTopUp } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
@@ -76,7 +76,7 @@ export function RunFrame({ model, tab, children }: FrameProps): JSX.Element {
   // Before the first view there is no event to fork at.
   useKeys({
     f: () =>
-      isOffline.value || isGateway(model) ? false : openFork(model, model.playhead.value ?? model.lastSeq),
+      isOffline.value || !mayFork(model) ? false : openFork(model, model.playhead.value ?? model.lastSeq),
   });
   const tabs = useCurrentInView(`${tab} ${view === null}`);
   return (
@@ -195,14 +195,27 @@ function countsOf({ tasks, results, seq, messages }: RunView): Partial<Record<Ru
   return { chart: tasks.size, timeline: results, events: seq + 1, messages };
 }
 
-/** The task as it was given. */
+/** The task as it was given. What is no text follows the name of its workflow. */
 function titleOf(model: RunModel): string {
   const { value: view } = model.live;
-  const { agentId } = model.summary.value ?? {};
-  if (isGateway(model) && agentId !== undefined) return visibleLine(programOf(agentId));
-  const text = view === null ? null : oneLine(inputText(view.input));
-  const fallback = model.summary.value?.title ?? model.summary.value?.agentId ?? model.runId;
-  return visibleLine(text === null || text === "" ? fallback : text);
+  const { value: summary } = model.summary;
+  const name = summary?.agentId ?? view?.agentId ?? model.runId;
+  if (isGateway(model)) return shownName(name);
+  const input = view === null || isEmpty(view.input) ? null : view.input;
+  if (input === null) return visibleLine(summary?.title ?? name);
+  if (summary?.flow?.object !== undefined) return visibleLine(callTitle(name, input));
+  const text = oneLine(inputText(input));
+  return visibleLine(isWorkflow(model) && typeof input !== "string" ? `${name} ${text}` : text);
+}
+
+function isEmpty(input: JsonValue): boolean {
+  return input === null || input === "" || (typeof input === "object" && Object.keys(input).length === 0);
+}
+
+/** A call of an object: its name, the handler and the input. The key is in the line of facts. */
+function callTitle(name: string, input: JsonValue): string {
+  const { handler, input: given = null } = input as Readonly<Record<string, JsonValue | undefined>>;
+  return `${name}.${String(handler)} ${isEmpty(given) ? "" : oneLine(given, 400)}`.trimEnd();
 }
 
 function Orders({
@@ -227,7 +240,7 @@ function Orders({
           Top up
         </button>
       )}
-      {!isGateway(model) && (
+      {mayFork(model) && (
         <button
           class="button"
           disabled={isOffline.value}
@@ -236,12 +249,8 @@ function Orders({
           <Icon name="fork" /> Fork
         </button>
       )}
-      {!isGateway(model) && (
-        <a class="button" href={`/again?run=${model.runId}`}>
-          Run again
-        </a>
-      )}
-      {isOver && !isGateway(model) && (
+      {mayFork(model) && <Again model={model} view={view} />}
+      {isOver && mayFork(model) && (
         <a class="button" href={`/schedules?from=${model.runId}`}>
           Schedule
         </a>
@@ -261,6 +270,27 @@ function Orders({
         </button>
       )}
     </div>
+  );
+}
+
+/** Whether a run can be forked and started again. A call of an object and a gateway run have no task of their own. */
+function mayFork(model: RunModel): boolean {
+  return !isGateway(model) && !isCallOf(model);
+}
+
+/** Starts the task again: a workflow with its input in the form, other runs beside their variants. */
+function Again({ model, view }: { readonly model: RunModel; readonly view: RunView }): JSX.Element {
+  if (!isWorkflow(model))
+    return (
+      <a class="button" href={`/again?run=${model.runId}`}>
+        Run again
+      </a>
+    );
+  const start = (): void => openNewRun({ agent: view.agentId, input: view.input });
+  return (
+    <button class="button" disabled={isOffline.value} onClick={start}>
+      Run again
+    </button>
   );
 }
 

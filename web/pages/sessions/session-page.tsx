@@ -231,7 +231,7 @@ function Chat({ sessionId, agentId, items, runs, unsent, leaf, onChanged }: Chat
   const [problem, setProblem] = useState<string | null>(null);
   const scroller = useRef<HTMLDivElement>(null);
   const view = live?.view.value ?? null;
-  const text = live?.texts.of(rootId);
+  const text = live?.textOf(rootId);
   const thread = threadOf(useConversation(live, rootId), Infinity);
   const isBusy = live !== null && (view === null || !hasEnded(view.status));
   useStickToEnd(scroller, items.length + thread.length + (text?.text.length ?? 0));

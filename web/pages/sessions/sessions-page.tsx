@@ -134,7 +134,7 @@ function NewSession(): JSX.Element {
           )}
         </div>
       </div>
-      <Composer agentId={agent} onSend={send} isBusy={false} />
+      {(value === null || agents.length > 0) && <Composer agentId={agent} onSend={send} isBusy={false} />}
     </div>
   );
 }

@@ -128,7 +128,7 @@ export function UsagePage(): JSX.Element {
           ),
         )}
       </div>
-      {isEmpty && <p class="dim">No run in these {period.label}.</p>}
+      {isEmpty && <p class="dim usage-none">No run in these {period.label}.</p>}
       <div class="row between usage-by">
         <div class="segments" role="group" aria-label="Sum up">
           {dimensions.map((each) => (

@@ -173,7 +173,7 @@ function teamBox({ team, runId, purse }: BoxProps): JSX.Element {
       </svg>
       <span class="grow" />
       <span class="row between label">
-        <span>
+        <span class="cut">
           {usd(spent)}
           {purse.held > 0 && ` + ${usd(purse.held)} held`}
         </span>

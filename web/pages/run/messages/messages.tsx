@@ -29,7 +29,7 @@ export function Messages({ model }: { readonly model: RunModel }): JSX.Element {
     .filter(isMessage)
     .filter(({ seq }) => seq <= model.shownSeq)
     .toReversed();
-  const note = problem ?? (isReading ? "Reading older messages" : null);
+  const note = problem ?? (isReading ? "Reading messages" : null);
   // Messages differ in height. Those above the viewport are drawn too, so that the ones in view keep their place.
   const rows = rowsIn({ top: 0, bottom }, sent.length, leastHeight);
   return (

@@ -27,7 +27,7 @@ export function Requests({ model }: { readonly model: RunModel }): JSX.Element {
   const rows = known.flatMap((event) => requestOf(event) ?? []);
   const shown = rows.slice(-mostRows).toReversed();
   const refused = rows.filter(({ outcome }) => outcome === "budget" || outcome === "cap").length;
-  const note = problem ?? (isReading ? "Reading older requests" : null);
+  const note = problem ?? (isReading ? "Reading requests" : null);
   return (
     <div class="canvas steps requests">
       <Facts model={model} sent={rows.length - refused} refused={refused} />

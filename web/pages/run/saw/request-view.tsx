@@ -37,7 +37,7 @@ export function ContextBar({ request }: { readonly request: RecordedRequest }): 
   const used = reply?.usage.inputTokens ?? shares.reduce((total, { tokens }) => total + tokens, 0);
   const whole = Math.max(1, contextWindow ?? used, used);
   const cached = reply?.usage.cacheReadTokens ?? 0;
-  const percent = Math.round((used / whole) * 100);
+  const percent = Math.round((used / (contextWindow ?? whole)) * 100);
   const cachedPercent = used === 0 ? 0 : Math.round((cached / used) * 100);
   const known =
     contextWindow === null ? "The size of the context window is not known." : `${percent} % of the window.`;
@@ -260,11 +260,11 @@ function MessageRow({
   const parts: readonly ContentPart[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
   return (
-    <div class={`saw-message ${role}`}>
+    <div class="saw-message">
       <span class="label">{roles[role]}</span>
       <div class="grow">
         {parts.map((part, at) => (
-          <Part key={at} part={part} count={count} />
+          <Part key={at} part={part} />
         ))}
       </div>
       <span class="label">{grouped(count(fullText(message)))}</span>
@@ -272,7 +272,7 @@ function MessageRow({
   );
 }
 
-function Part({ part, count }: { readonly part: ContentPart; readonly count: Counter }): JSX.Element {
+function Part({ part }: { readonly part: ContentPart }): JSX.Element {
   if (part.type === "tool_call")
     return (
       <details class="saw-call">
@@ -289,10 +289,7 @@ function Part({ part, count }: { readonly part: ContentPart; readonly count: Cou
       <details class="saw-call" open={partText(part).length < 400}>
         <summary>
           <b>{visibleLine(part.toolName)}</b>
-          <span class="label">
-            {part.isError ? "failed, " : ""}
-            {counted(count(partText(part)), "token")}
-          </span>
+          {part.isError && <span class="label bad">failed</span>}
         </summary>
         <Text text={partText(part)} isCode />
       </details>

@@ -1,16 +1,16 @@
-import { visibleLine, visibleText } from "../../../../src/kernel/index.ts";
+import { visibleLine, visibleText, type JsonValue } from "../../../../src/kernel/index.ts";
 import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { get } from "../../../api/client.ts";
 import { useRead } from "../../../api/use-read.ts";
-import { clock, counted, grouped, took } from "../../../base/format.ts";
+import { clock, counted, grouped, plain, took } from "../../../base/format.ts";
 import { useKeys } from "../../../base/keys.ts";
 import { now } from "../../../base/now.ts";
 import { runPath } from "../../../base/route.ts";
 import type { EventFilter } from "../../../model/event-filter.ts";
 import { rootId } from "../../../model/money.ts";
-import type { RunModel } from "../../../model/run-model.ts";
+import { isCallOf, type RunModel } from "../../../model/run-model.ts";
 import { hasEnded } from "../../../model/status.ts";
 import { useEvents } from "../../../model/use-events.ts";
 import {
@@ -41,10 +41,12 @@ export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
   const { rows, waits, values } = stepsOf(events, model.shownSeq);
   const isOver = hasEnded(view.status);
   const shown = rows.slice(-mostRows);
-  const note = problem ?? (isReading ? "Reading older steps" : null);
+  const note = problem ?? (isReading ? "Reading steps" : null);
   return (
     <div class="canvas steps">
       {!isOver && model.playhead.value === null && <Waits model={model} waits={waits} />}
+      <Value title="Input" value={isCallOf(model) ? inputOfCall(view.input) : view.input} />
+      {view.status === "completed" && <Value title="Result" value={view.output} />}
       {note !== null && <p class="dim">{note}</p>}
       {rows.length > shown.length && (
         <p class="dim">
@@ -76,6 +78,30 @@ export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
         </section>
       )}
     </div>
+  );
+}
+
+/** What the handler of a call of an object was given. */
+function inputOfCall(input: JsonValue): JsonValue {
+  return (input as { readonly input?: JsonValue }).input ?? null;
+}
+
+/** Number of characters of a value that are drawn. The raw event has the rest. */
+const mostOfValue = 20_000;
+
+/** What a workflow was given or returned. */
+function Value({ title, value }: { readonly title: string; readonly value: JsonValue }): JSX.Element | null {
+  if (value === null) return null;
+  const text = plain(value);
+  const rest = text.length - mostOfValue;
+  return (
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <pre class="step-value" tabIndex={0}>
+        {visibleText(text.slice(0, mostOfValue))}
+      </pre>
+      {rest > 0 && <p class="dim">{grouped(rest)} more characters are in the events.</p>}
+    </section>
   );
 }
 

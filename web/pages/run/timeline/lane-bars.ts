@@ -27,6 +27,8 @@ function barKind(step: StepView, view: Pick<RunView, "forkedFrom">): BarKind {
   if (isFree(step, view)) return "free";
   if (outcome === null) return "open";
   if (outcome === "refused") return "refused";
+  // A step with a cost is a call that a program made itself.
+  if (kind === "step" && costUsd !== 0) return "model";
   if (kind !== "model") return "tool";
   return outcome === "lost" || (outcome === "cut" && costUsd !== 0) ? "lost" : "model";
 }
