@@ -92,15 +92,15 @@ export interface RunCollection {
 const mostCollected = 262_144;
 
 /**
- * L20: adds the start of one collection to another one. Returns `undefined` if that takes no more: its time has come, or it
- * is full.
+ * L20: adds the start of one collection to another one. Returns `undefined` if that takes no more: its time has come, it
+ * is full, or another version of the workflow began it, which keeps its inputs in another form.
  */
 export function joinStarts(
   former: RunCollection,
-  { inputs, size, delayMs }: RunCollection,
+  { keeps, inputs, size, delayMs }: RunCollection,
   at: number,
 ): RunCollection | undefined {
-  if (former.dueAt <= at) return undefined;
+  if (former.dueAt <= at || former.keeps !== keeps) return undefined;
   if (former.keeps === "last") {
     const dueAt = at + (delayMs ?? 0);
     return { ...former, inputs, dueAt: Math.min(dueAt, former.latestAt ?? dueAt) };

@@ -41,18 +41,18 @@ export interface Attempt {
 /**
  * J5: runs the attempts of a step until one succeeds or no further one may follow. A failed attempt that another one
  * follows is recorded below the step, with the time of the next attempt. After a crash, and after the run was dropped
- * from memory, the next owner continues with that attempt, at that time.
+ * from memory, the next owner continues with that attempt, at that time. `failed` is what `takeAttempts` returned.
  */
 export async function runAttempts<Value>(
   steps: StepExecutor,
   open: ActiveStep,
   { name, address }: StepIdentity,
   retry: StepRetry,
+  failed: FailedAttempt[],
   body: (attempt: Attempt) => Promise<Value>,
 ): Promise<Value> {
   const { runner } = open;
   const { clock, random } = runner.worker;
-  const failed = recordedAttempts(steps, address);
   for (;;) {
     const last = failed.at(-1);
     if (last !== undefined && last.nextAt > clock.now()) await restUntil(open, last.nextAt);
@@ -86,8 +86,11 @@ export async function runAttempts<Value>(
   }
 }
 
-/** The attempts that earlier owners of the run have recorded, in their order. */
-function recordedAttempts({ runner }: StepExecutor, address: StepAddress): FailedAttempt[] {
+/**
+ * Takes the failed attempts of a step that earlier owners of the run have recorded out of the journal, in their order. The
+ * options of the step may have changed since: the next attempt has the next number and starts at the recorded time.
+ */
+export function takeAttempts({ runner }: StepExecutor, address: StepAddress): FailedAttempt[] {
   const failed: FailedAttempt[] = [];
   if (!runner.journal.hasRecorded(address)) return failed;
   for (;;) {

@@ -19,7 +19,7 @@ import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
 import { checkStepOptions } from "./context-options.ts";
-import { runAttempts, type Attempt } from "./step-attempts.ts";
+import { runAttempts, takeAttempts, type Attempt } from "./step-attempts.ts";
 
 interface RunningStepOptions {
   readonly idempotencyKey: string;
@@ -86,12 +86,14 @@ export function runStep<Value extends JsonValue>(
     checkStepOptions(options);
     assertJson(input, `the input of step ${name}`);
     const retry = options?.retry;
-    if (retry === undefined || retry === false) {
+    const isRetried = retry !== undefined && retry !== false;
+    const failed = takeAttempts(steps, step.address);
+    if (!isRetried && failed.length === 0) {
       const only: Attempt = { number: 1, scope: step.address, isAbandoned: false };
       return runAttempt(from, open, name, only, body, options);
     }
-    const settings = stepRetry(retry, `step ${name}`);
-    return runAttempts(steps, open, step, settings, (attempt) =>
+    const settings = stepRetry(isRetried ? retry : { maxAttempts: 1 }, `step ${name}`);
+    return runAttempts(steps, open, step, settings, failed, (attempt) =>
       runAttempt(from, open, name, attempt, body, options),
     );
   });

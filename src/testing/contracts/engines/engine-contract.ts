@@ -25,6 +25,7 @@ import { branchCases, callCases, partCases } from "./call-cases.ts";
 import { clientCases } from "./client-cases.ts";
 import { flowCases } from "./flow-cases.ts";
 import { objectCases } from "./object-cases.ts";
+import { settingsCases } from "./settings-cases.ts";
 import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
 import { messageCases, promiseCases } from "./message-cases.ts";
 
@@ -46,6 +47,7 @@ export function engineContract(harness: EngineHarness): void {
   partCases(harness);
   upgradeCases(harness);
   flowCases(harness);
+  settingsCases(harness);
   clientCases(harness);
   objectCases(harness);
   attemptCases(harness);
