@@ -91,7 +91,7 @@ export {
   type UpdateReply,
   type WaitForUpdateOptions,
 } from "./run/run-messages.ts";
-export { readDuration, timeOfDate, type Duration } from "./base/duration.ts";
+export { readDuration, readWait, timeOfDate, type Duration } from "./base/duration.ts";
 export type { JsonObject, JsonValue, Serializable } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";

@@ -116,6 +116,7 @@ const cart = object("cart", {
     return null;
   },
   clear: async (ctx) => ctx.clearState(),
+  hold: async (ctx) => ctx.waitForSignal("go"),
 });
 
 let workspace: Workspace;
@@ -450,6 +451,14 @@ test("a workflow is started by its form, shows attempts and its timer, and takes
   await form.getByLabel("Method optional").selectOption("card");
   await send("Send signal", "Cents", "0", "Enter at least 1.", "900");
   await show("Waits for the update move", "Send update");
+  await page.route("**/update", (route) => route.fulfill({ status: 202, json: { id: "1", run: {} } }), {
+    times: 1,
+  });
+  await form.getByLabel("Value").fill("Side St 2");
+  await form.getByRole("button", { name: "Send update" }).click();
+  await form.getByText("has not replied within 30 seconds").waitFor();
+  await form.getByRole("button", { name: "Close" }).click();
+  await show("Waits for the update move", "Send update");
   await send("Send update", "Value", "M", "Enter at least 2 characters.", "Main St 1");
   await show("Waits for a promise", "Resolve");
   await send("Resolve", "Value, as JSON", "{wrong", "The value is not JSON", '"ACME"');
@@ -474,7 +483,7 @@ test("the state of an object is shown by key, from its card and from a call of i
     found.push([what, await page.evaluate<readonly string[]>(unsafe)]);
   };
   const card = page.getByRole("region", { name: "cart" });
-  await card.getByText("add, clear").waitFor();
+  await card.getByText("add, clear, hold").waitFor();
   await card.getByRole("link", { name: "State by key" }).click();
   const rows = page.locator(".table.states tbody tr");
   await rows.nth(49).waitFor();
@@ -489,6 +498,8 @@ test("the state of an object is shown by key, from its card and from a call of i
   expect(await page.getByRole("button", { name: "Fork" }).count()).toBe(0);
   expect(await page.getByText("Run again").count()).toBe(0);
   await check("call");
+  // The server refuses the fork of a call.
+  expect(await page.getByRole("button", { name: "Fork" }).count()).toBe(0);
   await page.getByTitle("State of the key").click();
   const state = page.getByRole("region", { name: "State of the key" });
   await state.getByText('"books": 3').waitFor();
@@ -503,10 +514,42 @@ test("the state of an object is shown by key, from its card and from a call of i
   }
   await page.setViewportSize({ width: 1440, height: 900 });
   await server.runtime.object(cart, key).clear();
-  watched.expect({ says: /status of 404/u, path: /\/api\/objects\/cart\//u });
   await open(ofKey);
   await page.getByText("This key has no state").waitFor();
+  await page.getByText("No call waits or runs.").waitFor();
   expect(found.filter(([, problems]) => problems.length > 0)).toEqual([]);
+});
+
+test("the calls of an object that have not ended are shown by key, the one that has the key first", async () => {
+  const held = await server.runtime.object(cart, "..").send.hold();
+  for await (const event of held.events()) if (event.type === "task_suspend") break;
+  const waiting = [
+    await server.runtime.object(cart, "..").send.add("one"),
+    await server.runtime.object(cart, "..").send.add("two"),
+  ];
+  const page = await open("/objects?name=cart");
+  const row = page.locator(".table.calls-by-key tbody tr").filter({ hasText: ".." });
+  await row.getByText("3 calls").waitFor();
+  await row.getByTitle(held.runId).waitFor();
+  await row.getByRole("link", { name: "..", exact: true }).click();
+  const line = page.getByRole("region", { name: "Calls in line" }).getByRole("listitem");
+  await expect.poll(() => line.count()).toBe(3);
+  const shown = await line.getByRole("link").evaluateAll((links) => links.map((link) => link.title));
+  expect(shown).toEqual([held, ...waiting].map(({ runId }) => runId));
+  await line.nth(2).getByText("Waits for its turn").waitFor();
+  expect(await axeIssues(page, ["/objects?name=cart", "/objects?name=cart&key=.."])).toEqual([]);
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of ["/objects?name=cart", "/objects?name=cart&key=.."]) {
+    await open(path);
+    await page.getByRole("heading", { name: "Calls in line" }).waitFor();
+    expect(await narrowIssues(page)).toEqual([]);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await held.signal("go", null);
+  await waiting[1]?.result();
+  // The key is no part of a path, which cannot contain it.
+  await open("/objects?name=cart&key=..");
+  await page.getByText('"name": "two"').waitFor();
 });
 
 /** The views that show texts of a run and its fork, each with what is visible when it has read them. */

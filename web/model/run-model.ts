@@ -77,6 +77,11 @@ export function isCallOf({ summary }: RunModel): boolean {
   return summary.value?.flow?.object !== undefined;
 }
 
+/** Whether a run can be forked and started again. A call of an object and a gateway run have no task of their own. */
+export function mayFork(model: RunModel): boolean {
+  return !isGateway(model) && !isCallOf(model);
+}
+
 /** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
 export class RunModel {
   readonly runId: string;

@@ -108,7 +108,8 @@ export function runWord(run: ListedRun, asking: ReadonlySet<string>): string {
   const { status, waitsFor } = run;
   const [first] = waitsFor;
   if (waitsForPerson(run, asking)) return causes.person;
-  return first !== undefined && (status === "waiting" || first === "crash_loop")
+  // A pending run may wait for its turn or its time.
+  return first !== undefined && (status === "waiting" || status === "pending" || first === "crash_loop")
     ? causes[first]
     : words[status];
 }

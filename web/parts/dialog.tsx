@@ -49,8 +49,8 @@ interface FormProps {
   readonly isOff?: boolean;
   readonly wide?: boolean;
   readonly children: ComponentChildren;
-  /** Does what the dialog is about. An error stays visible in the dialog. */
-  readonly onConfirm: () => Promise<void>;
+  /** Does what the dialog is about. Returns the dialog that follows, if any. An error stays visible in the dialog. */
+  readonly onConfirm: () => Promise<void | (() => JSX.Element)>;
 }
 
 /** A dialog with one action, which only a server that answers can take. */
@@ -67,9 +67,11 @@ export function FormDialog({
   const [isBusy, setBusy] = useState(false);
   const send = async (): Promise<void> => {
     setBusy(true);
+    const own = dialog.value;
     try {
-      await onConfirm();
-      closeDialog();
+      const next = (await onConfirm()) ?? null;
+      // The person may have closed this dialog and opened another one meanwhile.
+      if (dialog.value === own) dialog.value = next;
     } catch (failure) {
       setError(errorText(failure));
       setBusy(false);

@@ -40,6 +40,14 @@ export function readDuration(value: unknown, owner: string): number {
   );
 }
 
+/**
+ * Returns the duration of a wait in whole milliseconds, like `readDuration`. A negative number is what is left of a time that has
+ * passed, such as `deadline - now`: it counts as 0.
+ */
+export function readWait(value: unknown, owner: string): number {
+  return typeof value === "number" && value < 0 && Number.isFinite(value) ? 0 : readDuration(value, owner);
+}
+
 /** Returns the time of a `Date`, of this realm or another, in epoch milliseconds. `undefined` for any other value. */
 export function timeOfDate(value: unknown): number | undefined {
   const isDate = typeof value === "object" && value !== null && "getTime" in value;

@@ -5,7 +5,7 @@ import {
   parseRunId,
   parseTaskId,
   parseTopicId,
-  readDuration,
+  readWait,
   reviveFault,
   rootTaskId,
   timeOfDate,
@@ -181,8 +181,7 @@ export class MessageSteps {
   async sleep(time: Duration | Date): Promise<void> {
     const date = timeOfDate(time);
     if (date !== undefined) return this.sleepUntil(date);
-    // A negative duration has always ended at once.
-    const ms = typeof time === "number" && time < 0 ? time : readDuration(time, "ctx.sleep()");
+    const ms = readWait(time, "ctx.sleep()");
     assertTime("duration of sleep()", ms, "milliseconds");
     await this.#sleepUntil(() => this.#steps.runner.worker.clock.now() + ms);
   }

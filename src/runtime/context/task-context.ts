@@ -57,7 +57,7 @@ import {
   branchScope,
   messageNameKind,
   isStartedRun,
-  readDuration,
+  readWait,
   sealMadeJson,
   signalTable,
 } from "../../kernel/index.ts";
@@ -419,7 +419,7 @@ export class TaskContext extends TaskFacts implements RunContext {
   }
 
   async timeout<Value extends JsonValue>(limit: Duration, branch: Branch<Value>): Promise<Value> {
-    const ms = readDuration(limit, "ctx.timeout()");
+    const ms = readWait(limit, "ctx.timeout()");
     const timer = async (own: RunContext): Promise<never> => {
       await own.sleep(ms);
       throw new Fault("timeout", `the work inside ctx.timeout() took longer than ${describeLimit(limit)}`);

@@ -141,6 +141,12 @@ test("S6: a caller reads the states of an object of its own tenant, and a caller
   expect((await get("cart?tenantId=acme&limit=1")).json["states"]).toEqual([
     { key: "a", state: { cents: 1 } },
   ]);
+  // A path cannot contain this key.
+  await server.runtime.object(cart, "..", { tenantId: "acme" }).add(7);
+  expect((await get("cart?key=..", acme)).json).toEqual({
+    states: [{ key: "..", state: { cents: 7 } }],
+    next: null,
+  });
 });
 
 test("a caller sees what agents, workflows and objects accept, and of which key a run is a call", async () => {

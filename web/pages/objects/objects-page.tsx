@@ -1,11 +1,12 @@
 import { visibleText, type JsonValue } from "../../../src/kernel/index.ts";
 import type { JSX } from "preact";
-import { get, RequestError } from "../../api/client.ts";
+import { get } from "../../api/client.ts";
 import { useRead } from "../../api/use-read.ts";
 import { oneLine } from "../../base/format.ts";
 import { objectPath, place, setQuery } from "../../base/route.ts";
 import { CopyButton } from "../../parts/copy-button.tsx";
 import { shownName } from "../../parts/name.tsx";
+import { LineOfKey, LinesByKey, readLines } from "./calls-in-line.tsx";
 
 /** Number of keys of a page of the list. */
 const mostKeys = 50;
@@ -69,16 +70,17 @@ function Keys({ of, after }: { readonly of: StatesOf; readonly after: string | n
       query: { ...tenantOf(of), limit: mostKeys, ...(after !== null && { after }) },
     });
   const { value, problem, again } = useRead(read, [name, tenantId, after]);
+  const lines = useRead((signal) => readLines(of, signal), [name, tenantId]);
   return (
     <>
       <div class="page-head">
         <h1 class="cut">{shownName(name)}</h1>
         <TenantField of={of} />
-        <button class="button" onClick={again}>
-          Read again
-        </button>
+        <ReadAgain reads={[again, lines.again]} />
       </div>
       {problem !== null && <p class="problem">{problem}</p>}
+      {lines.problem !== null && lines.problem !== problem && <p class="problem">{lines.problem}</p>}
+      {lines.value !== null && <LinesByKey of={of} lines={lines.value} />}
       {value?.states.length === 0 && (
         <p class="mid">
           {after === null
@@ -129,6 +131,14 @@ function Keys({ of, after }: { readonly of: StatesOf; readonly after: string | n
   );
 }
 
+function ReadAgain({ reads }: { readonly reads: readonly (() => void)[] }): JSX.Element {
+  return (
+    <button class="button" onClick={() => reads.forEach((again) => again())}>
+      Read again
+    </button>
+  );
+}
+
 /** The tenant of the keys, for a token that sees all tenants. */
 function TenantField({ of: { name, tenantId } }: { readonly of: StatesOf }): JSX.Element | null {
   const { value: access } = useRead(() => get("/api/access"), []);
@@ -151,16 +161,17 @@ function TenantField({ of: { name, tenantId } }: { readonly of: StatesOf }): JSX
 
 /** The state of a key. `none`: the key has none. */
 async function stateOf(of: StatesOf, key: string): Promise<{ readonly state: JsonValue } | "none"> {
-  try {
-    return await get("/api/objects/{name}/{key}", { params: { name: of.name, key }, query: tenantOf(of) });
-  } catch (error) {
-    if (error instanceof RequestError && error.code === "not_found") return "none";
-    throw error;
-  }
+  // The key is no part of the path, because a path cannot contain every key.
+  const { states } = await get("/api/objects/{name}", {
+    params: { name: of.name },
+    query: { ...tenantOf(of), key },
+  });
+  return states[0] ?? "none";
 }
 
 function OneKey({ of, chosen }: { readonly of: StatesOf; readonly chosen: string }): JSX.Element {
   const { value, problem, again } = useRead(() => stateOf(of, chosen), [of.name, of.tenantId, chosen]);
+  const lines = useRead((signal) => readLines(of, signal), [of.name, of.tenantId]);
   const text = value === null || value === "none" ? null : JSON.stringify(value.state, null, 2);
   return (
     <>
@@ -171,11 +182,10 @@ function OneKey({ of, chosen }: { readonly of: StatesOf; readonly chosen: string
         <a class="button quiet" href={`/runs?agent=${encodeURIComponent(of.name)}`}>
           Calls of the object
         </a>
-        <button class="button" onClick={again}>
-          Read again
-        </button>
+        <ReadAgain reads={[again, lines.again]} />
       </div>
       {problem !== null && <p class="problem">{problem}</p>}
+      {lines.problem !== null && lines.problem !== problem && <p class="problem">{lines.problem}</p>}
       {value === "none" && (
         <p class="mid">This key has no state: no call has set it, or a call has cleared it.</p>
       )}
@@ -185,6 +195,7 @@ function OneKey({ of, chosen }: { readonly of: StatesOf; readonly chosen: string
           <pre>{visibleText(text)}</pre>
         </section>
       )}
+      {lines.value !== null && <LineOfKey chosen={chosen} lines={lines.value} />}
     </>
   );
 }

@@ -37,7 +37,7 @@ import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { idleSince, workedMs } from "../../model/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
-import { isCallOf, isGateway, isWorkflow, type RunModel } from "../../model/run-model.ts";
+import { isGateway, isWorkflow, mayFork, type RunModel } from "../../model/run-model.ts";
 import { raisable, useTopUp } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
@@ -271,11 +271,6 @@ function Orders({
       )}
     </div>
   );
-}
-
-/** Whether a run can be forked and started again. A call of an object and a gateway run have no task of their own. */
-function mayFork(model: RunModel): boolean {
-  return !isGateway(model) && !isCallOf(model);
 }
 
 /** Starts the task again: a workflow with its input in the form, other runs beside their variants. */

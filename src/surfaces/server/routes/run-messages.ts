@@ -168,6 +168,13 @@ const listStates = route({
   params: object({ name: objectName }),
   query: object({
     ...stateQuery,
+    key: optional(
+      text({
+        minLength: 1,
+        maxLength: 1_024,
+        description: "Only this key. Use it for the keys . and .., which a path cannot contain.",
+      }),
+    ),
     after: optional(text({ minLength: 1 })),
     limit: optional(integer({ minimum: 1, maximum: 1_000, description: "Default: 100." })),
   }),

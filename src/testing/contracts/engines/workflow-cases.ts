@@ -267,6 +267,7 @@ export function timeCases(harness: EngineHarness): void {
         await ctx.sleep("5 ms");
         await ctx.sleep(new Date(from + 10));
         await ctx.sleep(new Date(0));
+        await ctx.sleep(-1);
         return (await ctx.now()) - from >= 10;
       });
       expect((await (await runtime.submit(worker, null)).result()).output).toBe(true);
@@ -287,12 +288,16 @@ export function timeCases(harness: EngineHarness): void {
           const code = await ctx
             .timeout(10, async (branch) => (await branch.join(await spawnChild(branch, child))).output)
             .catch((error: Fault) => error.code as string);
-          return [value, code];
+          // What is left of a time that has passed.
+          const late = await ctx
+            .timeout(-1, async (branch) => (await branch.waitForSignal("never")) ?? null)
+            .catch((error: Fault) => error.code as string);
+          return [value, code, late];
         },
         { subAgents: [child] },
       );
       const run = await runtime.submit(worker, null);
-      expect((await run.result()).output).toEqual(["in time", "timeout"]);
+      expect((await run.result()).output).toEqual(["in time", "timeout", "timeout"]);
       const ended = (await eventsOf(run)).flatMap((event) =>
         event.type === "task_end" && event.taskId === "t1" ? [event.data.status] : [],
       );

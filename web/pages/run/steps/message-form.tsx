@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { post } from "../../../api/client.ts";
 import { enteredOf, formOf, type Entered } from "../../../model/schema-fields.ts";
 import { requireFitting, SchemaFields } from "../../../parts/change-fields.tsx";
-import { dialog, FormDialog } from "../../../parts/dialog.tsx";
+import { closeDialog, dialog, Dialog, FormDialog } from "../../../parts/dialog.tsx";
 import { shownName } from "../../../parts/name.tsx";
 
 export type MessageKind = "signal" | "update";
@@ -33,11 +33,14 @@ interface MessageProps {
 function MessageForm({ runId, kind, given, id }: MessageProps): JSX.Element {
   const [name, setName] = useState(given?.name ?? "");
   const { field, read } = useValue(kind, given?.schema ?? null);
-  const send = async (): Promise<void> => {
+  const send = async (): Promise<void | (() => JSX.Element)> => {
     if (name.trim() === "") throw new Error(`Write the name of the ${kind}.`);
     const body = { name, value: read(), id };
     if (kind === "signal") await post("/api/runs/{runId}/signal", { params: { runId }, body });
-    else await post("/api/runs/{runId}/update", { params: { runId }, body });
+    else {
+      const answer = await post("/api/runs/{runId}/update", { params: { runId }, body });
+      if (!("reply" in answer)) return () => <Unanswered name={name} />;
+    }
   };
   return (
     <FormDialog title={`Send ${kind}`} confirm={`Send ${kind}`} onConfirm={send}>
@@ -54,6 +57,23 @@ function MessageForm({ runId, kind, given, id }: MessageProps): JSX.Element {
       {field}
       <p class="mid">Sending this form twice counts once.</p>
     </FormDialog>
+  );
+}
+
+/** Says that an update is stored and has no reply yet. */
+function Unanswered({ name }: { readonly name: string }): JSX.Element {
+  return (
+    <Dialog title="Update stored, no reply yet">
+      <p role="status">
+        The run has the update <b class="cut">{shownName(name)}</b> and has not replied within 30 seconds. It
+        handles the update when its code asks for it; the steps of the run show when it has.
+      </p>
+      <div class="actions end">
+        <button type="button" class="button primary" onClick={closeDialog}>
+          Close
+        </button>
+      </div>
+    </Dialog>
   );
 }
 

@@ -11,7 +11,7 @@ import { clock, grouped, oneLine, plain, took, usd } from "../../../base/format.
 import { Icon } from "../../../parts/icon.tsx";
 import { openFork } from "../../../parts/orders.tsx";
 import { seenBefore, type SeenMessage } from "../../../model/model-input.ts";
-import type { RunModel } from "../../../model/run-model.ts";
+import { mayFork, type RunModel } from "../../../model/run-model.ts";
 import { agentOf } from "../../../model/words/task-words.ts";
 import { outputText } from "../../../model/thread.ts";
 import { againWords, isFree, outcomeWords, stepName } from "../../../model/words/step-words.ts";
@@ -135,13 +135,15 @@ function Details({
         <button class="button small" onClick={() => void model.seek(endSeq ?? startSeq)}>
           Show the run then
         </button>
-        <button
-          class="button small"
-          disabled={isOffline.value}
-          onClick={() => openFork(model, lastBefore(step, model))}
-        >
-          <Icon name="fork" /> Fork from here
-        </button>
+        {mayFork(model) && (
+          <button
+            class="button small"
+            disabled={isOffline.value}
+            onClick={() => openFork(model, lastBefore(step, model))}
+          >
+            <Icon name="fork" /> Fork from here
+          </button>
+        )}
         {kind === "model" && endSeq !== null && (
           <a class="button small" href={`/again?run=${model.runId}&task=${step.taskId}&at=${step.callSeq}`}>
             Try this turn again
