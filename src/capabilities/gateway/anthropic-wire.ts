@@ -15,6 +15,9 @@ const clientTools = /^(custom|bash_|text_editor_|computer_|memory_)/;
 /** Members whose cost the gateway cannot bound. */
 const unboundedMembers = ["mcp_servers", "container", "inference_geo"];
 
+/** The lowest `thinking.budget_tokens` that Anthropic accepts. */
+const leastThinking = 1_024;
+
 /** The Messages API of Anthropic. */
 export const anthropicWire: Wire = {
   name: "anthropic",
@@ -33,7 +36,9 @@ export const anthropicWire: Wire = {
       isStream: stream === true,
       added: [],
       unbounded: [...unboundedIn(body)],
-      ...(thinks !== undefined && { minOutputTokens: thinks + 1 }),
+      ...(thinks !== undefined && {
+        thinking: { tokens: thinks, path: ["thinking", "budget_tokens"], least: leastThinking },
+      }),
     };
   },
   countPath: "/v1/messages/count_tokens",

@@ -104,13 +104,18 @@ export class GatewayCall {
     // The program has left while the request waited, so that nothing is sent.
     if (this.#signal.aborted) return unbilled;
     this.#isSent = true;
-    if ((asked.minOutputTokens ?? 0) > outputLimit) {
-      const problem = `the request thinks with up to ${(asked.minOutputTokens ?? 1) - 1} tokens, and ${outputLimit} are left for its output; lower budget_tokens`;
-      refuse(this.#response, this.#place.wire, new Refusal(402, problem));
+    const { thinking } = asked;
+    const isLowered = asked.outputLimit !== outputLimit;
+    const cannotThink = thinking !== undefined && isLowered && thinking.least >= outputLimit;
+    if (cannotThink) {
+      const problem = `the request thinks with ${thinking.tokens} tokens, and the output limit of the gateway is ${outputLimit}; turn thinking off, or raise maxOutputTokens of the gateway`;
+      refuse(this.#response, this.#place.wire, new Refusal(403, problem));
       return unbilled;
     }
     let sent = text;
-    if (asked.outputLimit !== outputLimit) sent = sent.with(asked.limitPath, String(outputLimit));
+    if (isLowered) sent = sent.with(asked.limitPath, String(outputLimit));
+    if (isLowered && thinking !== undefined && thinking.tokens >= outputLimit)
+      sent = sent.with(thinking.path, String(outputLimit - 1));
     for (const { path, value } of asked.added) sent = sent.with(path, value);
     const body = sent === text ? original : Buffer.from(sent.text);
     const signal = AbortSignal.any([this.#signal, granted.signal]);

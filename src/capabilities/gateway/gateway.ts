@@ -329,6 +329,10 @@ export class Gateway {
       model: asked.model,
       inputTokens: boundTokens(json, body.byteLength),
       maxOutputTokens: Math.max(1, limit),
+      // Below it the provider would refuse the request, so that money which pays for less is used up.
+      ...(asked.thinking !== undefined && {
+        minOutputTokens: Math.max(1, Math.min(limit, asked.thinking.least + 1)),
+      }),
       topUpWaitMs,
       ...(route.wire.countPath !== undefined && {
         countTokens: ({ signal }: { readonly signal: CancelSignal }) => call.count(json, signal),

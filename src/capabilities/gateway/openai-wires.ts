@@ -112,7 +112,12 @@ export function openAiRoute(path: string): Route | undefined {
 }
 
 function* unboundedTools({ tools }: Json): Iterable<string> {
-  for (const { type } of objectsIn(tools)) if (!clientTools.has(type)) yield String(type);
+  for (const tool of objectsIn(tools)) {
+    const { type } = tool;
+    // A namespace is a list of tools under one name.
+    if (type === "namespace") yield* unboundedTools(tool);
+    else if (!clientTools.has(type)) yield String(type);
+  }
 }
 
 function* unboundedInResponses(body: Json): Iterable<string> {

@@ -19,8 +19,14 @@ export interface WireRequest {
    * `web_search`.
    */
   readonly unbounded: readonly string[];
-  /** The lowest output limit with which the provider accepts the request, because it reserves tokens for its thoughts. */
-  readonly minOutputTokens?: number;
+  /** The part of the output limit that the request reserves for thoughts. It must be below the output limit. */
+  readonly thinking?: {
+    readonly tokens: number;
+    /** The member that states it. */
+    readonly path: readonly string[];
+    /** The lowest number that the provider accepts. */
+    readonly least: number;
+  };
   /** What is wrong with the request, or `undefined`. */
   readonly problem?: string;
 }

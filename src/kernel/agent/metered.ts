@@ -13,6 +13,8 @@ export interface MeteredRequest {
   readonly inputTokens: number;
   /** Output limit that the caller asks for. The ledger may grant less. */
   readonly maxOutputTokens: number;
+  /** The lowest output limit with which the call is of use. If it does not fit, the call is refused. Default: 1. */
+  readonly minOutputTokens?: number;
   /** Counts the input tokens exactly. It is called only if the upper bound does not fit into the budget. */
   readonly countTokens?: (options: { readonly signal: CancelSignal }) => Promise<number>;
   /**
@@ -27,6 +29,7 @@ export const meteredTable = optionTable({
   model: is.text(),
   inputTokens: is.integer({ from: 0 }),
   maxOutputTokens: is.integer({ from: 1 }),
+  minOutputTokens: is.integer({ from: 1 }),
   countTokens: is.callback(),
   topUpWaitMs: is.integer({ from: 0 }),
 } satisfies OptionKinds<MeteredRequest>);

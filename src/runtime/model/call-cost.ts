@@ -19,6 +19,8 @@ export interface BoundedCall {
   readonly inputTokens: number;
   /** Upper bound of the output tokens, before a cap lowers it. */
   readonly outputTokens: number;
+  /** The lowest output limit with which the call is of use. Default: 1. */
+  readonly minOutputTokens?: number;
   readonly attempt: number;
   readonly turns: number;
 }
@@ -42,7 +44,7 @@ export interface CostBound {
 
 /** B1: the highest cost that the call can have at the prices of this time. */
 export function boundCost(call: BoundedCall): CostBound {
-  const { step, model, inputTokens: tokens, outputTokens, attempt, turns } = call;
+  const { step, model, inputTokens: tokens, outputTokens, minOutputTokens, attempt, turns } = call;
   const { taskId, worker, state } = step.runner;
   const { provider, modelId } = model;
   const now = worker.clock.now();
@@ -61,6 +63,7 @@ export function boundCost(call: BoundedCall): CostBound {
     input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
     output: {
       maxTokens: outputTokens,
+      ...(minOutputTokens !== undefined && { minTokens: minOutputTokens }),
       usdPerToken: price === null ? null : maxOutputUsdPerToken(price),
     },
     turns,

@@ -96,13 +96,15 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
   }
 
   #reserve(): Grant | Promise<Grant> {
-    const { inputTokens, maxOutputTokens: outputTokens, countTokens, topUpWaitMs } = this.#request;
+    const { inputTokens, maxOutputTokens: outputTokens, minOutputTokens } = this.#request;
+    const { countTokens, topUpWaitMs } = this.#request;
     const step = this.#step;
     return reserveCall({
       step,
       model: this.#model,
       inputTokens,
       outputTokens,
+      ...(minOutputTokens !== undefined && { minOutputTokens }),
       isLimited: true,
       attempt: 1,
       turns: 1,

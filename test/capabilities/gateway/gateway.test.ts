@@ -402,3 +402,45 @@ test("a body above the limit is refused before it is read whole", async () => {
   });
   expect(world.upstream.received).toEqual([]);
 });
+
+test("thinking is lowered together with the output limit, and money that pays for no thought ends the run", async () => {
+  const { upstream, run } = await worldOf((_, response) =>
+    answerJson(response, { usage: { input_tokens: 1, output_tokens: 2_000 } }),
+  );
+  const body = {
+    model: "m",
+    max_tokens: 32_000,
+    thinking: { type: "enabled", budget_tokens: 31_999 },
+    messages: [],
+  };
+  const statuses: number[] = [];
+  const { status } = await run(
+    async (access) => {
+      for (let sent = 0; sent < 2; sent++)
+        statuses.push((await post(access, { path: "/v1/messages", body })).status);
+    },
+    { maxCostUsd: 3 },
+  );
+  expect([status, statuses]).toEqual(["budget_exhausted", [200, 402]]);
+  // The other requests count tokens.
+  expect(upstream.bodies.filter(({ max_tokens }) => max_tokens !== undefined)).toEqual([
+    { ...body, max_tokens: 3_000, thinking: { ...body.thinking, budget_tokens: 2_999 } },
+  ]);
+});
+
+test("a namespace of functions is allowed, and a tool of the provider in it is refused", async () => {
+  const { run } = await worldOf((_, response) =>
+    answerJson(response, { usage: { input_tokens: 1, output_tokens: 1 } }),
+  );
+  const sent = { model: "m", max_output_tokens: 10, input: "hi" };
+  const namespace = (type: string): object => ({
+    type: "namespace",
+    name: "mcp",
+    tools: [{ type, name: "look" }],
+  });
+  await run(async (access) => {
+    const ask = async (tools: readonly object[]): Promise<number> =>
+      (await post(access, { path: "/v1/responses", body: { ...sent, tools } })).status;
+    expect([await ask([namespace("function")]), await ask([namespace("web_search")])]).toEqual([200, 403]);
+  });
+});

@@ -47,7 +47,10 @@ function withLoopback(list: string | undefined): string {
   return [...(list === undefined || list === "" ? [] : [list]), "127.0.0.1", "localhost"].join(",");
 }
 
-/** Codex reads its provider from its configuration, and repeats refused requests if it is not told otherwise. */
+/**
+ * Codex reads its provider from its configuration. By default it repeats refused requests, and offers the search of the
+ * provider, which the gateway refuses because tokens do not bound its cost.
+ */
 function codexOptions(url: string): readonly string[] {
   const settings = {
     model_provider: "reeve",
@@ -55,6 +58,7 @@ function codexOptions(url: string): readonly string[] {
     "model_providers.reeve.base_url": `${url}/v1`,
     "model_providers.reeve.env_key": "REEVE_GATEWAY_TOKEN",
     "model_providers.reeve.wire_api": "responses",
+    web_search: "disabled",
   };
   const texts = Object.entries(settings).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
   const retries = ["request_max_retries", "stream_max_retries"].map(
