@@ -39,6 +39,7 @@ const apart = {
   package: ["package"],
   page: ["page"],
   postgres: ["postgres"],
+  processes: ["processes"],
   providers: ["providers"],
   restate: ["restate"],
   surfaces: ["surfaces"],

@@ -21,7 +21,7 @@ const slowest = [
   "test/postgres/crashes.test.ts",
   "test/postgres/fleet.test.ts",
   "test/contract/engines.test.ts",
-  "test/runtime/schedules/year.test.ts",
+  "test/processes/schedules-year.test.ts",
 ];
 
 /**

@@ -20,7 +20,7 @@ export function dependenciesIn(parts: InvocationParts, scope: InvocationScope): 
   const changed = (changes: Partial<InvocationScope>): Dependencies =>
     dependenciesIn(parts, { ...scope, ...changes });
   // No getters: V8 gives an object literal with getters a hidden class of its own in old space, which kept 18 KB of
-  // each ended run until the next full garbage collection (`test/runtime/process/ended-runs.test.ts`).
+  // each ended run until the next full garbage collection (`test/processes/ended-runs.test.ts`).
   return {
     ctx,
     role: scope.role,

@@ -259,16 +259,16 @@ describe("J4: the cost of Transcript.digest()", () => {
     expect(count.calls).toBe(102);
   });
 
-  test("takes one hash of constant size per message for 100,000 messages with a digest after each", () => {
+  test("takes one hash of constant size per message for 20,000 messages with a digest after each", () => {
     const { count, hash } = countingHash();
     let transcript = Transcript.empty;
-    for (const each of numbered(100_000)) {
+    for (const each of numbered(20_000)) {
       transcript = transcript.append(each);
       transcript.digest(hash);
     }
-    expect(transcript).toHaveLength(100_000);
-    expect(count.calls).toBe(100_000);
-    expect(count.characters).toBeLessThan(100_000 * 200);
+    expect(transcript).toHaveLength(20_000);
+    expect(count.calls).toBe(20_000);
+    expect(count.characters).toBeLessThan(20_000 * 200);
   });
 
   test("reads each message once, independent of the length of the conversation", () => {

@@ -1,6 +1,6 @@
 // Prints the kilobytes per ended run that survive minor garbage collections. Started with --expose-gc.
-import { Agent, HistoryRetention, openRuntime } from "../../../src/entries/index.ts";
-import type { Model, ModelResponse } from "../../../src/kernel/index.ts";
+import { Agent, HistoryRetention, openRuntime } from "../../src/entries/index.ts";
+import type { Model, ModelResponse } from "../../src/kernel/index.ts";
 
 const answer: ModelResponse = {
   message: { role: "assistant", content: [{ type: "text", text: "done" }] },

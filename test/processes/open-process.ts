@@ -1,7 +1,7 @@
-import { createRuntime } from "../../../src/runtime/local-runtime.ts";
-import { formatAgentId, type HostedAgent } from "../../../src/kernel/index.ts";
-import { tool } from "../../../src/entries/index.ts";
-import type { StoreAddress } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { formatAgentId, type HostedAgent } from "../../src/kernel/index.ts";
+import { tool } from "../../src/entries/index.ts";
+import type { StoreAddress } from "../../src/runtime/index.ts";
 
 /** A program that opens a runtime and, depending on its first argument, forgets to close it. */
 const [, , what = "", store = "memory:"] = process.argv;

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { installedPackage } from "../../src/workspace/files/packages.ts";
 import { openWorkspace } from "../../src/workspace/workspace.ts";
-import { testFolders } from "./folders.ts";
+import { testFolders } from "../workspace/folders.ts";
 
 const environment = { PATH: process.env["PATH"], HOME: process.env["HOME"] };
 

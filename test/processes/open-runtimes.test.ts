@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, it } from "vitest";
-import { bundleScripts, type BundledScripts } from "../../bundle-scripts.ts";
+import { bundleScripts, type BundledScripts } from "../bundle-scripts.ts";
 
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 const warning = "an open runtime keeps this process alive, although no caller waits for a run";
@@ -15,7 +15,7 @@ let bundled: BundledScripts;
 beforeAll(async () => {
   bundled = await bundleScripts({
     "open-process": here("open-process.ts"),
-    checkpointer: here("../../../src/runtime/stores/sqlite/db/checkpointer.ts"),
+    checkpointer: here("../../src/runtime/stores/sqlite/db/checkpointer.ts"),
   });
   folder = await mkdtemp(join(tmpdir(), "reeve-open-"));
 });

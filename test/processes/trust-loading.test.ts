@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { repository, runNode } from "../gates/run-node.ts";
-import { testFolders, type TestFolders } from "./folders.ts";
+import { testFolders, type TestFolders } from "../workspace/folders.ts";
 
 describe("code is checked when it is loaded", () => {
   const ran = (path: string, word = "ran"): string =>
