@@ -1,4 +1,4 @@
-import { visibleLine, type TaskId } from "../../src/kernel/index.ts";
+import { visibleLine, visibleText, type TaskId } from "../../src/kernel/index.ts";
 import { droppedAt, isUnanswered } from "../../src/surfaces/view/question-log.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { limitOf } from "../../src/surfaces/view/status-words.ts";
@@ -136,7 +136,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
     case "note":
       return (
         <Message when={when}>
-          <p class={`note ${item.tone}`}>{item.text}</p>
+          <p class={`note ${item.tone}`}>{visibleText(item.text)}</p>
         </Message>
       );
     case "end":

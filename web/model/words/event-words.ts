@@ -2,6 +2,7 @@ import { argumentOf } from "../../../src/surfaces/view/excerpt.ts";
 import {
   formatPriority,
   messageText,
+  visibleLine,
   type ApprovalDecision,
   type Event,
   type RunStatus,
@@ -25,8 +26,12 @@ function line(text: string): string {
 
 export type EventTone = "plain" | "wait" | "bad" | "hold" | "live";
 
-/** What the agent of an event did, in words that follow its name. */
+/** What the agent of an event did, in words that follow its name. Names of others show their hidden characters. */
 export function eventWords(event: Event, view: RunView): string {
+  return visibleLine(wordsOf(event, view));
+}
+
+function wordsOf(event: Event, view: RunView): string {
   switch (event.type) {
     case "run_start":
       return line(inputText(event.data.input));

@@ -1,3 +1,4 @@
+import { visibleLine } from "../../../src/kernel/index.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../../src/surfaces/view/step-log.ts";
 import { shortModel, usd } from "../../base/format.ts";
@@ -15,8 +16,12 @@ export function isFree({ endSeq }: StepView, { forkedFrom }: Pick<RunView, "fork
   return forkedFrom !== null && endSeq !== null && endSeq <= forkedFrom.at + 1;
 }
 
-/** What a step is, in words. The answer of a model call is its name. */
-export function stepName({ kind, name, about, isAgain, outcome }: StepView, view: RunView | null): string {
+/** What a step is, in one line. The answer of a model call is its name. */
+export function stepName(step: StepView, view: RunView | null): string {
+  return visibleLine(wordsOf(step, view));
+}
+
+function wordsOf({ kind, name, about, isAgain, outcome }: StepView, view: RunView | null): string {
   switch (kind) {
     case "model": {
       if (outcome === "refused") return `a call of ${shortModel(name)} that was not made`;

@@ -57,6 +57,21 @@ test("retries, attempts and calls of a program are sentences", () => {
   expect(words("t1", "metered_call", metered)).toBe("called sonnet-5 for $0.020");
 });
 
+test("names of steps, models and signals show their hidden characters in events and in the timeline", () => {
+  const hidden = "a\u202Eb\u001B[31m";
+  const escaped = String.raw`a\u202eb\u001b[31m`;
+  expect(words("t1", "step_end", { name: hidden, durationMs: 1 })).toBe(`${escaped}: 1 ms`);
+  const usage = { costUsd: 0.02 };
+  expect(words("t1", "metered_call", { model: { modelId: hidden }, status: "ok", usage })).toBe(
+    `called ${escaped} for $0.020`,
+  );
+  expect(words("t1", "task_signal", { name: hidden, by: "ann" })).toBe(
+    `receives the signal ${escaped} from ann`,
+  );
+  const step = { kind: "step", name: hidden, about: "", outcome: "ok" } as StepView;
+  expect(stepName(step, null)).toBe(escaped);
+});
+
 test("an agent that gave up its seat and asked for a top-up waits for the person", () => {
   const request = { toolName: "top_up" };
   const asked = [{ taskId: "t1", request, decision: null }];

@@ -175,7 +175,8 @@ function teamBox({ team, runId, purse }: BoxProps): JSX.Element {
       <span class="row between label">
         <span class="cut">
           {usd(spent)}
-          {purse.held > 0 && ` + ${usd(purse.held)} held`}
+          {purse.held > 0 && ` + ${usd(purse.held)}`}
+          {purse.held > 0 && <span class="wide-only"> held</span>}
         </span>
         {cap !== null && <span>of {capUsd(cap)}</span>}
       </span>
