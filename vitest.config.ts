@@ -53,7 +53,7 @@ const setups: Readonly<Record<string, readonly string[]>> = {
   crash: ["crash/bundled-workers.ts"],
   desktop: ["desktop/programs.ts"],
   package: ["package/installed-package.ts"],
-  page: ["chromium.ts"],
+  page: ["chromium.ts", "page/chromium.ts"],
   postgres: ["postgres/shared-server.ts", "crash/bundled-workers.ts"],
   // The tests of the Restate engine start the command line.
   restate: ["postgres/shared-server.ts", "crash/bundled-workers.ts", "built-package.ts"],
@@ -64,7 +64,7 @@ const setups: Readonly<Record<string, readonly string[]>> = {
  * The suites whose files may share a process: no file leaves anything behind that another one notices. The tests of the
  * view count executed blocks, which functions that other files have warmed up would change.
  */
-const shared = new Set(["attacks", "contract", "crash", "mcp", "postgres", "providers", "surfaces"]);
+const shared = new Set(["attacks", "contract", "crash", "mcp", "page", "postgres", "providers", "surfaces"]);
 
 export default defineConfig({
   test: {
