@@ -215,7 +215,8 @@ function isEmpty(input: JsonValue): boolean {
 /** A call of an object: its name, the handler and the input. The key is in the line of facts. */
 function callTitle(name: string, input: JsonValue): string {
   const { handler, input: given = null } = input as Readonly<Record<string, JsonValue | undefined>>;
-  return `${name}.${String(handler)} ${isEmpty(given) ? "" : oneLine(given, 400)}`.trimEnd();
+  const called = typeof handler === "string" ? handler : "call";
+  return `${name}.${called} ${isEmpty(given) ? "" : oneLine(given, 400)}`.trimEnd();
 }
 
 function Orders({
