@@ -98,8 +98,9 @@ interface Attack {
   readonly isReal?: boolean;
 }
 
+/** The page keeps the worker. Chromium may collect a worker that nothing refers to before its script has run. */
 const inWorker = (code: string, kind = "Worker"): string =>
-  `new ${kind}("/w.js?" + encodeURIComponent(${JSON.stringify(code)}))`;
+  `self.kept = new ${kind}("/w.js?" + encodeURIComponent(${JSON.stringify(code)}))`;
 
 const attacks: readonly Attack[] = [
   { name: "an image", html: `<img src="http://TARGET/hit">` },
@@ -154,7 +155,7 @@ const attacks: readonly Attack[] = [
   },
   { name: "a beacon", script: `navigator.sendBeacon("http://TARGET/hit", "x")` },
   { name: "an event source", script: `new EventSource("http://TARGET/hit")` },
-  { name: "a WebSocket", script: `new WebSocket("ws://TARGET/hit")` },
+  { name: "a WebSocket", script: `self.kept = new WebSocket("ws://TARGET/hit")` },
   { name: "a navigation", script: `location.href = "http://TARGET/hit"`, inTab: true },
   { name: "a new window", script: `open("http://TARGET/hit")`, isReal: false, inTab: true },
   {
@@ -173,16 +174,16 @@ const attacks: readonly Attack[] = [
   },
   { name: "fetch in a worker", script: inWorker(`fetch("http://TARGET/hit")`) },
   { name: "importScripts in a worker", script: inWorker(`importScripts("http://TARGET/hit")`) },
-  { name: "a WebSocket in a worker", script: inWorker(`new WebSocket("ws://TARGET/hit")`) },
+  { name: "a WebSocket in a worker", script: inWorker(`self.kept = new WebSocket("ws://TARGET/hit")`) },
   { name: "fetch in a nested worker", script: inWorker(inWorker(`fetch("http://TARGET/hit")`)) },
   {
     name: "fetch in a blob worker",
-    script: `new Worker(URL.createObjectURL(new Blob(['fetch("http://TARGET/hit")'])))`,
+    script: `self.kept = new Worker(URL.createObjectURL(new Blob(['fetch("http://TARGET/hit")'])))`,
   },
   { name: "fetch in a shared worker", script: inWorker(`fetch("http://TARGET/hit")`, "SharedWorker") },
   {
     name: "a WebSocket in a shared worker",
-    script: inWorker(`new WebSocket("ws://TARGET/hit")`, "SharedWorker"),
+    script: inWorker(`self.kept = new WebSocket("ws://TARGET/hit")`, "SharedWorker"),
   },
   {
     name: "fetch in a service worker",
@@ -352,7 +353,7 @@ describe("a public page", () => {
     image: { html: `<img src="http://TARGET/hit">` },
     redirect: { html: `<iframe src="/away?http://TARGET/hit"></iframe>` },
     worker: { script: inWorker(`fetch("http://TARGET/hit")`) },
-    WebSocket: { script: `new WebSocket("ws://TARGET/hit")` },
+    WebSocket: { script: `self.kept = new WebSocket("ws://TARGET/hit")` },
   };
   const cases = ["127.0.0.1", "localhost", "127.1", "[::ffff:127.0.0.1]", "inner.example"].flatMap((name) =>
     Object.entries(ways).map(([kind, way]) => ({ name, kind, way })),

@@ -10,6 +10,7 @@ import {
   type JsonValue,
   type MeteredCall,
   type MeteredResult,
+  type OnBudget,
   type RunHandle,
   type RunRecord,
   type Store,
@@ -31,18 +32,30 @@ interface Served {
   readonly ask: (model?: string, path?: string) => Promise<Response>;
 }
 
+interface ServedOptions {
+  readonly maxCostUsd?: number;
+  readonly perDayUsd?: number | null;
+  readonly expiresAt?: number | null;
+  readonly models?: readonly string[] | null;
+  readonly wire?: "anthropic" | "openai" | "gemini" | null;
+  readonly per?: "day" | "month";
+  readonly onBudget?: OnBudget;
+  readonly topUpWaitMs?: number;
+  readonly perHistory?: number;
+}
+
 /** A gateway run on a store in memory, with a new history after `perHistory` requests. */
 async function served({
   maxCostUsd = 1,
-  perDayUsd = null as number | null,
-  expiresAt = null as number | null,
-  models = null as string[] | null,
-  wire = null as "anthropic" | "openai" | "gemini" | null,
-  per = undefined as "day" | "month" | undefined,
-  onBudget = "end" as "ask" | "end",
+  perDayUsd = null,
+  expiresAt = null,
+  models = null,
+  wire = null,
+  per,
+  onBudget = "end",
   topUpWaitMs = 60_000,
   perHistory = 3,
-} = {}): Promise<Served> {
+}: ServedOptions = {}): Promise<Served> {
   const upstream = await MockUpstream.open(({ path }, response) =>
     answerJson(
       response,

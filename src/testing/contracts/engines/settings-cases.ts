@@ -70,7 +70,7 @@ export function settingsCases(harness: EngineHarness): void {
       // The worker that executes a run does not change what the run has collected.
       expect(outputs[1]).toBe("b");
       expect(outputs.map((output) => Array.isArray(output))).toEqual([true, false, true]);
-      expect([...new Set([outputs[0], outputs[2]].flat())].toSorted()).toEqual(["a", "c"]);
+      expect(new Set([outputs[0], outputs[2]].flat())).toEqual(new Set(["a", "c"]));
     },
   );
 

@@ -1,4 +1,4 @@
-import { visibleLine, type Event, type JsonObject } from "../../../../src/kernel/index.ts";
+import { visibleLine, type Event } from "../../../../src/kernel/index.ts";
 import { droppedAt } from "../../../../src/surfaces/view/question-log.ts";
 import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
@@ -104,7 +104,7 @@ function Facts({
   const summary = model.summary.value;
   if (summary === null) return null;
   const { userId, tenantId, metadata } = summary;
-  const budget = gatewayBudget(metadata as JsonObject);
+  const budget = gatewayBudget(metadata);
   const facts = [
     ["Requests", counted(sent, "request")],
     ["Refused for money", grouped(refused)],
@@ -143,7 +143,7 @@ function Questions({ model, view }: { readonly model: RunModel; readonly view: R
 function CapNote({ known }: { readonly known: readonly Event[] }): JSX.Element | null {
   const last = known.at(-1);
   if (last?.type !== "budget_exhausted") return null;
-  const { cap } = (last as Event<"budget_exhausted">).data;
+  const { cap } = last.data;
   if (cap === undefined) return null;
   return (
     <p class="problem" role="status">
