@@ -227,6 +227,12 @@ test("a turn runs again with other instructions, another model and an edited res
   await ended(runId);
   const page = await open(`/runs/${runId}`);
   await page.getByRole("link", { name: "Run again" }).click();
+  // While the chosen turn is read, no form can be filled whose text its arrival would discard.
+  const isReading = page.getByText("Reading the run").waitFor();
+  await page.route("**/requests/*", async (route) => {
+    await isReading;
+    await route.continue();
+  });
   await page.getByLabel("Turn to start from").selectOption({ label: "Turn 2" });
   await page.getByText("2 steps before it are free").waitFor();
   await page.getByLabel("Instructions").fill("Rank by what an outsider can reach.");

@@ -59,11 +59,13 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
     .filter((id) => id !== "")
     .slice(0, mostVariants);
   const task = view?.tasks.get(taskId);
-  const { value: sent, problem } = useRead(
+  const { value: read, problem } = useRead(
     async () =>
       at === null ? null : get("/api/runs/{runId}/requests/{seq}", { params: { runId, seq: String(at) } }),
     [runId, at],
   );
+  // Until the chosen turn is read, that of the turn before it is kept. A form of it would lose what was typed.
+  const sent = read?.seq === at ? read : null;
   const agentId = task?.agentId ?? "";
   const { value: known, problem: optionsProblem } = useRead(
     async () => (agentId === "" ? null : { options: await optionsOf(agentId) }),
