@@ -1,5 +1,6 @@
 export type { InstructionsFunction } from "./definition/agent-definition.ts";
 export { kindTable } from "./definition/agent-check.ts";
+export type { PolicyOfCalls } from "./definition/agent-parts.ts";
 export type {
   ContinueOptions,
   InvokeOptions,

@@ -8,6 +8,7 @@ import {
   userProxy,
   type InformationOptions,
   type InvokeOptions,
+  type PolicyOfCalls,
   type SubAgent,
 } from "../agents/index.ts";
 import { is, type OptionKinds, type RunResult } from "../kernel/index.ts";
@@ -76,7 +77,7 @@ const notOfProxies = [
   "compaction",
 ] as const;
 
-export type UserProxyOptions = Omit<AgentOptions, (typeof notOfProxies)[number]>;
+export type UserProxyOptions = Omit<AgentOptions, (typeof notOfProxies)[number] | PolicyOfCalls>;
 
 const proxyTable = kindTable(notOfProxies);
 

@@ -8,6 +8,7 @@ import {
   type ConditionalFlowOptions,
   type ParallelFlowOptions,
   type GraphFlowOptions,
+  type PolicyOfCalls,
 } from "../agents/index.ts";
 import { is, type HostedAgent, type OptionKinds } from "../kernel/index.ts";
 
@@ -15,9 +16,9 @@ import { is, type HostedAgent, type OptionKinds } from "../kernel/index.ts";
  * Options of a flow. A flow is an agent whose work other agents do: it has a name, a budget, seats, guardrails and
  * hooks, and needs no model. Flows can be nested and used as sub-agents.
  */
-type FlowOptions = Omit<AgentOptions, (typeof notOfFlows)[number]>;
+type FlowOptions = Omit<AgentOptions, (typeof notOfFlows)[number] | PolicyOfCalls>;
 
-/** The options of an agent that calls a model itself. */
+/** The options of an agent that calls a model itself. `Agent` refuses those of `PolicyOfCalls` and names the steps. */
 const notOfFlows = [
   "architecture",
   "compaction",

@@ -1,4 +1,4 @@
-import type { Layer } from "../agents/interception/middleware/layer.ts";
+import { withCallerMethods, type Layer } from "../agents/interception/middleware/layer.ts";
 import { schemaValidator } from "../agents/interception/middleware/schema-validator.ts";
 import { SchemaReader } from "../capabilities/index.ts";
 import {
@@ -72,8 +72,7 @@ export function structuredOutput<const Source extends Schema>(
   };
   const parse = async (answer: JsonValue): Promise<Infer<Source>> =>
     reader.parse(typeof answer === "string" ? readJson(answer, refuse) : answer);
-  // Not enumerable: an enumerable function of a layer would have to be a level.
-  return Object.defineProperty(layer, "parse", { value: parse }) as StructuredOutput<Infer<Source>>;
+  return withCallerMethods(layer, { parse });
 }
 
 function readJson(text: string, refuse: (problems: readonly string[]) => Fault): JsonValue {

@@ -278,6 +278,56 @@ describe("careless code: a value that looks like a limit but is none", () => {
     );
   });
 
+  class Beforecall {
+    readonly name = "g";
+    beforecall(): object {
+      return { decision: "block", reason: "No." };
+    }
+  }
+
+  test.each<[string, object, string]>([
+    [
+      "a guardrail in snake case",
+      { guardrails: [{ name: "g", before_call: () => ({ decision: "block" }) }] },
+      "invalid guardrail g of composeGate(): unknown method before_call; use beforeCall",
+    ],
+    [
+      "an instance of a class whose method is misspelt",
+      { guardrails: [new Beforecall()] },
+      "invalid guardrail g of composeGate(): unknown method beforecall; use beforeCall",
+    ],
+    [
+      "a bare function as guardrail",
+      { guardrails: [() => ({ decision: "block" })] },
+      "of composeGate(): expected an object, not",
+    ],
+    [
+      "one guardrail without a list",
+      { guardrails: { name: "g", beforeCall: () => ({}) } },
+      "expected an array",
+    ],
+    [
+      "a function in place of permissions",
+      { permissions: () => ({ decision: "deny" }) },
+      "invalid permissions of composeGate(): it has no method check; use permissions({ ... })",
+    ],
+    ["rules in place of permissions", { permissions: { deny: ["*"] } }, "it has no method check"],
+    [
+      "a HookManager in place of tool hooks",
+      { hooks: new reeve.HookManager() },
+      "invalid hooks of composeGate(): it has no method preTool; use toolHooks()",
+    ],
+  ])("composeGate() refuses %s, because it would let every call pass", (_what, parts, message) => {
+    expect(() => reeve.composeGate(parts as never)).toThrow(
+      expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
+    );
+  });
+
+  test("composeGate() accepts null for a part that is not configured", () => {
+    const parts = { hooks: null, guardrails: null, permissions: null };
+    expect(reeve.composeGate(parts as never)).toBeUndefined();
+  });
+
   test("the same values in their right form are accepted", () => {
     const options: reeve.AgentOptions = {
       ...named,

@@ -22,6 +22,7 @@ const toolName = "ask_human";
 export class UserProxy implements Architecture {
   readonly name = "user_proxy";
   readonly requiresModel = false;
+  readonly hasOwnCalls = false;
 
   async *run(session: AgentSession, { ctx }: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
     const attachments = session.attachments.filter(({ type }) => type !== "text");

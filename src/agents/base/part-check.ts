@@ -5,10 +5,12 @@ import {
   describeKind,
   describeValue,
   Fault,
+  is,
   isPromise,
   type Architecture,
   type Extension,
   type Guardrail,
+  type OptionKind,
   readProperty,
   type Tool,
 } from "../../kernel/index.ts";
@@ -28,6 +30,27 @@ export function checkGuardrail(guardrail: Guardrail, owner: string): void {
   checkOptionalMethods(place, guardrail, stages);
   checkChoice(place, "onError", guardrail.onError, ["block", "allow"]);
 }
+
+/** A list of parts that `check` accepts. `example` is an entry for the error. */
+export function partsLike(
+  option: string,
+  example: string,
+  check?: (each: never, owner: string) => void,
+): OptionKind<never> {
+  const hint = `use ${option}: [${example}]`;
+  if (check === undefined) return is.list({ hint });
+  return is.list({ hint, of: is.checkedBy((each, _option, owner) => check(each, owner)) });
+}
+
+/** The parts of an agent that judge tool calls. A part of another kind would let every call pass. */
+export const gateKinds = {
+  guardrails: partsLike("guardrails", "guardrail", checkGuardrail),
+  permissions: is.withMethods(["check"], "use permissions({ ... })"),
+  toolHooks: is.withMethods(
+    ["preTool", "postTool"],
+    "use toolHooks(); a HookManager is the option hooks of new Agent()",
+  ),
+} as const;
 
 /** Refuses extensions without a method `setup`, and two extensions of one name. */
 export function checkExtensions(extensions: readonly Extension[], owner: string): void {

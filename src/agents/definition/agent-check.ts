@@ -21,18 +21,7 @@ import {
   readTopUp,
 } from "../../kernel/index.ts";
 import type { AgentDefinition } from "./agent-definition.ts";
-import { checkExtensions, checkGuardrail, checkToolList } from "../base/part-check.ts";
-
-/** A list of parts that `check` accepts. `example` is an entry for the error. */
-function partsLike(
-  option: string,
-  example: string,
-  check?: (each: never, owner: string) => void,
-): OptionKind<never> {
-  const hint = `use ${option}: [${example}]`;
-  if (check === undefined) return is.list({ hint });
-  return is.list({ hint, of: is.checkedBy((each, _option, owner) => check(each, owner)) });
-}
+import { checkExtensions, checkToolList, gateKinds, partsLike } from "../base/part-check.ts";
 
 /** A function, or a list of functions. */
 function functions(hint?: string): OptionKind<never> {
@@ -85,13 +74,13 @@ export const agentKinds = {
     ["observe", "settled"],
     "use new HookManager(); hooks of the tool gate are the option toolHooks",
   ),
-  guardrails: partsLike("guardrails", "guardrail", checkGuardrail),
-  permissions: is.withMethods(["check"], "use permissions({ ... })"),
+  guardrails: gateKinds.guardrails,
+  permissions: gateKinds.permissions,
   extensions: is.checkedBy((extensions: readonly Extension[] | null, option, owner) => {
     extensionList.check?.(extensions, option, owner);
     checkExtensions(extensions ?? [], owner);
   }),
-  toolHooks: is.withMethods(["preTool", "postTool"], "use toolHooks(); a HookManager is the option hooks"),
+  toolHooks: gateKinds.toolHooks,
   compaction: is.any,
   middleware: is.any,
   stopHooks: partsLike("stopHooks", "{ name, shouldContinue }", (each, owner) =>

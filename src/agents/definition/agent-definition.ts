@@ -241,3 +241,9 @@ export function withDefaults(definition: AgentDefinition): AgentSettings {
   );
   return { ...defaults, ...(Object.fromEntries(given) as unknown as AgentDefinition) };
 }
+
+/** Whether a setting differs from its default. */
+export function isConfigured(settings: AgentSettings, name: keyof AgentSettings): boolean {
+  const value = settings[name];
+  return value !== undefined && value !== defaults[name as keyof typeof defaults];
+}

@@ -3,12 +3,13 @@ import {
   type Architecture,
   type CallPath,
   type Clock,
+  type Guardrail,
   type HostedAgent,
   type Model,
   type Tool,
 } from "../../kernel/index.ts";
 import { summaryRole } from "../context/compaction/summary-role.ts";
-import type { AgentSettings } from "./agent-definition.ts";
+import { isConfigured, type AgentSettings } from "./agent-definition.ts";
 import { architectureNames, createArchitecture } from "../architectures/registry.ts";
 import { bothObservers } from "../interception/extensions/event-delivery.ts";
 import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
@@ -16,7 +17,7 @@ import { deferredArchitecture } from "../interception/extensions/extended-parts.
 import type { Registrations } from "../interception/extensions/registrations.ts";
 import { toolPipeline } from "../interception/gate/tool-pipeline.ts";
 import { withGuardrailModels } from "../interception/guardrails/guarded-run.ts";
-import type { Layer, LevelMiddleware } from "../interception/middleware/layer.ts";
+import { readLayer, type Layer, type LevelMiddleware } from "../interception/middleware/layer.ts";
 import type { MiddlewarePipeline } from "../interception/middleware/pipeline.ts";
 import { tracing } from "../interception/middleware/tracing.ts";
 import { checkArchitecture } from "../base/part-check.ts";
@@ -27,15 +28,66 @@ export function architectureOf(
   options: AgentSettings,
   registered?: ReadonlyMap<string, () => Architecture>,
 ): Architecture {
-  const { name, architecture = "react", extensions } = options;
+  const { architecture = "react", extensions } = options;
   if (typeof architecture === "string" && !architectureNames().includes(architecture)) {
     const create = registered?.get(architecture);
-    if (create !== undefined)
-      return requireTurnControl(checkArchitecture(create(), `architecture of agent ${name}`), options);
+    if (create !== undefined) return fitting(create(), options);
     if (extensions.length > 0) return deferredArchitecture(architecture);
   }
   const created = typeof architecture === "string" ? createArchitecture(architecture) : architecture;
-  return requireTurnControl(checkArchitecture(created, `architecture of agent ${name}`), options);
+  return fitting(created, options);
+}
+
+/** Refuses a value without the methods of an architecture, and options that the architecture would ignore. */
+function fitting(created: Architecture, options: AgentSettings): Architecture {
+  const architecture = checkArchitecture(created, `architecture of agent ${options.name}`);
+  if (architecture.hasOwnCalls === false) refusePolicyOfCalls(architecture, options);
+  return requireTurnControl(architecture, options);
+}
+
+/** Options that apply only to model calls and tool calls of the agent itself. */
+const policyOfCalls = [
+  "permissions",
+  "toolHooks",
+  "repairToolCall",
+  "prepareStep",
+  "stopWhen",
+  "maxToolCallsPerTurn",
+  "maxParallelToolCalls",
+] as const;
+
+export type PolicyOfCalls = (typeof policyOfCalls)[number];
+
+/**
+ * Refuses policy that would reach no call, because other agents or a person do the work of the architecture. A layer
+ * around model calls is accepted if the agent has a model, which judges or converts answers.
+ */
+function refusePolicyOfCalls(architecture: Architecture, given: AgentSettings): void {
+  const lost = policyOfCalls.find((option) => isConfigured(given, option));
+  if (lost !== undefined) throw withoutEffect(lost, architecture, given);
+  const hasModel = Object.keys(modelsOf(architecture, given)).length > 0;
+  for (const [index, entry] of [given.middleware].flat().entries()) {
+    const layer = readLayer(entry, index);
+    if (layer.agent !== undefined || (layer.chat ?? layer.function) === undefined) continue;
+    if (layer.chat === undefined || !hasModel)
+      throw withoutEffect(`middleware ${layer.name ?? index + 1}`, architecture, given);
+  }
+  for (const guardrail of given.guardrails)
+    if (checksCallsOnly(guardrail)) throw withoutEffect(`guardrail ${guardrail.name}`, architecture, given);
+}
+
+function checksCallsOnly(guardrail: Guardrail): boolean {
+  const has = (stage: keyof Guardrail): boolean => guardrail[stage] !== undefined;
+  return (has("beforeCall") || has("afterCall")) && !has("onInput") && !has("onOutput");
+}
+
+function withoutEffect(part: string, architecture: Architecture, { name }: AgentSettings): Fault {
+  const steps = [...new Set(Object.values(architecture.declaredWorkers()).map(({ id }) => id))];
+  const fix = steps.length === 0 ? "omit it" : `set it on the steps: ${steps.join(", ")}`;
+  return new Fault(
+    "invalid_argument",
+    `invalid ${part} of agent ${name}: its architecture ${architecture.name} calls no model and no tool itself, so that it would have no effect; ${fix}`,
+  );
 }
 
 export function subAgentsOf(

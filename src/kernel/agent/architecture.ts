@@ -54,6 +54,11 @@ export interface Architecture {
    * agent with the option `prepareStep` or `stopWhen` is refused. Default: `false`.
    */
   readonly supportsTurnControl?: boolean;
+  /**
+   * Whether the architecture calls models and tools itself. If `false`, because other agents or a person do all work, an
+   * agent with policy that could apply to its own calls only, such as `permissions`, is refused. Default: `true`.
+   */
+  readonly hasOwnCalls?: boolean;
   /** The architecture that this one wraps, if any. */
   readonly base?: Architecture;
   /**

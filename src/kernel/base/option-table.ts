@@ -405,6 +405,51 @@ function hasMethod(value: unknown, method: string): boolean {
   return typeof readProperty(value, method) === "function";
 }
 
+/**
+ * Throws if an object or its class has a member beside the known ones that could be meant to be called: a function, an
+ * object with `process`, or a list of them, also under a symbol. Methods that the language calls, such as
+ * `[Symbol.asyncDispose]`, do not count. `problem` says what is wrong with the member and how to fix it.
+ */
+export function refuseOtherParts(
+  place: string,
+  value: object,
+  known: readonly string[],
+  problem: (name: string) => string,
+): void {
+  for (const key of memberKeys(value)) {
+    if (typeof key === "string" ? known.includes(key) : ownSymbols.has(key)) continue;
+    if (!isCallable(readProperty(value, key))) continue;
+    const name = typeof key === "string" ? key : (key.description ?? "");
+    const shown = typeof key === "string" ? describeValue(key) : String(key);
+    throw new Fault("invalid_argument", `invalid ${place}: ${shown} ${problem(name)}`);
+  }
+}
+
+/** Symbols whose methods the language or Node calls. */
+const ownSymbols: ReadonlySet<unknown> = new Set([
+  ...Object.getOwnPropertyNames(Symbol).map((name) => readProperty(Symbol, name)),
+  Symbol.for("nodejs.util.inspect.custom"),
+]);
+
+/** The names of the members of an object and of its class, without those of every object. */
+export function memberNames(value: object): readonly string[] {
+  return [...memberKeys(value)].filter((key) => typeof key === "string");
+}
+
+function memberKeys(value: object): ReadonlySet<string | symbol> {
+  const keys = new Set(Reflect.ownKeys(value));
+  let at = Object.getPrototypeOf(value) as object | null;
+  for (; at !== null && Object.getPrototypeOf(at) !== null; at = Object.getPrototypeOf(at) as object | null)
+    for (const key of Reflect.ownKeys(at)) keys.add(key);
+  keys.delete("constructor");
+  return keys;
+}
+
+function isCallable(value: unknown): boolean {
+  if (isArray(value)) return (value as readonly unknown[]).some(isCallable);
+  return typeof value === "function" || hasMethod(value, "process");
+}
+
 /** The names of the methods of an object, with those of its class, without those of every object. */
 function methodNames(value: unknown): readonly string[] {
   const names: string[] = [];

@@ -3,7 +3,7 @@
  * absent.
  */
 
-export function readProperty(value: unknown, key: string): unknown {
+export function readProperty(value: unknown, key: PropertyKey): unknown {
   if (!isObject(value)) return undefined;
   try {
     return Reflect.get(value, key);

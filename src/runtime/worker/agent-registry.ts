@@ -1,7 +1,9 @@
 import {
+  checkMethods,
   describeValue,
   Fault,
   is,
+  memberNames,
   modelTimeouts,
   optionTable,
   retrySettings,
@@ -14,11 +16,14 @@ import {
   type HostedAgent,
   type Journal,
   type ModelPipeline,
+  type OptionKind,
   type OptionKinds,
   type RunId,
   type RunRecord,
   type ToolPipeline,
   readProperty,
+  refuseOtherParts,
+  spelledAs,
 } from "../../kernel/index.ts";
 import { AgentResolvers } from "./agent-resolvers.ts";
 import type { AgentLookup, VersionPolicy } from "../process/worker-context.ts";
@@ -205,16 +210,59 @@ function checkModelSettings({ id, modelTimeouts: timeouts, retry }: HostedAgent)
   if (retry !== undefined) retrySettings(retry, `agent ${id}`);
 }
 
+/** Entries and middleware that were checked once. `agentTree` passes them again with each submission. */
+const checked = new WeakSet<object>();
+
+/** Refuses an entry of a pipeline without its methods, and one with further functions, which would never be called. */
+function checkEntry(place: string, entry: unknown, called: readonly string[], shape: string): void {
+  if (typeof entry !== "object" || entry === null)
+    throw new Fault("invalid_argument", `invalid ${place}: expected ${shape}, not ${describeValue(entry)}`);
+  if (checked.has(entry)) return;
+  checkMethods(place, entry, called.slice(0, 1), `expected ${shape}`);
+  refuseOtherParts(
+    place,
+    entry,
+    called,
+    (name) => `is never called, only ${list(called)}; make a helper a private member (#${name})`,
+  );
+  checked.add(entry);
+}
+
+function list(methods: readonly string[]): string {
+  return methods.map((method) => `${method}()`).join(" and ");
+}
+
+const middleware = is.checkedBy((value: unknown, option, owner) => {
+  if (value !== null) checkEntry(`${option} of ${owner}`, value, ["process"], "an object with process()");
+});
+
+/** A list of entries, of which each call asks `called[0]`. */
+function entries(called: readonly string[]): OptionKind<never> {
+  const shape = "{ name, decide }";
+  return is.checkedBy((value: unknown, option, owner) => {
+    is.list({ hint: `use ${option}: [${shape}]` }).check?.(value, option, owner);
+    for (const [index, entry] of ((value as readonly unknown[] | null) ?? []).entries()) {
+      const name = readProperty(entry, "name");
+      const isNamed = typeof name === "string" && name !== "";
+      const place = `entry ${isNamed && typeof entry === "object" ? name : index + 1} of ${option} of ${owner}`;
+      checkEntry(place, entry, called, shape);
+      if (!isNamed)
+        throw new Fault(
+          "invalid_argument",
+          `invalid name ${describeValue(name)} of ${place}: expected a text that says who decides`,
+        );
+    }
+  });
+}
+
 const toolPipelineTable = optionTable({
   repair: is.callback(),
-  before: is.list(),
-  around: is.withMethods(["process"]),
-  after: is.list(),
+  before: entries(["decide", "remember"]),
+  around: middleware,
+  after: entries(["decide"]),
 } satisfies OptionKinds<ToolPipeline>);
 
-const modelPipelineTable = optionTable({
-  around: is.withMethods(["process"]),
-} satisfies OptionKinds<ModelPipeline>);
+const modelPipelineTable = optionTable({ around: middleware } satisfies OptionKinds<ModelPipeline>);
 
 /** How an agent of your own brings the policy that `new Agent()` takes as options. */
 const gateOf = (part: string): string =>
@@ -229,22 +277,53 @@ const policyOptions: ReadonlyMap<string, string> = new Map([
   ["guardrails", gateOf("guardrails")],
   ["toolHooks", "use callPath: { tool: composeGate({ hooks }) }, or new Agent({ toolHooks })"],
   ["hooks", "use callPath: { observer: hooks }, or new Agent({ hooks })"],
-  ["extensions", "use new Agent({ extensions, architecture })"],
+  ["repairToolCall", "use callPath: { tool: { repair: repairToolCall } }"],
+  ["telemetry", "use callPath: new MiddlewarePipeline([tracing({ telemetry })]).callPath()"],
+  ["maxTurns", "use budget: { maxTurns }"],
+  [
+    "onApproval",
+    "answer with run.approve(), or use permissions({ onAsk: onApproval }) and callPath: { tool: composeGate({ permissions }) }",
+  ],
+  ...["extensions", "maxToolCallsPerTurn", "maxParallelToolCalls", "prepareStep"].map(onlyOfAgent),
+  ...["stopWhen", "stopHooks", "reviewers", "compaction"].map(onlyOfAgent),
 ]);
+
+function onlyOfAgent(option: string): readonly [option: string, fix: string] {
+  return [option, `use new Agent({ ${option}, architecture })`];
+}
+
+/** Agents whose members were compared with the names of policy options. */
+const spelled = new WeakSet<object>();
 
 /**
  * Refuses policy that the runtime does not read on an agent of your own. An agent that has it means it to apply, and
  * every call would pass without it. A private member (`#hooks`) is not seen.
  */
 function checkPolicy(agent: HostedAgent): void {
-  for (const [option, fix] of policyOptions) {
-    const value: unknown = readProperty(agent, option);
-    if (value === undefined || value === null) continue;
-    throw new Fault(
-      "invalid_argument",
-      `agent ${agent.id} has ${option}, which would have no effect, because it is no option of a HostedAgent: ${fix}`,
-    );
+  for (const [option, fix] of policyOptions) refusePolicy(agent, option, fix);
+  if (spelled.has(agent)) return;
+  for (const name of memberNames(agent)) {
+    const option = policyOptions.has(name) ? undefined : policySpelled(name);
+    if (option !== undefined)
+      refusePolicy(agent, name, `it resembles ${option}; ${policyOptions.get(option) ?? ""}`);
   }
+  spelled.add(agent);
+}
+
+function refusePolicy(agent: HostedAgent, name: string, fix: string): void {
+  const value: unknown = readProperty(agent, name);
+  if (value === undefined || value === null) return;
+  throw new Fault(
+    "invalid_argument",
+    `agent ${agent.id} has ${name}, which would have no effect, because it is no option of a HostedAgent: ${fix}`,
+  );
+}
+
+/** The policy option that a name is, apart from its spelling and a missing or further plural. */
+function policySpelled(name: string): string | undefined {
+  return [name, `${name}s`, name.replace(/s$/u, "")].flatMap(
+    (each) => spelledAs(each, policyOptions.keys()) ?? [],
+  )[0];
 }
 
 const movedMembers: ReadonlyMap<string, string> = new Map([

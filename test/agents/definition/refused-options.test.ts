@@ -1,7 +1,10 @@
 import { describe, expect, test } from "vitest";
 import {
   Agent,
+  Conditional,
+  END,
   ExecutionTracker,
+  Graph,
   HookManager,
   InformationAgent,
   openRuntime,
@@ -12,6 +15,7 @@ import {
   ReActAgent,
   Sequential,
   SpawnTracker,
+  START,
   tool,
   toolHooks,
   UserProxyAgent,
@@ -257,6 +261,86 @@ describe("options of an agent", () => {
     ["Parallel", () => new Parallel({ name: "a", branch: [scout([]).agent] } as never), 'use "branches"'],
   ])("new %s() refuses an option that it does not have", (_kind, create, message) => {
     expect(create).toThrow(refusal(message));
+  });
+});
+
+describe("policy of calls that a flow does not make", () => {
+  const step = new Agent({ name: "worker", model });
+  const other = new Agent({ name: "other", model });
+  const flows: readonly (readonly [create: (policy: object) => Agent, steps: string])[] = [
+    [(policy) => new Sequential({ name: "f", steps: [step, other], ...policy }), "worker, other"],
+    [(policy) => new Parallel({ name: "f", branches: [step], ...policy }), "worker"],
+    [
+      (policy) =>
+        new Conditional({ name: "f", predicate: () => true, ifTrue: step, ifFalse: other, ...policy }),
+      "worker, other",
+    ],
+    [
+      (policy) =>
+        new Graph({
+          name: "f",
+          nodes: { a: step },
+          edges: [
+            [START, "a"],
+            ["a", END],
+          ],
+          ...policy,
+        } as never),
+      "worker",
+    ],
+    [(policy) => new Sequential({ name: "f", steps: [step] }).with(policy), "worker"],
+  ];
+  const chat = async (_ctx: unknown, next: () => Promise<void>): Promise<void> => next();
+  const verdict = { decision: "block", reason: "No." } as const;
+  const policies: readonly (readonly [string, object, string])[] = [
+    ["permissions", { permissions: permissions({ deny: ["*"] }) }, "permissions"],
+    ["toolHooks", { toolHooks: toolHooks() }, "toolHooks"],
+    ["repairToolCall", { repairToolCall: () => undefined }, "repairToolCall"],
+    ["prepareStep", { prepareStep: () => ({}) }, "prepareStep"],
+    ["stopWhen", { stopWhen: () => true }, "stopWhen"],
+    ["maxToolCallsPerTurn", { maxToolCallsPerTurn: 1 }, "maxToolCallsPerTurn"],
+    ["maxParallelToolCalls", { maxParallelToolCalls: 1 }, "maxParallelToolCalls"],
+    ["a layer around calls", { middleware: [{ name: "m", chat, function: chat }] }, "middleware m"],
+    ["a guardrail of tool calls", { guardrails: [{ name: "g", beforeCall: () => verdict }] }, "guardrail g"],
+    ["a guardrail of results", { guardrails: [{ name: "g", afterCall: () => verdict }] }, "guardrail g"],
+  ];
+
+  test.each(policies)("%s of a flow is refused and the error names the steps", (_what, policy, part) => {
+    for (const [create, steps] of flows)
+      expect(() => create(policy)).toThrow(
+        expect.objectContaining({
+          code: "invalid_argument",
+          message: expect.stringMatching(
+            new RegExp(`^invalid ${part} of agent f: .*set it on the steps: ${steps}$`, "u"),
+          ),
+        }),
+      );
+    expect(() => new UserProxyAgent({ name: "f", ...policy })).toThrow(
+      refusal(`invalid ${part} of agent f: its architecture user_proxy calls no model and no tool itself`),
+    );
+  });
+
+  test("a flow accepts layers and guardrails that reach it", async () => {
+    const seen: string[] = [];
+    const note = (what: string) => async (_ctx: unknown, next: () => Promise<void>) => {
+      seen.push(what);
+      await next();
+    };
+    const flow = new Sequential({
+      name: "f",
+      steps: [new Agent({ name: "worker", model: scriptedModel(["Done."]) })],
+      middleware: [{ name: "m", agent: note("agent"), chat: note("chat") }],
+      guardrails: [{ name: "g", onInput: () => ({ decision: "allow" }), beforeCall: () => verdict }],
+    });
+    expect(await flow.invoke("Go.")).toMatchObject({ status: "completed", output: "Done." });
+    expect(seen).toEqual(["agent"]);
+  });
+
+  test("a flow with a model of its own accepts a layer around model calls", () => {
+    const judged = { model, middleware: [{ name: "m", chat }] };
+    expect(new Sequential({ name: "f", steps: [step], ...judged }).name).toBe("f");
+    const both = { model, middleware: [{ name: "m", function: chat }] };
+    expect(() => new Sequential({ name: "f", steps: [step], ...both })).toThrow(refusal("middleware m"));
   });
 });
 

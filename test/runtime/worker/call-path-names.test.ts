@@ -38,6 +38,38 @@ const refused: readonly (readonly [path: object, problem: string])[] = [
     })(),
     'unknown option "middleware" of callPath of agent OWNER: use callPath: new MiddlewarePipeline(middleware)',
   ],
+  [
+    { tool: { around: { process, function: process } } },
+    'invalid around of tool of callPath of agent OWNER: "function" is never called, only process(); make a helper a private member (#function)',
+  ],
+  [
+    { model: { around: { process, [Symbol("chat")]: process } } },
+    "invalid around of model of callPath of agent OWNER: Symbol(chat) is never called, only process()",
+  ],
+  [
+    { model: { around: process } },
+    "invalid around of model of callPath of agent OWNER: expected an object with",
+  ],
+  [
+    { tool: { before: [{ ...entry, after: entry.decide }] } },
+    'invalid entry rules of before of tool of callPath of agent OWNER: "after" is never called, only decide() and remember()',
+  ],
+  [
+    { tool: { after: [{ ...entry, remember: entry.decide }] } },
+    'invalid entry rules of after of tool of callPath of agent OWNER: "remember" is never called, only decide()',
+  ],
+  [
+    { tool: { before: [entry, entry.decide] } },
+    "invalid entry 2 of before of tool of callPath of agent OWNER: expected { name, decide }, not a function",
+  ],
+  [
+    { tool: { before: [{ name: "rules", Decide: entry.decide }] } },
+    "invalid entry rules of before of tool of callPath of agent OWNER: it has no method decide; expected { name, decide }",
+  ],
+  [
+    { tool: { before: [{ decide: entry.decide }] } },
+    "invalid name undefined of entry 1 of before of tool of callPath of agent OWNER",
+  ],
   [{ observer: {} }, "invalid observer of callPath of agent OWNER: it has no method observe; use new HookM"],
 ];
 
@@ -48,6 +80,21 @@ const policies: readonly (readonly [option: string, value: unknown, fix: string]
   ["hooks", new HookManager(), "use callPath: { observer: hooks }"],
   ["toolHooks", {}, "use callPath: { tool: composeGate({ hooks }) }"],
   ["extensions", [], "use new Agent({ extensions, architecture })"],
+  ["maxToolCallsPerTurn", 1, "use new Agent({ maxToolCallsPerTurn, architecture })"],
+  ["maxParallelToolCalls", 1, "use new Agent({ maxParallelToolCalls, architecture })"],
+  ["maxTurns", 3, "use budget: { maxTurns }"],
+  ["onApproval", () => ({ decision: "denied" }), "use permissions({ onAsk: onApproval })"],
+  ["repairToolCall", () => undefined, "use callPath: { tool: { repair: repairToolCall } }"],
+  ["stopHooks", [], "use new Agent({ stopHooks, architecture })"],
+  ["stopWhen", () => true, "use new Agent({ stopWhen, architecture })"],
+  ["prepareStep", () => ({}), "use new Agent({ prepareStep, architecture })"],
+  ["reviewers", [], "use new Agent({ reviewers, architecture })"],
+  ["compaction", {}, "use new Agent({ compaction, architecture })"],
+  ["telemetry", {}, "new MiddlewarePipeline([tracing({ telemetry })]).callPath()"],
+  ["middlewares", [], "it resembles middleware; use callPath: new MiddlewarePipeline(middleware).callPath()"],
+  ["guardrail", {}, "it resembles guardrails; use callPath: { tool: composeGate({ guardrails }) }"],
+  ["permission", {}, "it resembles permissions; use callPath: { tool: composeGate({ permissions }) }"],
+  ["tool_hooks", {}, "it resembles toolHooks; use callPath: { tool: composeGate({ hooks }) }"],
 ];
 
 describe("an agent of your own with policy that only Agent takes", () => {

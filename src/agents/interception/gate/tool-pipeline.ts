@@ -9,7 +9,6 @@ import {
   type GatedCall,
   type Guardrail,
   type HookRegistry,
-  is,
   optionTable,
   type OptionKinds,
   type Permissions,
@@ -18,6 +17,7 @@ import {
   stopsTask,
   type ToolPipeline,
 } from "../../../kernel/index.ts";
+import { gateKinds } from "../../base/part-check.ts";
 import type { ExtensionHost } from "../extensions/extension-host.ts";
 import { hear, type StoppingObjection } from "../guardrails/guardrail-panel.ts";
 import { permissionEntry } from "./permission-entry.ts";
@@ -30,9 +30,9 @@ export interface GateParts {
 }
 
 const partTable = optionTable({
-  hooks: is.any,
-  guardrails: is.list(),
-  permissions: is.any,
+  hooks: gateKinds.toolHooks,
+  guardrails: gateKinds.guardrails,
+  permissions: gateKinds.permissions,
 } satisfies OptionKinds<GateParts>);
 
 /**
@@ -40,17 +40,17 @@ const partTable = optionTable({
  * `undefined` if no part judges tool calls.
  */
 export function composeGate(parts: GateParts): ToolPipeline | undefined {
-  partTable.read("composeGate()", parts);
-  return toolPipeline(parts);
+  const { hooks, guardrails, permissions } = partTable.read("composeGate()", parts);
+  return toolPipeline({ hooks, guardrails: guardrails ?? [], permissions });
 }
 
 /** All parts of an agent that its tool calls pass. A part that is not configured is absent or `null`. */
 export interface ToolParts {
   readonly repair?: RepairToolCall | null;
-  readonly hooks?: HookRegistry | null;
+  readonly hooks?: HookRegistry | null | undefined;
   readonly extensions?: ExtensionHost | undefined;
   readonly guardrails?: readonly Guardrail[];
-  readonly permissions?: Permissions | null;
+  readonly permissions?: Permissions | null | undefined;
   readonly around?: FunctionMiddleware | undefined;
 }
 

@@ -5,6 +5,7 @@ import {
   Fault,
   nearestName,
   readProperty,
+  refuseOtherParts,
   type AgentMiddleware,
   type AgentRunContext,
   type ChatContext,
@@ -70,7 +71,7 @@ export function readLayer(entry: Layer | LevelMiddleware, index: number): ReadLa
   const layer = atOwnLevel(entry, place) ?? atLevels(entry, place);
   if (layer.agent === undefined && layer.chat === undefined && layer.function === undefined)
     refuseWithoutLevel(entry, place);
-  else refuseOtherParts(entry, place);
+  else refuseOtherLevels(entry, layer, place);
   return layer;
 }
 
@@ -101,6 +102,16 @@ function ownStage<Context>(stage: Stage<Context> | undefined, entry: object): St
   return typeof stage === "function" ? stage.bind(entry) : stage;
 }
 
+/** The names of methods that callers of a layer use, and no call passes, by layer. */
+const forCallers = new WeakMap<object, readonly string[]>();
+
+/** Adds methods to a layer that its owner calls. They are not enumerable, so that a copy of the layer has only levels. */
+export function withCallerMethods<Methods extends object>(layer: Layer, methods: Methods): Layer & Methods {
+  for (const [name, value] of Object.entries(methods)) Object.defineProperty(layer, name, { value });
+  forCallers.set(layer, Object.keys(methods));
+  return layer as Layer & Methods;
+}
+
 /** Words of other frameworks for the levels. */
 const otherWords: ReadonlyMap<string, Level> = new Map([
   ["tool", "function"],
@@ -111,18 +122,28 @@ const otherWords: ReadonlyMap<string, Level> = new Map([
 ]);
 
 /**
- * Refuses a member beside the levels of an entry that could be middleware, because no call would pass it: a function, an
- * object with `process` or a list of them, of the entry or of its class. Properties of the entry that are not enumerable do not count.
+ * Refuses a member beside the levels of an entry that could be middleware, because no call would pass it. An object at a
+ * level may have methods of its own, but none with the name of a level.
  */
-function refuseOtherParts(entry: object, place: string): void {
+function refuseOtherLevels(entry: object, layer: ReadLayer, place: string): void {
   const hasOwnLevel = "level" in entry && entry.level !== undefined;
-  const known: readonly string[] = hasOwnLevel ? ["process"] : levels;
-  const other = memberNames(entry).find((name) => !known.includes(name) && isPart(readProperty(entry, name)));
+  const known = [...(hasOwnLevel ? ["process"] : levels), ...(forCallers.get(entry) ?? [])];
+  refuseOtherParts(place, entry, known, (name) => lost(name, hasOwnLevel));
+  for (const level of hasOwnLevel ? [] : levels) refuseLevelsWithin(`${level} of ${place}`, layer[level]);
+}
+
+function refuseLevelsWithin(place: string, stage: unknown): void {
+  if (typeof stage !== "object" || stage === null) return;
+  const other = levels.find((level) => typeof readProperty(stage, level) === "function");
   if (other === undefined) return;
   throw new Fault(
     "invalid_argument",
-    `invalid ${place}: ${describeValue(other)} is no level, so that no call would pass it; ${fixOf(other, hasOwnLevel)}`,
+    `invalid ${place}: only process() of it is called, so that no call would pass ${describeValue(other)}; write it beside the level: { ${other}: ... }`,
   );
+}
+
+function lost(name: string, hasOwnLevel: boolean): string {
+  return `is no level, so that no call would pass it; ${fixOf(name, hasOwnLevel)}`;
 }
 
 function fixOf(other: string, hasOwnLevel: boolean): string {
@@ -136,21 +157,6 @@ function fixOf(other: string, hasOwnLevel: boolean): string {
   return meant === undefined
     ? `expected some of ${levels.join(", ")}; ${helper}`
     : `use ${describeValue(meant)}`;
-}
-
-/** The names of the enumerable members of an object, and of all members of its class. Members of every object do not count. */
-function memberNames(entry: object): readonly string[] {
-  const names = new Set(Object.keys(entry));
-  let at = Object.getPrototypeOf(entry) as object | null;
-  for (; at !== null && Object.getPrototypeOf(at) !== null; at = Object.getPrototypeOf(at) as object | null)
-    for (const name of Object.getOwnPropertyNames(at)) names.add(name);
-  names.delete("constructor");
-  return [...names];
-}
-
-function isPart(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(isPart);
-  return typeof value === "function" || typeof readProperty(value, "process") === "function";
 }
 
 function refuseWithoutLevel(entry: object, place: string): void {

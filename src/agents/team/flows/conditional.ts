@@ -29,6 +29,7 @@ export interface ConditionalFlowOptions {
 export class ConditionalFlow implements Architecture {
   readonly name = "conditional";
   readonly requiresModel = false;
+  readonly hasOwnCalls = false;
   readonly #options: ConditionalFlowOptions;
 
   constructor(options: ConditionalFlowOptions) {

@@ -48,6 +48,7 @@ export class GraphFlow implements Architecture {
   /** The name that stored events and results contain. */
   readonly name = "workflow";
   readonly requiresModel = false;
+  readonly hasOwnCalls = false;
   readonly graph: GraphDefinition;
   readonly #bounds: GraphBounds;
 

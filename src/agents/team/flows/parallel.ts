@@ -39,6 +39,7 @@ export interface ParallelFlowOptions {
 export class ParallelFlow implements Architecture {
   readonly name = "parallel";
   readonly requiresModel = false;
+  readonly hasOwnCalls = false;
   readonly #branches: readonly FlowStep[];
   readonly #merge: Merge;
 

@@ -28,6 +28,7 @@ import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 export class SequentialFlow implements Architecture {
   readonly name = "sequential";
   readonly requiresModel = false;
+  readonly hasOwnCalls = false;
   readonly #steps: readonly FlowStep[];
 
   constructor(steps: readonly HostedAgent[]) {

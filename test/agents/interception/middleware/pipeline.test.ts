@@ -147,6 +147,19 @@ describe("the level of middleware", () => {
     expect(counting.calls).toBe(1);
   });
 
+  test("an instance may have methods that the language calls", async () => {
+    class Closing {
+      readonly level = "chat" as const;
+      readonly [Symbol.toStringTag] = "Closing";
+      async process(_context: ChatContext, next: () => Promise<void>): Promise<void> {
+        await next();
+      }
+      [Symbol.dispose](): void {}
+      async [Symbol.asyncDispose](): Promise<void> {}
+    }
+    expect(new MiddlewarePipeline([new Closing()]).depth.chat).toBe(1);
+  });
+
   test("a method of an instance with levels is called with its state, and may use private helpers and data", async () => {
     class Counting {
       readonly name = "counting";
@@ -254,6 +267,21 @@ describe("the level of middleware", () => {
         process = process;
       })(),
       'invalid middleware 1: "log" is no level, so that no call would pass it; beside level, only process() is called; make a helper a private member (#log)',
+    ],
+    [
+      "a level beside a function under a symbol",
+      { name: "timed", chat: process, [Symbol("onTool")]: process },
+      "invalid middleware timed: Symbol(onTool) is no level, so that no call would pass it; expected some of agent, chat, function",
+    ],
+    [
+      "a level beside a function that is not enumerable",
+      Object.defineProperty({ chat: process }, "Function", { value: process, enumerable: false }),
+      'invalid middleware 1: "Function" is no level, so that no call would pass it; use "function"',
+    ],
+    [
+      "a level within an object at another level",
+      { name: "timed", chat: { process, function: process } },
+      'invalid chat of middleware timed: only process() of it is called, so that no call would pass "function"; write it beside the level: { function: ... }',
     ],
     [
       "an object without a prototype with a further function",
