@@ -186,6 +186,7 @@ async function* gated(): AsyncIterable<Row> {
     toolDigest: "digest",
     needsApproval: false,
     history,
+    folder: null,
     // Only a judge takes steps.
     ctx: {} as RunContext,
   };

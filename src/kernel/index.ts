@@ -307,6 +307,7 @@ export * from "./run/run-query-table.ts";
 export * from "./run/run-summary.ts";
 export * from "./run/schedule.ts";
 export * from "./run/run-meta.ts";
+export type * from "./run/task-folder.ts";
 export type * from "./run/spawn-options.ts";
 export * from "./run/started-run.ts";
 export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/spawn-options.ts";
@@ -471,6 +472,7 @@ export type {
 export * from "./agent/permissions.ts";
 export type * from "./agent/llm-request.ts";
 export type * from "./agent/branch-options.ts";
+export type * from "./agent/isolation.ts";
 export type * from "./agent/run-context.ts";
 export * from "./agent/hosted-workflow.ts";
 export * from "./agent/object.ts";

@@ -4,6 +4,7 @@ import type { AgentId, TaskId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
+import type { TaskFolder } from "../run/task-folder.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { TextPart, ToolOutput } from "../messages/content.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
@@ -44,6 +45,8 @@ export interface GatedCall extends CallArguments {
   readonly tenantId: string | null;
   /** User, session and run of the task. */
   readonly facts: RunFacts;
+  /** D1: the folder in which the task works. `null` if it has none. */
+  readonly folder: TaskFolder | null;
   /**
    * The settled calls of the task, oldest first, including calls from the journal. A decision based on this list
    * survives a restart; a counter in memory does not. The list excludes calls of the same batch and calls inside the

@@ -4,6 +4,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { ToolCall } from "../messages/tool-call.ts";
 import type { ApprovalDecision } from "../run/approval.ts";
 import type { RunFacts } from "../run/run-facts.ts";
+import type { TaskFolder } from "../run/task-folder.ts";
 import type { RunHandle, TopUpOptions } from "./run-handle.ts";
 import type { ApprovalHandler, CallArguments } from "./call-pipeline.ts";
 import type { Tool } from "./tool.ts";
@@ -42,6 +43,14 @@ export interface RuleDetails {
   readonly toolName: string;
   /** The effect of the rule. A predicate that is unsure returns `false` for `allow` and `true` for the others. */
   readonly kind: RuleKind;
+  /** D1: the folder in which the calling task works. `null` if it has none. */
+  readonly folder: TaskFolder | null;
+}
+
+/** What permissions receive of a call besides the call itself. */
+export interface CallDetails extends CallArguments {
+  /** D1: the folder in which the calling task works. Absent or `null` if it has none. */
+  readonly folder?: TaskFolder | null;
 }
 
 /**
@@ -119,7 +128,7 @@ export interface Permissions {
     call: ToolCall,
     tool: Tool,
     facts: RunFacts,
-    input: CallArguments,
+    details: CallDetails,
   ): PermissionDecision | Promise<PermissionDecision>;
   /**
    * How a person is asked. `wait` suspends the run durably until `RunHandle.approve` answers. A handler asks in this

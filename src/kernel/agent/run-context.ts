@@ -25,6 +25,7 @@ import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../ru
 import type { StartedRun, StartRunOptions } from "../run/started-run.ts";
 import type { PromiseOutcome, SignalOptions } from "../run/run-messages.ts";
 import type { WaitContext } from "../run/wait-context.ts";
+import type { TaskFolder } from "../run/task-folder.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Usage } from "../messages/usage.ts";
 import type { LlmRequest } from "./llm-request.ts";
@@ -166,6 +167,16 @@ export interface RunContext extends WaitContext, MeteredContext {
    * from the request of that task.
    */
   readonly sharesPrompt: boolean;
+  /**
+   * The folder in which the task works: the one of the last `useFolder`, else that of the parent (D2). `null` if the tools of
+   * the task work in the folders for which they were made.
+   */
+  readonly folder: TaskFolder | null;
+  /**
+   * Sets the folder in which the task works from now on, and in which its tools and its further children work. Not a step:
+   * call it on every replay, with a folder that a recorded step returned (`Isolation.open`).
+   */
+  useFolder(folder: TaskFolder): void;
   /**
    * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
    * suspends the run.

@@ -3,6 +3,7 @@ import type { CancellationError } from "../errors/cancellation-token.ts";
 import type { FinishReason } from "../messages/llm-reply.ts";
 import type { NextRun } from "../run/schedule.ts";
 import type { Interruption } from "../run/run-result.ts";
+import type { FolderWork } from "../run/task-folder.ts";
 import type { SessionChange } from "../sessions/sessions.ts";
 
 /** What a task reports about itself with `ctx.report`. The runtime uses it when the task ends, for any reason. */
@@ -30,6 +31,8 @@ export interface TaskReport {
   readonly next?: readonly NextRun[];
   /** Additional data for the task's outcome, such as plans, scores and hand-off targets. */
   readonly metadata?: JsonObject;
+  /** What the task has left in a folder of its own (`Isolation.finish`). Becomes a part of its outcome. */
+  readonly work?: FolderWork;
   /**
    * Called if the task's code ignores a cancel and the runtime abandons it. The callback must run synchronously and is
    * the last opportunity to call `ctx.report` and `ctx.emitEvent`. No other code of the task runs afterwards.

@@ -4,6 +4,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunMeta } from "../run/run-meta.ts";
+import type { TaskFolder } from "../run/task-folder.ts";
 import type { JsonSchema } from "../base/schema.ts";
 
 /**
@@ -38,6 +39,11 @@ export interface ToolContext<Context = unknown> {
   readonly progress: (update: JsonValue) => void;
   /** J7: run context for journaled steps inside the body, scoped under this call. */
   readonly ctx: RunContext;
+  /**
+   * D1: the folder in which the task works. A tool that uses files replaces its own root: what was `folder.origin` is now
+   * `folder.path`. `null` if the task has no folder, and the tool uses the root for which it was made.
+   */
+  readonly folder: TaskFolder | null;
 }
 
 /**

@@ -22,6 +22,7 @@ import type { EditedToolResult, StoredChanges } from "../run/run-changes.ts";
 import type { UpdateReply } from "../run/run-messages.ts";
 import type { RunSpend } from "../run/run-record.ts";
 import type { Interruption, RunStatus, UnreportedSpend } from "../run/run-result.ts";
+import type { FolderMerge, FolderMergeStatus, FolderWork, SomePaths } from "../run/task-folder.ts";
 
 /** Events of the tool gate. */
 export interface ApprovalEvents {
@@ -153,6 +154,32 @@ export interface FlowEvents {
   flow_step_end: { readonly flow: string; readonly step: string; readonly status: RunStatus };
   /** A flow ended. */
   flow_end: { readonly flow: string; readonly status: RunStatus };
+}
+
+/** Events of the folders in which tasks work (`Isolation`). */
+export interface FolderEvents {
+  /** D3, D7: the task works in a folder of its own. */
+  worktree_open: {
+    readonly path: string;
+    readonly branch: string;
+    /** The commit from which the branch started, and the branch at which the caller was. `null` for none. */
+    readonly base: string;
+    readonly from: string | null;
+    /** Changes of the caller that are not in the folder, because they were not committed. */
+    readonly uncommitted: SomePaths;
+    /** Ignored files and folders of the caller that are not in the folder. */
+    readonly ignored: SomePaths;
+    /** Submodules, which are empty in the folder. */
+    readonly submodules: SomePaths;
+    /** Ignored files that were copied on purpose. */
+    readonly copied: readonly string[];
+  };
+  /** The task has ended its work in its folder. */
+  worktree_finish: FolderWork;
+  /** D9: a merge that the task asked for has ended. */
+  worktree_merge: FolderMerge & { readonly status: FolderMergeStatus; readonly reason?: string };
+  /** D5: the folder of a task was removed. `commit` is the one that holds its work. */
+  worktree_remove: { readonly path: string; readonly branch: string; readonly commit: string };
 }
 
 /** Events of guardrails. */

@@ -8,6 +8,7 @@ import type {
   BudgetEvents,
   EngineEvents,
   FlowEvents,
+  FolderEvents,
   GuardrailEvents,
   RunEvents,
   SpawnEvents,
@@ -26,6 +27,7 @@ export interface EventData
     GuardrailEvents,
     ApprovalEvents,
     FlowEvents,
+    FolderEvents,
     ArchitectureEvents {}
 
 /** The type of an event. */

@@ -7,6 +7,7 @@ import type { FinishReason } from "../messages/llm-reply.ts";
 import type { Usage } from "../messages/usage.ts";
 import type { PendingApproval } from "./approval.ts";
 import type { RunStep, RunToolCall } from "./step.ts";
+import type { FolderWork } from "./task-folder.ts";
 
 /**
  * How a run ended. A closed list, so a `switch` over it can be exhaustive. Stores keep the index of a status in this
@@ -149,6 +150,8 @@ export interface TaskOutcome {
   readonly finishReason?: FinishReason;
   /** Data that the task reported with `ctx.report`. */
   readonly metadata?: JsonObject;
+  /** What the task left in a folder of its own. Absent if it had none, or ended before it could record its work. */
+  readonly work?: FolderWork;
 }
 
 /** An early end that the agent itself decided. */

@@ -11,6 +11,7 @@ import type { StoredChanges } from "./run-changes.ts";
 import type { NextRun } from "./schedule.ts";
 import type { InheritedRequest } from "./spawn-options.ts";
 import type { StepAddress } from "./step.ts";
+import type { TaskFolder } from "./task-folder.ts";
 
 /** One agent's node in a run's tree, as it was created. */
 export interface TaskRecord {
@@ -82,6 +83,8 @@ export interface TaskRecord {
   readonly tools: readonly string[] | null;
   /** The request that the task starts with. Present if the task shares the prompt of another one (`RunContext.child`). */
   readonly inherits?: InheritedRequest;
+  /** D2: the folder in which the parent worked when it spawned the task. Absent if it had none. */
+  readonly folder?: TaskFolder;
 }
 
 /** A change to a run's tree of tasks, in a commit. */

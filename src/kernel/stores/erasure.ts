@@ -9,6 +9,7 @@ import type { Resolution } from "../run/approval.ts";
 import type { StoredChanges } from "../run/run-changes.ts";
 import type { InheritedRequest } from "../run/spawn-options.ts";
 import type { SentRequest } from "../run/sent-request.ts";
+import type { SomePaths } from "../run/task-folder.ts";
 import type { StepOutcome, StepRecord } from "../run/step.ts";
 import type { TaskChange } from "../run/task.ts";
 import type { Commit, Erasure } from "./commit.ts";
@@ -69,6 +70,25 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   task_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   architecture_event: (data) => ({ ...data, data: {} }),
   handoff: (data) => ({ ...data, task: "" }),
+  worktree_open: (data) => ({
+    ...data,
+    uncommitted: erasedPaths(data.uncommitted),
+    ignored: erasedPaths(data.ignored),
+    submodules: erasedPaths(data.submodules),
+    copied: [],
+  }),
+  worktree_finish: (data) => ({
+    ...data,
+    changed: erasedPaths(data.changed),
+    uncommitted: erasedPaths(data.uncommitted),
+    overlaps: [],
+  }),
+  worktree_merge: ({ reason: _reason, ...data }) => ({
+    ...data,
+    changed: erasedPaths(data.changed),
+    conflicts: erasedPaths(data.conflicts),
+  }),
+  worktree_remove: wordless,
   // Only the text is erased. The outcome stays, because the caller that spawned the task or submitted the run relies on it.
   task_end: wordless,
   run_end: wordless,
@@ -156,6 +176,10 @@ function erasedMessage<Chat extends ChatMessage>(message: Chat): Chat {
   return { role, content: role === "system" ? "" : [] } as unknown as Chat;
 }
 
+function erasedPaths({ count }: SomePaths): SomePaths {
+  return { count, paths: [] };
+}
+
 function erasedFailure({ code }: Failure): Failure {
   return { code, message: "" };
 }
@@ -241,11 +265,13 @@ function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChang
   if (change.type === "end" && change.next !== undefined && tasks.has(change.taskId))
     return { ...change, next: change.next.map((run) => ({ ...run, input: null, metadata: {} })) };
   if (change.type !== "create" || !tasks.has(change.task.taskId)) return change;
-  const { inherits, addedInstructions: _erased, changes, ...task } = change.task;
+  const { inherits, addedInstructions: _erased, changes, folder, ...task } = change.task;
   const messages = task.messages.map(withoutWords);
   const kept = {
     ...(inherits !== undefined && { inherits: withoutContents(inherits) }),
     ...(changes !== undefined && { changes: erasedChanges(changes) }),
+    // The notes name files of the user.
+    ...(folder !== undefined && { folder: { ...folder, notes: "" } }),
   };
   return { ...change, task: { ...task, ...kept, input: null, metadata: {}, messages } };
 }

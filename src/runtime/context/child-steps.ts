@@ -90,7 +90,12 @@ export class ChildSteps {
   #spawn(agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
     const { runner, cancelScope } = this.#steps;
     cancelScope.check();
-    const given = cancelScope.isShielded ? { ...options, isShielded: true } : options;
+    const { folder } = runner;
+    const given = {
+      ...options,
+      ...(cancelScope.isShielded && { isShielded: true }),
+      ...(folder !== null && { folder }),
+    };
     return runner.host.spawn(runner.taskId, agentId, input, given);
   }
 

@@ -75,6 +75,7 @@ const reportTable = optionTable({
   sessions: is.list(),
   next: is.list(),
   metadata: is.any,
+  work: is.any,
   abandoned: is.callback(),
 } satisfies OptionKinds<TaskReport>);
 

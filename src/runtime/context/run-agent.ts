@@ -161,14 +161,15 @@ function faultOf(error: unknown): Fault {
   return typeof code === "string" && isFaultCode(code) ? reviveFault(error as Failure) : Fault.from(error);
 }
 
-/** Adds the metadata that the task reported and the finish reason of its output to its outcome. */
+/** Adds the metadata and the work that the task reported, and the finish reason of its output, to its outcome. */
 function reported(runner: TaskRunner, outcome: TaskOutcome): TaskOutcome {
-  const { metadata } = runner.report;
+  const { metadata, work } = runner.report;
   const finishReason = finishReasonAt(runner, outcome.failure);
   return {
     ...outcome,
     ...(finishReason !== null && { finishReason }),
     ...(metadata !== undefined && { metadata }),
+    ...(work !== undefined && { work }),
   };
 }
 

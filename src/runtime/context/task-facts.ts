@@ -11,6 +11,7 @@ import type {
   RunMeta,
   RunSnapshot,
   StoredChanges,
+  TaskFolder,
   TaskId,
   Usage,
 } from "../../kernel/index.ts";
@@ -106,6 +107,14 @@ export class TaskFacts implements Pick<RunContext, keyof TaskFacts> {
 
   get sharesPrompt(): boolean {
     return this.#runner.task.record.inherits !== undefined;
+  }
+
+  get folder(): TaskFolder | null {
+    return this.#runner.folder;
+  }
+
+  useFolder(folder: TaskFolder): void {
+    this.#runner.folder = folder;
   }
 
   get input(): JsonValue {

@@ -9,6 +9,7 @@ import {
   type JsonValue,
   type RequestOfTask,
   type SpawnOptions,
+  type TaskFolder,
   type TaskId,
   type TaskRecord,
 } from "../../kernel/index.ts";
@@ -21,6 +22,8 @@ export interface NewTaskOptions extends SpawnOptions {
   readonly inherited?: InheritedChild;
   /** C2: code that no deadline reaches spawns the task, which therefore does not inherit the deadline of its parent. */
   readonly isShielded?: boolean;
+  /** D2: the folder in which the parent works. */
+  readonly folder?: TaskFolder;
 }
 
 export interface ChildTaskOptions extends NewTaskOptions {
@@ -72,6 +75,7 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
     ...(options.role !== undefined && { role: options.role }),
     tools: options.tools ?? null,
     ...inheritedFields(options.inherited),
+    ...(options.folder !== undefined && { folder: options.folder }),
   };
 }
 

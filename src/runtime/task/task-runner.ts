@@ -23,6 +23,7 @@ import {
   type StepAddress,
   type StepOptions,
   type StopReason,
+  type TaskFolder,
   type TaskId,
   type TaskReport,
   type ThinkingLevel,
@@ -192,6 +193,8 @@ export class TaskRunner implements CancellationRoot {
   sessionModel: Model | undefined;
   /** The thinking level of the turn that the code took last. */
   thinkingLevel: ThinkingLevel | undefined;
+  /** The folder in which the task works. */
+  folder: TaskFolder | null;
   /** The turn that the code took last, with the history that it saw. */
   turn: { readonly record: TurnRecord; readonly history: Transcript } | undefined;
   /** The last request that a model answered, outside the bodies of tools and steps, with the answer. */
@@ -216,6 +219,7 @@ export class TaskRunner implements CancellationRoot {
     const { clock, hash, slots } = worker;
     const task = state.task(taskId);
     this.task = task;
+    this.folder = task.record.folder ?? null;
     this.facts = factsOf(host.tenantId, task.record, host.live);
     const onMismatch = (fault: Fault): void => {
       if (!this.isDropped) this.#fail?.(fault);

@@ -71,6 +71,7 @@ export async function withGateContext<Value>(
         taskId,
         tenantId: host.tenantId,
         facts,
+        folder: open.runner.folder,
         history: from.history.calls,
         get ctx() {
           return inside.ctx;

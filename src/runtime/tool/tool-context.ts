@@ -5,6 +5,7 @@ import {
   type JsonValue,
   type RunFacts,
   type RunMeta,
+  type TaskFolder,
   type ToolContext,
   type UpdateFilter,
 } from "../../kernel/index.ts";
@@ -62,6 +63,16 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
 
   get idempotencyKey(): string {
     return this.#call.from.steps.idempotencyKey(this.#call.open.address);
+  }
+
+  /** D8: a child in a fork does not work in the folder that it inherited from a task of the origin. */
+  get folder(): TaskFolder | null {
+    const { folder, log } = this.#call.open.runner;
+    if (folder === null || folder.runId === log.lease.runId) return folder;
+    throw new Fault(
+      "unsupported",
+      `${log.lease.runId} is a fork of ${folder.runId}, in whose folder ${folder.path} it cannot work; start a new run instead`,
+    );
   }
 
   get signal(): CancelSignal {

@@ -53,9 +53,9 @@ function approvalOf(gated: GatedCall, rule: string, kind: RememberedApproval["ki
 }
 
 async function checked(permissions: Permissions, gated: GatedCall): Promise<PermissionDecision> {
-  const { call, tool, facts, sent, parsed } = gated;
+  const { call, tool, facts, sent, parsed, folder } = gated;
   try {
-    const decision = await permissions.check(call, tool, facts, { sent, parsed });
+    const decision = await permissions.check(call, tool, facts, { sent, parsed, folder });
     if (["allow", "ask", "deny"].includes(decision.decision)) return decision;
     return {
       decision: "deny",

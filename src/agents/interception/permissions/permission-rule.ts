@@ -1,5 +1,5 @@
 import {
-  type CallArguments,
+  type CallDetails,
   type PermissionRule,
   type RuleKind,
   type RunFacts,
@@ -11,7 +11,7 @@ import {
 import { namePattern } from "./name-pattern.ts";
 
 /** A call as rules see it. */
-export interface RuledCall extends CallArguments {
+export interface RuledCall extends CallDetails {
   readonly call: ToolCall;
   readonly facts: RunFacts;
 }
@@ -65,10 +65,10 @@ function readRule(kind: RuleKind, rule: PermissionRule): Omit<ReadRule, "id"> & 
 function holds(
   kind: RuleKind,
   when: NonNullable<Exclude<PermissionRule, string>["when"]>,
-  { call: { toolName }, parsed, sent, facts }: RuledCall,
+  { call: { toolName }, parsed, sent, facts, folder = null }: RuledCall,
 ): boolean {
   try {
-    const answer: unknown = when(parsed, facts, { sent, toolName, kind });
+    const answer: unknown = when(parsed, facts, { sent, toolName, kind, folder });
     return kind === "allow" ? answer === true : answer !== false;
   } catch {
     // The error neither hides nor ends the run: the call is denied or asked about, with the rule as the reason.

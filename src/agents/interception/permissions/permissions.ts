@@ -4,7 +4,7 @@ import {
   scopeOfCall,
   type ApprovalHandler,
   type ApprovalMemory,
-  type CallArguments,
+  type CallDetails,
   type PermissionDecision,
   type PermissionMode,
   type PermissionRule,
@@ -103,10 +103,10 @@ export class PermissionPolicy implements Permissions {
     Object.freeze(this);
   }
 
-  /** If `input` is absent, the arguments of `call` count as parsed. */
-  check(call: ToolCall, tool: Tool, facts: RunFacts, input?: CallArguments): PermissionDecision {
-    const { sent, parsed } = input ?? { sent: call.input, parsed: call.input };
-    const ruled = { call, facts, sent, parsed };
+  /** If `details` is absent, the arguments of `call` count as parsed. */
+  check(call: ToolCall, tool: Tool, facts: RunFacts, details?: CallDetails): PermissionDecision {
+    const { sent, parsed, folder = null } = details ?? { sent: call.input, parsed: call.input };
+    const ruled = { call, facts, sent, parsed, folder };
     const own = this.#users.get(facts.userId);
     for (const kind of ["deny", "ask", "allow"] as const) {
       const rules = [...(own?.matching(kind, ruled) ?? []), ...this.#everyone.matching(kind, ruled)];

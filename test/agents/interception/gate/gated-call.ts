@@ -39,6 +39,7 @@ export function gatedCall(options: CallOptions = {}): GatedCall & { readonly tol
     taskId: formatTaskId(0),
     tenantId: null,
     facts: factsOf(userId),
+    folder: null,
     history,
     // Gate parts that take steps are tested in a run. An error of an extension is reported to the port.
     ctx: { extensionPort: { reportError: () => undefined } } as unknown as RunContext,

@@ -78,7 +78,7 @@ describe.each(places)("arguments that the schema changes, with the %s store", (n
     expect(seen).toEqual([
       {
         input: { path: "/etc/shadow", mode: "r" },
-        details: { sent: { path: "%2Fetc%2Fshadow" }, toolName: "open", kind: "deny" },
+        details: { sent: { path: "%2Fetc%2Fshadow" }, toolName: "open", kind: "deny", folder: null },
       },
     ]);
   });

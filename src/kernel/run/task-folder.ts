@@ -1,0 +1,104 @@
+import type { RunId, TaskId } from "../base/identity.ts";
+
+/** A path outside the folder of a task that the programs of the task may use, mounted at the same path in a sandbox. */
+export interface FolderMount {
+  /** Real absolute path. It exists when the folder is opened. */
+  readonly path: string;
+  /** Whether programs may change it. */
+  readonly access: "read" | "write";
+}
+
+/**
+ * A folder in which a task works in place of the folder for which its tools were made (`Isolation`). It is JSON, and a
+ * child is stored with the folder that it inherits.
+ */
+export interface TaskFolder {
+  /** The run for which the folder was made. D8: a fork of that run has a folder of its own. */
+  readonly runId: RunId;
+  /** The task for which the folder was made: this one, or the nearest ancestor with a folder of its own. */
+  readonly taskId: TaskId;
+  /** Real absolute path. */
+  readonly path: string;
+  /**
+   * Real absolute path of the folder for which this one stands, such as the checkout of the person. A tool whose root is
+   * `origin`, or inside it, works at the same place below `path`.
+   */
+  readonly origin: string;
+  /** Branch of the folder, such as `reeve/run_7/t1/coder`. */
+  readonly branch: string;
+  /** Commit from which the branch started. */
+  readonly base: string;
+  /** What a sandbox has to mount besides `path`, in this order. Everything else of `origin` stays invisible. */
+  readonly mounts: readonly FolderMount[];
+  /** Environment variables for the programs of the task. */
+  readonly env: Readonly<Record<string, string>>;
+  /** D7: what an agent has to know: that it works here, and what of `origin` is missing. Sentences for a prompt. */
+  readonly notes: string;
+}
+
+/** Paths, cut to the first ones. */
+export interface SomePaths {
+  /** How many there are. */
+  readonly count: number;
+  /** At most the first 50, relative to the folder, in order. */
+  readonly paths: readonly string[];
+}
+
+/** A file that two tasks have changed, each in its own folder. */
+export interface WorkOverlap {
+  /** Path relative to both folders. */
+  readonly path: string;
+  /** The other task. */
+  readonly taskId: TaskId;
+  /** The branch of the other task. */
+  readonly branch: string;
+}
+
+/** What a task has left in its folder when it has ended. JSON; part of the outcome of the task. */
+export interface FolderWork {
+  /** The path of the folder. */
+  readonly path: string;
+  readonly branch: string;
+  readonly base: string;
+  /** The commit that holds all of the work: the last one of the branch, or a snapshot if files were not committed. */
+  readonly commit: string;
+  /** Files that differ between `base` and `commit`. */
+  readonly changed: SomePaths;
+  /** Files in `commit` that the task had not committed itself. */
+  readonly uncommitted: SomePaths;
+  /** Files that other tasks of the run have changed as well, as far as they have worked until now. At most 50. */
+  readonly overlaps: readonly WorkOverlap[];
+  /** Whether the folder is still there. A folder without work of its own is removed. */
+  readonly state: "kept" | "removed";
+  /** Why a folder without work was kept all the same, such as ignored files in it. Absent otherwise. */
+  readonly reason?: string;
+}
+
+/** How a merge of the work of tasks ended. */
+export type FolderMergeStatus =
+  /** D9: the folder of the caller has the work. */
+  | "merged"
+  /** The prepared merge has conflicts. Nothing was changed. */
+  | "conflict"
+  /** A person did not approve the merge. */
+  | "denied"
+  /** D9: a folder or the branch of the caller has changed since the merge was prepared. */
+  | "changed";
+
+/** A merge of the work of tasks into the folder of the task that asked for it. JSON. */
+export interface FolderMerge {
+  /** Folder of the caller: its own, or the checkout in which the run was started. */
+  readonly path: string;
+  /** Branch of the caller. `null` if its `HEAD` is at no branch. */
+  readonly branch: string | null;
+  /** Commit of the caller at which the merge was prepared. */
+  readonly head: string;
+  /** The branches that are merged, in their order, with the commits that hold their work. */
+  readonly sources: readonly { readonly taskId: TaskId; readonly branch: string; readonly commit: string }[];
+  /** The commit that the merge makes of them. `null` if there are conflicts. */
+  readonly commit: string | null;
+  /** Files that the merge changes in the folder of the caller. */
+  readonly changed: SomePaths;
+  /** Files in conflict. */
+  readonly conflicts: SomePaths;
+}
