@@ -16,14 +16,14 @@ describe("local engine, PostgreSQL store", () => {
     prepare: async () => {
       await emptySchema(schema);
       const url = inject("postgresUrl");
-      return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 10 });
+      return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 50 });
     },
     open: (opened, factory, workerId, { group: _group, ...options } = {}) =>
       createRuntime({
         store: opened,
         engine: factory,
         workerId,
-        pollMs: 10,
+        pollMs: 50,
         suspendAfterMs: 0,
         onError: () => undefined,
         ...options,

@@ -81,14 +81,14 @@ export function settingsCases(harness: EngineHarness): void {
     declare(
       `J5: a worker with ${name} continues after the recorded attempt of a step, at the recorded time`,
       async (world) => {
-        const seen: (readonly [number, boolean])[] = [];
+        const times: number[] = [];
         const flaky = (options: StepOptions): HostedWorkflow<JsonValue> =>
           workflowOf("flaky", async (ctx) =>
             ctx
               .step(
                 "work",
                 async ({ attempt }) => {
-                  seen.push([attempt, Date.now() >= (ctx.input as number)]);
+                  times.push(Date.now());
                   throw new Error(`no ${attempt}`);
                 },
                 options,
@@ -96,14 +96,13 @@ export function settingsCases(harness: EngineHarness): void {
               .catch((error: unknown) => Fault.from(error).message),
           );
         const one = await world.open("one");
-        const run = await one.start(flaky({ retry: { baseDelayMs: 300, jitter: 0 } }), Date.now() + 300);
+        const run = await one.start(flaky({ retry: { baseDelayMs: 300, jitter: 0 } }), null);
         await suspended(run, "t0");
         const next = await world.takeOver(one, run, flaky({ retry }));
         expect((await next.result()).output).toBe("no 2");
-        expect(seen).toEqual([
-          [1, false],
-          [2, true],
-        ]);
+        const [first = 0, second = 0, ...others] = times;
+        expect(second - first >= 300).toBe(true);
+        expect(others).toEqual([]);
       },
     );
 }
