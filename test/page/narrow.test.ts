@@ -2,7 +2,7 @@ import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
 import { isWithin } from "./box.ts";
 import { narrowIssues } from "./narrow-issues.ts";
-import { releaseRun, submitRun } from "./page-runs.ts";
+import { decisions, releaseRun, submitRun, waitsForPerson } from "./page-runs.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
 const { server, open } = pageTests();
@@ -175,6 +175,33 @@ test("a conversation on 390 px opens at the question that waits, with its agent 
   const skip = page.getByRole("button", { name: "Skip", exact: true });
   await expect.poll(async () => isWithin(await skip.boundingBox(), screen), { timeout: 60_000 }).toBe(true);
   expect(isWithin(await agents.locator("[aria-current=page]").boundingBox(), screen)).toBe(true);
+});
+
+test("a long call on 390 px opens from the list with all its buttons in view, and is approved only after its last line was in view", async () => {
+  const runId = await submitRun(server, "longhand", "Publish at length");
+  await waitsForPerson(server, runId);
+  const page = await open(`/inbox?run=${runId}`, { viewport });
+  const item = page.locator(".inbox-item");
+  await item.waitFor();
+  // The list hides the question: no key answers it.
+  for (const key of ["a", "s"]) await page.keyboard.press(key);
+  await item.click();
+  const card = page.getByRole("region", { name: "longhand waits for you" });
+  await card.getByText(/\d+ lines not read yet/u).waitFor();
+  const button = (name: string): Locator => card.getByRole("button", { name });
+  expect(await button("Approve").isDisabled()).toBe(true);
+  const tabs = await page.locator(".bottom-tabs").boundingBox();
+  const view = { ...screen, height: tabs?.y ?? 0 };
+  for (const name of ["Approve", "Edit", "Deny", "Skip"])
+    expect(isWithin(await button(name).boundingBox(), view)).toBe(true);
+  expect(await decisions(server, runId)).toEqual([]);
+  // What was unread before an edit is unread after it.
+  await button("Edit").click();
+  await button("Back").click();
+  await page.evaluate("document.querySelector('.asked').scrollTo(0, 1e6)");
+  await button("Approve").click();
+  await page.getByText("Approved by you").waitFor();
+  expect(await decisions(server, runId)).toHaveLength(1);
 });
 
 test("the events of a run on 390 px say what happened, and their tab is in view", async () => {

@@ -104,9 +104,11 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const amount = isTopUp ? offerOf(request.input)?.amount : undefined;
   const reason = reasonWords(request);
   const others = edited === null ? otherArguments(request) : null;
-  const { asked, unread } = useReadThrough();
+  const { asked, unread } = useReadThrough(edited === null);
   /** Lines of the call that were not in view yet. What is edited was read. */
   const left = isCall && edited === null ? unread : 0;
+  /** On a narrow screen the list hides the question, and no key answers a question that is not shown. */
+  const isSeen = (): boolean => root.current?.checkVisibility() ?? false;
   /** Whether a field has the focus, which takes the letters of the keys. */
   const isWriting = edited !== null || denial !== null;
   const answer = async (value: Answer): Promise<void> => {
@@ -143,11 +145,11 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   };
   const keys = {
     // A key that is held down must not answer the next question too.
-    a: ({ repeat }: KeyboardEvent) => (repeat ? false : approve()),
-    e: edit,
-    d: () => setDenial(denial ?? ""),
-    s: ({ repeat }: KeyboardEvent) => (repeat ? false : void answer({ decision: "skipped" })),
-  };
+    a: ({ repeat }: KeyboardEvent) => (repeat || !isSeen() ? false : approve()),
+    e: () => (isSeen() ? edit() : false),
+    d: () => (isSeen() ? setDenial(denial ?? "") : false),
+    s: ({ repeat }: KeyboardEvent) => (repeat || !isSeen() ? false : void answer({ decision: "skipped" })),
+  } as const;
   useKeys(hasKeys && !isOffline.value ? keys : {});
   return (
     <section
@@ -201,7 +203,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
           <dd>{effectWords[isTopUp ? "topUp" : isCall ? "call" : "question"]}</dd>
           <dt>Meanwhile</dt>
           <dd>
-            {agentId} {isTopUp ? "has given up its seat" : "keeps its seat"}. Nothing is spent.
+            {agentId} {isTopUp ? "has given up its seat" : "keeps its seat"} and spends nothing.
           </dd>
         </dl>
         {denial !== null && (
@@ -284,8 +286,8 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   );
 }
 
-/** How many lines of a scrolling element were not in view yet. 0 once its end was in view. */
-function useReadThrough(): { readonly asked: RefObject<HTMLDivElement | null>; readonly unread: number } {
+/** How many lines of a scrolling element were not in view yet while it was shown. 0 once its end was in view. */
+function useReadThrough(isShown: boolean): { readonly asked: RefObject<HTMLDivElement | null>; readonly unread: number } {
   const asked = useRef<HTMLDivElement>(null);
   const [unread, setUnread] = useState(0);
   const isRead = useRef(false);
@@ -293,6 +295,8 @@ function useReadThrough(): { readonly asked: RefObject<HTMLDivElement | null>; r
     const element = asked.current;
     if (element === null) return;
     const measure = (): void => {
+      // A call that another part of the page hides has no height, and was not read.
+      if (element.clientHeight === 0) return;
       const below = element.scrollHeight - element.clientHeight - element.scrollTop;
       isRead.current ||= below <= 1;
       setUnread(isRead.current ? 0 : Math.ceil(below / lineHeight));
@@ -305,7 +309,7 @@ function useReadThrough(): { readonly asked: RefObject<HTMLDivElement | null>; r
       observer.disconnect();
       element.removeEventListener("scroll", measure);
     };
-  }, []);
+  }, [isShown]);
   return { asked, unread };
 }
 
