@@ -15,12 +15,14 @@ export interface ModelCallView {
   /** `null` if the call has no answer. */
   readonly durationMs: number | null;
   readonly usage: Usage | null;
+  /** How often the request was sent again after a failure, or to another model. */
+  readonly retries: number;
 }
 
 type OpenCall = { -readonly [Key in keyof ModelCallView]: ModelCallView[Key] };
 
 /** The types of the events that a `CallList` reads. */
-export const callEvents = ["message_start", "message_end"] as const;
+export const callEvents = ["message_start", "message_end", "retry_start", "model_fallback"] as const;
 
 /** The last model calls of a run, or of one task, in the order in which they started. */
 export class CallList {
@@ -38,13 +40,20 @@ export class CallList {
 
   add(event: Event): void {
     if (event.type === "message_end") this.#answer(event);
+    if (event.type === "retry_start" || event.type === "model_fallback") this.#retry(event);
     if (event.type !== "message_start" || event.seq >= this.#before) return;
     const { seq, taskId, agentId, at, data } = event;
     const { modelRole: role = "main", model } = data;
-    this.calls.push({ seq, taskId, agentId, role, model: nameOf(model), at, durationMs: null, usage: null });
+    this.calls.push({ seq, taskId, agentId, role, model: nameOf(model), at, ...unanswered });
     if (this.calls.length <= this.#most) return;
     this.calls.shift();
     this.hasEarlier = true;
+  }
+
+  /** A retry of a tool has the same event. Then the newest call of the task has its answer. */
+  #retry({ taskId }: Event): void {
+    const call = this.calls.findLast((each) => each.taskId === taskId);
+    if (call !== undefined && call.usage === null) call.retries++;
   }
 
   /** Adds an answer to the newest call of its task and role that has none. A call that was lost gets no answer. */
@@ -58,6 +67,8 @@ export class CallList {
     call.model = nameOf(model) ?? call.model;
   }
 }
+
+const unanswered = { durationMs: null, usage: null, retries: 0 } as const;
 
 function nameOf(model: Event<"message_start">["data"]["model"]): string | null {
   return model === undefined ? null : `${model.provider}/${model.modelId}`;

@@ -198,6 +198,13 @@ export class RunFold {
       case "tool_execution_end":
         this.#endCall(taskId);
         return this.#record(taskId, 0);
+      case "retry_start":
+        return this.#retryCall(taskId);
+      case "model_fallback":
+        return this.#retryCall(taskId, event.data.to.modelId);
+      case "retry_end":
+        if (!event.data.success) this.#failCall(taskId);
+        return;
       case "budget_lost":
         return this.#lose(event);
       case "usage_corrected":
@@ -357,6 +364,7 @@ export class RunFold {
     const last = recoveries.at(-1);
     if (last !== undefined && seq === last.seq + last.lost + 1)
       this.#set({ recoveries: [...recoveries.slice(0, -1), { ...last, lost: last.lost + 1 }] });
+    else if (this.#tasks.get(taskId)?.lastCall?.kind === "model") this.#failCall(taskId);
     else this.#endCall(taskId);
     const lost = { calls: 1, tokens, costUsd };
     this.#charge(taskId, { ...lost, lost });
@@ -395,6 +403,26 @@ export class RunFold {
 
   #endCall(taskId: TaskId): void {
     this.#tasks.update(taskId, (task) => ({ ...task, openCalls: Math.max(0, task.openCalls - 1) }));
+  }
+
+  /** An attempt of the last model call failed. The call is no longer in progress, unless another attempt follows. */
+  #failCall(taskId: TaskId): void {
+    const lastCall = this.#tasks.get(taskId)?.lastCall;
+    if (lastCall?.kind !== "model" || lastCall.isFailed === true) return;
+    this.#endCall(taskId);
+    this.#change(taskId, { lastCall: { ...lastCall, isFailed: true } });
+  }
+
+  /** The next attempt of the last model call, of which the first one may have ended as lost. */
+  #retryCall(taskId: TaskId, model?: string): void {
+    const task = this.#tasks.get(taskId);
+    if (task === undefined || task.lastCall?.kind !== "model") return;
+    const { openCalls, lastCall } = task;
+    this.#change(taskId, {
+      openCalls: openCalls + Number(lastCall.isFailed === true),
+      lastCall: { kind: "model", name: model ?? lastCall.name },
+      ...(model !== undefined && { model }),
+    });
   }
 
   /** Counts a recorded call, which a replay reads from the journal. */

@@ -53,8 +53,12 @@ export interface TaskView {
   readonly questions: number;
   /** Number of model and tool calls in progress. */
   readonly openCalls: number;
-  /** The model or tool call that started last. `null` before the first. */
-  readonly lastCall: { readonly kind: "model" | "tool"; readonly name: string } | null;
+  /** The model or tool call that started last. `null` before the first. `isFailed`: its last attempt failed. */
+  readonly lastCall: {
+    readonly kind: "model" | "tool";
+    readonly name: string;
+    readonly isFailed?: boolean;
+  } | null;
   /** Name of the model that the task called last. `null` before its first model call. */
   readonly model: string | null;
   /** The beginning of the output. `null` if the task has not completed, or without one. */

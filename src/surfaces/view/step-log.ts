@@ -86,6 +86,8 @@ export interface StoredSteps {
   /** Open questions about tool calls, each with the id of its call. */
   readonly asked: readonly (readonly [approvalId: string, callId: string])[];
   readonly calls: StoredCalls;
+  /** The number of the first event of each model call that failed and may be made again, by its task. */
+  readonly failed: readonly (readonly [TaskId, startSeq: number])[];
   /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
   readonly recovery: Recovery;
 }
@@ -123,6 +125,8 @@ export class StepLog {
   /** The calls that open questions are about, by the id of the question. */
   readonly #asked: Map<string, string>;
   readonly #calls: RecordedCalls;
+  /** The last model call of each task that failed, until the task does something else. An attempt that follows continues it. */
+  readonly #failed = new Map<TaskId, OpenStep>();
   #first: number;
   #seq: number;
   #at: number;
@@ -143,6 +147,10 @@ export class StepLog {
     this.#recovery = { ...(from?.recovery ?? { seq: -1, lastAt: 0, lost: 0, isCrash: false }) };
     for (const step of from?.steps ?? []) this.#restore({ ...step });
     this.#ended = this.#ended.toSorted((one, other) => (one.endSeq ?? 0) - (other.endSeq ?? 0));
+    for (const [taskId, startSeq] of from?.failed ?? []) {
+      const call = this.#byTask.get(taskId)?.find((step) => step.startSeq === startSeq);
+      if (call !== undefined) this.#failed.set(taskId, call);
+    }
   }
 
   /** Number of the last event, or -1. */
@@ -169,6 +177,7 @@ export class StepLog {
       parents: [...this.#parents],
       asked: [...this.#asked],
       calls: this.#calls.stored,
+      failed: [...this.#failed].map(([taskId, { startSeq }]) => [taskId, startSeq]),
       recovery: { ...this.#recovery },
     };
   }
@@ -228,15 +237,21 @@ export class StepLog {
   #addCall(event: Event): void {
     switch (event.type) {
       case "message_start":
+        this.#failed.delete(event.taskId);
         this.#start(event, "model", event.data.model?.modelId ?? "model");
         return;
       case "message_end":
         return this.#endModelCall(event);
       case "retry_start":
-        return this.#retry(event);
+        return this.#retry(event, event.data.delayMs);
+      case "model_fallback":
+        return this.#retry(event, 0, event.data.to.modelId);
+      case "retry_end":
+        return this.#endRetry(event);
       case "budget_lost":
         return this.#lose(event);
       case "tool_execution_start": {
+        this.#failed.delete(event.taskId);
         const { toolName, callId, input } = event.data;
         // A call that is made again after a crash has the same id, and stays one step.
         const call =
@@ -333,6 +348,7 @@ export class StepLog {
   #endModelCall(event: Event<"message_end">): void {
     const { usage, durationMs = 0, message, model } = event.data;
     if (message.role !== "assistant") return;
+    this.#failed.delete(event.taskId);
     const startedAt = event.at - durationMs;
     const distance = ({ startAt }: StepView): number => Math.abs(startAt - startedAt);
     const calls = (this.#open.get(event.taskId) ?? []).filter(({ kind }) => kind === "model");
@@ -341,6 +357,8 @@ export class StepLog {
       undefined,
     );
     if (call !== undefined) call.about = answerWords(message);
+    // Middleware reports its retries when the call has ended.
+    if (call?.isAgain === true) call.startAt = Math.min(call.startAt, startedAt);
     // A fork or a fallback may have replaced the model that the start of the call names.
     if (call !== undefined && model !== undefined) call.name = model.modelId;
     if (call !== undefined && usage !== undefined) {
@@ -350,15 +368,30 @@ export class StepLog {
     this.#end(event, call, "ok");
   }
 
-  /** The next attempt follows after a delay, without a `message_start`. */
-  #retry(event: Event<"retry_start">): void {
-    const call = this.#latest(event.taskId, "model");
+  /**
+   * The next attempt follows after a delay, without a `message_start`. An attempt that was charged as lost has ended before.
+   * A tool that is tried again has the same event, and no model call that is in progress or has just failed.
+   */
+  #retry(event: Event, delayMs: number, model?: string): void {
+    const failed = this.#failed.get(event.taskId);
+    const call = failed ?? this.#latest(event.taskId, "model");
     if (call === undefined) return;
-    this.#end(event, call, "error");
-    const again = this.#start(event, "model", call.name);
+    this.#failed.delete(event.taskId);
+    if (failed === undefined) this.#end(event, call, "error");
+    else failed.outcome = "error";
+    const again = this.#start(event, "model", model ?? call.name);
     again.isAgain = true;
     again.callSeq = call.callSeq;
-    again.startAt = event.at + event.data.delayMs;
+    again.startAt = event.at + delayMs;
+  }
+
+  /** A further attempt that failed ends here, unless it was charged as lost before. */
+  #endRetry(event: Event<"retry_end">): void {
+    if (event.data.success || this.#failed.has(event.taskId)) return;
+    const call = this.#latest(event.taskId, "model");
+    if (call?.isAgain !== true) return;
+    this.#end(event, call, "error");
+    this.#failed.set(event.taskId, call);
   }
 
   /** A recovery charges the calls that the last owner left in flight, and then makes them again without a `message_start`. */
@@ -370,7 +403,10 @@ export class StepLog {
     if (call === undefined) return;
     call.tokens = event.data.tokens;
     call.costUsd = event.data.costUsd;
-    if (!isRecovery) return this.#end(event, call, "cut");
+    if (!isRecovery) {
+      this.#failed.set(event.taskId, call);
+      return this.#end(event, call, "cut");
+    }
     this.#end({ ...event, at: Math.max(call.startAt, lastAt) }, call, isCrash ? "lost" : "cut");
     const again = this.#start(event, "model", call.name);
     again.isAgain = true;
@@ -386,6 +422,7 @@ export class StepLog {
       open.filter(({ kind }) => kind === "tool"),
     );
     this.#open.delete(event.taskId);
+    this.#failed.delete(event.taskId);
   }
 
   /**

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openStore } from "../../../src/entries/index.ts";
 import { rootTaskId, type Event, type RunSummary } from "../../../src/kernel/index.ts";
+import { CallList } from "../../../src/surfaces/view/model-calls.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { RunHistory } from "../../../src/surfaces/view/run-history.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
@@ -208,6 +209,80 @@ describe("a step", () => {
       { startSeq: 2, startAt: 12, endSeq: null, isAgain: true },
     ]);
     expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
+  });
+
+  test("a call that was charged as lost and is tried again is in flight, also in a log that continues, and each attempt is a step", () => {
+    const retry = { attempt: 1, maxAttempts: 3, delayMs: 10, kind: "timeout", message: "no answer" };
+    const lost = { reservationId: "t0 1 1", attempt: 1, tokens: 50, costUsd: 0.5 };
+    const events = [
+      ...longRun(2),
+      at(2, "budget_lost", lost),
+      at(3, "retry_start", retry),
+      at(4, "retry_end", { attempt: 1, success: false }),
+      at(5, "retry_start", { ...retry, attempt: 2 }),
+      at(6, "budget_lost", { ...lost, attempt: 3 }),
+      at(7, "retry_end", { attempt: 2, success: false }),
+      at(8, "retry_start", { ...retry, attempt: 3 }),
+      at(9, "retry_end", { attempt: 3, success: true }),
+      at(10, "message_end", { message: { role: "assistant", content: [] }, usage, durationMs: 1 }),
+    ];
+    const openCalls = events.map(
+      (_, seq) => folded(events.slice(0, seq + 1)).tasks.get(rootTaskId)?.openCalls,
+    );
+    expect(openCalls).toEqual([0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 0]);
+    const attempts = [
+      { startSeq: 1, callSeq: 1, endSeq: 2, outcome: "error", costUsd: 0.5 },
+      { startSeq: 3, callSeq: 1, endSeq: 4, outcome: "error", costUsd: 0 },
+      { startSeq: 5, callSeq: 1, endSeq: 6, outcome: "error", costUsd: 0.5 },
+      { startSeq: 8, callSeq: 1, endSeq: 10, outcome: "ok", costUsd: 0.25 },
+    ];
+    for (let cut = 1; cut < events.length; cut++) {
+      const log = new StepLog({ from: stepsOf(events.slice(0, cut)).stored(10) });
+      for (const event of events) log.add(event);
+      expect(log.of(rootTaskId)).toMatchObject(attempts);
+    }
+    const list = new CallList(10);
+    for (const event of events) list.add(event);
+    expect(list.calls).toMatchObject([{ seq: 1, retries: 3 }]);
+  });
+
+  test("attempts that middleware reports with the answer are steps that start before it", () => {
+    const retry = { attempt: 1, maxAttempts: 3, delayMs: 10, kind: "timeout", message: "no answer" };
+    const events = [
+      ...longRun(2),
+      at(2, "budget_lost", { reservationId: "t0 1 1", attempt: 1, tokens: 50, costUsd: 0.5 }),
+      { ...at(3, "retry_start", retry), at: 20 },
+      { ...at(4, "retry_end", { attempt: 1, success: true }), at: 20 },
+      {
+        ...at(5, "message_end", { message: { role: "assistant", content: [] }, usage, durationMs: 5 }),
+        at: 20,
+      },
+    ];
+    expect(stepsOf(events).of(rootTaskId)).toMatchObject([
+      { outcome: "error", endAt: 2 },
+      { outcome: "ok", startAt: 15, endAt: 20 },
+    ]);
+    expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 0 });
+  });
+
+  test("a model that replaces one that failed is called in a step of its own, and a tool that is tried again starts no model call", () => {
+    const to = { provider: "stage", modelId: "haiku-5" };
+    const fallback = { from: { ...to, modelId: "sonnet-5" }, to, kind: "overloaded", message: "busy" };
+    const events = [...longRun(2), at(2, "model_fallback", fallback)];
+    expect(stepsOf(events).of(rootTaskId)).toMatchObject([
+      { endSeq: 2, outcome: "error" },
+      { name: "haiku-5", startSeq: 2, endSeq: null },
+    ]);
+    expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1, model: "haiku-5" });
+    const retry = { attempt: 1, maxAttempts: 3, delayMs: 10, kind: "timeout", message: "no answer" };
+    const tool = [
+      ...longRun(3),
+      at(3, "tool_execution_start", { callId: "c1", toolName: "send", input: {} }),
+      at(4, "retry_start", retry),
+      at(5, "retry_end", { attempt: 1, success: false }),
+    ];
+    expect(stepsOf(tool).of(rootTaskId)).toMatchObject([{ kind: "model" }, { kind: "tool", endSeq: null }]);
+    expect(folded(tool).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
   });
 
   test("a call that the allowance did not cover is refused", () => {

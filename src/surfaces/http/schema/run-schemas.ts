@@ -292,7 +292,7 @@ const task = named(
     waitsFor: list(text()),
     questions: integer(),
     openCalls: integer(),
-    lastCall: nullable(object({ kind: choice(["model", "tool"]), name: text() })),
+    lastCall: nullable(object({ kind: choice(["model", "tool"]), name: text(), isFailed: optional(flag()) })),
     model: nullable(text({ description: "The model that the task called last." })),
     result: nullable(text({ description: "The beginning of the output of a completed task." })),
     cancelled,
@@ -443,6 +443,9 @@ export const runPast = named(
       calls: schemaOf<StoredCalls>({
         type: "object",
         description: "Recorded calls, and what recoveries read.",
+      }),
+      failed: list(schemaOf<StoredSteps["failed"][number]>({ type: "array" }), {
+        description: "Model calls that failed and may be made again: task, and the first event of the call.",
       }),
       recovery: object({ seq: integer(), lastAt: time, lost: integer(), isCrash: flag() }),
     }),

@@ -27,6 +27,9 @@ const modelCall = named(
     at: time,
     durationMs: nullable(integer({ description: "null if the call has no answer." })),
     usage: nullable(usage),
+    retries: integer({
+      description: "How often the request was sent again after a failure, or to another model.",
+    }),
   }),
 );
 

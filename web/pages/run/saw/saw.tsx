@@ -146,7 +146,7 @@ function turnName(calls: readonly ModelCallView[], at: number, isWhole: boolean)
 }
 
 function Turn({
-  call: { seq, usage },
+  call: { seq, usage, retries },
   name,
   widest,
   isCurrent,
@@ -164,7 +164,10 @@ function Turn({
   return (
     <a href={url.pathname + url.search} aria-current={isCurrent ? "page" : undefined}>
       <span class="row between">
-        <span class="cut">{name}</span>
+        <span class="cut">
+          {name}
+          {retries > 0 && <span class="label"> attempt {retries + 1}</span>}
+        </span>
         <span class="label">
           {usage === null ? (isOpen ? "in flight" : "no answer") : grouped(inputTokens)}
         </span>

@@ -49,7 +49,7 @@ export function showRequest(
 }
 
 function callLines({ calls, hasEarlier }: CallList): readonly string[] {
-  const rows = calls.map(({ seq, taskId, agentId, role, model, durationMs, usage }) => [
+  const rows = calls.map(({ seq, taskId, agentId, role, model, durationMs, usage, retries }) => [
     String(seq),
     taskId,
     printable(agentId),
@@ -59,6 +59,7 @@ function callLines({ calls, hasEarlier }: CallList): readonly string[] {
       ? "no answer"
       : `${counted(usage.inputTokens)} in, ${counted(usage.cacheReadTokens)} cached`,
     durationMs === null ? "" : duration(durationMs),
+    retries === 0 ? "" : `attempt ${retries + 1}`,
   ]);
   return [...(hasEarlier ? [`(the last ${mostCalls} calls)`] : []), ...columns(rows)];
 }
