@@ -223,6 +223,15 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
       { tools: [publish] },
     ),
     solo(
+      "republisher",
+      [
+        { calls: [call("publish", { command: "npm publish --tag latest" })] },
+        { calls: [call("publish", { command: "npm publish --tag next" })] },
+        { text: "Published." },
+      ],
+      { tools: [publish] },
+    ),
+    solo(
       "triage",
       [
         { calls: [call("ask", { question: "Refund order 8841 in full, or the second item only?" })] },

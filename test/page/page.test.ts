@@ -94,8 +94,8 @@ test("a long call keeps its buttons in view and is approved only after its last 
   expect(await decisions(server, runId)).toHaveLength(1);
 });
 
-test("an edited call is checked before it is approved, runs with the person's arguments, and shows what was asked", async () => {
-  const runId = await submitRun(server, "publisher", "Publish with care");
+test("an edited call is checked before it is approved, runs with the person's arguments, and shows what was asked in the run, the inbox and the session", async () => {
+  const runId = await submitRun(server, "republisher", "Publish with care");
   const { page, expect: expectFailures } = await openWatched(`/runs/${runId}/conversation`);
   const refused = expectFailures({ says: /status of 400/u, path: /\/decide$/u });
   await page.getByRole("heading", { name: /wants to call publish/u }).waitFor();
@@ -107,17 +107,30 @@ test("an edited call is checked before it is approved, runs with the person's ar
   refused();
   await page.getByLabel("Arguments of the call").fill('{ "command": "npm publish --dry-run" }');
   await page.getByRole("button", { name: "Approve the edited call" }).click();
-  await page.getByText("Published.").waitFor();
+  expect(await shown(page.getByText("You changed the arguments of publish and approved the call"))).toBe(
+    true,
+  );
   expect(await decisions(server, runId)).toMatchObject([{ input: { command: "npm publish --dry-run" } }]);
-  await page.getByText("You changed the arguments of publish and approved the call").waitFor();
-  const call = page.locator(".tool", { hasText: "publish" });
-  expect(await call.locator("summary code").textContent()).toBe("npm publish --dry-run");
-  const [asked, changed] = await call.locator(".edited pre").allTextContents();
-  expect([asked, changed]).toEqual([
-    expect.stringContaining("--tag latest"),
-    expect.stringContaining("--dry-run"),
-  ]);
-  expect(await shown(call.getByText("With the changed arguments"))).toBe(true);
+  const call = page.locator(".tool", { hasText: "dry-run" });
+  const showsEdit = async (): Promise<void> => {
+    expect(await call.locator("summary code").textContent()).toBe("npm publish --dry-run");
+    const [asked, changed] = await call.locator(".edited pre").allTextContents();
+    expect([asked, changed]).toEqual([
+      expect.stringContaining("--tag latest"),
+      expect.stringContaining("--dry-run"),
+    ]);
+    expect(await shown(call.getByText("With the changed arguments"))).toBe(true);
+  };
+  await showsEdit();
+  await goTo(page, `${server.url}/inbox?run=${runId}`);
+  await page.getByRole("heading", { name: "What republisher did before it asked" }).waitFor();
+  await showsEdit();
+  await page.getByRole("button", { name: "Approve" }).click();
+  const run = await server.runtime.find(runId);
+  await run?.result();
+  await goTo(page, `${server.url}/sessions?id=${encodeURIComponent(run?.sessionId ?? "")}`);
+  await page.locator(".thread").getByText("Published.").waitFor();
+  await showsEdit();
 });
 
 test("a call shows hidden characters as escapes in the inbox, the thread and its edit field, and runs unchanged", async () => {

@@ -4,6 +4,7 @@ import {
   messageText,
   textOf,
   totalTokens,
+  type ApprovalDecision,
   type AssistantMessage,
   type Event,
   type Failure,
@@ -66,6 +67,33 @@ export type ThreadItem =
   | (ItemBase & { readonly kind: "priority"; readonly change: Event<"task_reprioritize">["data"] })
   | (ItemBase & { readonly kind: "note"; readonly text: string; readonly tone: "plain" | "bad" | "hold" })
   | (ItemBase & { readonly kind: "end"; readonly status: RunStatus; readonly failure: Failure | null });
+
+/** Arguments of a tool call that a person changed. */
+export interface CallEdit {
+  readonly runId: string;
+  readonly callId: string;
+  readonly asked: JsonValue;
+  readonly edit: NonNullable<ToolItem["edit"]>;
+}
+
+/** The calls with changed arguments, from the questions and decisions of a run. */
+export function editsIn(events: Iterable<Event>): readonly CallEdit[] {
+  const asked = new Map<string, Event<"approval_request">["data"]>();
+  const edits: CallEdit[] = [];
+  for (const { runId, type, data } of events) {
+    if (type === "approval_request" && data.kind === "tool_call") asked.set(data.approvalId, data);
+    if (type !== "approval_decision") continue;
+    const [call, edit] = [asked.get(data.approvalId), editOf(data.decision)];
+    if (call !== undefined && edit !== null)
+      edits.push({ runId, callId: call.callId, asked: call.input, edit });
+  }
+  return edits;
+}
+
+function editOf(decision: ApprovalDecision): ToolItem["edit"] {
+  if (decision.decision !== "approved" || decision.input === undefined) return null;
+  return { input: decision.input, by: decision.by };
+}
 
 /** Builds the conversation of a task from its events up to `until`. */
 export function threadOf(events: Iterable<Event>, until: number): readonly ThreadItem[] {
@@ -193,8 +221,8 @@ class Thread {
     if (callId === undefined) return;
     this.#mark(callId, "open");
     const call = this.#openCall(callId);
-    if (call === undefined || decision.decision !== "approved" || decision.input === undefined) return;
-    this.items[this.items.indexOf(call)] = { ...call, edit: { input: decision.input, by: decision.by } };
+    const edit = editOf(decision);
+    if (call !== undefined && edit !== null) this.items[this.items.indexOf(call)] = { ...call, edit };
   }
 
   /** The question of a tool is shown as its card, not as a call too. */

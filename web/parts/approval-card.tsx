@@ -287,7 +287,10 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
 }
 
 /** How many lines of a scrolling element were not in view yet while it was shown. 0 once its end was in view. */
-function useReadThrough(isShown: boolean): { readonly asked: RefObject<HTMLDivElement | null>; readonly unread: number } {
+function useReadThrough(isShown: boolean): {
+  readonly asked: RefObject<HTMLDivElement | null>;
+  readonly unread: number;
+} {
   const asked = useRef<HTMLDivElement>(null);
   const [unread, setUnread] = useState(0);
   const isRead = useRef(false);
@@ -385,7 +388,7 @@ async function lostRace(error: unknown, { runId, request }: Question): Promise<O
   if (typeof decision === "string") return firstOutcome(by, decision, at);
   const { events } = await get("/api/runs/{runId}/events", {
     params: { runId },
-    query: { types: ["approval_decision"], limit: 5_000 },
+    query: { types: ["approval_decision"], limit: 5_000, last: true },
   });
   for (const event of events.toReversed())
     if (event.type === "approval_decision" && event.data.approvalId === request.approvalId)

@@ -85,6 +85,12 @@ describe("GET /events?taskId=", () => {
     expect(await read<EventPage>("/events?taskId=t99&from=3")).toEqual({ events: [], next: 3, isLast: true });
   });
 
+  it("GET /events?last=true returns the last events that fit, in the order of their seq", async () => {
+    const page = await read<EventPage>("/events?taskId=t0&last=true&limit=3");
+    expect(page.events).toEqual(log.filter(({ taskId }) => taskId === "t0").slice(-3));
+    expect(page.isLast).toBe(true);
+  });
+
   it("GET /events?taskId= refuses a malformed id with 400", async () => {
     const { json } = await server.call("GET", `${path}/events?taskId=lead`);
     expect(json).toMatchObject({ status: 400, code: "invalid_argument" });

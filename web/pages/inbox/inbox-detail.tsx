@@ -106,16 +106,17 @@ function Asked({ approval, isOver }: { readonly approval: Approval; readonly isO
 }
 
 const mostCalls = 3;
+/** Number of events that contain the last calls, also of a turn that made many at once. */
+const mostEvents = 500;
 
-/** The last calls of the task that asks, without the one that asks. */
+/** The last calls of the task that asks, without the one that asks, with what people changed. */
 async function callsBefore({ runId, taskId, callId }: Approval): Promise<readonly ToolItem[]> {
-  const types = ["tool_execution_start", "tool_execution_end"];
+  const types = ["tool_execution_start", "tool_execution_end", "approval_request", "approval_decision"];
   const { events } = await get("/api/runs/{runId}/events", {
     params: { runId },
-    query: { types, limit: 5_000 },
+    query: { types, taskId, limit: mostEvents, last: true },
   });
-  const own = events.filter((event) => event.taskId === taskId);
-  return threadOf(own, Infinity)
+  return threadOf(events, Infinity)
     .filter((item): item is ToolItem => item.kind === "tool" && item.callId !== callId)
     .slice(-mostCalls);
 }

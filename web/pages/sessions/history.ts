@@ -6,7 +6,7 @@ import {
   type ToolMessage,
 } from "../../../src/kernel/index.ts";
 import { statusWords } from "../../../src/surfaces/view/status-words.ts";
-import { outputText, type ToolItem } from "../../model/thread.ts";
+import { outputText, type CallEdit, type ToolItem } from "../../model/thread.ts";
 
 /** One entry of a conversation that is closed. */
 export type HistoryItem =
@@ -36,8 +36,21 @@ export type HistoryItem =
       readonly runId: string | null;
     };
 
-/** The entries of a path as a conversation. Results are shown with their calls. */
-export function historyOf(entries: readonly SessionEntry[]): readonly HistoryItem[] {
+/** The runs of entries that called tools, and so may have questions about their arguments. */
+export function callingRuns(entries: readonly SessionEntry[]): ReadonlySet<string> {
+  const runs = new Set<string>();
+  for (const entry of entries) {
+    if (entry.type !== "message" || entry.message.role !== "assistant" || entry.runId === null) continue;
+    if (toolCallsOf(entry.message).length > 0) runs.add(entry.runId);
+  }
+  return runs;
+}
+
+/** The entries of a path as a conversation. Results are shown with their calls, and so is what a person changed. */
+export function historyOf(
+  entries: readonly SessionEntry[],
+  edits: readonly CallEdit[],
+): readonly HistoryItem[] {
   const items: HistoryItem[] = [];
   for (const entry of entries) {
     const { id, at, runId } = entry;
@@ -55,7 +68,7 @@ export function historyOf(entries: readonly SessionEntry[]): readonly HistoryIte
         at,
         runId,
         ...answerOf(message),
-        calls: callsOf(message, at),
+        calls: callsOf(message, at).map((call) => ({ ...call, edit: editOf(call, runId, edits) })),
         costUsd,
       });
     } else if (message.role === "tool") addResults(items, message);
@@ -112,6 +125,19 @@ function callsOf(message: AssistantMessage, at: number): readonly ToolItem[] {
     diff: null,
     durationMs: null,
   }));
+}
+
+/** What a person changed. Some providers use the id of a call again, so the arguments must be the same too. */
+function editOf(
+  { callId, input }: ToolItem,
+  runId: string | null,
+  edits: readonly CallEdit[],
+): ToolItem["edit"] {
+  const asked = JSON.stringify(input);
+  const found = edits.find(
+    (each) => each.runId === runId && each.callId === callId && JSON.stringify(each.asked) === asked,
+  );
+  return found?.edit ?? null;
 }
 
 /** Puts results to the calls of the message before them. */

@@ -1,6 +1,6 @@
 import { Fragment, type JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { errorText, get, post } from "../../api/client.ts";
+import { errorText, get, post, RequestError } from "../../api/client.ts";
 import { asking, changedRun } from "../../api/runs-feed.ts";
 import type { Run, SessionTree } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
@@ -15,14 +15,14 @@ import { ToolCall } from "../../parts/tool-call.tsx";
 import { rootId } from "../../model/money.ts";
 import { steer } from "../../parts/orders.tsx";
 import { RunModel } from "../../model/run-model.ts";
-import { threadOf } from "../../model/thread.ts";
+import { editsIn, threadOf, type CallEdit } from "../../model/thread.ts";
 import { useConversation } from "../../model/use-events.ts";
 import { ThreadView } from "../../parts/thread-view.tsx";
 import { useStickToEnd } from "../../base/use-stick-to-end.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";
 import { Composer } from "./composer.tsx";
 import { EndedRun } from "./ended-run.tsx";
-import { historyOf, interruptedWords, type HistoryItem } from "./history.ts";
+import { callingRuns, historyOf, interruptedWords, type HistoryItem } from "./history.ts";
 import { inputOf, type Attached } from "../../model/attached.ts";
 import { entryWords, sessionRows, type SessionRow } from "./session-rows.ts";
 
@@ -54,8 +54,9 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
   const leaf = place.value.query.get("leaf");
   const isTree = place.value.query.get("show") === "tree";
   const changed = changedRun.value?.sessionId === sessionId ? changedRun.value : null;
+  const edits = useRef<KnownEdits>(new Map());
   const { value, problem, again } = useRead(
-    () => readSession(sessionId, leaf),
+    () => readSession(sessionId, leaf, edits.current),
     [sessionId, leaf, changed?.status, changed?.runId, changed?.endedAt],
   );
   if (value === null)
@@ -64,7 +65,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
         <p class="dim">{problem ?? "Reading the conversation"}</p>
       </main>
     );
-  const { session, tree, entries, runs } = value;
+  const { session, tree, runs } = value;
   const { agentId } = session;
   const newest = runs[0];
   const rows = sessionRows(tree);
@@ -104,7 +105,7 @@ export function SessionPage({ sessionId }: { readonly sessionId: string }): JSX.
         key={newest?.runId ?? "none"}
         sessionId={sessionId}
         agentId={agentId}
-        items={historyOf(entries)}
+        items={value.items}
         runs={runs}
         unsent={leaf === null ? unsentRuns(runs, tree) : []}
         leaf={leaf}
@@ -125,7 +126,10 @@ function hasFailed({ status }: Run): boolean {
   return hasEnded(status) && status !== "completed";
 }
 
-async function readSession(sessionId: string, leaf: string | null) {
+/** What people changed in the runs that have ended, which stays as it is. */
+type KnownEdits = Map<string, readonly CallEdit[]>;
+
+async function readSession(sessionId: string, leaf: string | null, known: KnownEdits) {
   const params = { sessionId };
   const [session, tree, { entries }, { runs }] = await Promise.all([
     get("/api/sessions/{sessionId}", { params }),
@@ -133,8 +137,39 @@ async function readSession(sessionId: string, leaf: string | null) {
     get("/api/sessions/{sessionId}/path", { params, query: leaf === null ? {} : { leafId: leaf } }),
     get("/api/runs", { query: { sessionId, limit: 50 } }),
   ]);
-  return { session, tree, entries, runs };
+  const edits = await Promise.all([...callingRuns(entries)].map((runId) => readEdits(runId, runs, known)));
+  return { session, tree, runs, items: historyOf(entries, edits.flat()) };
 }
+
+/** Reads what people changed in the calls of a run. A run that was removed has no such record. */
+async function readEdits(
+  runId: string,
+  runs: readonly Run[],
+  known: KnownEdits,
+): Promise<readonly CallEdit[]> {
+  const found = known.get(runId);
+  if (found !== undefined) return found;
+  try {
+    const { events } = await get("/api/runs/{runId}/events", {
+      params: { runId },
+      query: {
+        types: ["approval_request", "approval_decision"],
+        taskId: rootId,
+        limit: mostQuestions,
+        last: true,
+      },
+    });
+    const edits = editsIn(events);
+    if (runs.some((run) => run.runId === runId && run.endedAt !== null)) known.set(runId, edits);
+    return edits;
+  } catch (error) {
+    if (error instanceof RequestError && error.code === "not_found") return [];
+    throw error;
+  }
+}
+
+/** Number of questions and decisions of a run that are read. */
+const mostQuestions = 1_000;
 
 /** Continues at an entry. On a narrow screen the chat takes the place of the tree. */
 function choose(entryId: string): void {

@@ -203,6 +203,12 @@ const listEvents = route({
   query: object({
     from: optional(integer({ minimum: 0, description: "Seq of the first event. Default: 0." })),
     limit: optional(integer({ minimum: 1, maximum: 5_000, description: "Default: 200." })),
+    last: optional(
+      flag({
+        description:
+          "Whether to read the last events that fit in place of the first, still in the order of their seq. Costs O(events of the run). Default: false.",
+      }),
+    ),
     types: optional(
       list(text({ maxLength: 64 }), { description: "Only events of these types. May be repeated." }),
     ),
@@ -211,7 +217,7 @@ const listEvents = route({
   responses: [page],
   handle: async (request) => {
     const run = await findRun(request);
-    const { from = 0, limit: most = defaultEvents, types, taskId } = request.query;
+    const { from = 0, limit: most = defaultEvents, last: isFromEnd = false, types, taskId } = request.query;
     const events: Event[] = [];
     const wanted = types as readonly EventType[] | undefined;
     for await (const each of run.events({
@@ -220,9 +226,10 @@ const listEvents = route({
       ...(wanted !== undefined && { types: wanted }),
     })) {
       if (!("seq" in each) || (taskId !== undefined && each.taskId !== taskId)) continue;
-      if (events.length === most)
+      if (events.length === most && !isFromEnd)
         return reply(page, { events, next: (events.at(-1)?.seq ?? 0) + 1, isLast: false });
       events.push(each);
+      if (events.length > most) events.shift();
     }
     const last = events.at(-1);
     return reply(page, { events, next: last === undefined ? from : last.seq + 1, isLast: true });
