@@ -190,7 +190,7 @@ async function idle(waiting: number): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-idle-"));
   const path = join(folder, "store.db");
   try {
-    await createWaiting(path, waiting);
+    await createRuns(path, waiting, waits);
     const runtime = await openRuntime({ store: `sqlite:${path}` });
     const server = createServer(runtime, { agents: [worker], tokens: null });
     const listening = await listen(server, { port: 0 });
@@ -211,8 +211,48 @@ async function idle(waiting: number): Promise<number> {
   }
 }
 
-/** Creates runs, and suspends them as workers would have done: state 2. */
-async function createWaiting(path: string, count: number): Promise<void> {
+/** How often an open page reads the facts while runs change. It does so at most twice per second. */
+const readings = 20;
+
+/** Processor time of reading the facts again and again, while one run works, with so many runs that ended today. */
+async function busy(ended: number): Promise<number> {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-busy-"));
+  const path = join(folder, "store.db");
+  try {
+    await createRuns(path, ended, endedNow);
+    const runtime = await openRuntime({ store: `sqlite:${path}` });
+    const server = createServer(runtime, { agents: [worker], tokens: null });
+    const listening = await listen(server, { port: 0 });
+    const facts = async (): Promise<unknown> => (await fetch(`${listening.url}/api/facts`)).json();
+    try {
+      const run = await runtime.submit(worker, null);
+      await facts();
+      await run.signal("go");
+      const used: number[] = [];
+      for (let round = 0; round < 3; round++)
+        used.push(
+          await cpuMs(async () => {
+            for (let reading = 0; reading < readings; reading++) await facts();
+          }),
+        );
+      await run.cancel();
+      return median(used);
+    } finally {
+      await listening.close();
+      await runtime.close();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What a worker leaves in the row of a run that it has suspended, and of one that has ended. */
+const waits = "state = 2, epoch = 1, standing = 'waiting signal'";
+const endedNow = "state = 3, epoch = 1, ended = 0, ended_at = created_at";
+
+/** Creates runs of today, and brings their rows into a state. */
+async function createRuns(path: string, count: number, state: string): Promise<void> {
+  const now = Date.now();
   const store = await sqliteStore({ path });
   for (let from = 0; from < count; from += 100)
     await Promise.all(
@@ -229,16 +269,16 @@ async function createWaiting(path: string, count: number): Promise<void> {
           agentVersion: null,
           title: `Run ${number}`,
           metadata: {},
-          createdAt: number,
+          createdAt: now - number,
           startAt: null,
           recoveries: 0,
         };
-        return store.journal.create(run, { number: 0, at: number });
+        return store.journal.create(run, { number: 0, at: now - number });
       }),
     );
   await store.close();
   const db = new DatabaseSync(path);
-  db.exec("UPDATE runs SET state = 2, epoch = 1, standing = 'waiting signal'");
+  db.exec(`UPDATE runs SET ${state}`);
   db.close();
 }
 
@@ -248,6 +288,13 @@ export async function* rows(): AsyncIterable<Row> {
     value: await idle(20_000),
     unit: "ms",
     against: await idle(100),
+    goal: { atMost: 2 },
+  };
+  yield {
+    name: "CPU of 20 readings of the facts with 20,000 runs that ended today, against 100 runs",
+    value: await busy(20_000),
+    unit: "ms",
+    against: await busy(100),
     goal: { atMost: 2 },
   };
   yield* withBundledPackage(importing);

@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../kernel/index.ts";
 import type { PageLogin } from "./access/page-login.ts";
 import type { FiguresOfRuns } from "./figures/run-figures.ts";
+import type { WorkingRuns } from "./figures/working-runs.ts";
 import type { RunViews } from "./run-views.ts";
 import type { ServedAgents } from "./served-agents.ts";
 import type { OpenStreams } from "./streams/open-streams.ts";
@@ -13,6 +14,8 @@ export interface ServerParts {
   readonly streams: OpenStreams;
   /** The figures that lists of runs show. */
   readonly figures: FiguresOfRuns;
+  /** The runs that work, and the crashes of the day. */
+  readonly working: WorkingRuns;
   /** The views of runs that were read last. */
   readonly views: RunViews;
   /** Absent if the server needs no token. */

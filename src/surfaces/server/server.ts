@@ -21,6 +21,7 @@ import { isForPerson, safeTarget, signInPage } from "../http/access/sign-in.ts";
 import { RequestRate } from "../http/access/request-rate.ts";
 import type { Tokens } from "../http/access/tokens.ts";
 import { FiguresOfRuns } from "../http/figures/run-figures.ts";
+import { WorkingRuns } from "../http/figures/working-runs.ts";
 import { openApi } from "./openapi.ts";
 import { PageFiles } from "./page-files.ts";
 import { withCallerSession } from "../http/caller-session.ts";
@@ -226,10 +227,12 @@ class HonoServer implements Server {
     this.#report = (error) => onError(Fault.from(error));
     this.#page = page === undefined ? undefined : new PageFiles(page);
     this.routes = routeTable([...(mcp === false ? [] : mcpRoutes(runtime, mcp)), ...routes]);
+    const figures = new FiguresOfRuns();
     this.#parts = {
       agents: new ServedAgents(agents),
       workflows: new Set(workflows),
-      figures: new FiguresOfRuns(),
+      figures,
+      working: new WorkingRuns(runtime, figures),
       streams: new OpenStreams(runtime, this.#limits, this.#gate, this.#report),
       views: new RunViews(),
       ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),

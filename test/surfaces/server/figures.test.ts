@@ -1,9 +1,17 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, beforeAll, expect, it, onTestFinished, vi } from "vitest";
 import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/capabilities/index.ts";
-import type { RunHandle } from "../../../src/kernel/index.ts";
+import {
+  eventDraft,
+  noUsage,
+  type EventDraft,
+  type RunHandle,
+  type Store,
+} from "../../../src/kernel/index.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
-import { scriptedModel } from "../../../src/testing/index.ts";
+import { placed, runRecord } from "../../../src/testing/contracts/store-fixtures.ts";
+import { delta, spend } from "../../../src/testing/contracts/usage-fixtures.ts";
+import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { startServer, type TestServer } from "./test-server.ts";
 
 let server: TestServer;
@@ -112,4 +120,68 @@ it("what a working run has spent counts on its day before the run waits or ends"
   const { costUsd } = await run.result();
   expect([during > before, during < before + (costUsd ?? 0)]).toEqual([true, true]);
   expect(await spent()).toBeCloseTo(before + (costUsd ?? 0), 9);
+});
+
+it("the facts have what was spent in each of the last 24 hours, by the hours of the calls, for the caller's tenant", async () => {
+  const now = Date.UTC(2026, 10, 16, 8, 30);
+  const own = await startServer([], {
+    store: memoryStore({ hash: sha256 }),
+    runtimeOptions: { clock: new FakeClock(now) },
+  });
+  onTestFinished(() => own.close());
+  const spent = (day: string, hour: number, costUsd: number) =>
+    delta({ day, hour, turns: 1, nanoUsd: costUsd * 1e9 });
+  await spend(own.store, "a", [
+    spent("2026-11-15", 8, 1),
+    spent("2026-11-15", 9, 2),
+    spent("2026-11-16", 5, 4),
+  ]);
+  await spend(own.store, "b", [spent("2026-11-16", 8, 8)], { tenantId: "acme" });
+  const hours = async (token: string): Promise<readonly number[]> => {
+    const { json } = await own.call("GET", "/api/facts", { token });
+    const list = json["spendByHour"] as unknown as readonly { readonly costUsd: number }[];
+    expect(list).toHaveLength(24);
+    return list.flatMap(({ costUsd }, at) => (costUsd > 0 ? [at, costUsd] : []));
+  };
+  expect(await hours(own.admin)).toEqual([0, 2, 20, 4, 23, 8]);
+  expect(await hours(await own.tokenOf("acme", "read"))).toEqual([23, 8]);
+});
+
+/** Stores a run that ended after its first worker had died with a recorded call of $0.25. */
+async function storeRecovered(store: Store, name: string): Promise<string> {
+  const at = Date.now();
+  const record = { ...runRecord(name), createdAt: at };
+  const { runId } = record;
+  await store.journal.create(record, { number: 0, at });
+  await store.leases.enlist("dies");
+  await store.leases.seize(runId, "dies");
+  await store.leases.dismiss("dies");
+  await store.leases.enlist("lives");
+  const [lease] = await store.leases.claim({ workerId: "lives", limit: 1, now: at });
+  if (lease === undefined) throw new Error("the run of the dead worker was not claimed");
+  const usage = { ...noUsage, costUsd: 0.25 };
+  const drafts = [
+    eventDraft("message_end", { message: { role: "assistant", content: [] }, usage } as never),
+    eventDraft("run_recover", { epoch: 2, recoveries: 1 }),
+    eventDraft("run_end", { status: "completed", usage, costUsd: 0.25, turns: 1 } as never),
+  ] as readonly EventDraft[];
+  const events = drafts.map((draft, seq) => ({ ...placed(runId, seq, draft), at }));
+  await store.journal.append(lease, { number: 1, at, events });
+  await store.leases.release(lease, { kind: "ended" });
+  return runId;
+}
+
+it("facts that are read again list no runs, and read the log of no run that has not changed", async () => {
+  const own = await startServer([], { store: memoryStore({ hash: sha256 }) });
+  onTestFinished(() => own.close());
+  await storeRecovered(own.store, "crashed");
+  const facts = async () => (await own.call("GET", "/api/facts")).json;
+  expect(await facts()).toMatchObject({ replayedToday: 1, notPaidAgainTodayUsd: 0.25 });
+  const [list, read] = [vi.spyOn(own.store.journal, "list"), vi.spyOn(own.store.events, "read")];
+  expect(await facts()).toMatchObject({ replayedToday: 1 });
+  expect([list.mock.calls.length, read.mock.calls.length]).toEqual([0, 0]);
+  const again = await storeRecovered(own.store, "again");
+  expect(await facts()).toMatchObject({ replayedToday: 2, notPaidAgainTodayUsd: 0.5 });
+  expect(list.mock.calls.length).toBe(0);
+  expect(new Set(read.mock.calls.map(([runId]) => runId))).toEqual(new Set([again]));
 });

@@ -1,4 +1,4 @@
-import { Fault } from "../../../kernel/index.ts";
+import { Fault, type TenantScope } from "../../../kernel/index.ts";
 
 /**
  * What a token may do. `read` reads; `run` also starts runs, controls them and changes sessions; `admin` also delivers
@@ -20,6 +20,11 @@ export interface Access {
   readonly tenantId: string | null;
   /** The user in whose name the caller acts. `null`: no particular user. */
   readonly userId: string | null;
+}
+
+/** The runs that a caller sees. `undefined` if it sees those of all tenants. */
+export function scopeOf({ tenantId, userId }: Access): TenantScope | undefined {
+  return tenantId === null ? undefined : { tenantId, ...(userId !== null && { userId }) };
 }
 
 /** The access of a server that needs no token: the person at this machine. */

@@ -1,5 +1,5 @@
 import { Fault, type Runtime } from "../../../kernel/index.ts";
-import type { Access } from "../access/access.ts";
+import { scopeOf, type Access } from "../access/access.ts";
 import type { AccessGate } from "../access/gate.ts";
 import { RunChanges } from "./run-changes.ts";
 import { RunHub } from "./run-hub.ts";
@@ -111,8 +111,8 @@ export class OpenStreams {
   }
 
   /** The changes of the runs that a caller may see. */
-  changes({ tenantId, userId }: Access): Pick<RunChanges, "listen"> {
-    const scope = tenantId === null ? undefined : { tenantId, ...(userId !== null && { userId }) };
+  changes(access: Access): Pick<RunChanges, "listen"> {
+    const scope = scopeOf(access);
     return { listen: (listener, signal) => this.#changes.listen(listener, signal, scope) };
   }
 

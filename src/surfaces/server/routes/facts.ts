@@ -1,12 +1,15 @@
 import {
-  allRuns,
+  addUsd,
   fromNanoUsd,
   rootTaskId,
   unfinishedStatuses,
+  utcDay,
+  utcHour,
   type ApprovalPage,
   type Runtime,
 } from "../../../kernel/index.ts";
-import type { FiguresOfRuns, RunFigures } from "../../http/figures/run-figures.ts";
+import { scopeOf } from "../../http/access/access.ts";
+import type { RunFigures } from "../../http/figures/run-figures.ts";
 import { reply, route } from "../../http/route.ts";
 import { failure, runId, time, usd } from "../../http/schema/run-schemas.ts";
 import { integer, list, named, nullable, number, object } from "../../http/schema/schema.ts";
@@ -39,12 +42,12 @@ const facts = named(
     }),
     replayedToday: integer({
       description:
-        "Steps that runs read from their journals on this UTC day, after a worker had died. Steps that forks share are not counted.",
+        "Steps that runs read from their journals on this UTC day, after a worker had died. Steps that forks share are not counted. Runs of earlier days count from the start of this server.",
     }),
     notPaidAgainTodayUsd: number({ description: "Cost of those steps." }),
     spendByHour: list(object({ from: time, costUsd: number() }), {
       description:
-        "The last 24 hours, oldest first: the cost of the runs created in that time, by the hour in which each changed last. Unknown prices count as 0.",
+        "The last 24 hours, oldest first: what was spent, by the hour of the calls. What working runs have spent since they waited last counts in the newest hour. Unknown prices count as 0.",
     }),
   }),
 );
@@ -56,23 +59,22 @@ const getFacts = route({
   method: "GET",
   path: "/api/facts",
   summary:
-    "Read the figures above a list of runs. Costs O(open questions and runs of one day), and O(new events) of the runs that work.",
+    "Read the figures above a list of runs. Costs O(open questions, changed runs and their new events). The first reading costs O(runs of the day).",
   scope: "read",
   responses: [found],
-  handle: async ({ runtime, server: { figures, agents } }) => {
+  handle: async ({ runtime, access, server: { working, agents } }) => {
     const now = runtime.clock.now();
-    const day = new Date(now).toISOString().slice(0, 10);
+    const day = utcDay(now);
     const [today] = await runtime.usage({ by: "day", from: day, to: day });
-    const { live, liveAgents, unrecordedUsd } = await countUnfinished(runtime, figures);
+    const figures = await working.of(scopeOf(access));
     return reply(found, {
       waiting: await openQuestions(runtime),
       hostedAgents: agents.list.length,
-      live,
-      liveAgents,
-      spentTodayUsd: (today?.costUsd ?? 0) + unrecordedUsd,
+      live: await countUnfinished(runtime),
+      spentTodayUsd: addUsd(today?.costUsd ?? 0, figures.unrecordedUsd),
       capPerDayUsd: runtime.dayCapUsd,
-      unrecordedUsd,
-      ...(await ofOneDay(runtime, figures, now)),
+      spendByHour: await spendOf(runtime, now, figures.unrecordedUsd),
+      ...figures,
     });
   },
 });
@@ -88,53 +90,24 @@ async function openQuestions(runtime: Runtime): Promise<number> {
   return count;
 }
 
-async function countUnfinished(
-  runtime: Runtime,
-  figures: FiguresOfRuns,
-): Promise<{ readonly live: number; readonly liveAgents: number; readonly unrecordedUsd: number }> {
-  let [liveAgents, unrecordedUsd] = [0, 0];
+/** The number of runs that have not ended, of each status up to the limit of a count. */
+async function countUnfinished(runtime: Runtime): Promise<number> {
   let live = 0;
   for (const status of unfinishedStatuses) live += await runtime.count({ status });
   // A run may also have ended as `paused`.
-  live -= await runtime.count({ status: "paused", endedAfter: 0 });
-  // Every other unfinished run has stored what it spent when it began to wait.
-  for await (const { runId: id, costUsd } of allRuns(runtime, { status: "running" })) {
-    const known = await figures.of(runtime, id);
-    if (known === undefined) continue;
-    liveAgents += known.liveAgents;
-    unrecordedUsd += unrecorded(known, costUsd);
-  }
-  return { live, liveAgents, unrecordedUsd };
+  return live - (await runtime.count({ status: "paused", endedAfter: 0 }));
 }
 
-/** What a working run has spent since it waited last: its summary and the usage by day do not have it yet. */
-function unrecorded(known: RunFigures, costUsd: number | null): number {
-  return Math.max(0, (known.costUsd ?? 0) - (costUsd ?? 0));
-}
-
-/** What the runs of the last 24 hours spent by hour, and what they did not pay again on this day. */
-async function ofOneDay(runtime: Runtime, figures: FiguresOfRuns, now: number) {
+/** What was spent in each of the last 24 hours, by the hour of the calls. What is not recorded yet counts in the last one. */
+async function spendOf(runtime: Runtime, now: number, unrecordedUsd: number) {
   const first = now - (now % hourMs) - (hours - 1) * hourMs;
-  const today = now - (now % (hours * hourMs));
-  const spendByHour = Array.from({ length: hours }, (_each, at) => ({
-    from: first + at * hourMs,
-    costUsd: 0,
-  }));
-  let [replayedToday, notPaidAgainTodayUsd] = [0, 0];
-  for await (const run of allRuns(runtime, { createdAfter: first - 1 })) {
-    const hour = spendByHour[Math.floor((run.updatedAt - first) / hourMs)];
-    if (hour !== undefined) hour.costUsd += run.costUsd ?? 0;
-    if (run.recoveries === 0 && run.status !== "running") continue;
-    const known = await figures.of(runtime, run.runId);
-    if (known === undefined) continue;
-    if (hour !== undefined) hour.costUsd += unrecorded(known, run.costUsd);
-    for (const { at, replayed, savedUsd } of known.crashes) {
-      if (at < today) continue;
-      replayedToday += replayed;
-      notPaidAgainTodayUsd += savedUsd;
-    }
-  }
-  return { spendByHour, replayedToday, notPaidAgainTodayUsd };
+  const rows = await runtime.usage({ by: "hour", from: utcHour(first), to: utcHour(now) });
+  const byHour = new Map(rows.map(({ key, costUsd }) => [key, costUsd]));
+  return Array.from({ length: hours }, (_each, at) => {
+    const from = first + at * hourMs;
+    const costUsd = byHour.get(utcHour(from)) ?? 0;
+    return { from, costUsd: at === hours - 1 ? addUsd(costUsd, unrecordedUsd) : costUsd };
+  });
 }
 
 const figure = named(
