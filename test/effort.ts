@@ -22,3 +22,19 @@ export function deathsAt(at: number): readonly ("before" | "after")[] {
   if (isFull) return ["before", "after"];
   return at % 2 === 1 ? ["before"] : ["after"];
 }
+
+/** A function that declares a test. */
+type Declare = (title: string, body: () => Promise<void>) => void;
+
+/**
+ * Returns a function that declares every other case of an engine's contract, from the first or from the second on, and all
+ * cases about the engine itself (G). Two engines that use the same store share the other cases in `npm test`.
+ */
+export function everyOther(declare: Declare, from: "first" | "second"): Declare {
+  let isNext = from === "first";
+  return (title, body) => {
+    if (isFull || title.startsWith("G")) return declare(title, body);
+    if (isNext) declare(title, body);
+    isNext = !isNext;
+  };
+}

@@ -4,13 +4,14 @@ import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
 import { engineContract } from "../../src/testing/contracts/index.ts";
+import { everyOther } from "../effort.ts";
 import { emptySchema, newSchema } from "./schemas.ts";
 
 const schema = newSchema();
 
 describe("local engine, PostgreSQL store", () => {
   engineContract({
-    test,
+    test: everyOther(test, "first"),
     expect,
     engine: (port) => new LocalEngine(port),
     prepare: async () => {
