@@ -61,12 +61,34 @@ function limitOf({ counts, growth }: CountTable, script: ScriptName, count: keyo
   return accepted.at(-1)?.to ?? counts[script]?.[count] ?? null;
 }
 
+const allCounts = Object.keys(units) as (keyof Counts)[];
+
+/** How often a script is executed at most. A busy machine lets timers fire during a script, which adds work and removes none. */
+const mostTries = 4;
+
+/** The lowest counts of several executions of a script. They end when `isFine` accepts every count. */
+function lowestCounts(script: ScriptName, isFine: (count: keyof Counts, value: number) => boolean): Counts {
+  let lowest = countScript(script);
+  for (let tries = 1; tries < mostTries; tries++) {
+    if (allCounts.every((count) => isFine(count, lowest[count]))) break;
+    const found = countScript(script);
+    lowest = Object.fromEntries(
+      allCounts.map((count) => [count, Math.min(lowest[count], found[count])]),
+    ) as unknown as Counts;
+  }
+  return lowest;
+}
+
 export async function* rows(): AsyncIterable<Row> {
   const stored = readTable();
   for (const [name, { durable }] of Object.entries(scripts)) {
     const script = name as ScriptName;
-    const measured = countScript(script);
-    for (const count of Object.keys(units) as (keyof Counts)[]) {
+    const goal = durable ? tolerance.durable : tolerance.memory;
+    const measured = lowestCounts(script, (count, value) => {
+      const limit = limitOf(stored, script, count);
+      return limit === null || value <= limit * goal;
+    });
+    for (const count of allCounts) {
       const against = limitOf(stored, script, count);
       // Scripts in memory make no statement, and zero has no ratio.
       if (against === 0 && measured[count] === 0) continue;
@@ -75,7 +97,7 @@ export async function* rows(): AsyncIterable<Row> {
         value: measured[count],
         unit: units[count],
         against,
-        goal: against === null ? null : { atMost: durable ? tolerance.durable : tolerance.memory },
+        goal: against === null ? null : { atMost: goal },
       };
     }
   }
@@ -93,10 +115,7 @@ export async function update(): Promise<void> {
     const found = countScript(name);
     measured[name] = found;
     counts[name] = Object.fromEntries(
-      (Object.keys(units) as (keyof Counts)[]).map((count) => [
-        count,
-        Math.min(found[count], stored.counts[name]?.[count] ?? found[count]),
-      ]),
+      allCounts.map((count) => [count, Math.min(found[count], stored.counts[name]?.[count] ?? found[count])]),
     ) as unknown as Counts;
   }
   const growth = stored.growth.flatMap((line) => {
