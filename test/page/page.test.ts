@@ -59,6 +59,9 @@ test("a closed question leaves the list of the person, stays open for others, an
   const stillOpen = async (): Promise<number> => (await server.runtime.approvals({ runId })).approvals.length;
   const page = await open(`/inbox?run=${runId}`);
   await page.getByRole("button", { name: "Approve" }).waitFor();
+  const badge = async (): Promise<number> =>
+    Number.parseInt((await page.locator(".top .badge").textContent()) ?? "", 10);
+  const all = await badge();
   await page.keyboard.press("x");
   await page.getByText("Nothing was decided.").waitFor();
   expect([await stillOpen(), await page.locator(".inbox-item").count()]).toEqual([1, 0]);
@@ -66,14 +69,37 @@ test("a closed question leaves the list of the person, stays open for others, an
   await page.getByRole("button", { name: "Approve" }).waitFor();
   await page.getByRole("button", { name: "Tomorrow" }).click();
   await page.getByText("Nothing was decided.").waitFor();
-  await page.reload();
-  await page.getByRole("link", { name: /^Closed and snoozed: \d/u }).click();
+  // Badge, figure and saved view count the same: without what the person has put away.
+  await page.goto(`${server.url}/runs?show=waits`);
+  const figure = page.locator(".facts .big").first();
+  const shownFigure = async (): Promise<number> => Number.parseInt((await figure.textContent()) ?? "", 10);
+  await expect.poll(badge).toBe(all - 1);
+  await expect.poll(shownFigure).toBe(all - 1);
+  await expect.poll(() => page.locator(`.table.runs a[href="/runs/${runId}"]`).count()).toBe(0);
+  await page.goto(`${server.url}/inbox?run=${runId}`);
+  await page.getByRole("button", { name: "Closed and snoozed 1" }).click();
   await page.getByText(/^until .* 09:00$/u).waitFor();
   await page.getByRole("button", { name: "Put back on the list" }).click();
   await page.goto(`${server.url}/inbox?run=${runId}&group=agent`);
   await page.locator("summary", { hasText: "publisher" }).waitFor();
   expect(await stillOpen()).toBe(1);
   await (await server.runtime.find(runId))?.cancel();
+});
+
+test("all items of a part of the inbox are closed at once, and come back with undo", async () => {
+  for (const name of ["one", "two"]) {
+    const runId = await submitRun(server, "counted", `Count to ${name}`);
+    await (await server.runtime.find(runId))?.result();
+  }
+  const page = await open("/inbox?kind=run&agent=counted");
+  const items = page.locator(".inbox-item");
+  await page.getByRole("button", { name: /^Close all \d+$/u }).waitFor();
+  const count = await items.count();
+  await page.getByRole("button", { name: `Close all ${count}` }).click();
+  await page.getByText(`${count} items are off your list. Nothing was decided.`).waitFor();
+  expect(await items.count()).toBe(0);
+  await page.keyboard.press("u");
+  await expect.poll(() => items.count()).toBe(count);
 });
 
 test("a long call keeps its buttons in view and is approved only after its last line was in view", async () => {

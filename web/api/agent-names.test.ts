@@ -10,6 +10,7 @@ test("an agent with a session as its key is shown by its name in runs, tasks, ev
     runs: [{ agentId: id }],
     tasks: [{ agentId: "reviewer/eu-west" }, { agentId: id }],
     approvals: [{ agentId: "writer", rootAgentId: id }],
+    questions: { items: [{ agentId: id }], isMore: false },
     events: [
       { type: "spawn_start", agentId: id, data: { agentId: id } },
       { type: "handoff", agentId: id, data: { target: id, task: id } },
@@ -22,6 +23,7 @@ test("an agent with a session as its key is shown by its name in runs, tasks, ev
     runs: [{ agentId: "support" }],
     tasks: [{ agentId: "reviewer/eu-west" }, { agentId: "support" }],
     approvals: [{ agentId: "writer", rootAgentId: "support" }],
+    questions: { items: [{ agentId: "support" }], isMore: false },
     events: [
       { type: "spawn_start", agentId: "support", data: { agentId: "support" } },
       { type: "handoff", agentId: "support", data: { target: "support", task: id } },

@@ -7,7 +7,7 @@ const gateway = "reeve:gateway/";
 const fields = ["agentId", "rootAgentId"] as const;
 
 /** Lists of an answer whose items have such fields. */
-const lists = ["runs", "events", "tasks", "asked", "money", "approvals", "sessions"] as const;
+const lists = ["runs", "events", "tasks", "asked", "money", "approvals", "sessions", "questions"] as const;
 
 /** Fields of events that name another agent, by the type of the event. */
 const named: Readonly<Record<string, string>> = {
@@ -28,7 +28,8 @@ export function nameAgents<Value>(value: Value): Value {
   nameIn(value);
   nameIn(value["run"]);
   for (const name of lists) {
-    const items = value[name];
+    const found = value[name];
+    const items = isRecord(found) && !Array.isArray(found) ? found["items"] : found;
     if (Array.isArray(items)) for (const item of items as readonly unknown[]) nameIn(item);
   }
   return value;

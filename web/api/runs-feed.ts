@@ -1,23 +1,23 @@
 import { batch, computed, signal } from "@preact/signals";
 import { announce } from "../base/announce.ts";
-import { get } from "./client.ts";
+import { get, type Query } from "./client.ts";
 import { follow } from "./connection.ts";
-import type { Approval, DeadLetter, Facts, HiddenItem, Run } from "./types.ts";
+import type { Approval, Facts, Inbox, Run } from "./types.ts";
+
+/** Which part of the inbox is read. */
+export type InboxQuery = Query<"GET", "/api/inbox">;
 
 /** The figures of the runs page. `null` until they are read. */
 export const facts = signal<Facts | null>(null);
-/** The questions to a person, the oldest first. `null` until they are read. */
-export const approvals = signal<readonly Approval[] | null>(null);
-/** The ids of the runs that have such a question. */
-export const asking = computed(
-  (): ReadonlySet<string> => new Set(approvals.value?.map(({ runId }) => runId)),
-);
-/** The runs that stopped at their allowance, those that are paused as crash loops, and the messages that could not be delivered. */
-export const stopped = signal<readonly Run[]>([]);
-export const looping = signal<readonly Run[]>([]);
-export const letters = signal<readonly DeadLetter[]>([]);
-/** What this person has taken off the inbox. */
-export const hidden = signal<readonly HiddenItem[]>([]);
+/** The inbox of this person, and the part of it that was read. `null` until it is read. */
+export const inbox = signal<(Inbox & { readonly query: InboxQuery }) | null>(null);
+/** How many questions wait for this person. `null` until they are read. */
+export const waiting = computed(() => inbox.value?.waiting ?? null);
+/** The runs whose open questions wait for this person, and those of which the person has put every question away. */
+export const asking = computed((): Asking => ({
+  runs: new Set(inbox.value?.asking),
+  setAside: new Set(inbox.value?.setAside),
+}));
 /** The titles of the runs with questions, by their ids. */
 export const titles = signal<ReadonlyMap<string, string>>(new Map());
 /** The last change of a run, for views that show it. */
@@ -25,8 +25,15 @@ export const changedRun = signal<Run | null>(null);
 /** Counts the times that the server answered again. Lists read themselves again after a change. */
 export const connected = signal(0);
 
+/** Which runs wait for this person. */
+export interface Asking {
+  readonly runs: ReadonlySet<string>;
+  readonly setAside: ReadonlySet<string>;
+}
+
 const settleMs = 400;
 let timer: ReturnType<typeof setTimeout> | undefined;
+let wanted: InboxQuery = {};
 
 /** Follows the changes of all runs for as long as the page is open. */
 export function followRuns(): void {
@@ -42,6 +49,13 @@ export function followRuns(): void {
   });
 }
 
+/** Reads another part of the inbox from now on. */
+export function wantInbox(query: InboxQuery): void {
+  if (JSON.stringify(query) === JSON.stringify(wanted)) return;
+  wanted = query;
+  void refresh();
+}
+
 /** Reads figures and questions again, at most a few times per second. */
 export function refreshSoon(): void {
   timer ??= setTimeout(() => {
@@ -50,26 +64,19 @@ export function refreshSoon(): void {
   }, settleMs);
 }
 
-async function refresh(): Promise<void> {
+/** Reads figures and questions again. Resolves when they are shown. */
+export async function refresh(): Promise<void> {
+  const query = wanted;
   try {
-    const [read, { approvals: open }, { runs }, { runs: paused }, { deadLetters }, put] = await Promise.all([
-      get("/api/facts"),
-      get("/api/approvals", { query: { limit: 200 } }),
-      get("/api/runs", { query: { status: ["budget_exhausted", "deadline_exceeded"], limit: 100 } }),
-      get("/api/runs", { query: { status: ["paused"], limit: 100 } }),
-      get("/api/dead-letters"),
-      get("/api/inbox/hidden"),
-    ]);
-    sayNew(open);
+    const [figures, read] = await Promise.all([get("/api/facts"), get("/api/inbox", { query })]);
+    // Another part was wanted meanwhile, which is being read.
+    if (query !== wanted) return;
+    sayNew(query, read.questions.items);
     batch(() => {
-      facts.value = read;
-      approvals.value = open;
-      stopped.value = runs;
-      looping.value = paused.filter(({ waitsFor }) => waitsFor.includes("crash_loop"));
-      letters.value = deadLetters;
-      hidden.value = put.hidden;
+      facts.value = figures;
+      inbox.value = { ...read, query };
     });
-    await readTitles(open);
+    await readTitles(read.questions.items);
   } catch {
     // The stream reports that the server does not answer, and the next change reads again.
     return;
@@ -89,9 +96,11 @@ async function readTitles(open: readonly Approval[]): Promise<void> {
   ]);
 }
 
-function sayNew(open: readonly Approval[]): void {
-  if (approvals.value === null) return;
-  const known = new Set(approvals.value.map(({ runId, approvalId }) => `${runId} ${approvalId}`));
+/** Says that a question has come. Another part of the inbox has other questions, none of which is new. */
+function sayNew(query: InboxQuery, open: readonly Approval[]): void {
+  const before = inbox.peek();
+  if (before === null || before.query !== query) return;
+  const known = new Set(before.questions.items.map(({ runId, approvalId }) => `${runId} ${approvalId}`));
   const fresh = open.find(({ runId, approvalId }) => !known.has(`${runId} ${approvalId}`));
   if (fresh !== undefined) announce(`${fresh.agentId} waits for you: ${fresh.toolName}`);
 }

@@ -8,7 +8,8 @@ export type RunQueryValues = Query<"GET", "/api/run-count">;
 export type Approval = Result<"GET", "/api/approvals">["approvals"][number];
 export type Facts = Result<"GET", "/api/facts">;
 export type DeadLetter = Result<"GET", "/api/dead-letters">["deadLetters"][number];
-export type HiddenItem = Result<"GET", "/api/inbox/hidden">["hidden"][number];
+/** What waits for the person. */
+export type Inbox = Result<"GET", "/api/inbox">;
 export type AgentInfo = Result<"GET", "/api/agents">["agents"][number];
 export type Session = Result<"GET", "/api/sessions">["sessions"][number];
 export type SessionTree = Result<"GET", "/api/sessions/{sessionId}/tree">;

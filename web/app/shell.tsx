@@ -1,5 +1,5 @@
 import { connection, shownEvent, tryNow } from "../api/connection.ts";
-import { facts } from "../api/runs-feed.ts";
+import { facts, waiting } from "../api/runs-feed.ts";
 import type { Facts } from "../api/types.ts";
 import { announcement } from "../base/announce.ts";
 import { grouped, span } from "../base/format.ts";
@@ -7,7 +7,6 @@ import { useKeys } from "../base/keys.ts";
 import { moveInList } from "../base/move-in-list.ts";
 import { now } from "../base/now.ts";
 import { go, place, runPath } from "../base/route.ts";
-import { waitsForYou } from "../model/inbox-items.ts";
 import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
@@ -213,7 +212,7 @@ function isAt(path: string): boolean {
 }
 
 function Waiting(): JSX.Element {
-  const count = waitsForYou.value?.length ?? 0;
+  const count = waiting.value ?? 0;
   // An empty badge keeps its room, so that nothing moves when the first item arrives.
   return count === 0 ? (
     <span class="badge vacant" aria-hidden="true">

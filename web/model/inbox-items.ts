@@ -1,71 +1,48 @@
 import { argumentOf } from "../../src/surfaces/view/excerpt.ts";
 import { visibleLine } from "../../src/kernel/index.ts";
-import { computed } from "@preact/signals";
-import { approvals, hidden, letters, looping, stopped, titles } from "../api/runs-feed.ts";
+import { inbox, titles, type InboxQuery } from "../api/runs-feed.ts";
 import type { Approval, DeadLetter, Run } from "../api/types.ts";
+import { keyOfLetter, keyOfQuestion, keyOfRun, type InboxKey } from "../../src/surfaces/view/inbox-keys.ts";
 import { amountWords, lackOf } from "../../src/surfaces/view/top-up-offer.ts";
 import { figures } from "./run-figures.ts";
 import { endWord } from "./status.ts";
 import { offerOf, questionText } from "./words/approval-words.ts";
 import { shortId, usd } from "../base/format.ts";
-import { now } from "../base/now.ts";
-
-interface ItemFacts {
-  readonly id: string;
-  /** Since when it is there. An item that comes back has another time, so that a closed one is shown again. */
-  readonly at: number;
-}
 
 /** One thing in the inbox. */
 export type InboxItem =
-  | (ItemFacts & { readonly kind: "question"; readonly approval: Approval })
-  | (ItemFacts & { readonly kind: "stopped" | "looping"; readonly run: Run })
-  | (ItemFacts & { readonly kind: "letter"; readonly letter: DeadLetter });
+  | (InboxKey & { readonly kind: "question"; readonly approval: Approval })
+  | (InboxKey & { readonly kind: "stopped" | "looping"; readonly run: Run })
+  | (InboxKey & { readonly kind: "letter"; readonly letter: DeadLetter });
 
-/** Everything in the inbox, the oldest on top, also what the person has taken off it. `null` until it is read. */
-const everything = computed((): readonly InboxItem[] | null => {
-  if (approvals.value === null) return null;
-  const items: InboxItem[] = [
-    ...approvals.value.map((approval): InboxItem => ({
+/**
+ * The items of the part of the inbox that was read: decisions, the oldest first, then the runs that stopped, the newest first,
+ * then what was not delivered. `null` until the part is read.
+ */
+export function itemsOf(query: InboxQuery): readonly InboxItem[] | null {
+  const read = inbox.value;
+  if (read === null || JSON.stringify(read.query) !== JSON.stringify(query)) return null;
+  const { questions, runs, letters } = read;
+  return [
+    ...questions.items.map((approval): InboxItem => ({
       kind: "question",
-      id: `${approval.runId}:${approval.approvalId}`,
-      at: approval.requestedAt,
+      ...keyOfQuestion(approval),
       approval,
     })),
-    ...stopped.value.map((run): InboxItem => ({
-      kind: "stopped",
-      id: run.runId,
-      at: run.endedAt ?? run.updatedAt,
-      run,
-    })),
-    ...looping.value.map((run): InboxItem => ({ kind: "looping", id: run.runId, at: run.updatedAt, run })),
-    ...letters.value.map((letter): InboxItem => ({
-      kind: "letter",
-      id: letter.message.id,
-      at: letter.message.sentAt,
-      letter,
-    })),
+    ...runs.items
+      .map((run): InboxItem => ({
+        kind: run.status === "paused" ? "looping" : "stopped",
+        ...keyOfRun(run),
+        run,
+      }))
+      .toSorted((one, other) => other.at - one.at),
+    ...letters.items.map((letter): InboxItem => ({ kind: "letter", ...keyOfLetter(letter), letter })),
   ];
-  return items.toSorted((one, other) => one.at - other.at);
-});
-
-/** Whether the person has taken the item off the inbox, and it has not changed since. */
-function isHidden({ id, at }: InboxItem): boolean {
-  return hidden.value.some(
-    (item) => item.id === id && item.change === String(at) && (item.until === null || item.until > now.value),
-  );
 }
-
-/** The items that are on the list of this person. `null` until they are read. */
-export const inbox = computed(() => everything.value?.filter((item) => !isHidden(item)) ?? null);
-/** The items that this person has closed or snoozed. */
-export const putAway = computed(() => everything.value?.filter(isHidden) ?? []);
-/** What only a person can decide. Badge, figures and titles count this, and not runs that stopped. */
-export const waitsForYou = computed(() => inbox.value?.filter(({ kind }) => kind === "question") ?? null);
 
 /** When a snoozed item comes back. `null` for a closed one, which comes back when it changes. */
 export function hiddenUntil({ id }: InboxItem): number | null {
-  return hidden.value.find((item) => item.id === id)?.until ?? null;
+  return inbox.value?.hidden.find((item) => item.id === id)?.until ?? null;
 }
 
 interface SnoozeTime {
@@ -97,7 +74,8 @@ const kindTitles = {
 /** Decisions first, then what stopped, then what was not delivered; or by agent, the one that has waited longest first. */
 export function sectionsOf(items: readonly InboxItem[], isByAgent: boolean): readonly InboxSection[] {
   const titleOf = (item: InboxItem): string => (isByAgent ? (placeOf(item)[0] ?? "") : kindTitles[item.kind]);
-  const sections = Map.groupBy(items, titleOf);
+  const sorted = isByAgent ? items.toSorted((one, other) => one.at - other.at) : items;
+  const sections = Map.groupBy(sorted, titleOf);
   const order = isByAgent ? [...sections.keys()] : [...new Set(Object.values(kindTitles))];
   return order.flatMap((title) => {
     const found = sections.get(title);

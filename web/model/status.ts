@@ -1,6 +1,7 @@
 import type { Failure } from "../../src/kernel/index.ts";
 import { endWordAt, limitOf, statusWords as words } from "../../src/surfaces/view/status-words.ts";
 import type { TaskView, RunFactsView } from "../../src/surfaces/view/run-view.ts";
+import type { Asking } from "../api/runs-feed.ts";
 import type { Run } from "../api/types.ts";
 
 /** What a status looks like: each has its own glyph, and colour comes second. */
@@ -52,14 +53,14 @@ export function isAsking({ status, questions, yieldsTo }: TaskView): boolean {
   return status === "paused" && questions > 0 && yieldsTo === null;
 }
 
-/** Whether a run waits for a person, also while some of its agents work. `asking`: the runs with open questions. */
-export function waitsForPerson({ runId, status, waitsFor }: ListedRun, asking: ReadonlySet<string>): boolean {
-  if (status === "waiting") return waitsFor.includes("person") || asking.has(runId);
-  return status === "running" && asking.has(runId);
+/** Whether a run waits for this person, also while some of its agents work. A question that the person has put away does not count. */
+export function waitsForPerson({ runId, status, waitsFor }: ListedRun, asking: Asking): boolean {
+  if (status !== "waiting" && status !== "running") return false;
+  return asking.runs.has(runId) || (waitsFor.includes("person") && !asking.setAside.has(runId));
 }
 
 /** The look of a run in a list. */
-export function lookOfRun(run: ListedRun, asking: ReadonlySet<string>): Look {
+export function lookOfRun(run: ListedRun, asking: Asking): Look {
   if (waitsForPerson(run, asking)) return "waits";
   return run.status === "waiting" ? "suspended" : lookOf(run.status);
 }
@@ -104,10 +105,11 @@ const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
 };
 
 /** The status of a run in a list, in words. */
-export function runWord(run: ListedRun, asking: ReadonlySet<string>): string {
+export function runWord(run: ListedRun, asking: Asking): string {
   const { status, waitsFor } = run;
   const [first] = waitsFor;
   if (waitsForPerson(run, asking)) return causes.person;
+  if (first === "person") return "Waits for an answer";
   // A pending run may wait for its turn or its time.
   return first !== undefined && (status === "waiting" || status === "pending" || first === "crash_loop")
     ? causes[first]

@@ -414,8 +414,8 @@ export interface HiddenItem extends Required<HideOptions> {
 export interface RuntimeInbox {
   /** Returns what the person has hidden, except items whose time has come. */
   hidden(owner?: InboxOwner): Promise<readonly HiddenItem[]>;
-  /** Hides an item until it changes, or until a time. */
-  hide(item: HideOptions, owner?: InboxOwner): Promise<void>;
+  /** Hides an item, or several, until they change, or until a time. */
+  hide(items: HideOptions | readonly HideOptions[], owner?: InboxOwner): Promise<void>;
   /** Shows an item again. Returns whether it was hidden. */
   restore(id: string, owner?: InboxOwner): Promise<boolean>;
 }

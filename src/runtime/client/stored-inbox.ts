@@ -53,18 +53,13 @@ export class StoredInbox implements RuntimeInbox {
     return records.map(itemOf).filter((item) => !isOver(item, now));
   }
 
-  async hide(options: HideOptions, owner: InboxOwner = {}): Promise<void> {
-    const { id, change, until = null } = hideTable.read("inbox.hide()", options);
-    const { clock } = this.#options;
-    const at = clock.now();
-    if (until !== null && !(Number.isSafeInteger(until) && until > at))
-      throw new Fault(
-        "invalid_argument",
-        `invalid until ${String(until)} of inbox.hide(): expected a later time in epoch milliseconds, or null`,
-      );
-    await this.#drop(await this.#all("inbox.hide()", owner), at);
-    const item: HiddenItem = { id, change, until, at };
-    await this.#write(this.#keyOf("inbox.hide()", owner, id), item as unknown as JsonValue);
+  async hide(items: HideOptions | readonly HideOptions[], owner: InboxOwner = {}): Promise<void> {
+    const at = this.#options.clock.now();
+    const hidden = [items].flat().map((item) => hiddenAt(item, at));
+    const known = await this.#all("inbox.hide()", owner);
+    await this.#drop(known, hidden.length, at);
+    for (const item of hidden)
+      await this.#write(this.#keyOf("inbox.hide()", owner, item.id), item as unknown as JsonValue);
   }
 
   async restore(id: string, owner: InboxOwner = {}): Promise<boolean> {
@@ -91,11 +86,11 @@ export class StoredInbox implements RuntimeInbox {
     }
   }
 
-  /** Makes room for one more item. */
-  async #drop(found: readonly StoredRecord[], now: number): Promise<void> {
+  /** Makes room for more items. */
+  async #drop(found: readonly StoredRecord[], more: number, now: number): Promise<void> {
     const byAge = found.toSorted((one, other) => itemOf(one).at - itemOf(other).at);
     const { most = 1_000 } = this.#options;
-    const surplus = Math.max(0, found.length + 1 - most);
+    const surplus = Math.max(0, found.length + more - most);
     for (const [index, record] of byAge.entries())
       if (index < surplus || isOver(itemOf(record), now)) await this.#remove(record);
   }
@@ -123,6 +118,16 @@ export class StoredInbox implements RuntimeInbox {
     const { tenantId = null, userId = null } = own(caller, ownerTable.read(caller, owner));
     return { tenantId, prefix: `${userId === null ? "" : idDigest(userId, hash)}/` };
   }
+}
+
+function hiddenAt(options: HideOptions, at: number): HiddenItem {
+  const { id, change, until = null } = hideTable.read("inbox.hide()", options);
+  if (until !== null && !(Number.isSafeInteger(until) && until > at))
+    throw new Fault(
+      "invalid_argument",
+      `invalid until ${String(until)} of inbox.hide(): expected a later time in epoch milliseconds, or null`,
+    );
+  return { id, change, until, at };
 }
 
 function itemOf({ value }: StoredRecord): HiddenItem {

@@ -87,3 +87,21 @@ test("a time in the past, an empty id and an unknown option are refused", async 
   await expect(inbox.hide({ ...item, id: "" })).rejects.toThrow(/invalid id "" of inbox.hide\(\)/);
   await expect(inbox.hide({ ...item, till: 5 } as never)).rejects.toThrow(/till/);
 });
+
+test("several items are hidden at once, and make room for all of them", async () => {
+  const { inbox, clock } = await storedInbox(3);
+  await inbox.hide({ id: "first", change: "" }, ada);
+  await clock.advance(1);
+  await inbox.hide(
+    ["one", "two", "three"].map((id) => ({ id, change: "1" })),
+    ada,
+  );
+  const ids = (await inbox.hidden(ada)).map(({ id }) => id);
+  expect(ids.toSorted()).toEqual(["one", "three", "two"]);
+  const bad = [
+    { id: "four", change: "1" },
+    { id: "", change: "1" },
+  ];
+  await expect(inbox.hide(bad, ada)).rejects.toThrow(/invalid id "" of inbox.hide\(\)/);
+  expect(await inbox.hidden(ada)).toHaveLength(3);
+});

@@ -1,20 +1,21 @@
-import { expect, test, vi } from "vitest";
-import { approvals, hidden, looping } from "../../api/runs-feed.ts";
-import type { Approval, Run } from "../../api/types.ts";
-import {
-  headlineOf,
-  inbox,
-  putAway,
-  sectionsOf,
-  snoozeTimes,
-  waitsForYou,
-  type InboxItem,
-} from "../../model/inbox-items.ts";
-import { runWord } from "../../model/status.ts";
+import { expect, test } from "vitest";
+import { inbox } from "../../api/runs-feed.ts";
+import type { Approval, Inbox, Run } from "../../api/types.ts";
+import { headlineOf, itemsOf, sectionsOf, snoozeTimes, type InboxItem } from "../../model/inbox-items.ts";
+import { lookOfRun, runWord, waitsForPerson } from "../../model/status.ts";
 import { nextChoice, noChoice, type Choice } from "./inbox-choice.ts";
 
-// The clock of the page follows the visibility of a document.
-vi.mock("../../base/now.ts", async () => ({ now: (await import("@preact/signals")).signal(10) }));
+const none = { items: [], isMore: false };
+const empty: Inbox = {
+  questions: none,
+  runs: none,
+  letters: none,
+  hidden: [],
+  away: 0,
+  waiting: 0,
+  asking: [],
+  setAside: [],
+};
 
 const [one, two, three] = [{ id: "1" }, { id: "2" }, { id: "3" }];
 const start: Choice<{ readonly id: string }> = noChoice;
@@ -42,33 +43,55 @@ test("the last item that was answered stays when nothing else waits", () => {
 });
 
 test("a run that is paused as a crash loop is an item of the inbox, and its status in lists says so", () => {
-  const run = { runId: "run_1", agentId: "poison", title: "Go", updatedAt: 5, status: "paused" } as Run;
-  const loop: Run = { ...run, waitsFor: ["crash_loop"] };
-  approvals.value = [];
-  looping.value = [loop];
-  const [item] = inbox.value ?? [];
+  const run = {
+    runId: "run_1",
+    agentId: "poison",
+    title: "Go",
+    updatedAt: 5,
+    endedAt: null,
+    status: "paused",
+  };
+  const loop = { ...run, waitsFor: ["crash_loop"] } as unknown as Run;
+  inbox.value = { ...empty, runs: { items: [loop], isMore: false }, query: {} };
+  const [item] = itemsOf({}) ?? [];
   expect(item).toMatchObject({ kind: "looping", id: "run_1", at: 5 });
   expect(item && headlineOf(item)).toBe("Paused: it ends the processes that execute it");
-  expect(runWord(loop, new Set())).toBe("Paused: it ends its processes");
-  expect(runWord({ ...run, waitsFor: [] }, new Set())).toBe("Paused");
-  looping.value = [];
+  const quiet = { runs: new Set<string>(), setAside: new Set<string>() };
+  expect(runWord(loop, quiet)).toBe("Paused: it ends its processes");
+  expect(runWord({ ...loop, waitsFor: [] }, quiet)).toBe("Paused");
+  // Another part of the inbox has not been read yet.
+  expect(itemsOf({ view: "away" })).toBeNull();
+  inbox.value = null;
 });
 
-test("a hidden item is off the list until it changes or its time has come, and a stopped run waits for no decision", () => {
-  const run = { runId: "run_1", agentId: "poison", title: "Go", updatedAt: 5, status: "paused" } as Run;
-  approvals.value = [];
-  looping.value = [{ ...run, waitsFor: ["crash_loop"] }];
-  const item = { id: "run_1", change: "5", until: null, at: 1 };
-  hidden.value = [item];
-  expect([inbox.value, putAway.value.length]).toEqual([[], 1]);
-  hidden.value = [{ ...item, change: "4" }];
-  expect([inbox.value?.length, putAway.value]).toEqual([1, []]);
-  hidden.value = [{ ...item, until: 11 }];
-  expect(inbox.value).toEqual([]);
-  hidden.value = [{ ...item, until: 10 }];
-  expect(inbox.value).toHaveLength(1);
-  expect(waitsForYou.value).toEqual([]);
-  [looping.value, hidden.value] = [[], []];
+test("the inbox has questions as the server sends them, then runs with the newest stop first, then messages", () => {
+  const question = { runId: "run_1", approvalId: "a", requestedAt: 9 } as Approval;
+  const letter = { message: { id: "m1", sentAt: 1 } } as never;
+  inbox.value = {
+    ...empty,
+    questions: { items: [question], isMore: false },
+    runs: { items: [stoppedRun("run_2", 3), stoppedRun("run_3", 5)], isMore: true },
+    letters: { items: [letter], isMore: false },
+    query: {},
+  };
+  expect(itemsOf({})?.map(({ id, at }) => [id, at])).toEqual([
+    ["run_1:a", 9],
+    ["run_3", 5],
+    ["run_2", 3],
+    ["m1", 1],
+  ]);
+  inbox.value = null;
+});
+
+test("a run waits for the person as long as the person has not put away all its questions", () => {
+  const run = { runId: "run_1", status: "waiting", waitsFor: ["person"] } as unknown as Run;
+  // Its question is not read yet.
+  expect(waitsForPerson(run, asking([]))).toBe(true);
+  expect(waitsForPerson({ ...run, waitsFor: [] }, asking(["run_1"]))).toBe(true);
+  const away = asking([], ["run_1"]);
+  expect(waitsForPerson(run, away)).toBe(false);
+  expect([runWord(run, away), lookOfRun(run, away)]).toEqual(["Waits for an answer", "suspended"]);
+  expect(waitsForPerson({ ...run, status: "completed" }, asking(["run_1"]))).toBe(false);
 });
 
 test("sections have decisions first, or one section per agent", () => {
@@ -81,6 +104,14 @@ test("sections have decisions first, or one section per agent", () => {
   expect(titles(false)).toEqual(["Needs your decision", "Stopped"]);
   expect(titles(true)).toEqual(["poison", "clerk"]);
 });
+
+function stoppedRun(runId: string, endedAt: number): Run {
+  return { runId, endedAt, status: "budget_exhausted" } as Run;
+}
+
+function asking(runs: readonly string[], setAside: readonly string[] = []) {
+  return { runs: new Set(runs), setAside: new Set(setAside) };
+}
 
 function names(hour: number): string[] {
   return snoozeTimes(new Date(2026, 10, 18, hour)).map(({ name }) => name);

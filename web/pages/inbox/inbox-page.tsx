@@ -1,8 +1,9 @@
 import type { JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { visibleLine } from "../../../src/kernel/index.ts";
 import { errorText, post } from "../../api/client.ts";
 import { isOffline } from "../../api/connection.ts";
-import { hidden, refreshSoon } from "../../api/runs-feed.ts";
+import { inbox, refresh, refreshSoon, waiting, wantInbox, type InboxQuery } from "../../api/runs-feed.ts";
 import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
 import { place, setQuery } from "../../base/route.ts";
@@ -13,74 +14,103 @@ import { InboxDetail } from "./inbox-detail.tsx";
 import {
   headlineOf,
   hiddenUntil,
-  inbox,
+  itemsOf,
   placeOf,
-  putAway,
   sectionsOf,
   snoozeTimes,
-  waitsForYou,
   type InboxItem,
 } from "../../model/inbox-items.ts";
 import { useFigures } from "../../model/run-figures.ts";
 
+/** Number of items of each kind that are read at first, and with each step. */
+const step = 100;
+/** The most that the server reads at once. */
+const most = 1_000;
+
+/** The part of the inbox that the address names. */
+function wantedOf(query: URLSearchParams, limit: number): InboxQuery {
+  const [agent, runId] = [query.get("agent"), query.get("run")];
+  const kind = (["question", "run", "letter"] as const).find((each) => each === query.get("kind"));
+  return {
+    ...(query.get("view") === "away" && { view: "away" as const }),
+    ...(kind !== undefined && { kind }),
+    ...(agent !== null && { agent }),
+    ...(runId !== null && { runId }),
+    ...(limit > step && { limit }),
+  };
+}
+
 /** Everything that waits for a person, over all runs: questions, stopped runs, crash loops and messages that were not delivered. */
 export function InboxPage(): JSX.Element {
   const { query } = place.value;
-  const run = query.get("run");
   const wanted = query.get("item");
-  const agent = query.get("agent");
-  const isAway = query.get("view") === "away";
   const isByAgent = query.get("group") === "agent";
-  const all = isAway ? putAway.value : inbox.value;
-  const ofRun = (all ?? []).filter((item) => run === null || isOf(item, run));
-  const shown = ofRun.filter((item) => agent === null || placeOf(item)[0] === agent);
-  const sections = sectionsOf(shown, isByAgent);
+  const [limit, setLimit] = useState(step);
+  const part = wantedOf(query, limit);
+  const isAway = part.view === "away";
+  useEffect(() => wantInbox(part), [JSON.stringify(part)]);
+  useEffect(() => () => wantInbox({}), []);
+  const all = itemsOf(part);
+  const sections = sectionsOf(all ?? [], isByAgent);
   const items = sections.flatMap((section) => section.items);
   // The headline of a stopped run names the limit that its figures tell.
   useFigures(items.flatMap((item) => (item.kind === "stopped" ? [item.run] : [])));
   const before = useRef<Choice<InboxItem>>(noChoice);
-  const [closed, setClosed] = useState<InboxItem | null>(null);
+  const shownPart = useRef("");
+  /** What the person has closed or snoozed here. It is not answered: it does not stay as an answer. */
+  const moved = useRef(new Set<string>());
+  const [closed, setClosed] = useState<readonly InboxItem[]>([]);
   const [problem, setProblem] = useState<string | null>(null);
-  // Until the items are read, nothing was answered.
+  // In another part nothing was answered, and neither before the items are read.
+  const partName = JSON.stringify({ ...part, limit: 0 });
+  if (shownPart.current !== partName) before.current = noChoice;
+  shownPart.current = partName;
   if (all !== null) before.current = nextChoice(before.current, items, wanted);
-  // What was closed is not answered: it does not stay as an answer.
   const { chosen, at } = before.current;
-  const answered = isOnList(before.current.answered) ? null : before.current.answered;
+  const { answered: last } = before.current;
+  const isOver = last !== null && !moved.current.has(last.id) && items.every(({ id }) => id !== last.id);
+  const answered = isOver && !isAway ? last : null;
   const move = (by: number): void => {
     const next = items[Math.max(0, Math.min(items.length - 1, at + by))];
     if (next !== undefined) choose(next);
   };
-  const change = async (order: Promise<{ readonly hidden: typeof hidden.value }>): Promise<void> => {
+  const change = async (order: Promise<unknown>): Promise<boolean> => {
     try {
-      hidden.value = (await order).hidden;
+      await order;
       setProblem(null);
+      await refresh();
+      return true;
     } catch (error) {
       setProblem(errorText(error));
+      return false;
     }
   };
-  const hide = async (item: InboxItem, until: number | null): Promise<void> => {
-    await change(post("/api/inbox/hidden", { body: { id: item.id, change: String(item.at), until } }));
-    setClosed(item);
+  const hide = async (some: readonly InboxItem[], until: number | null): Promise<void> => {
+    const hidden = some.map((item) => ({ id: item.id, change: String(item.at) }));
+    for (const { id } of some) moved.current.add(id);
+    if (await change(post("/api/inbox/hidden", { body: { items: hidden, until } }))) setClosed(some);
   };
-  const restore = async ({ id }: InboxItem): Promise<void> => {
-    await change(post("/api/inbox/restore", { body: { id } }));
-    setClosed(null);
+  const restore = async (some: readonly InboxItem[]): Promise<void> => {
+    const ids = some.map(({ id }) => id);
+    if (!(await change(post("/api/inbox/restore", { body: { ids } })))) return;
+    for (const id of ids) moved.current.delete(id);
+    setClosed([]);
   };
   const onList = chosen !== undefined && !isAway ? chosen : undefined;
   useKeys({
     j: () => move(1),
     k: () => move(-1),
     ...(onList !== undefined && {
-      x: ({ repeat }: KeyboardEvent) => (repeat ? false : void hide(onList, null)),
+      x: ({ repeat }: KeyboardEvent) => (repeat ? false : void hide([onList], null)),
       h: ({ repeat }: KeyboardEvent) =>
-        repeat ? false : void hide(onList, snoozeTimes(new Date(now.value))[0].at),
+        repeat ? false : void hide([onList], snoozeTimes(new Date(now.value))[0].at),
     }),
-    ...(closed !== null && { u: () => void restore(closed) }),
+    ...(closed.length > 0 && { u: () => void restore(closed) }),
   });
   const isRead = all !== null;
-  const isNarrowed = run !== null || agent !== null;
-  if (isRead && chosen === undefined && answered === null && closed === null && !isAway)
-    return <NothingWaits isFiltered={isNarrowed} />;
+  const isNarrowed = part.runId !== undefined || part.agent !== undefined || part.kind !== undefined;
+  if (isRead && chosen === undefined && answered === null && closed.length === 0 && !isAway && !isNarrowed)
+    return <NothingWaits />;
   return (
     <main class={`inbox ${wanted === null ? "" : "has-choice"}`} id="main">
       <div class="inbox-list">
@@ -88,26 +118,16 @@ export function InboxPage(): JSX.Element {
           <h1>Inbox</h1>
           <span class="dim">{isRead ? waitWords() : "Reading"}</span>
         </div>
-        <div class="row wrap inbox-filter">
-          <div class="segments" role="group" aria-label="Items">
-            <button aria-pressed={!isAway} onClick={() => setQuery("view", null)}>
-              Open {inbox.value?.length ?? ""}
-            </button>
-            <button aria-pressed={isAway} onClick={() => setQuery("view", "away")}>
-              Closed and snoozed {putAway.value.length}
-            </button>
-          </div>
-          <Agents items={ofRun} chosen={agent} />
-          <label class="check">
-            <input
-              type="checkbox"
-              checked={isByAgent}
-              onChange={() => setQuery("group", isByAgent ? null : "agent")}
-            />
-            By agent
-          </label>
-        </div>
-        {run !== null && (
+        <Filters part={part} count={items.length} isRead={isRead} />
+        <label class="inbox-filter check">
+          <input
+            type="checkbox"
+            checked={isByAgent}
+            onChange={() => setQuery("group", isByAgent ? null : "agent")}
+          />
+          By agent
+        </label>
+        {part.runId !== undefined && (
           <p class="inbox-filter dim">
             Items of one run.{" "}
             <a class="link" href="/inbox">
@@ -115,9 +135,9 @@ export function InboxPage(): JSX.Element {
             </a>
           </p>
         )}
-        {closed !== null && (
+        {closed.length > 0 && (
           <p class="inbox-filter" role="status">
-            {headlineOf(closed)} is off your list. Nothing was decided.{" "}
+            {closedWords(closed)}{" "}
             <button class="link" onClick={() => void restore(closed)}>
               Undo
             </button>{" "}
@@ -134,11 +154,25 @@ export function InboxPage(): JSX.Element {
             <summary>
               {title} <span class="dim">{lines.length}</span>
             </summary>
+            {lines.length > 1 && (
+              <button
+                class="link inbox-all"
+                disabled={isOffline.value}
+                onClick={() => void (isAway ? restore(lines) : hide(lines, null))}
+              >
+                {isAway ? `Put all ${lines.length} back` : `Close all ${lines.length}`}
+              </button>
+            )}
             {lines.map((item) => (
               <Line key={item.id} item={item} isChosen={item.id === chosen?.id} isAway={isAway} />
             ))}
           </details>
         ))}
+        {hasMore() && limit < most && (
+          <button class="inbox-all link" onClick={() => setLimit(Math.min(most, limit + step))}>
+            Show more
+          </button>
+        )}
         {isRead && items.length === 0 && <p class="inbox-filter dim">Nothing here.</p>}
         <p class="dim inbox-keys wide-only">
           <kbd>J</kbd> <kbd>K</kbd> move, <kbd>A</kbd> approve, <kbd>E</kbd> edit, <kbd>D</kbd> deny,{" "}
@@ -152,11 +186,11 @@ export function InboxPage(): JSX.Element {
         {chosen !== undefined && (
           <div key="orders" class="row wrap inbox-orders">
             {onList === undefined ? (
-              <button class="button small" disabled={isOffline.value} onClick={() => void restore(chosen)}>
+              <button class="button small" disabled={isOffline.value} onClick={() => void restore([chosen])}>
                 Put back on the list
               </button>
             ) : (
-              <Orders onHide={(until) => void hide(onList, until)} />
+              <Orders onHide={(until) => void hide([onList], until)} />
             )}
           </div>
         )}
@@ -168,13 +202,64 @@ export function InboxPage(): JSX.Element {
   );
 }
 
-function isOnList(item: InboxItem | null): boolean {
-  return [...(inbox.value ?? []), ...putAway.value].some(({ id }) => id === item?.id);
+/** Whether the server has more items of some kind than it has sent. */
+function hasMore(): boolean {
+  const read = inbox.value;
+  return read !== null && [read.questions, read.runs, read.letters].some(({ isMore }) => isMore);
+}
+
+function closedWords(closed: readonly InboxItem[]): string {
+  const [first] = closed;
+  if (first === undefined) return "";
+  if (closed.length === 1) return `${headlineOf(first)} is off your list. Nothing was decided.`;
+  return `${closed.length} items are off your list. Nothing was decided.`;
 }
 
 function waitWords(): string {
-  const count = waitsForYou.value?.length ?? 0;
+  const count = waiting.value ?? 0;
   return `${counted(count, "decision")} ${count === 1 ? "waits" : "wait"} for you`;
+}
+
+interface FiltersProps {
+  readonly part: InboxQuery;
+  /** How many items are listed. */
+  readonly count: number;
+  readonly isRead: boolean;
+}
+
+const kindNames = { question: "Decisions", run: "Stopped", letter: "Not delivered" } as const;
+
+/** Which part of the inbox is listed. */
+function Filters({ part, count, isRead }: FiltersProps): JSX.Element {
+  const isAway = part.view === "away";
+  const away = inbox.value?.away;
+  const open = isRead && !isAway ? `${count}${hasMore() ? "+" : ""}` : "";
+  return (
+    <div class="row wrap inbox-filter">
+      <div class="segments" role="group" aria-label="Items">
+        <button aria-pressed={!isAway} onClick={() => setQuery("view", null)}>
+          Open {open}
+        </button>
+        <button aria-pressed={isAway} onClick={() => setQuery("view", "away")}>
+          Closed and snoozed {isRead ? away : ""}
+        </button>
+      </div>
+      <Agents isRead={isRead} chosen={part.agent ?? null} />
+      <select
+        class="select"
+        aria-label="Kind"
+        value={part.kind ?? ""}
+        onChange={(event) => setQuery("kind", event.currentTarget.value || null)}
+      >
+        <option value="">All kinds</option>
+        {Object.entries(kindNames).map(([kind, name]) => (
+          <option key={kind} value={kind}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
 }
 
 /** Takes the chosen item off the list. */
@@ -194,14 +279,27 @@ function Orders({ onHide }: { readonly onHide: (until: number | null) => void })
   );
 }
 
+/** The agents of the list. They stay while the list is narrowed to one of them. */
 function Agents({
-  items,
+  isRead,
   chosen,
 }: {
-  readonly items: readonly InboxItem[];
+  readonly isRead: boolean;
   readonly chosen: string | null;
 }): JSX.Element | null {
-  const names = [...new Set(items.map((item) => placeOf(item)[0] ?? ""))].toSorted();
+  const known = useRef<readonly string[]>([]);
+  const { questions, runs, letters } = inbox.value ?? {};
+  if (isRead && chosen === null)
+    known.current = [
+      ...new Set(
+        [
+          ...(questions?.items ?? []).map(({ agentId }) => agentId),
+          ...(runs?.items ?? []).map(({ agentId }) => agentId),
+          ...(letters?.items ?? []).map(({ message }) => message.to),
+        ].map((agentId) => agentId.replace(/\/.*$/u, "")),
+      ),
+    ].toSorted();
+  const names = [...new Set([...known.current, ...(chosen === null ? [] : [chosen])])];
   if (names.length < 2 && chosen === null) return null;
   return (
     <select
@@ -213,7 +311,7 @@ function Agents({
       <option value="">All agents</option>
       {names.map((name) => (
         <option key={name} value={name}>
-          {name}
+          {visibleLine(name)}
         </option>
       ))}
     </select>
@@ -224,13 +322,8 @@ function choose(item: InboxItem): void {
   setQuery("item", item.id);
 }
 
-function isOf(item: InboxItem, runId: string): boolean {
-  if (item.kind === "question") return item.approval.runId === runId;
-  return item.kind === "letter" ? item.letter.runId === runId : item.run.runId === runId;
-}
-
-function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }): JSX.Element {
-  const away = putAway.value.length;
+function NothingWaits(): JSX.Element {
+  const away = inbox.value?.away ?? 0;
   return (
     <main class="empty" id="main">
       <h1>Nothing waits for you</h1>
@@ -238,18 +331,11 @@ function NothingWaits({ isFiltered }: { readonly isFiltered: boolean }): JSX.Ele
         Approvals and questions of all runs appear here and where they happened, and so do runs that stopped
         at their allowance, runs that end their processes, and messages that could not be delivered.
       </p>
-      {(isFiltered || away > 0) && (
+      {away > 0 && (
         <p class="actions">
-          {isFiltered && (
-            <a class="button" href="/inbox">
-              All runs
-            </a>
-          )}
-          {away > 0 && (
-            <a class="button" href="/inbox?view=away">
-              Closed and snoozed: {away}
-            </a>
-          )}
+          <a class="button" href="/inbox?view=away">
+            Closed and snoozed: {away}
+          </a>
         </p>
       )}
     </main>

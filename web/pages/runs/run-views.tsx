@@ -81,7 +81,7 @@ export function RunViews({ query, save: Save }: RunViewsProps): JSX.Element {
           name={groupNames[each]}
           query={each === "all" ? "" : `show=${each}`}
           isCurrent={!isCustom && each === group}
-          count={each === "waits" ? asking.value.size : null}
+          count={each === "waits" ? asking.value.runs.size : null}
         />
       ))}
       {saved.map((view) => (

@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { connection } from "../../api/connection.ts";
-import { asking, facts } from "../../api/runs-feed.ts";
+import { asking, facts, inbox, waiting } from "../../api/runs-feed.ts";
 import type { Facts, Run, RunFigures } from "../../api/types.ts";
 import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
@@ -11,7 +11,6 @@ import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { endWord, hasEnded, lookOfRun, runWord } from "../../model/status.ts";
-import { waitsForYou } from "../../model/inbox-items.ts";
 import { openNewRun } from "../../parts/new-run.tsx";
 import { parseFilter } from "../../model/run-filter.ts";
 import { failureWords } from "../../model/words/failure-words.ts";
@@ -204,13 +203,17 @@ function liveWords({ live, liveAgents }: Facts): string {
 
 /** How many decisions wait for the person, and since when. */
 function Waiting(): JSX.Element {
-  const items = waitsForYou.value;
-  const [oldest] = items ?? [];
+  const count = waiting.value;
+  const oldest = inbox.value?.questions.items[0];
   return (
     <span class={`big ${oldest === undefined ? "" : "wait"}`}>
-      {items?.length ?? "–"}{" "}
+      {count ?? "–"}{" "}
       <small>
-        {oldest === undefined ? (items === null ? "" : "nothing") : `oldest ${span(now.value - oldest.at)}`}
+        {oldest === undefined
+          ? count === null
+            ? ""
+            : "nothing"
+          : `oldest ${span(now.value - oldest.requestedAt)}`}
       </small>
     </span>
   );

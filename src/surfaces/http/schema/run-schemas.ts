@@ -9,6 +9,7 @@ import {
   type Event,
   type ExecutionBudget,
   type Failure,
+  type Message,
   type Priority,
   type RunResult,
   type RunFlow,
@@ -224,6 +225,27 @@ export const approval = named(
   }),
 );
 
+/** A message that could not be delivered. */
+export const deadLetter = named(
+  "DeadLetter",
+  object({
+    message: schemaOf<Message>({
+      type: "object",
+      properties: {
+        id: { type: "string" },
+        from: { type: ["string", "null"] },
+        to: { type: "string" },
+        body: {},
+        sentAt: { type: "integer" },
+      },
+      required: ["id", "from", "to", "body", "sentAt"],
+    }),
+    deliveries: integer(),
+    notBefore: optional(integer()),
+    runId: optional(text()),
+    redelivered: optional(integer()),
+  }),
+);
 export const approvalPage = named("ApprovalPage", object({ approvals: list(approval), next }));
 
 export const runResult = named(

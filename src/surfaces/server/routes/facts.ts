@@ -5,7 +5,6 @@ import {
   unfinishedStatuses,
   utcDay,
   utcHour,
-  type ApprovalPage,
   type Runtime,
 } from "../../../kernel/index.ts";
 import { scopeOf } from "../../http/access/access.ts";
@@ -20,7 +19,6 @@ const hours = 24;
 const facts = named(
   "Facts",
   object({
-    waiting: integer({ description: "Questions that wait for a person." }),
     hostedAgents: integer({
       description: "Agents whose runs this server executes itself. Their runs stand still while it is down.",
     }),
@@ -59,7 +57,7 @@ const getFacts = route({
   method: "GET",
   path: "/api/facts",
   summary:
-    "Read the figures above a list of runs. Costs O(open questions, changed runs and their new events). The first reading costs O(runs of the day).",
+    "Read the figures above a list of runs. Costs O(changed runs and their new events). The first reading costs O(runs of the day).",
   scope: "read",
   responses: [found],
   handle: async ({ runtime, access, server: { working, agents } }) => {
@@ -68,7 +66,6 @@ const getFacts = route({
     const [today] = await runtime.usage({ by: "day", from: day, to: day });
     const figures = await working.of(scopeOf(access));
     return reply(found, {
-      waiting: await openQuestions(runtime),
       hostedAgents: agents.list.length,
       live: await countUnfinished(runtime),
       spentTodayUsd: addUsd(today?.costUsd ?? 0, figures.unrecordedUsd),
@@ -78,17 +75,6 @@ const getFacts = route({
     });
   },
 });
-
-async function openQuestions(runtime: Runtime): Promise<number> {
-  let count = 0;
-  let after: string | null = null;
-  do {
-    const page: ApprovalPage = await runtime.approvals({ limit: 500, ...(after !== null && { after }) });
-    count += page.approvals.length;
-    after = page.next;
-  } while (after !== null);
-  return count;
-}
 
 /** The number of runs that have not ended, of each status up to the limit of a count. */
 async function countUnfinished(runtime: Runtime): Promise<number> {

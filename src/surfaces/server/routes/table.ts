@@ -6,6 +6,7 @@ import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { agentRoutes } from "./agents.ts";
 import { factRoutes } from "./facts.ts";
+import { inboxRoutes } from "./inbox.ts";
 import { operationRoutes } from "./operations.ts";
 import { runCommandRoutes } from "./run-commands.ts";
 import { runMessageRoutes } from "./run-messages.ts";
@@ -40,6 +41,7 @@ const typedRoutes = [
   ...sessionRoutes,
   ...agentRoutes,
   ...operationRoutes,
+  ...inboxRoutes,
   ...usageRoutes,
   ...scheduleRoutes,
   ...factRoutes,

@@ -1,0 +1,33 @@
+/** What names an item of an inbox, and since when it is there. An item that comes back has another time. */
+export interface InboxKey {
+  readonly id: string;
+  /** Epoch milliseconds. As a text it is the state in which a person saw the item. */
+  readonly at: number;
+}
+
+/** The key of a question to a person. */
+export function keyOfQuestion(question: {
+  readonly runId: string;
+  readonly approvalId: string;
+  readonly requestedAt: number;
+}): InboxKey {
+  return { id: `${question.runId}:${question.approvalId}`, at: question.requestedAt };
+}
+
+/** The key of a run that stopped, or that is paused as a crash loop. */
+export function keyOfRun(run: {
+  readonly runId: string;
+  readonly endedAt: number | null;
+  readonly updatedAt: number;
+}): InboxKey {
+  return { id: run.runId, at: run.endedAt ?? run.updatedAt };
+}
+
+/** The key of a message that could not be delivered. */
+export function keyOfLetter({
+  message,
+}: {
+  readonly message: { readonly id: string; readonly sentAt: number };
+}): InboxKey {
+  return { id: message.id, at: message.sentAt };
+}
