@@ -158,6 +158,7 @@ export {
 } from "./messages/chat-message.ts";
 export * from "./messages/content.ts";
 export { deltaTypes, type Delta } from "./messages/delta.ts";
+export { boundDocuments, boundImage, isTextDocument } from "./messages/input-bound.ts";
 export { JoinedDelta } from "./messages/joined-delta.ts";
 export {
   type FinishReason,

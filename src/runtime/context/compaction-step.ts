@@ -11,7 +11,7 @@ import {
 import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
-import { boundMessages } from "../model/token-bound.ts";
+import { estimateMessages } from "../model/token-bound.ts";
 
 /** A range of messages of the transcript that is kept, or a new message. */
 type Piece = readonly [from: number, to: number] | ChatMessage;
@@ -51,7 +51,7 @@ export async function compactTranscript(
       const pieces = piecesOf(messages, window);
       if (isWhole(pieces, messages.length)) return null;
       requirePairs(window);
-      const [before, after] = [boundMessages(messages), boundMessages(window)];
+      const [before, after] = [estimateMessages(messages), estimateMessages(window)];
       // A summary can be longer than what it replaces.
       if (after > before) return null;
       const tokensAfter = scale(contextTokens, after, before);

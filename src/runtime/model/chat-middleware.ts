@@ -71,7 +71,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
     reply = undefined;
     isUnchanged = context.request === modelRequest;
     const { filters, request: sent } = context;
-    const inputTokens = isUnchanged ? call.inputTokens : () => boundRequest(sent);
+    const inputTokens = isUnchanged ? call.inputTokens : (called: Model) => boundRequest(sent, called);
     call.record(changedParts(modelRequest, sent));
     const outgoing = { model: context.model, request: sent, role, inputTokens, filters, ephemeralMessages };
     reply = await new ModelAttempts(step, outgoing, count).run();

@@ -27,7 +27,7 @@ import { callThroughMiddleware } from "./chat-middleware.ts";
 import { AttemptCount, ModelAttempts, type OutgoingRequest } from "./model-attempts.ts";
 import type { PendingReply } from "./settle-reply.ts";
 import { recordRequest } from "./sent-request.ts";
-import { boundInput, boundMessages, type SentPrefix } from "./token-bound.ts";
+import { boundInput, type SentPrefix } from "./token-bound.ts";
 import { modelName } from "./model-name.ts";
 
 /** A model call as a step of its task. */
@@ -225,8 +225,7 @@ class DirectRequest implements OutgoingRequest {
 
 /** B1: upper bound of the input tokens of a call with its ephemeral messages. */
 function boundCall({ request, sent }: ModelCall, ephemeral: readonly ChatMessage[], model: Model): number {
-  const bound = boundInput(request, sent, model);
-  return ephemeral.length === 0 ? bound : bound + boundMessages(ephemeral);
+  return boundInput(request, sent, model, ephemeral);
 }
 
 const noFilters: readonly DeltaFilter[] = [];

@@ -10,6 +10,8 @@ const optionalCounts: ReadonlySet<string> = new Set([
   "cacheWriteTokens",
   "reasoningTokens",
 ]);
+/** No request has so many tokens. Their price could be more than the ledger can add up. */
+const tooManyTokens = 1_000_000_000;
 const countNames = ["inputTokens", "outputTokens", ...optionalCounts];
 
 /** `usage` is checked as an unknown value, because the model may be code without types. */
@@ -20,7 +22,8 @@ export function usageProblem(usage: unknown): string | undefined {
   for (const name of countNames) {
     const count = counts[name];
     if (count === undefined && optionalCounts.has(name)) continue;
-    if (!isCount(count)) return `usage.${name} ${describeValue(count)}: expected an integer from 0`;
+    if (!isCount(count))
+      return `usage.${name} ${describeValue(count)}: expected an integer ${Number(count) > 0 ? `below ${tooManyTokens}` : "from 0"}`;
   }
   const { costUsd } = counts;
   const isCost = costUsd === undefined || (typeof costUsd === "number" && costUsd >= 0 && costUsd < Infinity);
@@ -28,7 +31,7 @@ export function usageProblem(usage: unknown): string | undefined {
 }
 
 function isCount(value: unknown): boolean {
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0;
+  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value < tooManyTokens;
 }
 
 /** B3: the provider has reported the input of a call in flight. If the call is lost, its input is charged as reported. */

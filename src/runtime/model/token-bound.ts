@@ -1,5 +1,8 @@
 import { Buffer } from "node:buffer";
 import {
+  boundDocuments,
+  boundImage,
+  isTextDocument,
   systemMessage,
   type ChatMessage,
   type ContentPart,
@@ -19,8 +22,6 @@ export interface SentPrefix {
   readonly by: Pick<Model, "provider" | "modelId">;
 }
 
-/** Upper bound of the tokens of one image of any size, at any provider. */
-const tokensPerImage = 8_192;
 /**
  * Upper bound of the tokens that a provider adds per message, part or request, for example for roles and separators.
  */
@@ -30,19 +31,34 @@ const toolsOverhead = 640;
 /** Upper bound of the tokens of the instructions that a provider adds to a JSON schema for the response. */
 const formatOverhead = 512;
 
-/** B1: the provider's own count for the messages that it has counted before, and one token per byte for the others. */
-export function boundInput(request: LlmRequest, sent: SentPrefix | undefined, model: Model): number {
+/**
+ * B1: the provider's own count for the messages that it has counted before, and one token per byte for the others.
+ * `ephemeral` are messages after those of the request.
+ */
+export function boundInput(
+  request: LlmRequest,
+  sent: SentPrefix | undefined,
+  model: Model,
+  ephemeral: readonly ChatMessage[] = [],
+): number {
   const { transcript, instructions = "", tools = [] } = request;
-  const extra = boundFormat(request);
+  const extra = boundFormat(request) + boundMessages(ephemeral, model);
   if (sent !== undefined && isSameModel(sent.by, model) && continues(request, sent)) {
-    return sent.tokens + boundMessages(transcript, sent.request.transcript.length) + extra;
+    const { length } = sent.request.transcript;
+    return withinWindow(sent.tokens + boundMessages(transcript, model, length) + extra, model);
   }
-  return boundMessages([systemMessage(instructions)]) + boundTools(tools) + boundMessages(transcript) + extra;
+  const prompt = boundMessages([systemMessage(instructions)], model) + boundTools(tools);
+  return withinWindow(prompt + boundMessages(transcript, model) + extra, model);
 }
 
 /** Like `boundInput`, for a request that middleware has changed: no count of the provider is known for it. */
-export function boundRequest({ messages, tools = [], ...request }: ModelRequest): number {
-  return boundMessages(messages) + boundTools(tools) + boundFormat(request);
+export function boundRequest({ messages, tools = [], ...request }: ModelRequest, model: Model): number {
+  return withinWindow(boundMessages(messages, model) + boundTools(tools) + boundFormat(request), model);
+}
+
+/** A request with a document that its bytes do not bound has the bound of the context window. */
+function withinWindow(tokens: number, { modelId, contextWindow }: Model): number {
+  return tokens === Infinity ? boundDocuments(modelId, contextWindow) : tokens;
 }
 
 function isSameModel(one: Pick<Model, "provider" | "modelId">, other: Model): boolean {
@@ -66,26 +82,31 @@ function continues(request: LlmRequest, { request: before, tokens }: SentPrefix)
   );
 }
 
+/** Estimate of the tokens of messages: one per byte of text and documents, and a fixed number for each image. */
+export function estimateMessages(messages: Messages): number {
+  return boundMessages(messages, undefined);
+}
+
 /**
  * B1: upper bound of the tokens of the messages from index `from`: one per byte of text, and a fixed bound for each
- * image.
+ * image. `Infinity` for a document that its bytes do not bound. Without a model, such a document counts as its bytes.
  */
-export function boundMessages(messages: Messages, from = 0): number {
+function boundMessages(messages: Messages, model: Model | undefined, from = 0): number {
   let tokens = 0;
   for (let index = from; index < messages.length; index++) {
     const message = messages.at(index);
-    if (message !== undefined) tokens += boundMessage(message);
+    if (message !== undefined) tokens += boundMessage(message, model);
   }
   return tokens;
 }
 
 type Messages = Transcript | readonly ChatMessage[];
 
-function boundMessage(message: ChatMessage): number {
+function boundMessage(message: ChatMessage, model: Model | undefined): number {
   if (message.role === "system") return bytes(message.content) + overhead;
   const parts: readonly ContentPart[] = message.content;
   let tokens = overhead;
-  for (let index = 0; index < parts.length; index++) tokens += boundPart(parts[index] as ContentPart);
+  for (let index = 0; index < parts.length; index++) tokens += boundPart(parts[index] as ContentPart, model);
   return tokens;
 }
 
@@ -99,28 +120,37 @@ function boundFormat({ responseFormat }: Pick<ModelRequest, "responseFormat">): 
   return responseFormat?.type === "json" ? bytes(JSON.stringify(responseFormat)) + formatOverhead : 0;
 }
 
-function boundPart(part: ContentPart): number {
+function boundPart(part: ContentPart, model: Model | undefined): number {
   switch (part.type) {
     case "text":
     case "reasoning":
       return bytes(part.text) + overhead;
     case "image":
-      return tokensPerImage;
+      return boundImage(model?.modelId ?? "");
     case "file":
-      return part.source.kind === "base64" ? part.source.data.length : tokensPerImage;
+      return boundFile(part, model);
     case "tool_call":
       return bytes(JSON.stringify(part.input)) + bytes(part.toolName) + overhead;
     case "opaque":
       return bytes(JSON.stringify(part.value)) + overhead;
     case "tool_result":
-      return boundOutput(part.output) + overhead;
+      return boundOutput(part.output, model) + overhead;
   }
 }
 
-function boundOutput(output: ToolOutput): number {
+function boundFile(
+  { mediaType, source }: Extract<ContentPart, { type: "file" }>,
+  model: Model | undefined,
+): number {
+  const isBounded = model === undefined || isTextDocument(mediaType);
+  if (source.kind === "base64") return isBounded ? source.data.length : Infinity;
+  return model === undefined ? boundImage("") : Infinity;
+}
+
+function boundOutput(output: ToolOutput, model: Model | undefined): number {
   if (output.type === "text") return bytes(output.text);
   if (output.type === "json") return bytes(JSON.stringify(output.value));
-  return output.parts.reduce((sum, part) => sum + boundPart(part), 0);
+  return output.parts.reduce((sum, part) => sum + boundPart(part, model), 0);
 }
 
 /** `Buffer` is imported, because the global `Buffer` is a getter and costs a lookup per call. */

@@ -63,6 +63,29 @@ describe.each(twoStores)("a reservation in a %s store", (_name, prepare) => {
     },
   );
 
+  it.each([
+    ["application/pdf", "a model that counts", { countTokens: () => 2_000 }, 8_000, "completed"],
+    ["application/pdf", "no count", {}, 8_000, "budget_exhausted"],
+    ["application/pdf", "no count and a small context window", {}, 2_000, "completed"],
+    ["text/csv", "no count", {}, 8_000, "completed"],
+  ] as const)(
+    "B1: a document of a few bytes and the type %s is reserved as what the provider may read, with %s",
+    async (mediaType, _with, options, contextWindow, expected) => {
+      const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
+      const model = Object.assign(scriptedModel(answers(1), options), { contextWindow });
+      const file = { type: "file", mediaType, source: { kind: "base64", data: "JVBERi0=" } } as const;
+      const code = (ctx: RunContext): Promise<unknown> =>
+        ctx.llm({ transcript: Transcript.of([{ role: "user", content: [file] }]), maxOutputTokens: 300 });
+      const reading = agent("reader", async (ctx) => (await code(ctx)) !== null, { models: { main: model } });
+      const run = await runtime.submit(reading, null, { budget: { maxTokens: 3_000 } });
+      expect([(await run.result()).status, model.calls.length]).toEqual([
+        expected,
+        expected === "completed" ? 1 : 0,
+      ]);
+      await runtime.close();
+    },
+  );
+
   it("B1: a call whose bound by bytes fits is not counted", async () => {
     const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
     const { agent: counting, counted } = reader(2, { counts: true });
