@@ -2,10 +2,10 @@ export {
   openGateway,
   type Gateway,
   type GatewayAccess,
-  type GatewayOptions,
   type GatewayProgram,
   type GatewayProgramOptions,
 } from "../capabilities/gateway/gateway.ts";
+export type { GatewayOptions } from "../capabilities/gateway/gateway-options.ts";
 export type { GatewayMeter } from "../capabilities/gateway/access.ts";
 export type { GatewayUpstream } from "../capabilities/gateway/upstream.ts";
 export type {

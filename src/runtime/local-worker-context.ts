@@ -6,6 +6,7 @@ import {
   type Hash,
   type Store,
 } from "../kernel/index.ts";
+import { Attendance } from "./process/attendance.ts";
 import { CapQueue } from "./process/cap-queue.ts";
 import { CallTimeouts } from "./process/call-timeouts.ts";
 import { ContentHashes } from "./process/content-hashes.ts";
@@ -55,6 +56,7 @@ export function workerContext(store: Store, options: WorkerOptions, parts: Worke
     retry: retrySettings(options.retry),
     runRetry: runRetry(options.runRetry),
     slots: new TaskSlots(concurrency),
+    attendance: new Attendance(),
     callTimeouts: new CallTimeouts(clock),
     idleFlusher: new IdleFlusher(),
     contentHashes: new ContentHashes(hash),

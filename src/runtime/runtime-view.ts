@@ -455,6 +455,8 @@ export class RuntimeView implements Runtime {
     });
   }
 
+  readonly attend = (): (() => void) => this.#worker.context.attendance.attend();
+
   extensionErrors(): readonly ExtensionError[] {
     this.#worker.lifetime.check();
     return this.#worker.extensionErrors.list(this.#scope);
@@ -493,7 +495,7 @@ export class RuntimeView implements Runtime {
 
   #handle(record: RunRecord, by?: string): RunHandle {
     const { context, lifetime: life, observed, awaited, unhosted } = this.#worker;
-    const { clock, ids, hash, unknownPrice, sizes, checkSchema } = context;
+    const { clock, ids, hash, unknownPrice, sizes, checkSchema, attendance } = context;
     const store = this.#runs;
     if (this.#isOfCaller) this.#worker.noteCaller();
     return new StoredRunHandle({
@@ -507,6 +509,7 @@ export class RuntimeView implements Runtime {
       sizes,
       observed,
       awaited,
+      attendance,
       unhosted,
       by,
       models: context,

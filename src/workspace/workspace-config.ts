@@ -1,4 +1,4 @@
-import type { GatewayOptions } from "../capabilities/gateway/gateway.ts";
+import type { GatewayOptions } from "../capabilities/gateway/gateway-options.ts";
 import {
   Fault,
   type Guardrail,

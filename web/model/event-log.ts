@@ -34,6 +34,7 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "model_fallback",
   "budget_lost",
   "metered_call",
+  "gateway_request",
   "attempt_start",
   "usage_corrected",
   "budget_top_up",

@@ -15,7 +15,7 @@ import {
 } from "../../src/kernel/index.ts";
 import { capitalized, capUsd, counted, grouped, personName, plain, usd } from "../base/format.ts";
 import { cancelSentence } from "./words/cancel-words.ts";
-import { meteredWords } from "./words/event-words.ts";
+import { gatewayWords, meteredWords } from "./words/event-words.ts";
 import { plainMessage } from "./words/failure-words.ts";
 import { forkChangeWords } from "./words/fork-words.ts";
 import { isHandOff, targetOf } from "./words/task-words.ts";
@@ -376,6 +376,10 @@ function noteOf(event: Event): Note | null {
         text: capitalized(meteredWords(event.data)),
         tone: event.data.status === "error" ? "bad" : "plain",
       };
+    case "gateway_request":
+      return event.data.reason === undefined
+        ? null
+        : { text: capitalized(gatewayWords(event.data)), tone: "bad" };
     case "compensation_start":
       return { text: `The work is undone: ${event.data.names.join(", ")}`, tone: "plain" };
     case "compensation_end":

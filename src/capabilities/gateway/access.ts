@@ -2,11 +2,13 @@ import { createHash, randomBytes } from "node:crypto";
 import {
   BudgetExhaustedError,
   type AttemptContext,
+  type EventData,
   type ExhaustedCap,
   type Fault,
   type RunId,
 } from "../../kernel/index.ts";
 import { Refusal } from "./refusal.ts";
+import { ByteAllowance } from "./request-body.ts";
 import type { Wire } from "./wire.ts";
 
 /** What pays for the requests of a program: the context of an attempt. */
@@ -31,22 +33,51 @@ export interface AccessLimits {
   readonly onLeave?: (access: Access) => void;
 }
 
-/** The access of one program, or of all programs of a gateway run: who pays, and which requests are open. */
+/** A request that an access has let in. */
+export interface OpenRequest {
+  /** Hash of the token with which it came. */
+  readonly token: string;
+  /** Cuts the request. The reason of the abort is a `Refusal` if the program receives it. */
+  readonly cut: AbortController;
+}
+
+/** Number of counts of tokens that an access may ask for at once, and per second after that. */
+const countsAtOnce = 60;
+const countsPerSecond = 1;
+/** Number of requests without a payment that have an event at once, and per second after that. */
+const eventsAtOnce = 30;
+const eventsPerSecond = 1 / 30;
+/** Longest text of a refusal in the log. */
+const longestReason = 500;
+
+/**
+ * The access of one program, or of all programs of a gateway run: who pays, and which requests are open. It closes when its
+ * attempt ends, is cancelled, or loses its run to another process.
+ */
 export class Access {
   readonly meter: GatewayMeter;
   readonly models: readonly string[] | undefined;
   readonly wire: Wire["name"] | undefined;
   readonly #limits: AccessLimits;
-  /** The open requests, with the bytes of their bodies. */
-  readonly #open = new Map<AbortController, number>();
+  readonly #open = new Set<OpenRequest>();
+  /** The open requests that wait for a top-up. They take no place of the others. */
+  readonly #held = new Set<OpenRequest>();
+  readonly #counts = new Bucket(countsAtOnce, countsPerSecond);
+  readonly #events = new Bucket(eventsAtOnce, eventsPerSecond);
+  #bytes: ByteAllowance | undefined;
+  #skipped = 0;
   #refusal: Fault | undefined;
   #requests = 0;
+  #isClosed = false;
 
   constructor(meter: GatewayMeter, limits: AccessLimits = {}) {
     this.meter = meter;
     this.models = limits.models;
     this.wire = limits.wire;
     this.#limits = limits;
+    const { signal } = meter;
+    if (signal.aborted) this.#isClosed = true;
+    signal.addEventListener("abort", () => this.close());
   }
 
   /** The first refusal because of money. */
@@ -64,35 +95,54 @@ export class Access {
     return this.#requests;
   }
 
-  /** Lets a request in. The returned controller cuts it. Throws if too many are open. */
-  enter(maxOpenRequests: number): AbortController {
-    if (this.#open.size >= maxOpenRequests)
+  /** No request is let in any more. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** The bytes that the open requests of the access may have. */
+  bytes(maxBytes: number): ByteAllowance {
+    return (this.#bytes ??= new ByteAllowance(maxBytes));
+  }
+
+  /** Lets a request in. Throws if too many with its token are open. */
+  enter(token: string, maxOpenRequests: number): OpenRequest {
+    let open = 0;
+    for (const each of this.#open) if (each.token === token && !this.#held.has(each)) open++;
+    if (open >= maxOpenRequests)
       throw new Refusal(429, `the token has ${maxOpenRequests} open requests; wait for one of them`, 1);
     const { maxRequests, isOfRun = false } = this.#limits;
     if (isOfRun && this.#refusal !== undefined) throw this.refusalOf(this.#refusal);
     if (maxRequests !== undefined && this.#requests >= maxRequests)
       throw new Refusal(503, "the run of the token begins a new history; repeat the request", 1);
     this.#requests++;
-    const cut = new AbortController();
-    this.#open.set(cut, 0);
-    return cut;
+    const request: OpenRequest = { token, cut: new AbortController() };
+    this.#open.add(request);
+    return request;
   }
 
-  /** Notes the size of the body of an open request. Throws if those of all open requests need too much memory. */
-  hold(cut: AbortController, bytes: number, maxBytes: number): void {
-    this.#open.set(cut, bytes);
-    const held = [...this.#open.values()].reduce((sum, each) => sum + each, 0);
-    if (held > maxBytes)
-      throw new Refusal(
-        429,
-        `the open requests of the token have more than ${maxBytes} bytes; wait for one of them`,
-        1,
-      );
+  /** Notes that a request waits for a top-up. Returns `false` if so many wait that it must not. */
+  hold(request: OpenRequest, maxHeld: number): boolean {
+    if (this.#held.size >= maxHeld || !this.#open.has(request)) return false;
+    this.#held.add(request);
+    return true;
   }
 
-  leave(cut: AbortController): void {
-    this.#open.delete(cut);
+  /** A request that waited continues. */
+  release(request: OpenRequest): void {
+    this.#held.delete(request);
+  }
+
+  leave(request: OpenRequest): void {
+    this.#open.delete(request);
+    this.#held.delete(request);
     this.#limits.onLeave?.(this);
+  }
+
+  /** Counting is free at the provider, which bounds it per minute for all programs together. Throws if there is no count left. */
+  takeCount(now: number): void {
+    if (!this.#counts.take(now))
+      throw new Refusal(429, "the program counts tokens too often; wait a second", 1);
   }
 
   /** Returns the error for the program. A refusal because of money says how to top up, or when the budget renews. */
@@ -114,9 +164,69 @@ export class Access {
     this.#refusal ??= error;
   }
 
-  /** Cuts the open requests. */
-  close(): void {
-    for (const cut of this.#open.keys()) cut.abort();
+  /** Adds a request that was not paid for to the log, so that its owner sees what is refused. A flood of them has few events. */
+  log(now: number, data: Omit<EventData["gateway_request"], "skipped">): void {
+    if (this.#isClosed) return;
+    if (!this.#events.take(now)) {
+      this.#skipped++;
+      return;
+    }
+    const { reason } = data;
+    const skipped = this.#skipped;
+    this.#skipped = 0;
+    this.meter.emitEvent({
+      type: "gateway_request",
+      data: {
+        ...data,
+        ...(reason !== undefined && { reason: reason.slice(0, longestReason) }),
+        ...(skipped > 0 && { skipped }),
+      },
+    });
+  }
+
+  /** Lets no request in any more, and cuts the open ones. */
+  close(reason: Refusal = this.#gone()): void {
+    this.#isClosed = true;
+    for (const { cut } of this.#open) cut.abort(reason);
+  }
+
+  #gone(): Refusal {
+    // The next owner of a gateway run serves its tokens.
+    if (this.#limits.isOfRun === true)
+      return new Refusal(503, "the run of the token is not driven here any more; repeat the request", 2);
+    return goneRefusal();
+  }
+}
+
+/** The refusal of a token that was valid. */
+export function goneRefusal(): Refusal {
+  return new Refusal(
+    401,
+    "the token is not known, or its task has ended; use the token that the gateway gave",
+  );
+}
+
+/** Lets a number of things happen at once, and then some per second. */
+class Bucket {
+  readonly #capacity: number;
+  readonly #perSecond: number;
+  #left: number;
+  #at: number | undefined;
+
+  constructor(capacity: number, perSecond: number) {
+    this.#capacity = capacity;
+    this.#perSecond = perSecond;
+    this.#left = capacity;
+  }
+
+  /** `now` in milliseconds. */
+  take(now: number): boolean {
+    const gained = (Math.max(0, now - (this.#at ?? now)) / 1000) * this.#perSecond;
+    this.#left = Math.min(this.#capacity, this.#left + gained);
+    this.#at = now;
+    if (this.#left < 1) return false;
+    this.#left--;
+    return true;
   }
 }
 

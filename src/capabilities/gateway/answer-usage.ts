@@ -1,5 +1,9 @@
 import type { ReportedUsage } from "../../kernel/index.ts";
-import { isObject, type StreamedUsage, type Wire } from "./wire.ts";
+import { isObject } from "./json-values.ts";
+import type { StreamedUsage, Wire } from "./wire.ts";
+
+/** Largest answer, or event of a stream, whose usage is read, in bytes. A larger one passes and is charged at its bound. */
+const maxReadBytes = 32 * 1024 * 1024;
 
 /**
  * Reads the usage out of an answer while its bytes pass. `push` returns the bytes for the client: those that it was given,
@@ -37,49 +41,107 @@ abstract class AnswerUsage {
 
 /** An answer that is one JSON value. */
 export class WholeAnswer extends AnswerUsage {
-  readonly #bytes: Buffer[] = [];
+  #bytes: Buffer[] = [];
+  #size = 0;
 
   push(bytes: Buffer): Buffer {
-    this.#bytes.push(bytes);
+    this.#size += bytes.byteLength;
+    if (this.#size <= maxReadBytes) this.#bytes.push(bytes);
+    else this.#bytes = [];
     return bytes;
   }
 
   end(): Buffer {
     const json = parsed(Buffer.concat(this.#bytes).toString("utf8"));
     // Gemini answers a stream without `alt=sse` with a list.
-    for (const each of Array.isArray(json) ? json : [json]) this.note(each);
+    for (const each of Array.isArray(json) ? (json as readonly unknown[]) : [json]) this.note(each);
     return nothing;
   }
 }
 
-/** A stream of server-sent events. */
+const [lineFeed, carriageReturn] = [0x0a, 0x0d];
+
+/** A stream of server-sent events. A line ends with a line feed, a carriage return, or both. An empty line ends an event. */
 export class EventStream extends AnswerUsage {
   readonly #hidesUsage: boolean;
-  #rest: Buffer = nothing;
+  /** The bytes of the event so far that have arrived earlier. */
+  #pieces: Buffer[] = [];
+  #size = 0;
+  #isLineEmpty = true;
+  #isAfterReturn = false;
+  /** Whether the client received the event that ended with the last byte, a carriage return. A line feed may follow. */
+  #ended: "kept" | "hidden" | undefined;
+  #hasLast = false;
 
   constructor(wire: Wire, hidesUsage: boolean) {
     super(wire);
     this.#hidesUsage = hidesUsage;
   }
 
+  override get isComplete(): boolean {
+    return super.isComplete && (this.#hasLast || this.wire.isLast === undefined);
+  }
+
   push(bytes: Buffer): Buffer {
-    const all = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes]);
-    let start = 0;
     const kept: Buffer[] = [];
-    for (let end = endOfEvent(all, start); end !== -1; end = endOfEvent(all, start)) {
-      const event = all.subarray(start, end);
-      if (this.#read(event)) kept.push(event);
-      start = end;
+    let start = 0;
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at];
+      if (byte !== lineFeed && byte !== carriageReturn) {
+        this.#isLineEmpty = this.#isAfterReturn = false;
+        this.#ended = undefined;
+        continue;
+      }
+      if (byte === lineFeed && this.#isAfterReturn) {
+        this.#isAfterReturn = false;
+        if (this.#ended === undefined) continue;
+        // The line feed belongs to the event before it.
+        if (this.#ended === "kept") kept.push(bytes.subarray(at, at + 1));
+        this.#ended = undefined;
+        start = at + 1;
+        continue;
+      }
+      this.#isAfterReturn = byte === carriageReturn;
+      this.#ended = undefined;
+      if (this.#isLineEmpty) {
+        const event = this.#take(bytes.subarray(start, at + 1));
+        start = at + 1;
+        const isKept = this.#read(event);
+        if (isKept) kept.push(event);
+        if (this.#isAfterReturn) this.#ended = isKept ? "kept" : "hidden";
+      }
+      this.#isLineEmpty = true;
     }
-    this.#rest = all.subarray(start);
+    const rest = bytes.subarray(start);
     // Without events to hide, the bytes pass at once, also if an event is not complete yet.
-    return this.#hidesUsage ? Buffer.concat(kept) : bytes;
+    if (!this.#hidesUsage) {
+      this.#keep(rest);
+      return bytes;
+    }
+    if (this.#size + rest.byteLength > maxReadBytes) kept.push(this.#take(rest));
+    else this.#keep(rest);
+    return Buffer.concat(kept);
   }
 
   end(): Buffer {
-    const rest = this.#rest;
+    const rest = this.#take(nothing);
     const isKept = this.#read(rest);
     return this.#hidesUsage && isKept ? rest : nothing;
+  }
+
+  #keep(bytes: Buffer): void {
+    if (bytes.byteLength === 0) return;
+    this.#size += bytes.byteLength;
+    if (this.#size <= maxReadBytes) this.#pieces.push(bytes);
+    else this.#pieces = [];
+  }
+
+  /** Returns the bytes of the event with its last ones. */
+  #take(last: Buffer): Buffer {
+    const event = this.#pieces.length === 0 ? last : Buffer.concat([...this.#pieces, last]);
+    this.#pieces = [];
+    this.#size = 0;
+    return event;
   }
 
   /** Returns whether the client receives the event. */
@@ -89,23 +151,16 @@ export class EventStream extends AnswerUsage {
     const json = parsed(dataOf(event.toString("utf8")));
     if (!isObject(json)) return true;
     this.note(json);
+    if (this.wire.isLast?.(json) === true) this.#hasLast = true;
     return !(this.#hidesUsage && this.wire.isUsageOnly?.(json) === true);
   }
 }
 
 const nothing = Buffer.alloc(0);
 
-/** Index after the blank line that ends the event which starts at `from`. -1 if the event is not complete. */
-function endOfEvent(bytes: Buffer, from: number): number {
-  const plain = bytes.indexOf("\n\n", from);
-  const returned = bytes.indexOf("\r\n\r\n", from);
-  if (returned !== -1 && (plain === -1 || returned < plain)) return returned + 4;
-  return plain === -1 ? -1 : plain + 2;
-}
-
 function dataOf(event: string): string {
   return event
-    .split(/\r?\n/)
+    .split(/\r\n|\n|\r/)
     .flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trimStart()] : []))
     .join("\n");
 }

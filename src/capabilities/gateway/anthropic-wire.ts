@@ -1,22 +1,101 @@
-import {
-  countIn,
-  everyObject,
-  isObject,
-  isOther,
-  objectsIn,
-  type Json,
-  type StreamedUsage,
-  type Wire,
-} from "./wire.ts";
+import { isTextDocument } from "../../kernel/index.ts";
+import { countIn, isObject, type Json, nameIn, textIn } from "./json-values.ts";
+import { cacheControl, Findings, flag, objectOf, oneOf, refused, type MemberTable } from "./request-shape.ts";
+import type { StreamedUsage, Wire } from "./wire.ts";
 
 /** Tools that the program itself executes. Every other typed tool runs at the provider and costs extra. */
-const clientTools = /^(custom|bash_|text_editor_|computer_|memory_)/;
+const clientTools = /^(custom$|bash_|text_editor_|computer_|memory_)/;
 
-/** Members whose cost the gateway cannot bound. */
-const unboundedMembers = ["mcp_servers", "container", "inference_geo"];
+/** Edits of the context that delete parts of it. Others call a model. */
+const deletingEdits: readonly unknown[] = ["clear_tool_uses_20250919", "clear_thinking_20251015"];
 
 /** The lowest `thinking.budget_tokens` that Anthropic accepts. */
 const leastThinking = 1_024;
+
+/** Blocks of a content whose tokens their bytes bound. */
+const plainBlocks: ReadonlySet<unknown> = new Set([
+  "text",
+  "tool_use",
+  "thinking",
+  "redacted_thinking",
+  "search_result",
+  "server_tool_use",
+  "web_search_tool_result",
+  "code_execution_tool_result",
+  "bash_code_execution_tool_result",
+  "text_editor_code_execution_tool_result",
+  "tool_search_tool_result",
+  "tool_reference",
+  "mcp_tool_use",
+  "mcp_tool_result",
+  "compaction",
+]);
+
+const members: MemberTable = {
+  model: true,
+  max_tokens: true,
+  messages: (value, found) =>
+    found.list("messages", value, (message) => found.members(message, messageMembers)),
+  system: (value, found) => found.content("system", value, (block) => checkBlock(block, found)),
+  tools: (value, found) => found.list("tools", value, (tool) => checkTool(tool, found)),
+  tool_choice: true,
+  stream: flag("stream"),
+  temperature: true,
+  top_p: true,
+  top_k: true,
+  stop_sequences: true,
+  metadata: true,
+  thinking: objectOf("thinking", { type: true, budget_tokens: true, display: true }),
+  output_config: objectOf("output_config", { effort: true, format: true, task_budget: true }),
+  output_format: true,
+  cache_control: cacheControl,
+  context_management: objectOf("context_management", {
+    edits: (value, found) =>
+      found.list("context_management.edits", value, ({ type }) => {
+        if (!deletingEdits.includes(type)) found.unbounded.add(`context_management ${nameIn(type)}`);
+      }),
+  }),
+  service_tier: oneOf(["auto", "standard_only"], nameIn),
+  speed: oneOf(["standard"], "speed"),
+  mcp_servers: refused("mcp_servers"),
+  container: refused("container"),
+  inference_geo: refused("inference_geo"),
+};
+
+const messageMembers: MemberTable = {
+  role: true,
+  content: (value, found) => found.content("content", value, (block) => checkBlock(block, found)),
+};
+
+function checkTool(tool: Json, found: Findings): void {
+  const { type = "custom", cache_control } = tool;
+  if (type !== null && !(typeof type === "string" && clientTools.test(type)))
+    found.unbounded.add(nameIn(type));
+  cacheControl(cache_control, found);
+}
+
+function checkBlock(block: Json, found: Findings): void {
+  const { type, source, content, cache_control } = block;
+  cacheControl(cache_control, found);
+  if (type === "image") checkSource("image", source, found);
+  else if (type === "document") checkSource("document", source, found);
+  // The result of the provider's tool may contain a document.
+  else if (type === "web_fetch_tool_result") found.hasDocuments = true;
+  else if (type === "tool_result")
+    found.content("the content of a tool_result", content, (inner) => checkBlock(inner, found));
+  else if (!plainBlocks.has(type)) found.unbounded.add(`content ${nameIn(type)}`);
+}
+
+function checkSource(name: "image" | "document", source: unknown, found: Findings): void {
+  const { type, media_type, content } = isObject(source) ? source : {};
+  if (name === "image") {
+    found.images++;
+    if (type !== "base64") found.unbounded.add(`image by ${nameIn(type)}`);
+  } else if (type === "base64") found.hasDocuments ||= !isTextDocument(textIn(media_type));
+  else if (type === "content")
+    found.content("the content of a document", content, (block) => checkBlock(block, found));
+  else if (type !== "text") found.document(`document by ${nameIn(type)}`);
+}
 
 /** The Messages API of Anthropic. */
 export const anthropicWire: Wire = {
@@ -26,25 +105,23 @@ export const anthropicWire: Wire = {
     return path === "/v1/messages/count_tokens" ? { wire: anthropicWire, kind: "count" } : undefined;
   },
   read(body) {
-    const { model, max_tokens, stream, thinking } = body;
-    const outputLimit = countIn(max_tokens);
+    const { model, thinking } = body;
+    const found = new Findings();
+    found.members(body, members);
     const thinks = isObject(thinking) ? countIn(thinking["budget_tokens"]) : undefined;
     return {
-      model: typeof model === "string" ? model : "",
-      outputLimit,
+      model: textIn(model),
+      outputLimit: found.limit(body, "max_tokens"),
       limitPath: ["max_tokens"],
-      isStream: stream === true,
       added: [],
-      unbounded: [...unboundedIn(body)],
+      found,
       ...(thinks !== undefined && {
         thinking: { tokens: thinks, path: ["thinking", "budget_tokens"], least: leastThinking },
       }),
     };
   },
   countPath: "/v1/messages/count_tokens",
-  countBody({ model, messages, system, tools, tool_choice, thinking }) {
-    return { model, messages, system, tools, tool_choice, thinking };
-  },
+  countMembers: ["model", "messages", "system", "tools", "tool_choice", "thinking"],
   countOf: ({ input_tokens }) => countIn(input_tokens),
   usageOf(answer) {
     const { message, usage } = answer;
@@ -57,28 +134,6 @@ export const anthropicWire: Wire = {
   authorize: (apiKey) => ({ "x-api-key": apiKey }),
   error: (status, message) => ({ type: "error", error: { type: errorType(status), message } }),
 };
-
-function* unboundedIn(body: Json): Iterable<string> {
-  for (const { type } of objectsIn(body["tools"]))
-    if (typeof type === "string" && !clientTools.test(type)) yield type;
-  for (const name of unboundedMembers) if (body[name] !== undefined) yield name;
-  if (body["service_tier"] === "priority") yield "priority";
-  if (isOther(body["speed"], "standard")) yield "speed";
-  // The price list has the price of a cache of five minutes.
-  for (const { cache_control } of everyObject([
-    body["messages"],
-    body["system"],
-    body["tools"],
-    { cache_control: body["cache_control"] },
-  ]))
-    if (isObject(cache_control) && isOther(cache_control["ttl"], "5m")) {
-      yield `cache for ${String(cache_control["ttl"])}`;
-      break;
-    }
-  for (const { type, source } of everyObject(body["messages"]))
-    if ((type === "image" || type === "document") && isObject(source))
-      if (source["type"] === "url" || source["type"] === "file") yield `${type} by ${source["type"]}`;
-}
 
 function usageIn(usage: Json): StreamedUsage {
   const cacheReadTokens = countIn(usage["cache_read_input_tokens"]);

@@ -1,5 +1,6 @@
 import { Fault, type JsonObject } from "../../kernel/index.ts";
 import type { GatewayMeter } from "./access.ts";
+import type { RequestBody } from "./request-body.ts";
 
 /** What the log of a run keeps of each request, in addition to model, usage and cost. */
 export type RecordMode = "none" | "sizes" | "bodies";
@@ -13,15 +14,18 @@ const maxStoredBytes = 1024 * 1024;
 export class CallRecord {
   readonly #mode: RecordMode;
   readonly #redact: (text: string) => string;
+  readonly #requestBytes: number;
+  /** A copy, so that the memory of a large body is freed when the provider has it. */
   readonly #request: Buffer;
   readonly #answer: Buffer[] = [];
   #answerBytes = 0;
   #storedBytes = 0;
 
-  constructor(mode: RecordMode, redact: (text: string) => string, request: Buffer) {
+  constructor(mode: RecordMode, redact: (text: string) => string, request: RequestBody) {
     this.#mode = mode;
     this.#redact = redact;
-    this.#request = request;
+    this.#requestBytes = request.size;
+    this.#request = Buffer.from(request.bytes.subarray(0, mode === "bodies" ? maxStoredBytes : 0));
   }
 
   /** Adds bytes of the answer, as the program receives them. */
@@ -38,7 +42,7 @@ export class CallRecord {
     const data: JsonObject = {
       path,
       status,
-      requestBytes: this.#request.byteLength,
+      requestBytes: this.#requestBytes,
       answerBytes: this.#answerBytes,
       ...(this.#mode === "bodies" && this.#bodies()),
     };
@@ -48,8 +52,8 @@ export class CallRecord {
   /** A text that cannot be redacted is not stored. */
   #bodies(): JsonObject {
     try {
-      const request = this.#redact(textOf(this.#request));
-      const answer = this.#redact(textOf(Buffer.concat(this.#answer)));
+      const request = this.#redact(textOf(this.#request, this.#requestBytes));
+      const answer = this.#redact(textOf(Buffer.concat(this.#answer), this.#answerBytes));
       if (typeof request !== "string" || typeof answer !== "string")
         throw new Fault("invalid_argument", "redact of openGateway() did not return a text");
       return { request, answer };
@@ -59,7 +63,8 @@ export class CallRecord {
   }
 }
 
-function textOf(bytes: Buffer): string {
+/** The stored part of a text of `size` bytes. */
+function textOf(bytes: Buffer, size: number): string {
   const text = bytes.subarray(0, maxStoredBytes).toString("utf8");
-  return bytes.byteLength <= maxStoredBytes ? text : `${text} [the rest is not stored]`;
+  return size <= maxStoredBytes ? text : `${text} [the rest is not stored]`;
 }

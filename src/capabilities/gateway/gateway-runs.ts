@@ -106,7 +106,8 @@ export class GatewayRuns implements StoredAccesses {
     this.#isClosed = true;
     for (const { settle } of this.#serving) settle();
     const timer = setTimeout(() => {
-      for (const access of this.#live.values()) access.close();
+      for (const access of this.#live.values())
+        access.close(new Refusal(503, "the server ends; repeat the request", 2));
     }, graceMs);
     await Promise.all([...this.#serving].map(({ over }) => over));
     clearTimeout(timer);
@@ -118,7 +119,7 @@ export class GatewayRuns implements StoredAccesses {
     const { runId } = token;
     if (this.#isClosed) throw new Refusal(503, "the server ends; repeat the request", 2);
     const access = this.#live.get(runId) ?? (await this.#afterPause(runId));
-    if (access !== undefined) return access;
+    if (access?.isClosed === false) return access;
     const refusal = await this.#refusal(runId);
     if (refusal === undefined) return undefined;
     throw refusal;
@@ -128,7 +129,11 @@ export class GatewayRuns implements StoredAccesses {
     // The process ends: the code waits until the run is released.
     if (this.#isClosed) return new Promise<never>(() => {});
     const input = ctx.input as unknown as GatewayRunInput;
-    const { reason, requests } = await ctx.attempt("requests", (attempt) => this.#serve(ctx, attempt, input));
+    const { reason, requests } = await ctx.attempt(
+      "requests",
+      (attempt) => this.#serve(ctx, attempt, input),
+      { holdsSlot: false },
+    );
     const served = input.served + requests;
     if (reason === "full") return ctx.continueAsNew({ ...input, served });
     return { reason, requests: served };

@@ -1,75 +1,38 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
+  boundDocuments,
+  boundImage,
   executionBudget,
-  Fault,
   formatAgentId,
   is,
   optionTable,
   type AttemptContext,
   type CancelSignal,
   type ExecutionBudget,
+  type Fault,
   type HostedAgent,
   type JsonValue,
   type OnBudget,
   type OptionKinds,
   type RunId,
 } from "../../kernel/index.ts";
+import { modelLimits } from "../models/model-limits.ts";
 import { listedModelNames } from "../prices/price-catalog.ts";
-import { Access, hashOf, newToken, type GatewayMeter } from "./access.ts";
+import { Access, goneRefusal, hashOf, newToken, type GatewayMeter, type OpenRequest } from "./access.ts";
 import { anthropicWire } from "./anthropic-wire.ts";
-import { CallRecord, recordModes, type RecordMode } from "./call-record.ts";
+import { CallRecord } from "./call-record.ts";
+import { chatWire } from "./chat-wire.ts";
 import { GatewayCall, type Place } from "./gateway-call.ts";
+import { readOptions, type GatewayOptions, type GatewayRules } from "./gateway-options.ts";
 import { geminiWire } from "./gemini-wire.ts";
 import type { JsonText } from "./json-text.ts";
-import { chatWire, openAiRoute } from "./openai-wires.ts";
+import type { Json } from "./json-values.ts";
 import { refusalOf, refuse, Refusal, send } from "./refusal.ts";
-import { readBody, readObject } from "./request-body.ts";
-import { providerOf, Upstreams, type GatewayUpstream } from "./upstream.ts";
-import { boundTokens, isObject, type Json, type Route, type Wire, type WireRequest } from "./wire.ts";
-
-/** Options of `openGateway()`. */
-export interface GatewayOptions {
-  /** The providers, by the wire that programs use. A wire without an upstream does not exist. */
-  readonly upstreams: Readonly<Partial<Record<Wire["name"], GatewayUpstream>>>;
-  /** Names of the models that may be called. Default: every model with a known price. */
-  readonly models?: readonly string[];
-  /**
-   * Names of what may be used although its cost is not bounded by the tokens of a request: server tools (`web_search`),
-   * tiers (`priority`), stored conversations (`store`, `previous_response_id`). Default: nothing.
-   */
-  readonly allow?: readonly string[];
-  /** Highest output limit of one request. A higher one is lowered, a missing one is added. Default: 16_000. */
-  readonly maxOutputTokens?: number;
-  /** Largest body of a request, in bytes. Default: 33_554_432. */
-  readonly maxBodyBytes?: number;
-  /** Number of requests that one token may have open. Default: 50. */
-  readonly maxOpenRequests?: number;
-  /**
-   * B5: how long a request that does not fit into the budget waits for a top-up, if the task asks a person for one
-   * (`onBudget: "ask"`), in milliseconds. Then it is refused with 402, and the question stays open. Default: 60_000.
-   */
-  readonly topUpWaitMs?: number;
-  /**
-   * What the log of the run keeps of each request besides model, usage and cost: nothing (`none`), the sizes of request and
-   * answer (`sizes`), or also their texts, up to 1 MiB each (`bodies`). Default: `none`.
-   */
-  readonly record?: RecordMode;
-  /** Changes a text before it is stored with `record: "bodies"`. If it throws, the texts are not stored. Default: no change. */
-  readonly redact?: (text: string) => string;
-}
-
-const gatewayTable = optionTable({
-  upstreams: is.any,
-  models: is.list(),
-  allow: is.list(),
-  maxOutputTokens: is.integer({ from: 1, default: 16_000 }),
-  maxBodyBytes: is.integer({ from: 1, default: 32 * 1024 * 1024 }),
-  maxOpenRequests: is.integer({ from: 1, default: 50 }),
-  topUpWaitMs: is.integer({ from: 0, default: 60_000 }),
-  record: is.choice(recordModes, { default: "none" }),
-  redact: is.callback(),
-} satisfies OptionKinds<GatewayOptions>);
+import { ByteAllowance, RequestBody } from "./request-body.ts";
+import { responsesWire } from "./responses-wire.ts";
+import { outputLimitOf, providerOf, Upstreams, type GatewayUpstream } from "./upstream.ts";
+import type { Route, Wire, WireRequest } from "./wire.ts";
 
 /** What the function of `Gateway.program` receives. */
 export interface GatewayProgram {
@@ -113,10 +76,8 @@ export interface GatewayAccess {
   close(): void;
 }
 
-/** The options with their defaults. */
-type GatewayRules = Required<Omit<GatewayOptions, "models">> & Pick<GatewayOptions, "models">;
-
 const longestModel = 200;
+const longestNonce = 200;
 const epoch = new Date(0).toISOString();
 
 /** Finds the accesses whose tokens outlive a process. */
@@ -131,6 +92,24 @@ export interface GatewayPlace {
   readonly port?: number;
   /** The tokens of gateway runs. */
   readonly stored?: StoredAccesses;
+  /** Answers a nonce with what only a server of the store can know, so that no token is sent to another process. */
+  readonly prove?: (nonce: string) => string;
+  /** Time in milliseconds, for what is bounded per second. Default: `Date.now`. */
+  readonly now?: () => number;
+}
+
+/** Path of the request that asks a gateway to prove that it belongs to a store. */
+const proofPath = "/reeve/proof";
+
+/** Longest time in which the headers and the body of a request arrive, in milliseconds. */
+const longestHeadersMs = 10_000;
+const longestBodyMs = 60_000;
+
+/** A request while it is answered, for the log. */
+interface Served {
+  readonly at: Place;
+  access?: Access;
+  model?: string;
 }
 
 /**
@@ -139,30 +118,34 @@ export interface GatewayPlace {
  */
 export class Gateway {
   readonly #options: GatewayRules;
+  readonly #place: GatewayPlace;
   readonly #upstreams = new Upstreams();
   readonly #server: Server;
-  readonly #stored: StoredAccesses | undefined;
+  readonly #now: () => number;
+  /** The bytes of the bodies of all open requests. */
+  readonly #bytes: ByteAllowance;
   /** The accesses by the hash of their token. */
   readonly #accesses = new Map<string, Access>();
 
-  private constructor(options: GatewayOptions, server: Server, stored: StoredAccesses | undefined) {
-    const {
-      allow = [],
-      redact = (text: string): string => text,
-      ...read
-    } = gatewayTable.read("openGateway()", options);
-    this.#options = { ...read, allow, redact };
+  private constructor(options: GatewayOptions, server: Server, place: GatewayPlace) {
+    this.#options = readOptions(options);
+    this.#place = place;
     this.#server = server;
-    this.#stored = stored;
-    checkUpstreams(options.upstreams);
+    this.#now = place.now ?? Date.now;
+    this.#bytes = new ByteAllowance(this.#options.maxOpenBytes);
   }
 
-  static async open(options: GatewayOptions, { port = 0, stored }: GatewayPlace = {}): Promise<Gateway> {
-    const server = createServer({ maxHeaderSize: 32 * 1024 });
-    const gateway = new Gateway(options, server, stored);
+  static async open(options: GatewayOptions, place: GatewayPlace = {}): Promise<Gateway> {
+    const limits = {
+      maxHeaderSize: 32 * 1024,
+      headersTimeout: longestHeadersMs,
+      requestTimeout: longestBodyMs,
+    };
+    const server = createServer(limits);
+    const gateway = new Gateway(options, server, place);
     server.on("request", (request, response) => void gateway.#serve(request, response));
     await new Promise<void>((resolve, reject) => {
-      server.once("error", reject).listen(port, "127.0.0.1", resolve);
+      server.once("error", reject).listen(place.port ?? 0, "127.0.0.1", resolve);
     });
     server.unref();
     return gateway;
@@ -179,6 +162,8 @@ export class Gateway {
     const key = hashOf(token);
     const access = new Access(meter, { ...(runId !== undefined && { runId }) });
     this.#accesses.set(key, access);
+    meter.signal.addEventListener("abort", () => this.#accesses.delete(key));
+
     return {
       token,
       url: this.url,
@@ -234,23 +219,43 @@ export class Gateway {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const [path = "", query = ""] = (request.url ?? "").split("?", 2);
-    const wire = wireOf(path);
+    const route = routeOf(path);
+    const at: Place = { path, query, route, wire: route?.wire ?? wireOf(path, request) };
+    const served: Served = { at };
     try {
-      const route = routeOf(path);
-      await this.#answer(request, response, { path, query, route, wire: route?.wire ?? wire });
+      await this.#answer(request, response, served);
     } catch (error) {
-      refuse(response, wire, refusalOf(error));
+      const refusal = refusalOf(error);
+      this.#log(served, refusal.status, refusal.message);
+      refuse(response, at.wire, refusal);
     }
   }
 
-  async #answer(request: IncomingMessage, response: ServerResponse, at: Place): Promise<void> {
+  /** Notes a request that was not paid for. One that money refused has an event already, and one that was cut has no reader. */
+  #log({ access, at, model }: Served, status: number, reason?: string): void {
+    if (status === 402 || status === 499) return;
+    const endpoint = at.route === undefined ? null : at.path;
+    access?.log(this.#now(), {
+      endpoint,
+      status,
+      model: model ?? null,
+      ...(reason !== undefined && { reason }),
+    });
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse, served: Served): Promise<void> {
+    const { at } = served;
     const { route, path, wire } = at;
     if (!isLocal(request.headers.host, this.#server))
       throw new Refusal(
         403,
         "the host of the request is not that of the gateway; use the address that the gateway gave",
       );
-    const access = await this.#accessOf(request);
+    if (request.method === "GET" && path === proofPath && this.#place.prove !== undefined)
+      return send(response, 200, { proof: this.#place.prove(at.query.slice(0, longestNonce)) });
+    const token = hashOf(tokenOf(request));
+    const access = await this.#accessOf(token);
+    served.access = access;
     if (request.method === "GET" && path === "/v1/models")
       return send(response, 200, await this.#models(request, access));
     if (access.wire !== undefined && access.wire !== wire.name)
@@ -261,29 +266,31 @@ export class Gateway {
     const upstream = this.#options.upstreams[wire.name];
     if (request.method !== "POST" || route === undefined || upstream === undefined)
       throw new Refusal(404, `the gateway has no ${request.method} ${path}`);
-    const cut = access.enter(this.#options.maxOpenRequests);
-    response.once("close", () => cut.abort());
+    const { maxOpenRequests, maxBodyBytes, maxOpenBytes } = this.#options;
+    const open = access.enter(token, maxOpenRequests);
+    response.once("close", () => open.cut.abort());
+    let body: RequestBody | undefined;
     try {
-      const { maxBodyBytes } = this.#options;
-      const body = await readBody(request, maxBodyBytes, (bytes) =>
-        access.hold(cut, bytes, 4 * maxBodyBytes),
-      );
-      const call = new GatewayCall(this.#upstreams, upstream, request, response, at, cut.signal);
-      if (route.kind === "count") await call.pass(body);
-      else await this.#pay(access, call, route, body);
+      const allowances = [access.bytes(maxOpenBytes / 2), this.#bytes];
+      body = await RequestBody.read(request, maxBodyBytes, allowances);
+      const { signal } = open.cut;
+      const call = new GatewayCall(this.#upstreams, upstream, request, response, at, body, signal);
+      const asked = this.#read(body, served, upstream, access);
+      if (route.kind === "count") {
+        access.takeCount(this.#now());
+        await call.pass();
+        this.#log(served, response.statusCode);
+      } else await this.#pay(access, open, call, body, asked);
     } finally {
-      access.leave(cut);
+      body?.drop();
+      access.leave(open);
     }
   }
 
-  async #accessOf(request: IncomingMessage): Promise<Access> {
-    const hash = hashOf(tokenOf(request));
-    const access = this.#accesses.get(hash) ?? (await this.#stored?.find(hash));
-    if (access !== undefined) return access;
-    throw new Refusal(
-      401,
-      "the token is not known, or its task has ended; use the token that the gateway gave",
-    );
+  async #accessOf(token: string): Promise<Access> {
+    const access = this.#accesses.get(token) ?? (await this.#place.stored?.find(token));
+    if (access === undefined || access.isClosed) throw goneRefusal();
+    return access;
   }
 
   /** The models that a program may call, in a shape that the clients of OpenAI and Anthropic understand. */
@@ -318,32 +325,53 @@ export class Gateway {
     };
   }
 
-  async #pay(access: Access, call: GatewayCall, route: Route, body: Buffer): Promise<void> {
-    const { text, json } = readObject(body);
-    const asked = route.wire.read(json, route);
+  /** Reads what a request asks for, and refuses what the rules do not allow. Its values are not kept. */
+  #read(body: RequestBody, served: Served, upstream: GatewayUpstream, access: Access): Asked {
+    const { text, json } = body.parse();
+    const { route, wire } = served.at;
+    const { allow } = this.#options;
+    const provider = providerOf(wire.name, upstream);
+    const rules = { allow, provider, outputLimit: outputLimitOf(upstream) };
+    const asked = wire.read(json, route ?? { wire, kind: "call" }, rules);
+    if (asked.model.length <= longestModel) served.model = asked.model;
     this.#check(asked, text, access);
-    const { maxOutputTokens, record, redact, topUpWaitMs } = this.#options;
+    return { ...asked, inputTokens: boundInput(asked, provider, body.size) };
+  }
+
+  async #pay(
+    access: Access,
+    open: OpenRequest,
+    call: GatewayCall,
+    body: RequestBody,
+    asked: Asked,
+  ): Promise<void> {
+    const { maxOutputTokens, maxOpenRequests, record, redact, topUpWaitMs } = this.#options;
     const limit = Math.min(asked.outputLimit ?? maxOutputTokens, maxOutputTokens);
+    const { meter } = access;
     const request = {
       provider: call.provider,
       model: asked.model,
-      inputTokens: boundTokens(json, body.byteLength),
-      maxOutputTokens: Math.max(1, limit),
+      inputTokens: asked.inputTokens,
+      maxOutputTokens: limit,
+      statedOutputTokens: asked.outputLimit ?? null,
+      needsPrice: true,
       // Below it the provider would refuse the request, so that money which pays for less is used up.
       ...(asked.thinking !== undefined && {
         minOutputTokens: Math.max(1, Math.min(limit, asked.thinking.least + 1)),
       }),
       topUpWaitMs,
-      ...(route.wire.countPath !== undefined && {
-        countTokens: ({ signal }: { readonly signal: CancelSignal }) => call.count(json, signal),
+      onTopUpWait: () => access.hold(open, maxOpenRequests),
+      ...(call.canCount && {
+        countTokens: ({ signal }: { readonly signal: CancelSignal }) => call.count(signal),
       }),
     };
     const kept = new CallRecord(record, redact, body);
-    const metered = access.meter.metered(request, async (granted) => {
+    const metered = meter.metered(request, async (granted) => {
+      access.release(open);
       try {
-        return await call.perform(asked, text, body, granted, kept);
+        return await call.perform(asked, granted, kept);
       } finally {
-        kept.write(access.meter, call.path, call.status);
+        kept.write(meter, call.path, call.status);
       }
     });
     try {
@@ -354,15 +382,10 @@ export class Gateway {
     }
   }
 
-  #check({ model, unbounded, problem }: WireRequest, text: JsonText, access: Access): void {
-    const repeated = [
-      ...text.repeated(),
-      ...text.repeated(["generationConfig"]),
-      ...text.repeated(["thinking"]),
-    ];
-    if (repeated.length > 0)
-      throw new Refusal(400, `the request has the member ${repeated.join(", ")} twice`);
-    if (problem !== undefined) throw new Refusal(400, problem);
+  #check({ model, found }: WireRequest, text: JsonText, access: Access): void {
+    const repeated = text.repeated();
+    if (repeated !== undefined) throw new Refusal(400, `the request has the member ${repeated} twice`);
+    if (found.problem !== undefined) throw new Refusal(400, found.problem);
     const { models, allow } = this.#options;
     if (model === "") throw new Refusal(400, "the request names no model");
     if (model.length > longestModel)
@@ -370,13 +393,31 @@ export class Gateway {
     for (const allowed of [models, access.models])
       if (allowed !== undefined && !allowed.includes(model))
         throw new Refusal(403, `the model ${model} is not allowed; use one of ${allowed.join(", ")}`);
-    const refused = unbounded.filter((name) => !allow.includes(name));
+    const refused = [...found.unbounded].filter((name) => !allow.includes(name));
     if (refused.length > 0)
       throw new Refusal(
         403,
-        `the request uses ${refused.join(", ")}, whose cost the gateway cannot bound; remove it, or allow it by name in the configuration of the gateway`,
+        `the request uses ${refused.join(", ")}, which the gateway does not know, or whose cost it cannot bound; remove it, or allow it by name in the configuration of the gateway`,
       );
   }
+}
+
+/** What a request asks for, with the upper bound of its input. */
+interface Asked extends WireRequest {
+  readonly inputTokens: number;
+}
+
+/** Upper bound of the tokens of the instructions that a provider adds about tools and the format of the answer. */
+const addedTokens = 1_152;
+
+/**
+ * B1: upper bound of the input tokens of a request: one per byte, a bound for each image, and the context window if it has a
+ * document that its bytes do not bound.
+ */
+function boundInput({ model, found }: WireRequest, provider: string, bytes: number): number {
+  const tokens = bytes + addedTokens + found.images * boundImage(model);
+  if (!found.hasDocuments) return tokens;
+  return Math.max(tokens, boundDocuments(model, modelLimits(provider, model).contextWindow));
 }
 
 /** Opens a gateway on a free port of loopback. */
@@ -384,14 +425,21 @@ export function openGateway(options: GatewayOptions): Promise<Gateway> {
   return Gateway.open(options);
 }
 
+const wires: readonly Wire[] = [anthropicWire, responsesWire, chatWire, geminiWire];
+
 function routeOf(path: string): Route | undefined {
-  return anthropicWire.route(path) ?? openAiRoute(path) ?? geminiWire.route(path);
+  for (const wire of wires) {
+    const route = wire.route(path);
+    if (route !== undefined) return route;
+  }
+  return undefined;
 }
 
-/** The wire of a path, in whose shape it is refused if it is unknown. */
-function wireOf(path: string): Wire {
-  if (path.startsWith("/v1/messages")) return anthropicWire;
-  return /^\/v1(beta|alpha)?\/models\/.+:/.test(path) ? geminiWire : chatWire;
+/** The wire of a path that is no endpoint, in whose shape it is refused. */
+function wireOf(path: string, { headers }: IncomingMessage): Wire {
+  if (/^\/v1(?:beta|alpha)(?:\/|$)|^\/v1\/models\/.+:/.test(path)) return geminiWire;
+  const isAnthropic = path.startsWith("/v1/messages") || headers["anthropic-version"] !== undefined;
+  return isAnthropic ? anthropicWire : chatWire;
 }
 
 function tokenOf({ headers }: IncomingMessage): string {
@@ -409,35 +457,3 @@ function isLocal(host: string | undefined, server: Server): boolean {
   const { port } = server.address() as AddressInfo;
   return host === `127.0.0.1:${port}` || host === `localhost:${port}`;
 }
-
-function checkUpstreams(upstreams: GatewayOptions["upstreams"]): void {
-  const use = 'use upstreams: { anthropic: { baseUrl: "https://api.anthropic.com", apiKey } }';
-  if (!isObject(upstreams) || Object.keys(upstreams).length === 0)
-    throw new Fault(
-      "invalid_argument",
-      `invalid upstreams of openGateway(): expected at least one provider; ${use}`,
-    );
-  for (const [name, upstream] of Object.entries(upstreams)) {
-    const owner = `upstream ${name} of openGateway()`;
-    if (name !== "anthropic" && name !== "openai" && name !== "gemini")
-      throw new Fault("invalid_argument", `invalid ${owner}: expected anthropic, openai or gemini; ${use}`);
-    const { baseUrl, apiKey } = upstreamTable.read(owner, upstream);
-    const isAddress = URL.canParse(baseUrl ?? "") && /^https?:$/.test(new URL(baseUrl ?? "").protocol);
-    if (!isAddress)
-      throw new Fault(
-        "invalid_argument",
-        `invalid baseUrl of ${owner}: expected an http or https address; ${use}`,
-      );
-    if (apiKey === undefined || apiKey === "")
-      throw new Fault(
-        "invalid_argument",
-        `invalid apiKey of ${owner}: expected the key of the provider; ${use}`,
-      );
-  }
-}
-
-const upstreamTable = optionTable({
-  baseUrl: is.text(),
-  apiKey: is.text(),
-  provider: is.text(),
-} satisfies OptionKinds<GatewayUpstream>);

@@ -1,32 +1,120 @@
-import { countIn, everyObject, isObject, isOther, listIn, objectsIn, type Json, type Wire } from "./wire.ts";
+import { isTextDocument } from "../../kernel/index.ts";
+import { countIn, isObject, type Json, nameIn, textIn } from "./json-values.ts";
+import { Findings, objectOf, oneOf, stored, type MemberTable } from "./request-shape.ts";
+import type { Wire } from "./wire.ts";
 
 /** A model has a plain name: the path of the request becomes that of the request to the provider. */
 const endpoint =
-  /^\/v1(?:beta|alpha)?\/models\/([A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*):(generateContent|streamGenerateContent|countTokens)$/;
+  /^\/v1beta\/models\/([A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*):(?:generateContent|streamGenerateContent)$/;
+
+/** The provider reads both spellings of each member. Two spellings of a member with a limit are refused. */
+const members: MemberTable = {
+  contents: (value, found) =>
+    found.list("contents", value, (content) => found.members(content, contentMembers)),
+  systemInstruction: (value, found) => checkSystem(value, found),
+  system_instruction: (value, found) => checkSystem(value, found),
+  tools: (value, found) => found.list("tools", value, (tool) => checkTool(tool, found)),
+  toolConfig: true,
+  tool_config: true,
+  safetySettings: true,
+  safety_settings: true,
+  labels: true,
+  generationConfig: objectOf("generationConfig", {
+    maxOutputTokens: true,
+    candidateCount: oneOf([1], "candidateCount"),
+    responseModalities: (value, found) => {
+      const isText = Array.isArray(value) && value.every((each) => each === "TEXT");
+      if (!isText) found.unbounded.add("responseModalities");
+    },
+    stopSequences: true,
+    responseMimeType: true,
+    responseSchema: true,
+    responseJsonSchema: true,
+    temperature: true,
+    topP: true,
+    topK: true,
+    seed: true,
+    presencePenalty: true,
+    frequencyPenalty: true,
+    responseLogprobs: true,
+    logprobs: true,
+    thinkingConfig: true,
+    mediaResolution: true,
+    enableEnhancedCivicAnswers: true,
+  }),
+  cachedContent: stored("cachedContent"),
+  serviceTier: oneOf(["standard", "flex"], (value) => `tier ${nameIn(value)}`),
+};
+
+const contentMembers: MemberTable = {
+  role: true,
+  parts: (value, found) => found.list("parts", value, (part) => found.members(part, partMembers)),
+};
+
+const partMembers: MemberTable = {
+  text: true,
+  thought: true,
+  mediaResolution: true,
+  media_resolution: true,
+  thoughtSignature: true,
+  thought_signature: true,
+  functionCall: true,
+  function_call: true,
+  functionResponse: (value, found) => checkFunctionResponse(value, found),
+  function_response: (value, found) => checkFunctionResponse(value, found),
+  executableCode: true,
+  executable_code: true,
+  codeExecutionResult: true,
+  code_execution_result: true,
+  inlineData: (value, found) => checkInline(value, found),
+  inline_data: (value, found) => checkInline(value, found),
+  fileData: (_value, found) => found.document("file by uri"),
+  file_data: (_value, found) => found.document("file by uri"),
+};
+
+function checkSystem(value: unknown, found: Findings): void {
+  if (isObject(value)) found.members(value, contentMembers);
+  else found.reject("systemInstruction is not an object");
+}
+
+function checkTool(tool: Json, found: Findings): void {
+  for (const name of Object.keys(tool))
+    if (name !== "functionDeclarations" && name !== "function_declarations") found.unbounded.add(name);
+}
+
+/** The result of a function may have parts of its own. */
+function checkFunctionResponse(value: unknown, found: Findings): void {
+  const parts = isObject(value) ? value["parts"] : undefined;
+  found.list("the parts of a functionResponse", parts, (part) => found.members(part, partMembers));
+}
+
+function checkInline(value: unknown, found: Findings): void {
+  const { mimeType, mime_type, data } = isObject(value) ? value : {};
+  const type = textIn(mimeType ?? mime_type).toLowerCase();
+  if (mimeType !== undefined && mime_type !== undefined) found.reject("mimeType is given twice");
+  else if (typeof data !== "string") found.reject("inlineData has no data");
+  else if (type.startsWith("image/")) found.images++;
+  else if (/^(?:audio|video)\//.test(type)) found.document("audio");
+  else if (!isTextDocument(type)) found.document("file");
+}
 
 /** The Gemini API of Google. The path names the model. */
 export const geminiWire: Wire = {
   name: "gemini",
   route(path) {
-    const [, model, method] = endpoint.exec(path) ?? [];
-    if (model === undefined) return undefined;
-    return {
-      wire: geminiWire,
-      kind: method === "countTokens" ? "count" : "call",
-      model,
-      isStream: method === "streamGenerateContent",
-    };
+    const model = endpoint.exec(path)?.[1];
+    return model === undefined ? undefined : { wire: geminiWire, kind: "call", model };
   },
-  read(body, { model = "", isStream = false }) {
+  read(body, { model = "" }) {
+    const found = new Findings();
+    found.members(body, members);
     const config = isObject(body["generationConfig"]) ? body["generationConfig"] : {};
     return {
       model,
-      outputLimit: countIn(config["maxOutputTokens"]),
+      outputLimit: found.limit(config, "maxOutputTokens"),
       limitPath: ["generationConfig", "maxOutputTokens"],
-      isStream,
       added: [],
-      unbounded: [...unboundedIn(body, config)],
-      ...problemIn(body, config),
+      found,
     };
   },
   usageOf({ usageMetadata }) {
@@ -45,32 +133,15 @@ export const geminiWire: Wire = {
       reasoningTokens,
     };
   },
+  isLast({ candidates, promptFeedback }) {
+    const ended = (Array.isArray(candidates) ? (candidates as readonly unknown[]) : []).some(
+      (each) => isObject(each) && textIn(each["finishReason"]) !== "",
+    );
+    return ended || (isObject(promptFeedback) && promptFeedback["blockReason"] !== undefined);
+  },
   authorize: (apiKey) => ({ "x-goog-api-key": apiKey }),
   error: (code, message) => ({ error: { code, message, status: errorStatus(code) } }),
 };
-
-/** The provider accepts other spellings as well, which could state another limit than the one that the gateway sets. */
-function problemIn(body: Json, config: Json): { readonly problem?: string } {
-  if (body["generation_config"] !== undefined)
-    return { problem: "generation_config is given; use generationConfig" };
-  const other = Object.keys(config).find((name) => name.includes("_"));
-  return other === undefined ? {} : { problem: `${other} is given; use the name without underscores` };
-}
-
-function* unboundedIn(body: Json, config: Json): Iterable<string> {
-  for (const tool of objectsIn(body["tools"]))
-    for (const name of Object.keys(tool))
-      if (name !== "functionDeclarations" && name !== "function_declarations") yield name;
-  for (const name of ["cachedContent", "cached_content"]) if (body[name] !== undefined) yield "cachedContent";
-  if (isOther(config["candidateCount"], 1)) yield "candidateCount";
-  if (listIn(config["responseModalities"]).some((each) => each !== "TEXT")) yield "responseModalities";
-  const tier = body["serviceTier"] ?? body["service_tier"];
-  if (tier !== undefined && tier !== "standard" && tier !== "flex") yield `tier ${JSON.stringify(tier)}`;
-  for (const { fileData, file_data, mimeType, mime_type } of everyObject(body["contents"])) {
-    if (fileData !== undefined || file_data !== undefined) yield "file by uri";
-    if (/^(audio|video)\//i.test(String(mimeType ?? mime_type))) yield "audio";
-  }
-}
 
 function errorStatus(code: number): string {
   if (code === 401) return "UNAUTHENTICATED";

@@ -1,15 +1,15 @@
-/** The place of a member's value in a JSON text. */
+/** The place of a member in a JSON text: its name, and the start and the end of its value. */
 interface MemberPlace {
+  readonly name: number;
   readonly start: number;
   readonly end: number;
 }
 
-/** The members of one object of a JSON text, by name, and the names that occur more than once. */
+/** The members of one object of a JSON text, by name. */
 interface ObjectPlaces {
   /** Index after the opening brace. */
   readonly inside: number;
   readonly members: ReadonlyMap<string, MemberPlace>;
-  readonly repeated: readonly string[];
 }
 
 /**
@@ -25,9 +25,28 @@ export class JsonText {
     this.#top = readObject(text, skipSpace(text, 0));
   }
 
-  /** Names that occur twice in the object at `path`. Readers disagree about which of the two values counts. */
-  repeated(path: readonly string[] = []): readonly string[] {
-    return this.#object(path)?.repeated ?? [];
+  /** Returns the name of a member that some object of the text has twice. Readers disagree about which of the two counts. */
+  repeated(): string | undefined {
+    return repeatedIn(this.text);
+  }
+
+  /** Returns an object with the members of these names. */
+  pick(names: readonly string[]): string {
+    const picked = names.flatMap((name) => {
+      const place = this.#top.members.get(name);
+      return place === undefined
+        ? []
+        : [`${JSON.stringify(name)}:${this.text.slice(place.start, place.end)}`];
+    });
+    return `{${picked.join(",")}}`;
+  }
+
+  /** Returns the text with another name and value of a member of the top level. */
+  renamed(from: string, to: string, value: string): JsonText {
+    const place = this.#top.members.get(from);
+    return place === undefined
+      ? this
+      : this.#spliced(place.name, place.end, `${JSON.stringify(to)}:${value}`);
   }
 
   /** Returns the text with another value of the member at `path`, which is added if it is absent. */
@@ -59,19 +78,56 @@ export class JsonText {
 
 function readObject(text: string, open: number): ObjectPlaces {
   const members = new Map<string, MemberPlace>();
-  const repeated: string[] = [];
   let at = skipSpace(text, open + 1);
   while (text[at] === '"') {
     const afterName = skipString(text, at);
     const name = JSON.parse(text.slice(at, afterName)) as string;
     const start = skipSpace(text, skipSpace(text, afterName) + 1);
     const end = skipValue(text, start);
-    if (members.has(name)) repeated.push(name);
-    members.set(name, { start, end });
+    members.set(name, { name: at, start, end });
     at = skipSpace(text, end);
     if (text[at] === ",") at = skipSpace(text, at + 1);
   }
-  return { inside: open + 1, members, repeated };
+  return { inside: open + 1, members };
+}
+
+/** The names of an object around the present place. `null` for a list. */
+type Names = Set<string> | null;
+
+function repeatedIn(text: string): string | undefined {
+  const around: Names[] = [];
+  let names: Names = null;
+  let isName = false;
+  for (let at = 0; at < text.length;) {
+    const letter = text[at];
+    if (letter === '"') {
+      const end = skipString(text, at);
+      if (isName && names !== null) {
+        const name = nameAt(text, at, end);
+        if (names.has(name)) return name;
+        names.add(name);
+        isName = false;
+      }
+      at = end;
+      continue;
+    }
+    if (letter === "{" || letter === "[") {
+      around.push(names);
+      names = letter === "{" ? new Set() : null;
+      isName = letter === "{";
+    } else if (letter === "}" || letter === "]") {
+      names = around.pop() ?? null;
+      isName = false;
+    } else if (letter === ",") isName = names !== null;
+    at++;
+  }
+  return undefined;
+}
+
+/** Most names have no escape, and are compared without a parser. */
+function nameAt(text: string, open: number, end: number): string {
+  const name = text.slice(open + 1, end - 1);
+  return name.includes("\\") ? (JSON.parse(`"${name}"`) as string) : name;
 }
 
 function skipSpace(text: string, from: number): number {

@@ -1,5 +1,5 @@
 import { providerDirectory } from "../models/provider-directory.ts";
-import type { GatewayOptions } from "./gateway.ts";
+import type { GatewayOptions } from "./gateway-options.ts";
 
 /** The providers that each wire reaches if the configuration names none. */
 const known = {

@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { Fault } from "../../kernel/index.ts";
-import type { Json, Wire } from "./wire.ts";
+import type { Json } from "./json-values.ts";
+import type { Wire } from "./wire.ts";
 
 /** A request that the gateway does not serve. */
 export class Refusal extends Error {

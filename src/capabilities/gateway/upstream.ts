@@ -1,7 +1,9 @@
 import { request as requestHttp, Agent as HttpAgent, type IncomingMessage } from "node:http";
 import { request as requestHttps, Agent as HttpsAgent } from "node:https";
+import { pipeline, type Readable } from "node:stream";
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from "node:zlib";
 import type { CancelSignal } from "../../kernel/index.ts";
-import type { Wire } from "./wire.ts";
+import type { OutputLimitName, Wire } from "./wire.ts";
 
 /** A provider behind the gateway. */
 export interface GatewayUpstream {
@@ -11,7 +13,24 @@ export interface GatewayUpstream {
   readonly apiKey: string;
   /** The provider, by its name in the price list. Default: the name of the wire; `google` for Gemini. */
   readonly provider?: string;
+  /**
+   * The member of Chat Completions by which the provider knows an output limit. A provider ignores a member that it does not
+   * know, so that the gateway states the limit in this one. Default: `max_completion_tokens` for `openai` and `azure`, and
+   * `max_tokens` for other providers.
+   */
+  readonly outputLimit?: OutputLimitName;
+  /** Whether `baseUrl` may be an http address of another machine, which would receive the key unencrypted. Default: `false`. */
+  readonly allowHttp?: boolean;
 }
+
+/** Returns the member of Chat Completions by which a provider knows an output limit. */
+export function outputLimitOf({ provider = "openai", outputLimit }: GatewayUpstream): OutputLimitName {
+  const isOpenAi = provider === "openai" || provider.startsWith("azure");
+  return outputLimit ?? (isOpenAi ? "max_completion_tokens" : "max_tokens");
+}
+
+/** A request that did not reach the provider, because no connection could be opened. */
+export class UnsentError extends Error {}
 
 /** The name of a provider in the price list. */
 export function providerOf(wire: string, { provider }: GatewayUpstream): string {
@@ -30,7 +49,7 @@ const sentHeaders = [
 
 /** Headers of the provider that reach the program. */
 const returnedHeaders =
-  /^(content-type|retry-after|request-id|x-request-id|anthropic-ratelimit-.*|x-ratelimit-.*)$/;
+  /^(content-type|content-encoding|retry-after|request-id|x-request-id|anthropic-ratelimit-.*|x-ratelimit-.*)$/;
 
 /** A connection pool per gateway. No proxy variable and no redirect applies. */
 export class Upstreams {
@@ -60,7 +79,15 @@ export class Upstreams {
     return new Promise((resolve, reject) => {
       const options = { method: "POST", headers: sent, agent: isTls ? this.#https : this.#http };
       const outgoing = (isTls ? requestHttps : requestHttp)(url, options, resolve);
-      outgoing.once("error", reject);
+      let isConnected = false;
+      outgoing.once("socket", (socket) => {
+        // A socket of an earlier request is connected already.
+        isConnected = outgoing.reusedSocket;
+        socket.once(isTls ? "secureConnect" : "connect", () => (isConnected = true));
+      });
+      outgoing.once("error", (error) => {
+        reject(isConnected || signal.aborted ? error : new UnsentError(error.message, { cause: error }));
+      });
       const abort = (): void => void outgoing.destroy(new Error("the call was cancelled"));
       if (signal.aborted) abort();
       signal.addEventListener("abort", abort);
@@ -75,9 +102,30 @@ export class Upstreams {
   }
 }
 
-export function headersOf({ headers }: IncomingMessage): Record<string, string> {
-  const returned: Record<string, string> = {};
-  for (const [name, value] of Object.entries(headers))
-    if (typeof value === "string" && returnedHeaders.test(name)) returned[name] = value;
-  return returned;
+/** What a provider answers to the program: the headers that it may see, and the content. */
+export interface ProviderAnswer {
+  readonly headers: Record<string, string>;
+  readonly content: AsyncIterable<Buffer>;
+}
+
+const decompressions: Readonly<Record<string, () => NodeJS.ReadWriteStream & Readable>> = {
+  gzip: createGunzip,
+  "x-gzip": createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+};
+
+/** Reads an answer. One that is compressed, although the request did not ask for that, passes decompressed. */
+export function answerOf(answer: IncomingMessage): ProviderAnswer {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(answer.headers))
+    if (typeof value === "string" && returnedHeaders.test(name)) headers[name] = value;
+  const open = decompressions[headers["content-encoding"] ?? ""];
+  if (open === undefined) return { headers, content: answer };
+  delete headers["content-encoding"];
+  const content = open();
+  // An error of either stream ends the content with it.
+  pipeline(answer, content, () => undefined);
+  return { headers, content };
 }

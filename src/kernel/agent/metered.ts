@@ -15,13 +15,23 @@ export interface MeteredRequest {
   readonly maxOutputTokens: number;
   /** The lowest output limit with which the call is of use. If it does not fit, the call is refused. Default: 1. */
   readonly minOutputTokens?: number;
+  /** Output limit that the program behind the call stated, for the log. `null`: none. Default: `maxOutputTokens`. */
+  readonly statedOutputTokens?: number | null;
+  /**
+   * B4: whether the call is refused if the model has no known price, unless a cap on tokens and none on cost applies to the task.
+   * Default: `false`, so that such a call is refused only under a cap on cost.
+   */
+  readonly needsPrice?: boolean;
   /** Counts the input tokens exactly. It is called only if the upper bound does not fit into the budget. */
   readonly countTokens?: (options: { readonly signal: CancelSignal }) => Promise<number>;
   /**
    * B5: how long the call waits for a top-up if a person is asked for one (`OnBudget`), in milliseconds. Then it fails with
-   * `budget_exhausted`, and the question stays open. If absent, the call waits until the person answers.
+   * `budget_exhausted`, and the question stays open. It does not wait if no person can be reached (`Runtime.attend`). If
+   * absent, the call waits until the person answers.
    */
   readonly topUpWaitMs?: number;
+  /** Called when the call would begin to wait `topUpWaitMs` for a top-up. `false`: it does not wait. */
+  readonly onTopUpWait?: () => boolean;
 }
 
 export const meteredTable = optionTable({
@@ -30,8 +40,11 @@ export const meteredTable = optionTable({
   inputTokens: is.integer({ from: 0 }),
   maxOutputTokens: is.integer({ from: 1 }),
   minOutputTokens: is.integer({ from: 1 }),
+  statedOutputTokens: is.integer({ from: 0, or: [null, "none"] }),
+  needsPrice: is.boolean(),
   countTokens: is.callback(),
   topUpWaitMs: is.integer({ from: 0 }),
+  onTopUpWait: is.callback(),
 } satisfies OptionKinds<MeteredRequest>);
 
 /** A metered call whose cost is reserved. */
@@ -61,6 +74,11 @@ export interface MeteredResult<Value extends JsonValue> {
 export interface AttemptOptions {
   /** Value that identifies the attempt's step in addition to its name (J4). Default: `null`. */
   readonly input?: JsonValue;
+  /**
+   * Whether the attempt holds a slot of the worker while none of its calls is open. `false` is for code that only waits for the
+   * requests of others. Default: `true`.
+   */
+  readonly holdsSlot?: boolean;
 }
 
 /** The part of `RunContext` that pays for calls outside the runtime. */
@@ -91,4 +109,7 @@ export interface MeteredContext {
   ): Promise<Value>;
 }
 
-export const attemptTable = optionTable({ input: is.any } satisfies OptionKinds<AttemptOptions>);
+export const attemptTable = optionTable({
+  input: is.any,
+  holdsSlot: is.boolean(),
+} satisfies OptionKinds<AttemptOptions>);

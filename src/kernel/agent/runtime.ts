@@ -551,6 +551,12 @@ export interface Runtime {
    */
   approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
   /**
+   * B5: says that a person who answers questions can be reached through this process, until the result is called. A server
+   * (`createServer`) and channels do so, and so does a reader of `run.events()` or `run.untilPersonIsNeeded()` for its run.
+   * Without any of them, a request of the gateway that waits for a top-up is refused at once, and its question stays open.
+   */
+  attend(): () => void;
+  /**
    * Returns the last 1,000 errors of extensions that happened in this process, oldest first. Errors inside a run are also
    * `extension_error` events of its log.
    */

@@ -4,6 +4,7 @@ import { Fault } from "../base/fault.ts";
 
 const codeEventTypes = [
   "architecture_event",
+  "gateway_request",
   "turn_start",
   "turn_end",
   "user_message",

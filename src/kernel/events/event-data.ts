@@ -46,8 +46,8 @@ export interface ApprovalEvents {
 export interface BudgetEvents {
   /** B5: the use of a budget passed its soft threshold. */
   budget_warning: Exhaustion;
-  /** B5: a budget is exhausted. */
-  budget_exhausted: Exhaustion;
+  /** B5: a budget is exhausted. `model` is that of the call that was refused. */
+  budget_exhausted: Exhaustion & { readonly model?: { readonly provider: string; readonly modelId: string } };
   /** B1: a provider billed more than the reserved upper bound. The run stops. */
   budget_overrun: Overrun;
   /** B3: an attempt ended without reported usage and was charged in full. */
@@ -80,6 +80,27 @@ export interface BudgetEvents {
     readonly usage: Usage | null;
     readonly durationMs: number;
     readonly status: "ok" | "refused" | "error";
+    /** The output limit that the program stated, `null` if it stated none, and the one that the request was sent with. */
+    readonly limit?: { readonly asked: number | null; readonly sent: number };
+    /** B1: what was reserved for the call. `costUsd` is `null` if the model has no known price. */
+    readonly reserved?: { readonly tokens: number; readonly costUsd: number | null };
+    /** B3: what the call is charged with. Present if it ended without usage and is charged. */
+    readonly charged?: { readonly tokens: number; readonly costUsd: number | null };
+  };
+  /**
+   * A program sent a request to the gateway that it did not pay for: the gateway refused it, or it counted tokens. One that a
+   * budget or a cap refused has `budget_exhausted` in place of this event.
+   */
+  gateway_request: {
+    /** The endpoint. `null` if the gateway has none at the path. */
+    readonly endpoint: string | null;
+    /** Status of the answer, such as 403. */
+    readonly status: number;
+    readonly model: string | null;
+    /** Why the request was refused. Absent if it was not. */
+    readonly reason?: string;
+    /** Number of earlier requests without an event, because there were too many in a short time. */
+    readonly skipped?: number;
   };
   /** A caller raised the budget of a task. */
   budget_top_up: { readonly taskId: TaskId; readonly add: Partial<TopUp>; readonly by: string };

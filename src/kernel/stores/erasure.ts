@@ -69,6 +69,11 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   }),
   task_retry: (data) => ({ ...data, failure: erasedFailure(data.failure) }),
   architecture_event: (data) => ({ ...data, data: {} }),
+  gateway_request: ({ reason, ...data }) => ({
+    ...data,
+    model: null,
+    ...(reason !== undefined && { reason: "" }),
+  }),
   handoff: (data) => ({ ...data, task: "" }),
   worktree_open: (data) => ({
     ...data,

@@ -143,6 +143,8 @@ export interface HandleOptions {
   readonly observed?: (runId: RunId) => Promise<void> | undefined;
   /** Protects a run from collection while its result is awaited. */
   readonly awaited?: AwaitedRuns;
+  /** B5: notes who reads the run, and so can answer its questions. */
+  readonly attendance?: WorkerContext["attendance"];
   /** Warns while a caller waits for a run that no worker can drive. */
   readonly unhosted?: UnhostedWatch;
   /** Hash of the runtime, to find the run that sent the input of this one again. If absent, no such run is looked for. */
@@ -283,12 +285,13 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   untilPersonIsNeeded(): Promise<readonly PendingApproval[]> {
     return this.#awaited(async () => {
       this.#options.life?.check();
+      const leave = this.#options.attendance?.read(this.runId);
       return untilPersonIsNeeded({
         runId: this.runId,
         store: this.#options.store,
         tail: (options) => this.#tail(options),
         isResumed: (next) => this.#isResumed(next),
-      });
+      }).finally(leave);
     });
   }
 
@@ -301,15 +304,18 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return currentTask()?.yieldSlotUnlessCancelled(result) ?? result;
   }
 
-  /** Watches the run, while a caller reads the events, if this process cannot drive it. */
+  /** While a caller reads the events, a person can be reached, and the run is watched if this process cannot drive it. */
   #watched(events: EventStream): EventStream {
-    const { unhosted, record } = this.#options;
-    if (unhosted === undefined) return events;
+    const { unhosted, attendance, record } = this.#options;
     return {
       [Symbol.asyncIterator]: () => {
         const reader = events[Symbol.asyncIterator]();
-        const unwatch = unhosted.watch(record);
-        return unwatch === undefined ? reader : watchedReader(reader, unwatch);
+        const unwatch = unhosted?.watch(record);
+        const leave = attendance?.read(this.runId);
+        return watchedReader(reader, () => {
+          unwatch?.();
+          leave?.();
+        });
       },
     };
   }

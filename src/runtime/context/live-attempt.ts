@@ -78,7 +78,8 @@ export function runLiveAttempt<Value extends JsonValue>(
       const live = new LiveAttempt(from, open, scope, number);
       call.body = live;
       try {
-        return await runLive(open, name, live, body);
+        const running = runLive(open, name, live, body);
+        return await (options.holdsSlot === false ? open.runner.activity.restWhile(call, running) : running);
       } catch (error) {
         if (!endedForMoney(open, error)) throw error;
         await untilAnswered(open, error);

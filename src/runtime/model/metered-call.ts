@@ -1,7 +1,9 @@
 import {
   describeValue,
   Fault,
+  fromNanoUsd,
   meteredTable,
+  type EventData,
   type JsonValue,
   type MeteredCall,
   type MeteredRequest,
@@ -48,6 +50,8 @@ function readRequest(request: MeteredRequest): MeteredRequest {
   return read;
 }
 
+type SentCall = Pick<EventData["metered_call"], "model" | "limit" | "reserved">;
+
 /** One metered call in flight. */
 class MeteredAttempt<Value extends JsonValue> implements CallBody {
   readonly #step: ActiveStep;
@@ -79,25 +83,44 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
     if (flushed !== undefined) await whenDurable(step, grant, flushed);
     if (runner.isDropped) return pendingForever();
     const sentAt = runner.worker.clock.now();
-    const { value, usage } = await this.#perform(grant, sentAt);
+    const sent = this.#sent(grant);
+    const { value, usage } = await this.#perform(grant, sent, sentAt);
     if (runner.isDropped) return pendingForever();
     return () => {
       const durationMs = step.durationSince(sentAt);
-      const model = this.#model;
       if (usage !== null) {
         const settled = settleResponse(step, grant, { usage }, durationMs);
-        step.emit({ type: "metered_call", data: { model, usage: settled, durationMs, status: "ok" } });
+        step.emit({ type: "metered_call", data: { ...sent, usage: settled, durationMs, status: "ok" } });
         return value;
       }
       runner.host.ledger.apply(runner.taskId, { type: "refund", id: grant.id, failed: true });
-      step.emit({ type: "metered_call", data: { model, usage: null, durationMs, status: "refused" } });
+      step.emit({ type: "metered_call", data: { ...sent, usage: null, durationMs, status: "refused" } });
       return value;
     };
   }
 
+  /** What the log says of the call apart from its end. */
+  #sent({ id, outputTokens }: Grant): SentCall {
+    const { maxOutputTokens, statedOutputTokens: asked = maxOutputTokens } = this.#request;
+    const reserved = this.#heldFor(id);
+    return {
+      model: this.#model,
+      limit: { asked, sent: outputTokens },
+      ...(reserved !== undefined && { reserved }),
+    };
+  }
+
+  /** What the ledger holds for the call, and charges if the call is lost. */
+  #heldFor(id: string): SentCall["reserved"] {
+    const open = this.#step.runner.state.ledger.open.find((each) => each.id === id);
+    if (open === undefined) return undefined;
+    const { held, narrowed = held, priced } = open;
+    return { tokens: narrowed.tokens, costUsd: priced ? fromNanoUsd(narrowed.nanoUsd) : null };
+  }
+
   #reserve(): Grant | Promise<Grant> {
     const { inputTokens, maxOutputTokens: outputTokens, minOutputTokens } = this.#request;
-    const { countTokens, topUpWaitMs } = this.#request;
+    const { countTokens, topUpWaitMs, onTopUpWait, needsPrice } = this.#request;
     const step = this.#step;
     return reserveCall({
       step,
@@ -109,6 +132,8 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
       attempt: 1,
       turns: 1,
       topUpWaitMs,
+      onTopUpWait,
+      needsPrice,
       count: countTokens && (() => this.#count(countTokens)),
     });
   }
@@ -136,7 +161,7 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
    * Calls the body. B3: a call that ends without usage is charged in the section in which it ends. A result that still
    * arrives corrects the charge.
    */
-  #perform(grant: Grant, sentAt: number): Promise<MeteredResult<Value>> {
+  #perform(grant: Grant, sent: SentCall, sentAt: number): Promise<MeteredResult<Value>> {
     const step = this.#step;
     const { cancelScope, runner } = step;
     let isOver = false;
@@ -146,9 +171,16 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
         isOver = true;
         if (runner.isDropped) return;
         const cancellation = cancelScope.token.error;
+        const charged = this.#heldFor(grant.id);
         runner.host.ledger.lose(runner.taskId, grant.id, cancellation === undefined);
         const durationMs = step.durationSince(sentAt);
-        const data = { model: this.#model, usage: null, durationMs, status: "error" } as const;
+        const data = {
+          ...sent,
+          usage: null,
+          durationMs,
+          status: "error",
+          ...(charged && { charged }),
+        } as const;
         step.emit({ type: "metered_call", data });
         step.end();
         reject(cancellation ?? error);

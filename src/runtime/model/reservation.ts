@@ -23,6 +23,10 @@ export interface CallReservation extends BoundedCall {
   readonly count?: (() => Promise<number | undefined>) | undefined;
   /** B5: how long the call waits for a top-up that a person is asked for. If absent, without a limit. */
   readonly topUpWaitMs?: number | undefined;
+  /** B5: called when the call would begin to wait for a top-up. `false`: it does not wait. */
+  readonly onTopUpWait?: (() => boolean) | undefined;
+  /** B4: whether a model without a known price is refused unless the task has a cap on tokens alone. */
+  readonly needsPrice?: boolean | undefined;
   /** B7: the outcome of the draw that precedes this reservation. */
   readonly drawn?: DrawnAllotment;
 }
@@ -57,6 +61,7 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
   const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
   const needed = boundCost(call);
+  if (call.needsPrice === true && needed.command.output.usdPerToken === null) requirePrice(call);
   if (call.count !== undefined && !runner.host.ledger.fits(needed.command))
     return reserveCounted(call, call.count);
   const prepared = coverCall(call, needed);
@@ -79,7 +84,7 @@ async function reserveToppedUp(call: CallReservation, { exhaustion }: ExhaustedD
   const { drawn, ...again } = call;
   // What was drawn of the caps returns to the other runs meanwhile.
   if (drawn !== undefined) call.step.runner.host.allotment?.returnUnused();
-  await askOrStop(call.step, exhaustion, call.topUpWaitMs);
+  await askOrStop(call.step, exhaustion, call);
   return reserve(again);
 }
 
@@ -139,7 +144,7 @@ async function reserveDrawn(call: CallReservation, { command }: CostBound): Prom
       throw error;
     }
   const freed = host.ledger.whenFreed();
-  if (freed === undefined) throw exhausted(step, drawn.tight);
+  if (freed === undefined) throw exhausted(step, drawn.tight, call);
   await activity.waitFor(step.cancelScope, freed, { name: "budget" });
   return reserve(again);
 }
@@ -238,11 +243,19 @@ function refusalOf(
   { step, model }: CallReservation,
   decision: Exclude<Decision, { kind: "granted" }>,
 ): Fault {
-  if (decision.kind !== "unknown_price") return exhausted(step, decision.exhaustion);
+  if (decision.kind !== "unknown_price") return exhausted(step, decision.exhaustion, { model });
   const { provider, modelId } = model;
   const { taskId } = decision;
   const problem = `${provider}/${modelId} has no known price and task ${taskId} has a cost cap`;
   return unpricedCall(model, problem, { taskId });
+}
+
+/** B4: throws for a model without a known price, unless a cap on tokens bounds the call, or the runtime ignores prices. */
+function requirePrice({ step, model }: CallReservation): void {
+  const { state, taskId } = step.runner;
+  if (state.ledger.unknownPrice === "ignore" || hasCap(state, taskId, "tokens")) return;
+  const { provider, modelId } = model;
+  throw unpricedCall(model, `${provider}/${modelId} has no known price and no limit of tokens applies`);
 }
 
 /** B4: the fault for a call without a known price under a cost cap. */
@@ -259,10 +272,15 @@ function unpricedCall(
 }
 
 /** Whether a cap applies to the task. B1: then the bound holds only if the request states its output limit. */
-function isCapped({ ledger }: RunState, taskId: TaskId): boolean {
+function isCapped(state: RunState, taskId: TaskId): boolean {
+  return hasCap(state, taskId, "tokens") || hasCap(state, taskId, "nanoUsd");
+}
+
+/** Whether the task or an ancestor has a cap in this dimension. */
+function hasCap({ ledger }: RunState, taskId: TaskId, dimension: "tokens" | "nanoUsd"): boolean {
   for (let at: Account | undefined = ledger.accounts[taskId]; at !== undefined;) {
     const { caps, parentId }: Account = at;
-    if (caps.tokens !== null || caps.nanoUsd !== null) return true;
+    if (caps[dimension] !== null) return true;
     at = parentId === null ? undefined : ledger.accounts[parentId];
   }
   return false;

@@ -19,6 +19,7 @@ import {
   type SchemaCheck,
 } from "../../kernel/index.ts";
 import type { CapQueue } from "./cap-queue.ts";
+import type { Attendance } from "./attendance.ts";
 import type { CallTimeouts } from "./call-timeouts.ts";
 import type { IdleFlusher } from "./idle-flusher.ts";
 import type { ContentHashes } from "./content-hashes.ts";
@@ -71,6 +72,8 @@ export interface WorkerContext {
   readonly runRetry: RunRetry;
   readonly slots: TaskSlots;
   readonly callTimeouts: CallTimeouts;
+  /** B5: who can answer a question at once. */
+  readonly attendance: Attendance;
   readonly idleFlusher: IdleFlusher;
   readonly contentHashes: ContentHashes;
   readonly sizes: SizeLimit;

@@ -8,10 +8,21 @@ export function stopAtOverrun(step: ActiveStep): void {
   if (overrun !== null) throw exhausted(step, overrun);
 }
 
+/** The call that a budget refuses. */
+interface RefusedCall {
+  readonly model?: { readonly provider: string; readonly modelId: string };
+}
+
 /** Emits `budget_exhausted` and returns the error to throw. `isAsked` in its details says that a question for a top-up is open. */
-export function exhausted(step: ActiveStep, exhaustion: Exhaustion, isAsked = false): BudgetExhaustedError {
+export function exhausted(
+  step: ActiveStep,
+  exhaustion: Exhaustion,
+  { model }: RefusedCall = {},
+  isAsked = false,
+): BudgetExhaustedError {
   const { dimension, limit, used, refused, cap, taskId } = exhaustion;
-  step.emit({ type: "budget_exhausted", data: exhaustion });
+  const named = model && { provider: model.provider, modelId: model.modelId };
+  step.emit({ type: "budget_exhausted", data: { ...exhaustion, ...(named && { model: named }) } });
   return new BudgetExhaustedError({
     dimension,
     limit,
@@ -36,21 +47,34 @@ export function mayAsk(
   return state.tasks.get(taskId)?.record.onBudget === "ask";
 }
 
+/** A call that may wait for a top-up. */
+interface WaitingCall {
+  readonly topUpWaitMs?: number | undefined;
+  readonly onTopUpWait?: (() => boolean) | undefined;
+}
+
 /**
  * B5: resolves when the call may be tried again, because the budget was raised. Throws `budget_exhausted` if the task does not
- * ask, the person refuses, or no answer has come after `waitMs`.
+ * ask, the person refuses, or no answer has come after `topUpWaitMs`.
  *
  * H1: the task holds no seat meanwhile. If the process dies here, the next owner finds the question and the hold in one commit,
  * executes no code of the task, and repeats the call after the top-up.
  */
-export async function askOrStop(step: ActiveStep, exhaustion: Exhaustion, waitMs?: number): Promise<void> {
+export async function askOrStop(
+  step: ActiveStep,
+  exhaustion: Exhaustion,
+  call: RefusedCall & WaitingCall = {},
+): Promise<void> {
   const { runner, cancelScope } = step;
   const { clock } = runner.worker;
-  if (!mayAsk(runner, exhaustion)) throw exhausted(step, exhaustion);
+  if (!mayAsk(runner, exhaustion)) throw exhausted(step, exhaustion, call);
   runner.host.askForTopUp(runner.taskId, exhaustion);
+  const { topUpWaitMs, onTopUpWait } = call;
+  const isReachable = runner.worker.attendance.isAttended(runner.facts.runId);
+  const waitMs = topUpWaitMs === undefined || (isReachable && onTopUpWait?.() !== false) ? topUpWaitMs : 0;
   if (waitMs === undefined) {
     await runner.activity.whenRecalled(cancelScope);
-  } else {
+  } else if (waitMs > 0) {
     const over = Promise.withResolvers<void>();
     const cancel = clock.schedule(clock.now() + waitMs, over.resolve);
     try {
@@ -61,5 +85,5 @@ export async function askOrStop(step: ActiveStep, exhaustion: Exhaustion, waitMs
   }
   const { heldFor } = runner.state.headcount.tasks[runner.taskId] ?? {};
   if (heldFor !== undefined || runner.task.isDeclined)
-    throw exhausted(step, exhaustion, heldFor !== undefined);
+    throw exhausted(step, exhaustion, call, heldFor !== undefined);
 }

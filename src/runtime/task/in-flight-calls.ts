@@ -10,6 +10,8 @@ export interface CallBody {
  */
 export interface InFlightCall {
   blocked: number;
+  /** Whether the body only waits for requests of others, each of which is a call of its own. */
+  isResting: boolean;
   /** Index in the list of calls in flight, so that the end of a call is not searched for. */
   place: number;
   /** The body, once it has started. */
@@ -32,8 +34,15 @@ export class InFlightCalls {
     return false;
   }
 
+  /** Like `isWorking`, without the bodies that only wait for requests. */
+  get needsSlot(): boolean {
+    for (const { blocked, isResting, scope } of this.#open)
+      if (blocked === 0 && !isResting && !scope.isAbandoned) return true;
+    return false;
+  }
+
   begin(scope: InFlightCall["scope"]): InFlightCall {
-    const call = { blocked: 0, place: this.#open.length, body: undefined, scope };
+    const call = { blocked: 0, isResting: false, place: this.#open.length, body: undefined, scope };
     this.#open.push(call);
     return call;
   }

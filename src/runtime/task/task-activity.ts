@@ -28,6 +28,8 @@ export interface TaskActivityOptions {
  * - waiting (`waitFor`): the line awaits a name that the log shows, such as a child or a signal. The run may leave memory, except if
  *   only this process can end the wait (`staysHere`).
  * - delayed (`pauseFor`): the line awaits something that only this process can deliver. The run stays in memory.
+ * - resting (`restWhile`): the line is an attempt that only waits for requests of others. Each of them is a call, which takes the slot,
+ *   and gives it back when it ends. The run stays in memory, and the task keeps its seat.
  * - yielding (`yieldSlotWhile`): the line awaits another run. The run stays in memory.
  * - parked (`whenSeated`, `whenReady`): the line must not start a call, because the task has no seat (H7). `unpark`
  *   moves it back to working.
@@ -44,6 +46,8 @@ export class TaskActivity implements SlotYielder {
   #waits: readonly AwaitedName[] = [];
   /** Number of delayed lines. */
   #delays = 0;
+  /** Number of resting lines. They are delayed lines as well. */
+  #rests = 0;
   /** Number of yielding lines. */
   #yields = 0;
   /** Resolves the parked lines. */
@@ -219,6 +223,22 @@ export class TaskActivity implements SlotYielder {
     }
   }
 
+  /** Awaits the body of `call`, which only waits for requests of others. The slot is free while none of them is open. */
+  async restWhile<Value>(call: InFlightCall, work: Promise<Value>): Promise<Value> {
+    call.isResting = true;
+    this.#rests++;
+    this.#delays++;
+    this.#noteRestSoon();
+    try {
+      return await work;
+    } finally {
+      call.isResting = false;
+      this.#rests--;
+      this.#delays--;
+      this.#host.listener.stayAwake();
+    }
+  }
+
   /** Gives the slot back only if `work` does not settle in this turn of the event loop, because most reads of another run do. */
   async yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value> {
     this.#yields++;
@@ -292,6 +312,8 @@ export class TaskActivity implements SlotYielder {
 
   async #awaitReady(cancelScope: CancellationScope): Promise<void> {
     await this.whenSeated(cancelScope);
+    // A request arrives at an attempt that rested.
+    if (this.#rests > 0) this.#host.listener.stayAwake();
     while (!this.#slot.isHeld) {
       const taken = this.#slot.take();
       if (taken !== undefined) await unlessCancelled(taken, cancelScope.token);
@@ -327,11 +349,16 @@ export class TaskActivity implements SlotYielder {
   /** If the task only waits, records what it waits for. The owner also calls this before it releases the run. */
   noteRest(): void {
     if (this.isDropped) return;
-    if (this.#yields > 0 || this.onlyWaits) this.#slot.give();
+    if (this.#yields > 0 || this.onlyWaits || this.#isResting) this.#slot.give();
     if (!this.isOffSlot) return;
     this.#slot.give();
     if (this.onlyWaits && this.#waits.length > 0) this.#host.seats.suspend(this.#taskId, this.#waits);
     this.#host.listener.noteIdle();
+  }
+
+  /** No call of the attempts that rest is open. */
+  get #isResting(): boolean {
+    return this.#rests > 0 && !this.#calls.needsSlot;
   }
 
   /** Checks in the next turn of the event loop, because another line of the task may continue in this one. */

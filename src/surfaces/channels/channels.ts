@@ -129,14 +129,17 @@ export function createChannels(runtime: Runtime, options: ChannelsOptions): Chan
   const names = [...hosts.keys()];
   const targets = notifications.map((rule) => targetOf(rule, hosts, hostOf));
   const notifier = new Notifier({ runtime, store, targets, log });
+  let leave: (() => void) | undefined;
   return {
     routes,
     names,
     start: () => {
+      leave ??= runtime.attend();
       for (const host of hosts.values()) host.start();
       notifier.start();
     },
     close: async () => {
+      leave?.();
       await notifier.close();
       await Promise.all([...hosts.values()].map((host) => host.close()));
     },

@@ -204,6 +204,7 @@ class HonoServer implements Server {
   readonly #page: PageFiles | undefined;
   readonly #report: (error: unknown) => void;
   readonly #draining = new AbortController();
+  readonly #leave: () => void;
   readonly #inProgress = new Set<Promise<Response>>();
 
   constructor(runtime: Runtime, options: ServerOptions) {
@@ -219,6 +220,7 @@ class HonoServer implements Server {
       onError = warn,
     } = options;
     this.#runtime = runtime;
+    this.#leave = runtime.attend();
     this.#limits = { ...defaultLimits, ...options.limits };
     const { requestsPerSecond: perSecond, requestBurst: burst } = this.#limits;
     this.#gate = new AccessGate({ hosts, cookie, tokens });
@@ -261,6 +263,7 @@ class HonoServer implements Server {
 
   async drain(): Promise<void> {
     this.#draining.abort();
+    this.#leave();
     this.#parts.streams.close();
     await Promise.allSettled(this.#inProgress);
   }

@@ -1,6 +1,6 @@
 import { request } from "node:http";
 import { expect, test } from "vitest";
-import type { GatewayOptions } from "../../../src/capabilities/gateway/gateway.ts";
+import type { GatewayOptions } from "../../../src/capabilities/gateway/gateway-options.ts";
 import { post, worldOf, type Access, type World } from "./gateway-world.ts";
 import { answerEvents, answerJson, eventsOf } from "./mock-upstream.ts";
 
@@ -59,53 +59,216 @@ test("a request without a token, or from another host, does not reach the provid
   expect(world.upstream.received).toEqual([]);
 });
 
-const unbounded: readonly (readonly [path: string, body: object, about: string])[] = [
-  ["/v1/messages", { speed: "fast" }, "speed"],
+const chat = "/v1/chat/completions";
+const gemini = "/v1beta/models/m:generateContent";
+const user = (part: object): object => ({ role: "user", content: [part] });
+
+const refusedBodies: readonly (readonly [path: string, body: object, status: number, about: string])[] = [
+  ["/v1/messages", { speed: "fast" }, 403, "speed"],
   [
     "/v1/messages",
     { system: [{ type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1h" } }] },
+    403,
     "cache for 1h",
   ],
-  ["/v1/messages", { tools: [{ name: "a", cache_control: { ttl: "1h" } }] }, "cache for 1h"],
-  ["/v1/messages", { model: "m".repeat(300) }, "the name of the model"],
-  ["/v1/chat/completions", { n: "3" }, "n,"],
-  ["/v1/chat/completions", { best_of: 3 }, "best_of"],
-  ["/v1/chat/completions", { models: ["a", "b"] }, "models"],
-  ["/v1/chat/completions", { fallbacks: ["b"] }, "fallbacks"],
-  ["/v1/chat/completions", { plugins: [{ id: "web" }] }, "plugins"],
-  ["/v1/chat/completions", { api_base: "http://evil.example" }, "api_base"],
-  ["/v1/chat/completions", { modalities: ["text", "audio"] }, "modalities"],
-  ["/v1/chat/completions", { messages: [{ content: [{ type: "input_audio", input_audio: {} }] }] }, "audio"],
+  ["/v1/messages", { tools: [{ name: "a", cache_control: { ttl: "1h" } }] }, 403, "cache for 1h"],
+  ["/v1/messages", { model: "m".repeat(300) }, 400, "the name of the model"],
+  ["/v1/messages", { tools: { type: "web_search_20250305" } }, 400, "tools is not a list"],
+  ["/v1/messages", { tools: ["web_search"] }, 400, "tools contains"],
+  ["/v1/messages", { service_tier: "Priority" }, 403, "Priority"],
+  ["/v1/messages", { fallbacks: ["x"] }, 403, "fallbacks"],
+  ["/v1/messages", { api_base: "http://evil.example" }, 403, "api_base"],
+  ["/v1/messages", { Max_Tokens: 99_999 }, 400, "Max_Tokens is another spelling of max_tokens"],
+  ["/v1/messages", { maxTokens: 99_999 }, 400, "another spelling"],
+  ["/v1/messages", { Model: "other" }, 400, "another spelling of model"],
+  ["/v1/messages", { max_tokens: "99999" }, 400, "expected an integer from 1"],
+  ["/v1/messages", { max_tokens: 0 }, 400, "expected an integer from 1"],
   [
-    "/v1beta/models/m:generateContent",
-    { generationConfig: { max_output_tokens: 99_999 } },
-    "max_output_tokens",
+    "/v1/messages",
+    { context_management: { edits: [{ type: "compact_20260112" }] } },
+    403,
+    "context_management compact_20260112",
   ],
-  ["/v1beta/models/m:generateContent", { generationConfig: { candidateCount: "4" } }, "candidateCount"],
+  ["/v1/messages", { context_management: [{ type: "compact_20260112" }] }, 400, "not an object"],
   [
-    "/v1beta/models/m:generateContent",
-    { generationConfig: { responseModalities: ["IMAGE"] } },
-    "responseModalities",
+    "/v1/messages",
+    { messages: [user({ type: "container_upload", file_id: "f" })] },
+    403,
+    "content container_upload",
   ],
   [
-    "/v1beta/models/m:generateContent",
-    { contents: [{ parts: [{ inlineData: { mimeType: "audio/mp3", data: "" } }] }] },
-    "audio",
+    "/v1/messages",
+    { system: [{ type: "image", source: { type: "url", url: "http://a" } }] },
+    403,
+    "image by url",
   ],
+  [
+    "/v1/messages",
+    {
+      messages: [
+        user({
+          type: "tool_result",
+          content: [{ type: "document", source: { type: "url", url: "http://a" } }],
+        }),
+      ],
+    },
+    403,
+    "document by url",
+  ],
+  [chat, { n: "3" }, 403, "n,"],
+  [chat, { best_of: 3 }, 403, "best_of"],
+  [chat, { models: ["a", "b"] }, 403, "models"],
+  [chat, { fallbacks: ["b"] }, 403, "fallbacks"],
+  [chat, { plugins: [{ id: "web" }] }, 403, "plugins"],
+  [chat, { api_base: "http://evil.example" }, 403, "api_base"],
+  [chat, { search_parameters: { mode: "on" } }, 403, "search_parameters"],
+  [chat, { modalities: ["text", "audio"] }, 403, "modalities"],
+  [chat, { modalities: "audio" }, 403, "modalities"],
+  [chat, { messages: [user({ type: "input_audio", input_audio: {} })] }, 403, "audio"],
+  [chat, { messages: [user({ type: "image_url", image_url: "http://a/x.png" })] }, 403, "image by url"],
+  [chat, { messages: [user({ type: "video_url", video_url: { url: "http://a" } })] }, 403, "video_url"],
+  [
+    chat,
+    { messages: [user({ type: "file", file: { file_data: "data:application/pdf;base64,JVBERi0=" } })] },
+    403,
+    "file",
+  ],
+  [
+    chat,
+    { messages: [user({ type: "image_url", image_url: { url: "data:application/pdf;base64,JVBERi0=" } })] },
+    403,
+    "file",
+  ],
+  [chat, { messages: [{ role: "user", images: ["http://a/x.png"] }] }, 403, "images"],
+  [chat, { max_tokens: -1 }, 400, "max_tokens -1"],
+  [chat, { max_tokens: "99999" }, 400, "max_tokens"],
+  [chat, { max_tokens: 99_999.5 }, 400, "max_tokens 99999.5"],
+  [chat, { max_tokens: "99999", max_completion_tokens: 5 }, 400, "max_tokens"],
+  [chat, { max_tokens: 5, max_completion_tokens: 5 }, 400, "use one"],
+  [chat, { stream: "true" }, 400, "stream is neither"],
+  [chat, { stream: true, stream_options: { include_usage: "false" } }, 400, "include_usage"],
+  ["/v1/responses", { tools: { type: "web_search" } }, 400, "tools is not a list"],
+  [
+    "/v1/responses",
+    { tools: [{ type: "shell", environment: { type: "container_auto" } }] },
+    403,
+    "shell in a container",
+  ],
+  [
+    "/v1/responses",
+    { context_management: [{ type: "compaction", compact_threshold: 1000 }] },
+    403,
+    "context_management",
+  ],
+  ["/v1/responses", { input: [{ id: "msg_1" }] }, 403, "item_reference"],
+  ["/v1/responses", { input: [{ id: "msg_1", type: null }] }, 403, "item_reference"],
+  [
+    "/v1/responses",
+    {
+      input: [user({ type: "input_file", file_data: "data:application/pdf;base64,JVBERi0=" })],
+    },
+    403,
+    "file",
+  ],
+  [
+    "/v1/responses",
+    {
+      input: [
+        { type: "function_call_output", output: [{ type: "input_image", image_url: "http://a/x.png" }] },
+      ],
+    },
+    403,
+    "image by url",
+  ],
+  [gemini, { generationConfig: { max_output_tokens: 99_999 } }, 400, "max_output_tokens"],
+  [gemini, { generation_config: { maxOutputTokens: 99_999 } }, 400, "generation_config"],
+  [gemini, { generationConfig: [] }, 400, "generationConfig is not an object"],
+  [gemini, { generationConfig: { candidateCount: "4" } }, 403, "candidateCount"],
+  [gemini, { generationConfig: { responseModalities: ["IMAGE"] } }, 403, "responseModalities"],
+  [gemini, { tools: { googleSearch: {} } }, 400, "tools is not a list"],
+  [gemini, { tools: [{ functionDeclarations: [], googleSearch: {} }] }, 403, "googleSearch"],
+  [gemini, { contents: [{ parts: [{ inlineData: { mimeType: "audio/mp3", data: "" } }] }] }, 403, "audio"],
+  [
+    gemini,
+    { contents: [{ parts: [{ inlineData: { mimeType: "application/pdf", data: "JVBERi0=" } }] }] },
+    403,
+    "file",
+  ],
+  [gemini, { contents: { parts: [{ fileData: { fileUri: "http://a" } }] } }, 400, "contents is not a list"],
+  [gemini, { contents: [{ parts: [{ fileData: { fileUri: "http://a" } }] }] }, 403, "file by uri"],
 ];
 
-test.each(unbounded)(
-  "a request to %s with %o, whose cost has another bound, is refused",
-  async (path, body, about) => {
+test.each(refusedBodies)(
+  "a request to %s with %o, whose cost has another bound, is refused with %i",
+  async (path, body, status, about) => {
     const world = await answering();
     await world.run(async (access) => {
-      const reply = await post(access, { path, body: { model: "m", ...body } });
-      expect([400, 403]).toContain(reply.status);
-      expect(JSON.stringify(await reply.json())).toContain(about);
+      const own = path === gemini ? {} : { model: "m" };
+      const reply = await post(access, { path, body: { ...own, ...body } });
+      const text = await reply.text();
+      expect([reply.status, text.includes(about) ? about : text]).toEqual([status, about]);
     });
     expect(world.upstream.received).toEqual([]);
   },
 );
+
+test("a member that some object of a request has twice is refused, wherever it is", async () => {
+  const world = await answering();
+  const twice = [
+    '{"model":"m","messages":[{"content":[{"type":"text","type":"image"}]}]}',
+    '{"model":"m","messages":[{"content":"{\\"a\\":1,\\"a\\":2}"}],"metadata":{"a":[{}],"b":{"x":1,"\\u0078":2}}}',
+  ];
+  await world.run(async (access) => {
+    for (const body of twice) expect((await post(access, { path: "/v1/messages", body })).status).toBe(400);
+    const once = '{"model":"m","messages":[{"content":"{\\"a\\":1,\\"a\\":2}"},{"content":""}]}';
+    expect((await post(access, { path: "/v1/messages", body: once })).status).toBe(200);
+  });
+  expect(world.upstream.received.length).toBe(1);
+});
+
+const anthropic = { "anthropic-version": "2023-06-01" };
+
+test.each([
+  ["GET", "/v1beta/models", {}, { error: { code: 404, status: "NOT_FOUND" } }],
+  ["POST", "/v1beta/files", {}, { error: { code: 404, status: "NOT_FOUND" } }],
+  ["POST", "/v1beta/models/m:countTokens", {}, { error: { code: 404, status: "NOT_FOUND" } }],
+  ["POST", "/v1beta/models/m:embedContent", {}, { error: { code: 404 } }],
+  ["POST", "/v1alpha/models/m:generateContent", {}, { error: { code: 404 } }],
+  ["POST", "/v1/models/m:generateContent", {}, { error: { code: 404 } }],
+  ["POST", "/v1/files", anthropic, { type: "error", error: { type: "not_found_error" } }],
+  ["GET", "/v1/models/claude-x", anthropic, { type: "error", error: { type: "not_found_error" } }],
+  ["POST", "/v1/complete", anthropic, { type: "error", error: { type: "not_found_error" } }],
+  ["POST", "/v1/messages/batches", {}, { type: "error", error: { type: "not_found_error" } }],
+  ["GET", "/v1/models/gpt-x", {}, { error: { code: "not_found", type: "invalid_request_error" } }],
+  ["POST", "/v1/embeddings", {}, { error: { code: "not_found" } }],
+] as const)(
+  "a request %s %s with %o is 404 in the shape of its provider",
+  async (method, path, headers, expected) => {
+    const world = await answering();
+    await world.run(async ({ url, token }) => {
+      const sent = { method, headers: { "x-api-key": token, ...headers } };
+      const reply = await fetch(url + path, method === "GET" ? sent : { ...sent, body: "{}" });
+      expect([reply.status, await reply.json()]).toMatchObject([404, expected]);
+    });
+    expect(world.upstream.received).toEqual([]);
+  },
+);
+
+test("of the query of a request only what chooses the form of the answer reaches the provider", async () => {
+  const world = await answering();
+  await world.run(async (access) => {
+    await post(access, { path: "/v1/messages?beta=true&key=k&x=1", body: { model: "m" } });
+    await post(access, { path: "/v1/messages?beta=1", body: { model: "m" } });
+    await post(access, { path: "/v1beta/models/m:streamGenerateContent?alt=sse&key=k", body: {} });
+    await post(access, { path: "/v1/chat/completions?beta=true", body: { model: "m" } });
+  });
+  expect(world.upstream.received.map(({ path }) => path)).toEqual([
+    "/v1/messages?beta=true",
+    "/v1/messages",
+    "/v1beta/models/m:streamGenerateContent?alt=sse",
+    "/v1/chat/completions",
+  ]);
+});
 
 test("B3: a stream of Anthropic that ends before its last usage is charged with its input and the output limit", async () => {
   const start = { type: "message_start", message: { usage: { input_tokens: 40, output_tokens: 1 } } };
@@ -156,29 +319,91 @@ test("of 200 streams at once a token opens 50, and the others may try again", as
   expect(costUsd).toBeCloseTo(0.05, 9);
 });
 
-test("the bodies of the open requests of a token have a limit together", async () => {
+test("a body with many small values is refused before it is read as JSON, and one of the same size with few passes", async () => {
+  const world = await answering();
+  const many = `{"model":"m","messages":[${"{},".repeat(100_000)}{}]}`;
+  const few = JSON.stringify({ model: "m", messages: [{ content: "x".repeat(many.length) }] });
+  await world.run(async (access) => {
+    const reply = await post(access, { path: "/v1/messages", body: many });
+    expect([reply.status, await reply.text()]).toEqual([
+      413,
+      expect.stringContaining("more than 100000 JSON values"),
+    ]);
+    const deep = `{"model":"m","metadata":${"[".repeat(2_000)}${"]".repeat(2_000)}}`;
+    expect((await post(access, { path: "/v1/messages", body: deep })).status).toBe(413);
+    expect((await post(access, { path: "/v1/messages", body: few })).status).toBe(200);
+  });
+  expect(world.upstream.received.length).toBe(1);
+});
+
+test("a body that is too large is refused with an answer that its sender receives, although it sends on", async () => {
   const world = await answering({ maxBodyBytes: 1_000 });
-  await world.run(async ({ url, token }) => {
-    const { port } = new URL(url);
-    const open = Array.from({ length: 4 }, () => {
-      const headers = { "x-api-key": token, "content-length": 1_000 };
-      const outgoing = request({ host: "127.0.0.1", port, path: "/v1/messages", method: "POST", headers });
-      outgoing.once("error", () => undefined).write("x".repeat(999));
-      return outgoing;
+  await world.run(async (access) => {
+    const body = JSON.stringify({ model: "m", metadata: { text: "x".repeat(8_000_000) } });
+    const reply = await post(access, { path: "/v1/messages", body });
+    expect([reply.status, await reply.text()]).toEqual([
+      413,
+      expect.stringContaining("more than 1000 bytes"),
+    ]);
+  });
+});
+
+/** Keeps a request open whose body does not end. One that is refused, because others are open, is opened again. */
+function unfinished({ url, token }: Access, bytes: number): { destroy(): void } {
+  const { port } = new URL(url);
+  const headers = { "x-api-key": token, "content-length": bytes + 1 };
+  let isOver = false;
+  const open = (): ReturnType<typeof request> => {
+    const path = "/v1/messages";
+    const outgoing = request({ host: "127.0.0.1", port, path, method: "POST", headers });
+    outgoing.once("error", () => undefined).write(`"${"x".repeat(bytes - 1)}`);
+    return outgoing.once("response", () => {
+      outgoing.destroy();
+      if (!isOver) latest = open();
     });
-    // The bytes of the others arrive meanwhile.
-    let status = 200;
-    while (status !== 429) {
-      const body = JSON.stringify({ model: "m", text: "x".repeat(900) });
-      const reply = await fetch(`${url}/v1/messages`, {
-        method: "POST",
-        headers: { "x-api-key": token },
-        body,
+  };
+  let latest = open();
+  return {
+    destroy: () => {
+      isOver = true;
+      latest.destroy();
+    },
+  };
+}
+
+test("the bodies of all open requests have a limit together, of which one program may have a half, and which returns when the provider has them", async () => {
+  const answer = Promise.withResolvers<void>();
+  const world = await worldOf(
+    async (_received, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(": the answer begins\n\n");
+      await answer.promise;
+      response.end(eventsOf({ type: "message_start", message: { usage } }, { type: "message_delta", usage }));
+    },
+    { maxOpenBytes: 10_000 },
+  );
+  const body = { model: "m", max_tokens: 5, stream: true, metadata: { text: "x".repeat(3_000) } };
+  const statusOf = async (access: Access, keepsStream = false): Promise<number> => {
+    const reply = await post(access, { path: "/v1/messages", body });
+    if (!keepsStream) await reply.body?.cancel();
+    return reply.status;
+  };
+  await world.run(async (first) => {
+    const open = [unfinished(first, 4_000)];
+    // The bytes of the open request arrive meanwhile.
+    while ((await statusOf(first)) !== 429);
+    await world.run(async (second) => {
+      expect(await statusOf(second)).toBe(200);
+      open.push(unfinished(second, 4_000));
+      while ((await statusOf(second)) !== 429);
+      await world.run(async (third) => {
+        // 2,000 bytes of 10,000 are left for all.
+        expect(await statusOf(third)).toBe(429);
+        for (const each of open) each.destroy();
+        while ((await statusOf(third, true)) !== 200);
+        // The streams are open, and their providers have the bodies.
+        expect([await statusOf(third, true), await statusOf(third, true)]).toEqual([200, 200]);
+        answer.resolve();
       });
-      status = reply.status;
-      await reply.text();
-    }
-    for (const outgoing of open) outgoing.destroy();
-    expect(status).toBe(429);
+    });
   });
 });

@@ -22,7 +22,7 @@ test.each([
         status: 200,
         requestBytes: 59,
         answerBytes: 64,
-        request: '{"model":"m","max_tokens":9,"messages":["the word is ****"]}',
+        request: '{"model":"m","max_tokens":9,"messages":[{"content":"the word is ****"}]}',
         answer: '{"content":["the **** again"],"usage":{"input_tokens":12,"output_tokens":30}}',
       },
     ],
@@ -33,7 +33,7 @@ test.each([
     { record, redact: (text) => text.replaceAll("cat", "****") },
   );
   const { events } = await world.run(async (access) => {
-    const body = { model: "m", max_tokens: 9, messages: ["the word is cat"] };
+    const body = { model: "m", max_tokens: 9, messages: [{ content: "the word is cat" }] };
     await post(access, { path: "/v1/messages", body });
   });
   const sizes = recorded(events).map((each) => ({ ...each, requestBytes: 59, answerBytes: 64 }));
@@ -57,7 +57,7 @@ test("a body that cannot be redacted is not stored, and the log says why", async
 
 test("the clients of OpenAI and Anthropic list the models of the price list", async () => {
   const prices = { anthropic: "anthropic", openai: "openai" } as const;
-  const world = await worldOf(() => undefined, {}, prices);
+  const world = await worldOf(() => undefined, {}, { providers: prices });
   const found: string[][] = [];
   await world.run(async ({ url, token }) => {
     const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: token });

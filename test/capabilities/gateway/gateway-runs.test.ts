@@ -4,6 +4,7 @@ import { Gateway } from "../../../src/capabilities/gateway/gateway.ts";
 import { gatewayAgent, GatewayRuns } from "../../../src/capabilities/gateway/gateway-runs.ts";
 import { GatewayTokens } from "../../../src/capabilities/gateway/gateway-tokens.ts";
 import {
+  formatAgentId,
   formatRunId,
   type Event,
   type JsonObject,
@@ -13,6 +14,7 @@ import {
   type OnBudget,
   type RunHandle,
   type RunRecord,
+  type Runtime,
   type Store,
 } from "../../../src/kernel/index.ts";
 import { openStore } from "../../../src/runtime/index.ts";
@@ -29,6 +31,7 @@ interface Served {
   readonly token: string;
   readonly clock: FakeClock;
   readonly store: Store;
+  readonly runtime: Runtime;
   readonly ask: (model?: string, path?: string) => Promise<Response>;
 }
 
@@ -42,6 +45,7 @@ interface ServedOptions {
   readonly onBudget?: OnBudget;
   readonly topUpWaitMs?: number;
   readonly perHistory?: number;
+  readonly concurrency?: number;
 }
 
 /** A gateway run on a store in memory, with a new history after `perHistory` requests. */
@@ -55,6 +59,7 @@ async function served({
   onBudget = "end",
   topUpWaitMs = 60_000,
   perHistory = 3,
+  concurrency = 64,
 }: ServedOptions = {}): Promise<Served> {
   const upstream = await MockUpstream.open(({ path }, response) =>
     answerJson(
@@ -70,6 +75,7 @@ async function served({
     ...(per !== undefined && { clock }),
     prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) },
     caps: { perDayUsd },
+    concurrency,
   });
   opened.push(runtime);
   const tokens = new GatewayTokens(store.records);
@@ -102,6 +108,7 @@ async function served({
     token,
     clock,
     store,
+    runtime,
     ask: (model = "m", path = "/v1/messages") =>
       post({ url: gateway.url, token }, { path, body: { model, max_tokens: 10 } }),
   };
@@ -277,6 +284,40 @@ test("a program that leaves while its request waits for money pays nothing, and 
   const granted = { outputLimit: 10, isClamped: false, signal: leaving.signal, report: () => undefined };
   expect(await perform(granted)).toEqual({ value: null, usage: null });
   expect(upstream.received).toEqual([]);
+});
+
+test("a gateway run without an open request leaves its slot to other runs", async () => {
+  const { ask, runtime } = await served({ concurrency: 1 });
+  expect((await ask()).status).toBe(200);
+  const other = { id: formatAgentId({ name: "other" }), run: async () => "done" };
+  expect((await (await runtime.submit(other, null)).result()).output).toBe("done");
+  expect((await ask()).status).toBe(200);
+});
+
+test("each token of a gateway run has its own number of open requests", async () => {
+  const { run, tokens, gateway, token, upstream } = await served({ perHistory: 200 });
+  const second = await tokens.create(run.runId);
+  const answer = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  let requests = 0;
+  upstream.answer = async (_received, response) => {
+    if (++requests === 51) arrived.resolve();
+    await answer.promise;
+    answerJson(response, { usage: { input_tokens: 1, output_tokens: 1 } });
+  };
+  const ask = async (text: string): Promise<number> =>
+    (
+      await post(
+        { url: gateway.url, token: text },
+        { path: "/v1/messages", body: { model: "m", max_tokens: 1 } },
+      )
+    ).status;
+  const open = Array.from({ length: 50 }, () => ask(token));
+  const other = ask(second);
+  await arrived.promise;
+  expect(await ask(token)).toBe(429);
+  answer.resolve();
+  expect(new Set(await Promise.all([...open, other]))).toEqual(new Set([200]));
 });
 
 test("the token of a cancelled run is refused", async () => {

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
-import { openGateway } from "../../../src/capabilities/gateway/gateway.ts";
+import { openGateway, type GatewayProgram } from "../../../src/capabilities/gateway/gateway.ts";
+import type { GatewayOptions } from "../../../src/capabilities/gateway/gateway-options.ts";
 import type { RunHandle } from "../../../src/kernel/index.ts";
+import { FakeClock } from "../../../src/testing/index.ts";
 import { opened, post } from "./gateway-world.ts";
 import { answerJson, MockUpstream } from "./mock-upstream.ts";
 
@@ -82,4 +84,94 @@ test("B5: a program whose top-up is refused ends as budget_exhausted", async () 
       break;
     }
   expect([(await run.result()).status, statuses]).toEqual(["budget_exhausted", [[200, 402]]]);
+});
+
+/** A gateway with a program of the test under a budget of 0.10 USD, whose runtime has a clock of the test. */
+async function heldProgram(
+  program: (access: GatewayProgram) => Promise<string>,
+  options: Partial<GatewayOptions> = {},
+) {
+  const upstream = await MockUpstream.open(({ path }, response) => {
+    if (path.endsWith("count_tokens")) return answerJson(response, { input_tokens: 1 });
+    answerJson(response, { usage: { input_tokens: 1, output_tokens: 10 } });
+  });
+  opened.push(upstream);
+  const provider = { baseUrl: upstream.url, apiKey: "secret-key", provider: "mock" };
+  const gateway = await openGateway({ upstreams: { anthropic: provider }, ...options });
+  opened.push(gateway);
+  const clock = new FakeClock();
+  const runtime = await openRuntime({ store: "memory:", prices, clock });
+  opened.push(runtime);
+  const agent = gateway.program("held", program, { budget: { maxCostUsd: 0.1 }, onBudget: "ask" });
+  return { runtime, clock, submit: () => runtime.submit(agent, null) };
+}
+
+/** A request that does not fit into 0.10 USD: with less it cannot think. */
+const large = {
+  path: "/v1/messages",
+  body: { model: "m", max_tokens: 2_000, thinking: { type: "enabled", budget_tokens: 1_999 }, messages: [] },
+};
+const small = { path: "/v1/messages", body: { model: "m", max_tokens: 10, messages: [] } };
+
+test("B5: a request is held for 60 s by default while a person can be reached", async () => {
+  const ended = Promise.withResolvers<readonly [number, number]>();
+  const opened60 = Promise.withResolvers<GatewayProgram>();
+  const { runtime, clock, submit } = await heldProgram(async (access) => {
+    opened60.resolve(access);
+    const { status } = await post(access, large);
+    ended.resolve([status, clock.now()]);
+    return "done";
+  });
+  const leave = runtime.attend();
+  const run = await submit();
+  const access = await opened60.promise;
+  const begun = clock.now();
+  for await (const event of run.events({ types: ["approval_request"] }))
+    if (event.type === "approval_request") break;
+  await clock.advance(59_999);
+  // An answer to the held request would arrive before this one.
+  await fetch(`${access.url}/v1/models`, { headers: { "x-api-key": access.token } });
+  await clock.advance(1);
+  const [status, at] = await ended.promise;
+  expect([status, at - begun]).toEqual([402, 60_000]);
+  await run.cancel("the test ends");
+  leave();
+});
+
+test("B5: a request is refused at once if no person can be reached, and its question stays open", async () => {
+  const statuses: number[] = [];
+  const { submit } = await heldProgram(async (access) => {
+    statuses.push((await post(access, large)).status);
+    return "done";
+  });
+  const run = await submit();
+  while ((await run.pendingApprovals()).length === 0 || statuses.length === 0)
+    await new Promise(setImmediate);
+  expect(statuses).toEqual([402]);
+  await run.cancel("the test ends");
+});
+
+test("B5: requests that are held take no place of those that fit, and no more than the limit are held", async () => {
+  const results: string[] = [];
+  const { runtime, clock, submit } = await heldProgram(
+    async (access) => {
+      const ask = async (sent: typeof large | typeof small): Promise<number> =>
+        (await post(access, sent)).status;
+      const held = [ask(large), ask(large)];
+      // Until both wait, they take the places of other requests.
+      while ((await ask(small)) !== 200);
+      results.push(`large ${await ask(large)}`, `small ${await ask(small)}`);
+      await clock.advance(60_000);
+      results.push(`held ${(await Promise.all(held)).join(" ")}`);
+      return "done";
+    },
+    { maxOpenRequests: 2 },
+  );
+  const leave = runtime.attend();
+  const run = await submit();
+  await run.untilPersonIsNeeded();
+  while (results.length < 3) await new Promise(setImmediate);
+  expect(results).toEqual(["large 402", "small 200", "held 402 402"]);
+  await run.cancel("the test ends");
+  leave();
 });

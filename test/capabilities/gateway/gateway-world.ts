@@ -1,10 +1,12 @@
 import { afterEach } from "vitest";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
+import type { RuntimeOptions } from "../../../src/runtime/index.ts";
 import {
-  openGateway,
-  type GatewayOptions,
+  Gateway,
+  type GatewayPlace,
   type GatewayProgram,
 } from "../../../src/capabilities/gateway/gateway.ts";
+import type { GatewayOptions } from "../../../src/capabilities/gateway/gateway-options.ts";
 import type { GatewayUpstream } from "../../../src/capabilities/gateway/upstream.ts";
 import type { Event, ExecutionBudget } from "../../../src/kernel/index.ts";
 import { MockUpstream } from "./mock-upstream.ts";
@@ -35,10 +37,19 @@ export interface World {
   }>;
 }
 
+/** What a test changes of the upstreams and the runtime. */
+export interface WorldOptions {
+  /** Name of the provider of each wire. Default: `mock`. */
+  readonly providers?: Readonly<Record<string, string>>;
+  readonly upstream?: Partial<GatewayUpstream>;
+  readonly place?: GatewayPlace;
+  readonly runtime?: RuntimeOptions;
+}
+
 export async function worldOf(
   answer: MockUpstream["answer"],
   options: Partial<GatewayOptions> = {},
-  providers: Readonly<Record<string, string>> = {},
+  { providers = {}, upstream: changes = {}, place = {}, runtime: more = {} }: WorldOptions = {},
 ): Promise<World> {
   const upstream = await MockUpstream.open(answer);
   opened.push(upstream);
@@ -46,25 +57,29 @@ export async function worldOf(
     baseUrl: upstream.url,
     apiKey: "secret-key",
     provider: providers[wire] ?? "mock",
+    ...(changes.provider === undefined && { outputLimit: "max_completion_tokens" }),
+    ...changes,
   });
-  const gateway = await openGateway({
-    upstreams: {
-      anthropic: providerOf("anthropic"),
-      openai: providerOf("openai"),
-      gemini: providerOf("gemini"),
-    },
-    ...options,
-  });
+  const upstreams = {
+    anthropic: providerOf("anthropic"),
+    openai: providerOf("openai"),
+    gemini: providerOf("gemini"),
+  };
+  const gateway = await Gateway.open({ upstreams, ...options }, place);
   opened.push(gateway);
-  const runtime = await openRuntime({ store: "memory:", prices });
+  const runtime = await openRuntime({ store: "memory:", prices, ...more });
   opened.push(runtime);
+  let programs = 0;
   return {
     upstream,
     run: async (program, budget) => {
-      const agent = gateway.program("employee", async ({ url, token }) => {
-        await program({ url, token });
-        return null;
-      });
+      const agent = gateway.program(
+        ++programs === 1 ? "employee" : `employee-${programs}`,
+        async ({ url, token }) => {
+          await program({ url, token });
+          return null;
+        },
+      );
       const run = await runtime.submit(agent, null, { ...(budget && { budget }) });
       const { status, costUsd, error } = await run.result();
       const events: Event[] = [];

@@ -16,6 +16,7 @@ import { StoredRunHandle } from "../../../src/runtime/client/run-handle.ts";
 import { RunOwner } from "../../../src/runtime/run/run-owner.ts";
 import { runRetry } from "../../../src/runtime/process/run-retry.ts";
 import { CapQueue } from "../../../src/runtime/process/cap-queue.ts";
+import { Attendance } from "../../../src/runtime/process/attendance.ts";
 import { CallTimeouts } from "../../../src/runtime/process/call-timeouts.ts";
 import { IdleFlusher } from "../../../src/runtime/process/idle-flusher.ts";
 import { ContentHashes } from "../../../src/runtime/process/content-hashes.ts";
@@ -46,6 +47,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     retry: retrySettings(),
     runRetry: runRetry(),
     slots: new TaskSlots(8),
+    attendance: new Attendance(),
     callTimeouts: new CallTimeouts(clock),
     idleFlusher: new IdleFlusher(),
     contentHashes: new ContentHashes(sha256),

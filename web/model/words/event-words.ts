@@ -164,6 +164,8 @@ function rareWords(event: Event): string {
       return `${event.data.name} starts${event.data.number === 1 ? "" : ` again, attempt ${event.data.number}`}`;
     case "metered_call":
       return meteredWords(event.data);
+    case "gateway_request":
+      return gatewayWords(event.data);
     case "session_compact":
       return `summarised its session: ${grouped(event.data.tokensBefore)} to ${grouped(event.data.tokensAfter)} tokens`;
     default: {
@@ -180,6 +182,14 @@ function rareWords(event: Event): string {
 export function meteredWords({ model, usage, status }: Event<"metered_call">["data"]): string {
   if (usage !== null) return `called ${model.modelId} for ${usd(usage.costUsd)}`;
   return status === "refused" ? `${model.modelId} refused a call` : `a call of ${model.modelId} failed`;
+}
+
+/** A request of a program that it did not pay for. */
+export function gatewayWords({ status, model, reason }: Event<"gateway_request">["data"]): string {
+  const about = model === null ? "a request" : `a request for ${model}`;
+  return reason === undefined
+    ? `counted the tokens of ${about}`
+    : `${status}, ${about} was refused: ${reason}`;
 }
 
 /** Who took a run over, and from whom: `worker-a died, worker-b continues, epoch 2`. */

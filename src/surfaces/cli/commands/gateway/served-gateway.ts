@@ -1,4 +1,5 @@
-import { Gateway, type GatewayOptions } from "../../../../capabilities/gateway/gateway.ts";
+import { Gateway } from "../../../../capabilities/gateway/gateway.ts";
+import type { GatewayOptions } from "../../../../capabilities/gateway/gateway-options.ts";
 import { GatewayRuns } from "../../../../capabilities/gateway/gateway-runs.ts";
 import { GatewayTokens } from "../../../../capabilities/gateway/gateway-tokens.ts";
 import { upstreamsFrom } from "../../../../capabilities/gateway/known-upstreams.ts";

@@ -70,6 +70,8 @@ function troubleWords(event: Event): string | undefined {
       return `has used ${event.data.used} of ${event.data.limit} ${event.data.dimension}`;
     case "budget_exhausted":
       return `has used up its budget of ${event.data.limit} ${event.data.dimension}`;
+    case "gateway_request":
+      return gatewayWords(event.data);
     case "attempt_start":
       return event.data.number === 1
         ? undefined
@@ -97,6 +99,13 @@ function troubleWords(event: Event): string | undefined {
     default:
       return policyWords(event);
   }
+}
+
+function gatewayWords({ endpoint, status, model, reason }: Event<"gateway_request">["data"]): string {
+  const about = [endpoint ?? "an unknown path", ...(model === null ? [] : [model])].join(" with ");
+  return reason === undefined
+    ? `counts tokens at ${printable(about)} (${status})`
+    : `is refused at ${printable(about)} (${status}): ${printable(reason)}`;
 }
 
 function callOutcome({ data: { status, result } }: Event<"tool_execution_end">): string {
