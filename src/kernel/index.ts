@@ -488,6 +488,8 @@ export {
   type MeteredRequest,
   type MeteredResult,
 } from "./agent/metered.ts";
+export * from "./agent/foreign-program.ts";
+export * from "./events/event-source.ts";
 export { checkChildRequest, spawnChildTable, spawnKinds, spawnTable } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/permissions.ts";
 export type {

@@ -42,7 +42,7 @@ import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
 import { ScheduleDriver, type ScheduledRun } from "./worker/schedule-driver.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
-import { endUnadopted } from "./unadopted-runs.ts";
+import { endBound, endUnadopted, pollsOfGrace } from "./unadopted-runs.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
 /**
@@ -123,6 +123,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       concurrency,
       agents: this.agents.hosted,
       contexts: this.contexts,
+      engine: () => this.engine,
       onError,
       extensionPort: (owner) =>
         extensionPort(
@@ -162,12 +163,14 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       agents: this.agents,
       onError,
       endUnadopted: (run) => endUnadopted(this.context, run),
+      endBound: (run) => endBound(this.context, run, pollsOfGrace * options.pollMs),
     });
     const { engine = (port) => new LocalEngine(port) } = options;
     this.engine = engine({
       leases: store.leases,
       clock,
       workerId: options.workerId ?? `worker-${uuidSource.next()}`,
+      host: this.context.host,
       // A run that works needs at least one slot. Other runs stay in the store, where workers with free slots find them.
       concurrency,
       agents: () => this.agents.versions,

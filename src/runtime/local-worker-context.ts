@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import {
   capLimits,
   modelTimeouts,
@@ -26,7 +27,8 @@ export interface WorkerOptions extends CheckedRuntimeOptions {
 }
 
 /** The parts of a worker's context that the worker itself provides. */
-interface WorkerParts extends Required<Pick<WorkerContext, "agents" | "extensionPort">> {
+interface WorkerParts
+  extends Required<Pick<WorkerContext, "agents" | "extensionPort">>, Pick<WorkerContext, "engine"> {
   readonly contexts: LiveContexts;
   /** Maximum number of tasks that execute at the same time. */
   readonly concurrency: number;
@@ -40,6 +42,8 @@ export function workerContext(store: Store, options: WorkerOptions, parts: Worke
   return {
     store,
     clock,
+    host: options.host ?? hostname(),
+    ...(parts.engine !== undefined && { engine: parts.engine }),
     hash,
     ids: options.ids ?? uuidSource,
     random: options.random ?? systemRandom,

@@ -178,6 +178,11 @@ export interface RuntimeOptions {
    */
   readonly workerId?: string;
   /**
+   * L21: name of this machine. A run whose program has left something on a machine, such as that of a hired agent, is claimed
+   * only by workers with the same name. Default: the host name of the machine.
+   */
+  readonly host?: string;
+  /**
    * Time for which a run is kept after its end. Then the run and its events are deleted; its session stays. With 0,
    * only a caller that already waits for the result receives it. If absent, ended runs are kept until `collect()`
    * deletes them.
@@ -253,6 +258,7 @@ const runtimeKinds = {
   closeGraceMs: is.number({ from: 0, default: 10_000 }),
   closeOn: is.list({ of: is.checkedBy(checkSignal), hint: 'use signals, as in ["SIGTERM", "SIGINT"]' }),
   workerId: is.text(),
+  host: is.text({ empty: false }),
   keepEndedRunsMs: is.number({ from: 0, finite: true }),
   keepUnnamedSessionsMs: is.number({ from: 0, finite: true }),
   maxSchedulesPerTenant: is.integer({ from: 1, or: [null, "no cap"] }),

@@ -45,7 +45,7 @@ import { systemClock } from "./process/system-sources.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { workerContext, type WorkerOptions } from "./local-worker-context.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
-import { endUnadopted } from "./unadopted-runs.ts";
+import { endBound, endUnadopted, pollsOfGrace } from "./unadopted-runs.ts";
 import { runtimeTable, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry } from "./worker/agent-registry.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
@@ -133,7 +133,17 @@ class ClientWorker implements RuntimeWorker, OpenRuntime {
     });
     const advice = "start a process that hosts it on this store, and check the name";
     const end = (run: RunRecord): Promise<void> => endUnadopted(this.context, run);
-    this.unhosted = new UnhostedRuns({ store, clock, agents, onError, endUnadopted: end, advice });
+    const endElsewhere = (run: RunRecord): Promise<void> =>
+      endBound(this.context, run, pollsOfGrace * options.pollMs);
+    this.unhosted = new UnhostedRuns({
+      store,
+      clock,
+      agents,
+      onError,
+      endUnadopted: end,
+      endBound: endElsewhere,
+      advice,
+    });
     if (keepAlive !== false) openRuntimes.add(this);
   }
 

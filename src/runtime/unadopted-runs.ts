@@ -7,8 +7,30 @@ import { RunOwner } from "./run/run-owner.ts";
  * The run is claimed for the time that this takes; a run that a worker has adopted or owns is left to workers.
  */
 export async function endUnadopted(worker: WorkerContext, { runId, kind }: RunRecord): Promise<void> {
+  if (kind !== "workflow" || !(await isUnadopted(worker.store.journal, runId))) return;
+  await claimAndEnd(worker, runId);
+}
+
+/** L21: number of polls that the workers of its machine have to take a cancelled run before another one ends it. */
+export const pollsOfGrace = 4;
+
+/**
+ * L21: ends a cancelled run that is bound to another machine, without executing its code, if no worker there has taken it within a
+ * while, which is `graceMs`. The machine may be gone.
+ */
+export async function endBound(worker: WorkerContext, { runId }: RunRecord, graceMs: number): Promise<void> {
+  const { store, clock, host } = worker;
+  const isElsewhere = async (): Promise<boolean> => {
+    const summary = await store.journal.summary(runId);
+    return summary?.endedAt === null && (summary.host ?? host) !== host && summary.status === "pending";
+  };
+  if (!(await isElsewhere())) return;
+  await new Promise<void>((resolve) => clock.schedule(clock.now() + graceMs, resolve));
+  if (await isElsewhere()) await claimAndEnd(worker, runId);
+}
+
+async function claimAndEnd(worker: WorkerContext, runId: RunId): Promise<void> {
   const { store, ids, clock } = worker;
-  if (kind !== "workflow" || !(await isUnadopted(store.journal, runId))) return;
   const workerId = `cancel-${ids.next()}`;
   await store.leases.enlist(workerId);
   try {

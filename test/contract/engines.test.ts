@@ -20,6 +20,7 @@ for (const [name, engine] of Object.entries(engines))
         test,
         expect,
         engine,
+        hostsPrograms: name === "local",
         prepare,
         open: (opened, factory, workerId, { group: _group, ...options } = {}) =>
           createRuntime({

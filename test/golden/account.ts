@@ -61,6 +61,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
       patched,
       promised,
       tally,
+      outsider,
     } = at;
     const agents = [
       clerk,
@@ -77,6 +78,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
       patched,
       promised,
       tally,
+      outsider,
     ];
     for (const agent of agents) runtime.register(agent);
     const found: Finding[] = [];

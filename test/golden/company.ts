@@ -73,6 +73,7 @@ export interface Company {
   readonly patched: Workflow;
   readonly promised: Workflow;
   readonly tally: HostedObject;
+  readonly outsider: HostedAgent;
 }
 
 const hourMs = 3_600_000;
@@ -81,7 +82,8 @@ const prices: PriceTable = { find: () => ({ inputUsd: 1e-6, outputUsd: 4e-6 }) }
 
 /** Runtime options with a fixed clock and counting ids, so that a file is the same each time it is generated. */
 export function goldenOptions(clock: FakeClock, prefix: string): RuntimeOptions {
-  return { clock, prices, ids: sequentialIds(prefix), random: { next: () => 0.25 }, workerId: prefix };
+  const random = { next: () => 0.25 };
+  return { clock, prices, ids: sequentialIds(prefix), random, workerId: prefix, host: "golden" };
 }
 
 export function company(): Company {
@@ -240,6 +242,24 @@ export function company(): Company {
     ctx.publish("id", id);
     return [await promise.result(), await promise.result()];
   });
+  const outsider: HostedAgent = {
+    id: formatAgentId({ name: "outsider" }),
+    run: (ctx) =>
+      ctx.attempt(
+        "work",
+        async (attempt) => {
+          const call = { callId: "c1", toolName: "write", input: { path: "a.txt" } };
+          if (attempt.number === 1) {
+            await attempt.keep("session 1");
+            attempt.tell({ type: "text", text: "I write." });
+            attempt.tell({ type: "call_start", ...call, view: { title: "Write a.txt", kind: "edit" } });
+          }
+          const { decision } = await attempt.permit(call);
+          return [decision, ...attempt.earlier.kept];
+        },
+        { program: { name: "scribe", source: "acp", staysOnHost: true } },
+      ),
+  };
   const tally = object(
     "tally",
     {},
@@ -268,6 +288,7 @@ export function company(): Company {
     patched,
     promised,
     tally,
+    outsider,
   };
 }
 
@@ -478,6 +499,17 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     rests: ({ type }) => type === "seat_pause",
     goOn: async (handle) => {
       await handle.topUp({ maxTurns: 1 });
+      return handle;
+    },
+  },
+  outsider: {
+    since: 30,
+    begin: ({ runtime, company: { outsider } }) =>
+      runtime.submit(outsider, null, { runId: goldenId("outsider") }),
+    rests: ({ type }) => type === "task_suspend",
+    goOn: async (handle) => {
+      const [question] = await handle.pendingApprovals();
+      if (question !== undefined) await handle.approve(question.approvalId, { decision: "approved" });
       return handle;
     },
   },

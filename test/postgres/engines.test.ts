@@ -14,6 +14,7 @@ describe("local engine, PostgreSQL store", () => {
     test: everyOther(test, "first"),
     expect,
     engine: (port) => new LocalEngine(port),
+    hostsPrograms: true,
     prepare: async () => {
       await emptySchema(schema);
       const url = inject("postgresUrl");

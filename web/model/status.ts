@@ -102,6 +102,7 @@ const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
   queue: "Waits for its turn",
   compaction: "Waits for a summary",
   crash_loop: "Paused: it ends its processes",
+  host: "Waits for its machine",
 };
 
 /** The status of a run in a list, in words. */

@@ -1,6 +1,7 @@
 import { crashLoopHeadline } from "../../src/surfaces/view/crash-loop-words.ts";
 import { inputText } from "./words/input-text.ts";
 import {
+  asksAboutCall,
   messageText,
   textOf,
   totalTokens,
@@ -144,7 +145,7 @@ class Thread {
       case "tool_execution_end":
         return this.#endTool(event);
       case "approval_request":
-        if (event.data.kind === "tool_call") this.#ask(event);
+        if (asksAboutCall(event.data)) this.#ask(event);
         else this.#replaceByQuestion(event.data.callId);
         return this.#push({ kind: "question", seq, at, approvalId: event.data.approvalId });
       case "approval_decision":

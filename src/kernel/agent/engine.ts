@@ -38,6 +38,8 @@ export interface EnginePort {
   readonly clock: Clock;
   /** Name of this worker in the leases. */
   readonly workerId: string;
+  /** L21: name of the machine of this worker. */
+  readonly host: string;
   /** Maximum number of runs that are driven at the same time. Runs that only wait do not count. */
   readonly concurrency: number;
   /** Interval at which the engine looks for ready runs without a call of `wake`. Milliseconds. */
@@ -76,6 +78,11 @@ export interface Engine {
    * no run, so the store records no kind for it, and may have an engine of any kind.
    */
   readonly kind: string | null;
+  /**
+   * Whether a worker may keep a run as long as a program of it lives (`ctx.attempt` with a `program`). If not, such an attempt is
+   * refused with `unsupported`. Default: `false`.
+   */
+  readonly hostsPrograms?: boolean;
   /** Claims the runs of new submissions. If absent, submitted runs are claimed like all others. */
   readonly claimer?: RunClaimer;
   /** Starts to claim runs and passes each of them to the host. */

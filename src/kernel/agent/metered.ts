@@ -2,6 +2,7 @@ import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { ReportedUsage } from "../messages/model.ts";
+import type { ProgramOptions } from "./foreign-program.ts";
 
 /** A paid call that is not a request of `ctx.llm`: what the ledger must know before it leaves. */
 export interface MeteredRequest {
@@ -32,6 +33,11 @@ export interface MeteredRequest {
   readonly topUpWaitMs?: number;
   /** Called when the call would begin to wait `topUpWaitMs` for a top-up. `false`: it does not wait. */
   readonly onTopUpWait?: () => boolean;
+  /**
+   * H2: how long a call of `ctx.attempt` waits while its task has no seat, in milliseconds. Then it fails with `seat_lost`. If
+   * absent, the call waits until the task is recalled.
+   */
+  readonly seatWaitMs?: number;
 }
 
 export const meteredTable = optionTable({
@@ -45,6 +51,7 @@ export const meteredTable = optionTable({
   countTokens: is.callback(),
   topUpWaitMs: is.integer({ from: 0 }),
   onTopUpWait: is.callback(),
+  seatWaitMs: is.integer({ from: 0 }),
 } satisfies OptionKinds<MeteredRequest>);
 
 /** A metered call whose cost is reserved. */
@@ -79,6 +86,13 @@ export interface AttemptOptions {
    * requests of others. Default: `true`.
    */
   readonly holdsSlot?: boolean;
+  /**
+   * The program that the body runs, if it thinks and acts by itself and only its paid calls and its questions pass through
+   * the attempt. H2: its task has settled whenever none of the attempt's calls is in flight, so that it can lose its seat while
+   * the program works on. If the body then fails with `seat_lost`, the next attempt starts after the recall. While
+   * questions of the program are open, the run counts as waiting. Default: the attempt is one call, which settles at its end.
+   */
+  readonly program?: ProgramOptions;
 }
 
 /** The part of `RunContext` that pays for calls outside the runtime. */
@@ -112,4 +126,5 @@ export interface MeteredContext {
 export const attemptTable = optionTable({
   input: is.any,
   holdsSlot: is.boolean(),
+  program: is.any,
 } satisfies OptionKinds<AttemptOptions>);

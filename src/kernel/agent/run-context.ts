@@ -29,6 +29,7 @@ import type { TaskFolder } from "../run/task-folder.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 import type { Usage } from "../messages/usage.ts";
 import type { LlmRequest } from "./llm-request.ts";
+import type { ProgramContext } from "./foreign-program.ts";
 import type { AttemptOptions, MeteredContext } from "./metered.ts";
 import type { TaskReport } from "./task-report.ts";
 import type { Tool } from "./tool.ts";
@@ -75,7 +76,8 @@ export interface StepOptions {
  * What the body of `ctx.attempt` receives. Its calls may run at the same time. They count for money, events and audit, and
  * are never replayed.
  */
-export interface AttemptContext extends Pick<RunContext, "llm" | "metered" | "tool" | "step" | "approval"> {
+export interface AttemptContext
+  extends ProgramContext, Pick<RunContext, "llm" | "metered" | "tool" | "step" | "approval"> {
   /** Number of this attempt, from 1. An attempt that the end of its process cut off is counted. */
   readonly number: number;
   /** J6: key that is the same on every attempt. */

@@ -139,6 +139,18 @@ const retryByCode = {
   update_refused: "never",
   /** Work inside `ctx.timeout` took longer than its limit. */
   timeout: "never",
+  /** H2: the task of a program lost its seat, and the program could not wait for its recall. The next attempt continues after it. */
+  seat_lost: "never",
+  /** The conversation of a hired agent cannot be continued after its process has ended. The message says what is kept. */
+  cannot_resume: "never",
+  /** The program of a hired agent could not be started: it is not installed, or not where its command says. */
+  agent_not_found: "never",
+  /** A hired agent asks for a login. It needs a key, because a subscription has no price that a budget could bound. */
+  agent_login_required: "never",
+  /** A hired agent does not speak the protocol, or violates it. */
+  agent_protocol: "never",
+  /** The process of a hired agent ended, or did not answer. The details have its exit code and its last output. */
+  agent_crashed: "never",
   /** Code threw a `FatalError`: neither the step nor the run is retried. */
   fatal: "never",
   /** A child task, or an agent that was asked, ended without an answer. */

@@ -13,6 +13,7 @@ import type { Usage } from "../messages/usage.ts";
 import type {
   ApprovalDecision,
   ApprovalRequest,
+  ForeignCallView,
   GuardrailDecision,
   GuardrailStage,
 } from "../run/approval.ts";
@@ -21,6 +22,7 @@ import type { CrashLoop, LostOwner } from "../run/crash-loop.ts";
 import type { EditedToolResult, StoredChanges } from "../run/run-changes.ts";
 import type { UpdateReply } from "../run/run-messages.ts";
 import type { RunSpend } from "../run/run-record.ts";
+import type { EventSource } from "./event-source.ts";
 import type { Interruption, RunStatus, UnreportedSpend } from "../run/run-result.ts";
 import type { FolderMerge, FolderMergeStatus, FolderWork, SomePaths } from "../run/task-folder.ts";
 
@@ -139,10 +141,14 @@ export interface EngineEvents {
      * answer, except in a turn that `turn_start` gives to that role.
      */
     readonly modelRole?: string;
+    /** Present if a program reports that it writes a message. Its model calls are in `metered_call`. */
+    readonly source?: EventSource;
   };
   /** A message is complete. */
   message_end: {
     readonly message: ChatMessage;
+    /** As in `message_start`. */
+    readonly source?: EventSource;
     readonly model?: { readonly provider: string; readonly modelId: string };
     /** As in `message_start`. */
     readonly modelRole?: string;
@@ -152,7 +158,15 @@ export interface EngineEvents {
     readonly durationMs?: number;
   };
   /** A tool call started. */
-  tool_execution_start: { readonly callId: string; readonly toolName: string; readonly input: JsonValue };
+  tool_execution_start: {
+    readonly callId: string;
+    readonly toolName: string;
+    readonly input: JsonValue;
+    /** Present if a program reports a call that it makes with a tool of its own. */
+    readonly source?: EventSource;
+    /** What the program tells about its call. */
+    readonly foreign?: ForeignCallView;
+  };
   /** A tool call has a result. */
   tool_execution_end: {
     readonly callId: string;
@@ -162,6 +176,8 @@ export interface EngineEvents {
     /** Outcome of the call. `denied` means that the call was not executed. */
     readonly status?: "ok" | "error" | "denied";
     readonly metadata?: JsonObject;
+    /** As in `tool_execution_start`. */
+    readonly source?: EventSource;
   };
 }
 
@@ -256,6 +272,11 @@ export interface RunEvents {
     readonly recoveries?: number;
     readonly lost?: LostOwner;
   };
+  /**
+   * L21: a program of the run leaves something on this machine that its later attempts need. From here on, only workers of the
+   * machine claim the run.
+   */
+  run_bind: { readonly host: string; readonly program: string };
   /** A caller paused the run, or the runtime did because the run ended its processes again and again. */
   run_pause: {
     /** The caller. The name of the worker for a crash loop. */

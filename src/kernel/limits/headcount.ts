@@ -16,7 +16,7 @@ import type { Priority } from "./priority.ts";
  * - `pending`: a new task that is promised a seat, or waits for the next free one.
  *
  * Promises: H1: seats taken <= `maxAgents` at every moment; a task that waits for money holds no seat. H2: a seat changes hands only after its holder's calls have
- * settled. H3: only a new HIGH or CRITICAL task preempts, and only a task of strictly lower priority, the lowest first,
+ * settled; a program of `ctx.attempt` is no call, only what it calls through the attempt is. H3: only a new HIGH or CRITICAL task preempts, and only a task of strictly lower priority, the lowest first,
  * among equals the newest; never the root, an ancestor of the new task, or a task that was recalled and has not
  * completed a model call since. H5: recall; of a task that waits for money, only after its top-up. H8: a task whose priority is lowered yields only to a waiting task; one
  * whose priority is raised queues with its new priority.

@@ -12,6 +12,8 @@ import type { JsonSchema } from "../base/schema.ts";
  * or the text. `top_up`: whether the budget of a task is raised, because a call does not fit into it (`OnBudget`). Its `input`
  * is a `TopUpQuestion`. The decision `approved` adds its `input`, such as `{ maxCostUsd: 0.25 }`, or the offered amount if it
  * has none; `denied` and `skipped` let the call fail with `budget_exhausted`.
+ * `foreign_tool_call`: whether a program that Reeve does not run may make a call of its own (`ctx.attempt`); `foreign` says what
+ * the program tells about it. Nothing of what the program says is checked, and its arguments cannot be edited.
  */
 export type ApprovalKind =
   | "tool_call"
@@ -21,7 +23,49 @@ export type ApprovalKind =
   | "confirm"
   | "select"
   | "input"
-  | "top_up";
+  | "top_up"
+  | "foreign_tool_call";
+
+/** A place that a call of a program names. */
+export interface ForeignLocation {
+  /** Absolute path. */
+  readonly path: string;
+  /** Line, from 1. */
+  readonly line?: number;
+  /** Whether the path is outside the folder of the program. */
+  readonly isOutside: boolean;
+}
+
+/** A change of a file that a call of a program would make, or has made. */
+export interface ForeignDiff {
+  /** Absolute path. */
+  readonly path: string;
+  /** The change as a unified diff. */
+  readonly diff: string;
+  /** Whether the path is outside the folder of the program. */
+  readonly isOutside: boolean;
+  /** Present if the texts were too long, so that a part of the change is missing. */
+  readonly isCut?: true;
+}
+
+/** What a program tells a person about a call with a tool of its own. None of it is checked. */
+export interface ForeignCallView {
+  /** What the call does, in words. */
+  readonly title?: string;
+  /** Kind of the call, such as `edit`, `execute` or `fetch`. */
+  readonly kind?: string;
+  /** The answers that the program offers, by kind. Reeve never gives one whose kind ends with `_always`: it remembers by itself. */
+  readonly options?: readonly { readonly kind: string; readonly name: string }[];
+  /** The places that the call concerns. */
+  readonly locations?: readonly ForeignLocation[];
+  /** The changes of files. */
+  readonly diffs?: readonly ForeignDiff[];
+}
+
+/** Whether a person is asked about a tool call: one of the agent, or one that a program wants to make. */
+export function asksAboutCall({ kind }: Pick<ApprovalRequest, "kind">): boolean {
+  return kind === "tool_call" || kind === "foreign_tool_call";
+}
 
 /** A question to a person. It is durable until it is answered. */
 export interface ApprovalRequest {
@@ -43,8 +87,8 @@ export interface ApprovalRequest {
   /** Digest of `input`. Binds the answer to these arguments. */
   readonly inputDigest: string;
   /**
-   * Digest of the tool's server, name, description and schema. Present only for a `tool_call`. If the tool changes before
-   * the call is executed, the answer does not count, and the person is asked again.
+   * Digest of the tool's server, name, description and schema. Present only for a `tool_call` and a
+   * `foreign_tool_call`. If the tool changes before the call is executed, the answer does not count, and the person is asked again.
    */
   readonly toolDigest?: string;
   /**
@@ -54,6 +98,11 @@ export interface ApprovalRequest {
   readonly inputSchema?: JsonSchema;
   /** Why a person is asked: the permission rule, tool, guardrail or MCP server that requires the approval. */
   readonly reason: string;
+  /** What the program tells about its call. Present only for a `foreign_tool_call`. */
+  readonly foreign?: ForeignCallView & {
+    /** Name of the program. */
+    readonly program: string;
+  };
 }
 
 /** A question of a run that no person has answered yet. */
@@ -103,8 +152,8 @@ export const approvalDecisionTable = optionTable({
 
 /** The question of `ctx.approval`: code inside a run, such as a tool's body, asks a person. */
 export interface PersonQuestion extends Pick<ApprovalRequest, "toolName" | "callId" | "input" | "reason"> {
-  /** What the person is asked. Default: `question`. Code cannot ask with `tool_call` and `top_up`. */
-  readonly kind?: Exclude<ApprovalKind, "tool_call" | "top_up">;
+  /** What the person is asked. Default: `question`. Code cannot ask with `tool_call`, `top_up` and `foreign_tool_call`. */
+  readonly kind?: Exclude<ApprovalKind, "tool_call" | "top_up" | "foreign_tool_call">;
 }
 
 /** A question of any run that no person has answered yet. */

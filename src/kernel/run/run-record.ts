@@ -47,6 +47,8 @@ export interface RunRecord {
   readonly startAt: number | null;
   /** L7: how often a worker was lost while it owned the run. 0 for a new run. */
   readonly recoveries: number;
+  /** L21: name of the machine to which a program has bound the run. Absent if any worker may claim it. */
+  readonly host?: string;
   /** L17: the limits of concurrency and rate that apply to the run. Absent if there are none. */
   readonly flow?: RunFlow;
 }
@@ -96,6 +98,7 @@ export const nothingSpent: RunSpend = Object.freeze({
  * - `queue`: its turn among the runs of its concurrency or rate key (L17).
  * - `compaction`: the end of a compaction of its session (S5).
  * - `crash_loop`: `RunHandle.resume`, because the run ended the processes that drove it (L7).
+ * - `host`: a worker of the machine to which the run is bound (L21).
  */
 export const waitCauses = Object.freeze([
   "person",
@@ -110,6 +113,7 @@ export const waitCauses = Object.freeze([
   "queue",
   "compaction",
   "crash_loop",
+  "host",
 ] as const);
 
 /** What a run waits for. */

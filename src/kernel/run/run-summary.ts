@@ -21,7 +21,7 @@ export type RunSummaryStatus = (typeof runSummaryStatuses)[number];
 export interface RunSummary extends RunRecord, RunSpend {
   /** Status of the run. */
   readonly status: RunSummaryStatus;
-  /** What a waiting run waits for; `worker` for a pending run; `crash_loop` for a run that is paused for that. Otherwise empty. */
+  /** What a waiting run waits for; `worker` for a pending run, or `host` if only those of one machine may claim it; `crash_loop` for a run that is paused for that. Otherwise empty. */
   readonly waitsFor: readonly WaitCause[];
   /** Time of the last commit, in epoch milliseconds. */
   readonly updatedAt: number;

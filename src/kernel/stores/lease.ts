@@ -85,6 +85,8 @@ export interface ClaimOptions {
   readonly takeOver?: TakeOver;
   /** Runs that are not claimed, because the worker knows that another version must drive them (J9). */
   readonly except?: readonly RunId[];
+  /** L21: name of the machine of the worker. If absent, runs that are bound to any machine are claimed as well. */
+  readonly host?: string;
   /** Current time in epoch milliseconds. Suspended runs whose `wakeAt` has passed are ready. */
   readonly now: number;
 }
@@ -161,6 +163,8 @@ export interface EnlistOptions {
  *   user, name and key is queued and takes the start (`joinStarts`), creating another one adds the input to it instead, in one
  *   transaction: the creation is `steered`, and the id of the submission counts as its mail. A run that has an owner or has got
  *   mail takes none. From its admission on, `RunRecord.flow` does not change.
+ * - L21 An event `run_bind` binds its run to a machine, in the transaction of its commit; the first one counts. A claim with a `host`
+ * leaves out runs that are bound to another machine. While no worker has such a run, it is `pending` and waits for `host`.
  */
 export interface Leases {
   /**

@@ -177,7 +177,7 @@ export class StoredRun {
 
 /** What an approval of this request lacks. `undefined` if it is complete. */
 function answerProblem(
-  { kind, input, callId, toolName }: ApprovalRequest,
+  { kind, input, callId, toolName, foreign }: ApprovalRequest,
   answer: unknown,
 ): string | undefined {
   switch (kind) {
@@ -192,6 +192,9 @@ function answerProblem(
     case "input":
       if (typeof answer === "string") return undefined;
       return `the answer ${describeValue(answer)} is no text; use input: "..."`;
+    case "foreign_tool_call":
+      if (answer === undefined) return undefined;
+      return `the program ${foreign?.program ?? ""} makes the call ${toolName} with its own arguments; approve it as it is, or deny it and say why`;
     default:
       return undefined;
   }

@@ -14,9 +14,14 @@ import {
   type ApprovalDecision,
   type AttemptContext,
   type AttemptOptions,
+  programTable,
   type CancellationToken,
   type CancelSignal,
+  type EarlierAttempts,
   type EmittableEvent,
+  type ForeignCall,
+  type ForeignReport,
+  type ForeignVerdict,
   type JsonValue,
   type LlmReply,
   type LlmRequest,
@@ -24,6 +29,7 @@ import {
   type MeteredRequest,
   type MeteredResult,
   type PersonQuestion,
+  type ProgramOptions,
   type StepAddress,
   type StepContext,
   type StepOptions,
@@ -31,23 +37,45 @@ import {
   type TaskId,
   type ToolResult,
 } from "../../kernel/index.ts";
-import { approvalAddress, liveAddress, questionAddress, withdrawn } from "../journal/wait-names.ts";
+import { liveAddress, queueWait } from "../journal/wait-names.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { BodyContext, insideTask } from "../process/async-context.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { mayAsk } from "../task/budget-stop.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
+import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
+import { seatWithin } from "../task/seat-wait.ts";
 import { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
-import { approvalIdOf, approvalStep } from "../tool/approval.ts";
-import type { CallingScope } from "../tool/gate-context.ts";
+import { approvalIdOf } from "../tool/approval.ts";
+import { judgeForeignCall } from "../tool/foreign-call.ts";
+import type { CallingScope, ForeignQuestion } from "../tool/gate-context.ts";
+import {
+  KeptQuestions,
+  openQuestions,
+  parkedAttempt,
+  recordParked,
+  recordQuestion,
+  untilOneAnswered,
+  withdrawQuestions,
+  type OpenQuestion,
+} from "./live-questions.ts";
+import { ProgramLog } from "./program-log.ts";
 
-/** The record of a question that an attempt has asked. */
-interface AskedQuestion {
-  readonly approvalId: string;
-  readonly input: JsonValue;
+/** What one attempt of a step starts with. */
+interface AttemptStart {
+  readonly open: ActiveStep;
+  /** The call of the attempt, which lasts until its end. */
+  readonly call: InFlightCall;
+  readonly scope: StepAddress;
+  readonly number: number;
+  readonly program: ReadProgram | undefined;
+  /** The questions of earlier attempts that no one has answered, or whose answer no attempt has taken. */
+  readonly kept: readonly OpenQuestion[];
 }
+
+type ReadProgram = Required<ProgramOptions>;
 
 /**
  * Runs `ctx.attempt`. The start of each attempt is recorded before its body is called, so that the next owner knows how many
@@ -65,45 +93,97 @@ export function runLiveAttempt<Value extends JsonValue>(
   const input = options.input ?? null;
   const step = steps.identify("step", name, input);
   return steps.run<Value>(step, async (open) => {
-    attemptTable.read("ctx.attempt()", options);
+    const program = readAttempt(name, options).program;
     assertJson(input, `the input of attempt ${name}`);
-    let number = endEarlierAttempts(open.runner, step.address);
+    const { runner, address } = open;
+    if (program !== undefined) refuseProgram(runner, program);
+    let number = passEarlierAttempts(runner, address);
+    let kept = program === undefined ? none : await keptFromEarlier(open, number);
+    withdrawAllBut(runner, address, kept);
     for (;;) {
       number++;
-      const scope = liveAddress(step.address, number);
-      open.runner.journal.record(markOf(scope), sealedOutcome(null), [
+      const scope = liveAddress(address, number);
+      if (program?.staysOnHost === true) bindToHost(runner, program);
+      runner.journal.record(markOf(scope), sealedOutcome(null), [
         { type: "attempt_start", data: { name, number } },
       ]);
       const call = await open.begin();
-      const live = new LiveAttempt(from, open, scope, number);
+      const live = new LiveAttempt(from, { open, call, scope, number, program, kept });
       call.body = live;
+      if (program !== undefined) call.yields = true;
+      if (program !== undefined) runner.activity.settleIfPausing();
       try {
         const running = runLive(open, name, live, body);
         return await (options.holdsSlot === false ? open.runner.activity.restWhile(call, running) : running);
       } catch (error) {
-        if (!endedForMoney(open, error)) throw error;
-        await untilAnswered(open, error);
+        const isForMoney = endedForMoney(open, error);
+        if (!isForMoney && (program === undefined || !endedForSeat(open, error))) throw error;
+        for (const draft of open.takeEvents(0)) runner.journal.emit(draft);
+        await (isForMoney ? untilAnswered(open, error) : untilRecalled(open));
+        kept = openQuestions(runner, address);
       }
     }
   });
+}
+
+const none: readonly OpenQuestion[] = [];
+
+function readAttempt(name: string, options: AttemptOptions): { readonly program: ReadProgram | undefined } {
+  const { program } = attemptTable.read("ctx.attempt()", options);
+  const owner = `the program of attempt ${name}`;
+  return { program: program === undefined ? undefined : programTable.read(owner, program) };
+}
+
+/** Throws `unsupported` if the engine takes the run from this worker although its program lives. */
+function refuseProgram({ worker }: TaskRunner, { name }: ReadProgram): void {
+  const { kind, hostsPrograms = false } = worker.engine?.() ?? { kind: null, hostsPrograms: true };
+  if (hostsPrograms) return;
+  throw new Fault(
+    "unsupported",
+    `program ${name} cannot run on the engine ${JSON.stringify(kind)}, which takes a run from its worker after a while; use the local engine, which is the default`,
+    { details: { engine: kind } },
+  );
+}
+
+/** L21: from the commit that records the start of the attempt on, only workers of this machine claim the run. */
+function bindToHost({ worker, state, journal }: TaskRunner, { name }: ReadProgram): void {
+  const { host } = worker;
+  if (state.host === undefined) journal.emit({ type: "run_bind", data: { host, program: name } });
+  else if (state.host !== host)
+    throw new Fault(
+      "unsupported",
+      `program ${name} cannot run on machine ${host}: the run is bound to ${state.host}, which has what the program left; start a worker there`,
+      { details: { host: state.host } },
+    );
 }
 
 /**
  * B5: whether the attempt ended because of money for which a person was asked. Another attempt follows the top-up, also if the
  * top-up came before the attempt has ended.
  */
-function endedForMoney({ runner, cancelScope }: ActiveStep, error: unknown): boolean {
+function endedForMoney({ runner, cancelScope }: ActiveStep, error: unknown): error is BudgetExhaustedError {
   if (!(error instanceof BudgetExhaustedError) || runner.isDropped || cancelScope.isAbandoned) return false;
   const { cap, details } = error;
   return mayAsk(runner, { taskId: details?.["taskId"] as TaskId, ...(cap && { cap }) });
 }
 
+/** H2: whether the attempt ended because its program could not wait for the seat of the task. */
+function endedForSeat({ runner, cancelScope }: ActiveStep, error: unknown): boolean {
+  return Fault.is(error) && error.code === "seat_lost" && !runner.isDropped && !cancelScope.isAbandoned;
+}
+
 /** H1: the task gives its seat up until the person answers. Throws the error of the attempt if the person refuses. */
 async function untilAnswered(open: ActiveStep, error: unknown): Promise<void> {
+  const { runner } = open;
+  await untilRecalled(open);
+  if (runner.task.isDeclined) throw error;
+}
+
+/** H2: the call of the attempt has ended. Resolves when the task has a seat. */
+async function untilRecalled(open: ActiveStep): Promise<void> {
   const { runner, cancelScope } = open;
   open.end();
   await runner.activity.whenRecalled(cancelScope);
-  if (runner.task.isDeclined) throw error;
 }
 
 function attemptProblem(name: unknown, body: unknown): Fault | undefined {
@@ -124,37 +204,37 @@ function markOf(address: StepAddress): StepIdentity {
   return { address, kind: "value", name: "live", digest: JsonDigest.ofNull };
 }
 
-/** Passes the records of the attempts of earlier owners and withdraws their open questions. Returns how many there were. */
-function endEarlierAttempts(runner: TaskRunner, step: StepAddress): number {
+/** Passes the records of the attempts of earlier owners. Returns how many there were. */
+function passEarlierAttempts(runner: TaskRunner, step: StepAddress): number {
   let count = 0;
-  while (runner.task.steps.has(liveAddress(step, count + 1))) {
-    const scope = liveAddress(step, ++count);
-    withdrawQuestions(runner, scope, "the attempt that asked has ended");
-    runner.journal.find(markOf(scope));
-  }
+  while (runner.task.steps.has(liveAddress(step, count + 1)))
+    runner.journal.find(markOf(liveAddress(step, ++count)));
   return count;
 }
 
-/** Withdraws the questions of an attempt that no one has answered. The log shows a denial, so that no surface asks any more. */
-function withdrawQuestions(runner: TaskRunner, attempt: StepAddress, reason: string): void {
-  const { task, journal } = runner;
-  const asked = [...task.steps.values()].filter(
-    ({ address, name }) => name === questionName && address.startsWith(`${attempt}/`),
-  );
-  for (const { address, outcome } of asked) {
-    const round = stepAt(address.slice(0, address.lastIndexOf("/")) as StepAddress, 0);
-    const asking = approvalAddress(round);
-    // A question that was refused as invalid was never asked.
-    if (outcome.kind !== "ok" || task.steps.has(asking) || !task.opened.has(asking)) continue;
-    const { approvalId, input } = outcome.value as unknown as AskedQuestion;
-    const decision: ApprovalDecision = { decision: "denied", reason, by: "runtime" };
-    journal.record(approvalStep(round, { approvalId, input }), sealedOutcome(withdrawn), [
-      { type: "approval_decision", data: { approvalId, decision } },
-    ]);
-  }
+/**
+ * The questions that the last attempt of an earlier owner left open on purpose. If its program did nothing but wait for them,
+ * it is started again when one of them is answered.
+ */
+async function keptFromEarlier(
+  { runner, address, cancelScope }: ActiveStep,
+  attempts: number,
+): Promise<readonly OpenQuestion[]> {
+  const parked = attempts === 0 ? undefined : parkedAttempt(runner, liveAddress(address, attempts));
+  if (parked === undefined) return none;
+  const isKept = ({ approvalId }: OpenQuestion): boolean => parked.questions.includes(approvalId);
+  const kept = openQuestions(runner, address).filter(isKept);
+  if (parked.isIdle) await untilOneAnswered(runner, cancelScope, kept);
+  return kept;
 }
 
-const questionName = "question";
+function withdrawAllBut(runner: TaskRunner, step: StepAddress, kept: readonly OpenQuestion[]): void {
+  const ids = new Set(kept.map(({ approvalId }) => approvalId));
+  const others = openQuestions(runner, step).filter(({ approvalId }) => !ids.has(approvalId));
+  withdrawQuestions(runner, others, attemptOver);
+}
+
+const attemptOver = "the attempt that asked has ended";
 
 /** Runs the body of an attempt. Its questions end with it, in the commit of its record. */
 async function runLive<Value>(
@@ -166,10 +246,14 @@ async function runLive<Value>(
   const { runner } = open;
   const from = runner.worker.clock.now();
   const inside = new BodyContext(runner.inside, live, () => open.submissionsOf(live.idempotencyKey));
-  const end = (status?: "error"): void => {
-    live.cancelScope.abandon("the attempt has ended");
+  const removeProgram = live.addProgram();
+  const end = (status?: "error", error?: unknown): void => {
+    removeProgram();
+    live.end();
     for (const draft of live.takeEvents()) open.emit(draft);
-    withdrawQuestions(runner, live.scope, "the attempt that asked has ended");
+    // The program asks again after the recall.
+    if (!live.isForProgram || !endedForSeat(open, error))
+      withdrawQuestions(runner, openQuestions(runner, open.address), attemptOver);
     const durationMs = open.durationSince(from);
     open.emit({ type: "step_end", data: { name, durationMs, ...(status && { status }) } });
   };
@@ -181,7 +265,7 @@ async function runLive<Value>(
       return value;
     };
   } catch (error) {
-    if (!runner.isDropped && !open.cancelScope.isAbandoned) end("error");
+    if (!runner.isDropped && !open.cancelScope.isAbandoned) end("error", error);
     throw error;
   }
 }
@@ -192,25 +276,33 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
   readonly scope: StepAddress;
   readonly idempotencyKey: string;
   readonly cancelScope: CancellationScope;
+  readonly earlier: EarlierAttempts;
   readonly #from: CallingScope;
   readonly #runner: TaskRunner;
+  readonly #step: StepAddress;
+  readonly #call: InFlightCall;
+  readonly #program: ReadProgram | undefined;
+  readonly #kept: KeptQuestions;
   /** Takes the events that belong to no call. */
   readonly #events: StepExecutor;
+  #log: ProgramLog | undefined;
   #calls = 0;
+  #isOver = false;
 
-  constructor(
-    from: CallingScope,
-    { runner, address, cancelScope }: ActiveStep,
-    scope: StepAddress,
-    number: number,
-  ) {
+  constructor(from: CallingScope, { open, call, scope, number, program, kept }: AttemptStart) {
     super();
+    const { runner, address, cancelScope } = open;
     this.#from = from;
     this.#runner = runner;
+    this.#step = address;
+    this.#call = call;
+    this.#program = program;
+    this.#kept = new KeptQuestions(kept);
     this.scope = scope;
     this.number = number;
     this.idempotencyKey = from.steps.idempotencyKey(address);
-    this.cancelScope = CancellationScope.live(cancelScope);
+    this.earlier = earlierOf(runner, address);
+    this.cancelScope = CancellationScope.live(cancelScope, program === undefined ? undefined : call);
     this.#events = new StepExecutor(runner, scope, this.cancelScope);
   }
 
@@ -223,6 +315,31 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
     return this.cancelScope.token;
   }
 
+  get isForProgram(): boolean {
+    return this.#program !== undefined;
+  }
+
+  /** The program lives from here on, until the returned function is called. */
+  addProgram(): () => void {
+    const program = this.#program;
+    if (program === undefined) return () => undefined;
+    const runner = this.#runner;
+    const { name, idleMs } = program;
+    const park = (): void => {
+      this.#log?.endMessage();
+      const mine = openQuestions(runner, this.#step);
+      recordParked(runner, this.scope, mine, this.#call.blocked > 0);
+    };
+    return runner.activity.addProgram({ name, idleMs, park });
+  }
+
+  /** The attempt has ended: what its body still does is ignored. */
+  end(): void {
+    this.#isOver = true;
+    this.#log?.endMessage();
+    this.cancelScope.abandon(attemptOver);
+  }
+
   llm(request: LlmRequest): Promise<LlmReply> {
     return this.#inCall((ctx) => ctx.llm(request));
   }
@@ -231,7 +348,13 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
     request: MeteredRequest,
     body: (call: MeteredCall) => Promise<MeteredResult<Value>>,
   ): Promise<Value> {
-    return this.#inCall((ctx) => ctx.metered(request, body));
+    return this.#inCall(async (ctx) => {
+      const { seatWaitMs } = request;
+      // Before the step, which would wait until the recall.
+      const waiter = { runner: this.#runner, cancelScope: this.cancelScope };
+      if (typeof seatWaitMs === "number") await seatWithin(waiter, seatWaitMs);
+      return ctx.metered(request, body);
+    });
   }
 
   tool(call: ToolCall): Promise<ToolResult> {
@@ -249,19 +372,62 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
   /** The question is recorded with its request, so that the next owner can withdraw it. */
   approval(question: PersonQuestion): Promise<ApprovalDecision> {
     return this.#inCall((ctx, call) => {
-      const { taskId, worker, journal } = this.#runner;
+      const { taskId, worker } = this.#runner;
       const { input } = question;
       assertJson(input, `the question of ${question.toolName}`);
       const approvalId = approvalIdOf(taskId, stepAt(call, 0), worker.hash(canonicalJson(input)));
-      const asked: AskedQuestion = { approvalId, input };
-      const address = questionAddress(call);
-      journal.record(
-        { address, kind: "value", name: questionName, digest: JsonDigest.ofNull },
-        sealedOutcome(structuredClone(asked) as unknown as JsonValue),
-        [],
-      );
+      recordQuestion(this.#runner, call, { approvalId, input });
       return ctx.approval(question);
     });
+  }
+
+  async keep(value: JsonValue): Promise<void> {
+    const { journal, worker, log } = this.#runner;
+    assertJson(value, "the value of attempt.keep()");
+    worker.sizes.assert(value, "the value of attempt.keep()");
+    const step = {
+      address: this.#nextCall(),
+      kind: "value",
+      name: keepName,
+      digest: JsonDigest.ofNull,
+    } as const;
+    journal.record(step, sealedOutcome(structuredClone(value)), []);
+    await this.#runner.activity.whileAlive(Promise.resolve(log.flush()), this.cancelScope);
+  }
+
+  async whenSteered(): Promise<void> {
+    const { taskId, host, activity } = this.#runner;
+    const wait = host.waits.wait(taskId, queueWait("steer"));
+    this.cancelScope.token.onCancel(() => wait.leave());
+    await activity.whileAlive(wait.came, this.cancelScope);
+    wait.leave();
+  }
+
+  steering(): Promise<readonly JsonValue[]> {
+    return this.#inCall((ctx) => ctx.steering({ mode: "all" }));
+  }
+
+  async permit(call: ForeignCall): Promise<ForeignVerdict> {
+    const { name: program } = this.#requireProgram("permit()");
+    return this.#inCall((ctx, scope) => {
+      const steps = new StepExecutor(this.#runner, scope, this.cancelScope);
+      const from: CallingScope = { steps, history: this.#from.history, inside: this.#from.inside };
+      const onAsk: ForeignQuestion["onAsk"] = ({ round, request, isAskedBefore }) => {
+        this.#log?.endMessage();
+        const { approvalId, input } = request;
+        const again = isAskedBefore ? { isAskedBefore } : {};
+        recordQuestion(this.#runner, round, { approvalId, input, round, ...again });
+      };
+      const takeKept = (subject: string): string | undefined => this.#kept.take(subject);
+      return judgeForeignCall(from, call, { program, takeKept, onAsk });
+    });
+  }
+
+  tell(report: ForeignReport): void {
+    const { source } = this.#requireProgram("tell()");
+    if (this.#isOver || this.#runner.isDropped || this.cancelScope.isAbandoned) return;
+    for (const draft of this.#events.takeEvents()) this.#runner.journal.emit(draft);
+    (this.#log ??= new ProgramLog(this.#runner, source)).tell(report);
   }
 
   emitEvent(event: EmittableEvent): void {
@@ -280,8 +446,20 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
     return this.#from.inside(this.scope, this.cancelScope);
   }
 
+  #requireProgram(call: string): ReadProgram {
+    if (this.#program !== undefined) return this.#program;
+    throw new Fault(
+      "invalid_argument",
+      `attempt.${call} needs a program: use ctx.attempt(name, body, { program: { name, source: "acp" } })`,
+    );
+  }
+
+  #nextCall(): StepAddress {
+    return branchScope(this.scope, `call.${this.#calls++}`) as StepAddress;
+  }
+
   async #inCall<Value>(perform: (ctx: NestedContext, call: StepAddress) => Promise<Value>): Promise<Value> {
-    const call = branchScope(this.scope, `call.${this.#calls++}`) as StepAddress;
+    const call = this.#nextCall();
     const ctx = this.#from.inside(call, this.cancelScope);
     try {
       return await perform(ctx, call);
@@ -289,4 +467,20 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
       for (const draft of ctx.takeEvents()) this.#events.emit(draft);
     }
   }
+}
+
+const keepName = "keep";
+
+/** What the attempts of the step so far have left behind. */
+function earlierOf({ task }: TaskRunner, step: StepAddress): EarlierAttempts {
+  const kept: JsonValue[] = [];
+  const steering: JsonValue[] = [];
+  const prefix = liveAddress(step, 0).slice(0, -1);
+  for (const { address, kind, name, outcome } of task.steps.values()) {
+    if (outcome.kind !== "ok" || !address.startsWith(prefix)) continue;
+    if (kind === "value" && name === keepName) kept.push(outcome.value);
+    if (kind === "drain" && name === queueWait("steer"))
+      steering.push(...(outcome.value as readonly JsonValue[]));
+  }
+  return { kept, steering };
 }

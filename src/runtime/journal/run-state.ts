@@ -145,6 +145,8 @@ export class RunState {
   compactionRequest: { readonly instructions?: string } | null = null;
   /** The application's own history store has deleted what it kept of the run. */
   isHistoryCleared = false;
+  /** L21: the machine to which a program has bound the run. `undefined` if none has. */
+  host: string | undefined;
   /** The run shares its first commits with another run. */
   #isFork = false;
   /** The run is a fork at the end of its origin, with an input. The owner resumes it before it drives it. */
@@ -278,6 +280,7 @@ export class RunState {
     if (type === "approval_request" || type === "approval_decision") this.#noteQuestion(event);
     if (type === "task_start") this.#noteStart(event);
     if (type === "task_suspend") this.#noteSuspend(event);
+    if (type === "run_bind") this.host ??= event.data.host;
     if (type === "compaction_requested") this.compactionRequest = requestIn(event.data);
     if (type === "run_recover" && event.data.recoveries !== undefined) this.isDrivenAgain = true;
     if (type !== "run_pause" && type !== "run_resume") return;

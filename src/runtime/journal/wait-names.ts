@@ -113,6 +113,18 @@ export function liveAddress(step: StepAddress, attempt: number): StepAddress {
   return branchScope(step, `${liveName}.${attempt}`) as StepAddress;
 }
 
+/**
+ * Address of the record that an attempt was parked: its questions of that time stay open when it ends. `count` counts from 1.
+ */
+export function parkedAddress(attempt: StepAddress, count: number): StepAddress {
+  return branchScope(attempt, `parked.${count}`) as StepAddress;
+}
+
+/** Name under which the log shows that a task has a program which only waits. Only its process knows for what. */
+export function programWait(program: string): string {
+  return `program ${program}`;
+}
+
 /** Address of the record of a question that an attempt of `ctx.attempt` asks in the scope of its call. */
 export function questionAddress(call: StepAddress): StepAddress {
   return branchScope(call, "question") as StepAddress;

@@ -120,7 +120,7 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
 
   #reserve(): Grant | Promise<Grant> {
     const { inputTokens, maxOutputTokens: outputTokens, minOutputTokens } = this.#request;
-    const { countTokens, topUpWaitMs, onTopUpWait, needsPrice } = this.#request;
+    const { countTokens, topUpWaitMs, onTopUpWait, needsPrice, seatWaitMs } = this.#request;
     const step = this.#step;
     return reserveCall({
       step,
@@ -134,6 +134,7 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
       topUpWaitMs,
       onTopUpWait,
       needsPrice,
+      seatWaitMs,
       count: countTokens && (() => this.#count(countTokens)),
     });
   }

@@ -13,6 +13,7 @@ import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { askOrStop, exhausted, mayAsk } from "../task/budget-stop.ts";
 import type { DrawnAllotment, TaskAllotment } from "../task/task-host.ts";
+import { seatWithin } from "../task/seat-wait.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundCost, type BoundedCall, type CostBound, type PriceOf } from "./call-cost.ts";
 
@@ -27,6 +28,8 @@ export interface CallReservation extends BoundedCall {
   readonly onTopUpWait?: (() => boolean) | undefined;
   /** B4: whether a model without a known price is refused unless the task has a cap on tokens alone. */
   readonly needsPrice?: boolean | undefined;
+  /** H2: how long the call waits while its task has no seat. If absent, until the recall. */
+  readonly seatWaitMs?: number | undefined;
   /** B7: the outcome of the draw that precedes this reservation. */
   readonly drawn?: DrawnAllotment;
 }
@@ -58,6 +61,8 @@ export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
 
 function reserve(call: CallReservation): Grant | Promise<Grant> {
   const { runner, cancelScope } = call.step;
+  if (call.seatWaitMs !== undefined && !runner.activity.hasSeat(cancelScope))
+    return reserveAfter(seatWithin(call.step, call.seatWaitMs), call);
   const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
   const needed = boundCost(call);

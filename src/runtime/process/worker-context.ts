@@ -4,6 +4,7 @@ import {
   type AgentId,
   type CapLimits,
   type Clock,
+  type Engine,
   type ExtensionPort,
   type Hash,
   type IdSource,
@@ -51,6 +52,10 @@ export interface PortOwner extends Pick<RunFacts, "tenantId" | "userId" | "sessi
 export interface WorkerContext {
   readonly store: Store;
   readonly clock: Clock;
+  /** L21: name of the machine of this worker. */
+  readonly host: string;
+  /** The engine that passes runs to this worker. If absent, there is none. */
+  readonly engine?: () => Pick<Engine, "kind" | "hostsPrograms">;
   readonly ids: IdSource;
   readonly hash: Hash;
   readonly random: Random;

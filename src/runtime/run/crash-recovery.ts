@@ -1,5 +1,7 @@
 import {
+  Fault,
   type CrashLoop,
+  type Lease,
   type LostCall,
   type LostOwner,
   type RunId,
@@ -99,4 +101,26 @@ export async function callsInFlight(
     calls.push({ taskId: event.taskId, kind: "tool", name: event.data.toolName });
   }
   return calls;
+}
+
+/** Number of recoveries without a commit from which a run is not loaded at once, because loading it may be what ends the process. */
+const maxLoads = 10;
+
+/** Maximum time after a loss for which such a run is not loaded. */
+const longestLoadDelayMs = 300_000;
+
+/**
+ * L7: throws `crash_loop` if so many owners were lost without a commit that the run must not be loaded yet. It is tried again after a
+ * time since the last loss that doubles with each loss, from a second to five minutes. A run that was only owned beside the one that
+ * ends the processes is so loaded soon, and one that cannot be loaded ends few processes.
+ */
+export function refuseLoad({ runId, recoveries = 0, lostAt }: Lease, now: number): void {
+  if (recoveries < maxLoads || lostAt === undefined) return;
+  const retryAt = lostAt + Math.min(longestLoadDelayMs, 1_000 * 2 ** (recoveries - maxLoads));
+  if (retryAt <= now) return;
+  throw new Fault(
+    "crash_loop",
+    `run ${runId} is not loaded for another ${Math.ceil((retryAt - now) / 1_000)} s, because ${recoveries} workers in a row were lost after they claimed it, before it had a commit; find out why their processes ended, for example because the run needs more memory than they have`,
+    { details: { runId, recoveries, retryAt } },
+  );
 }

@@ -82,7 +82,7 @@ export class RunHeadcount implements TaskSeats {
     if (this.#find(taskId)?.idle !== false) return;
     const times = waitsFor.flatMap(({ due }) => due?.() ?? []);
     const data = {
-      waitsFor: waitsFor.map(({ name }) => name),
+      waitsFor: waitsFor.flatMap(({ name, others = [] }) => [name, ...others]),
       until: times.length === 0 ? null : Math.min(...times),
     };
     this.#log.emit(taskId, { type: "task_suspend", data });

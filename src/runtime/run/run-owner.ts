@@ -18,7 +18,7 @@ import {
 import { adoptionOf, type Adoption } from "../journal/adopted-run.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
 import { hostedAgent, type VersionPolicy, type WorkerContext } from "../process/worker-context.ts";
-import { callsInFlight, judgeLosses, restOf } from "./crash-recovery.ts";
+import { callsInFlight, judgeLosses, refuseLoad, restOf } from "./crash-recovery.ts";
 import { MailboxReader, type MailboxOwner } from "./mailbox-reader.ts";
 import { RunObservers, type ObservedLog } from "./run-observers.ts";
 import { RunLog, type LogOwner } from "../journal/run-log.ts";
@@ -88,30 +88,8 @@ function ownsHistory(agent: HostedAgent): agent is HistoryOwner {
 /** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
 
-/** Number of recoveries without a commit from which a run is not loaded at once, because loading it may be what ends the process. */
-const maxLoads = 10;
-
-/** Maximum time after a loss for which such a run is not loaded. */
-const longestLoadDelayMs = 300_000;
-
 /** Milliseconds until a failed deletion of the history of an ended run is repeated. */
 const clearAgainMs = 1_000;
-
-/**
- * L7: throws `crash_loop` if so many owners were lost without a commit that the run must not be loaded yet. It is tried again after a
- * time since the last loss that doubles with each loss, from a second to five minutes. A run that was only owned beside the one that
- * ends the processes is so loaded soon, and one that cannot be loaded ends few processes.
- */
-function refuseLoad({ runId, recoveries = 0, lostAt }: Lease, now: number): void {
-  if (recoveries < maxLoads || lostAt === undefined) return;
-  const retryAt = lostAt + Math.min(longestLoadDelayMs, 1_000 * 2 ** (recoveries - maxLoads));
-  if (retryAt <= now) return;
-  throw new Fault(
-    "crash_loop",
-    `run ${runId} is not loaded for another ${Math.ceil((retryAt - now) / 1_000)} s, because ${recoveries} workers in a row were lost after they claimed it, before it had a commit; find out why their processes ended, for example because the run needs more memory than they have`,
-    { details: { runId, recoveries, retryAt } },
-  );
-}
 
 /**
  * What the owner of a run does:
@@ -233,7 +211,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return this.#result.promise;
   }
 
-  /** L18: ends a run that no worker has adopted if its mail cancels it, without its workflow. Otherwise releases it as ready. */
+  /**
+   * L18, L21: ends a run that no worker has adopted, or that is bound to another machine, if its mail cancels it. No code is
+   * executed. Otherwise releases it as ready.
+   */
   endIfCancelled(): Promise<DriveResult> {
     this.#readCancel().catch((error: unknown) => this.fail(Fault.from(error)));
     return this.#result.promise;
@@ -241,9 +222,15 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   async #readCancel(): Promise<void> {
     const { record, outcome } = this.#state.task(root);
+    this.#supervisor.executesNothing = true;
     const loading = this.#supervisor.load();
     if (loading !== undefined) await loading;
-    if (record.byName !== undefined && outcome === null) await this.#mailbox.read();
+    const isMeant =
+      record.byName !== undefined || (this.#state.host ?? this.#worker.host) !== this.#worker.host;
+    if (isMeant && outcome === null) {
+      this.#supervisor.recover();
+      await this.#mailbox.read();
+    }
     if (!this.#isClosed && !this.#state.ended) await this.#release(() => ready);
   }
 
@@ -383,7 +370,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (this.#isClosed) return;
     this.#supervisor.seats.drain();
     if (graceMs > 0 && this.#isCalling) await this.#callsSettled(graceMs);
-    await this.#release(() => ready);
+    await this.#release(
+      () => ready,
+      () => this.#running.parkPrograms(),
+    );
   }
 
   /** Resolves once no call is in flight, or after `graceMs`. */
@@ -445,7 +435,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
       if (this.#running.isIdle) await this.#suspend();
       if (this.#cancelIdleTimer === cancel) this.#cancelIdleTimer = undefined;
     };
-    const cancel = clock.schedule(clock.now() + (isEarly ? 0 : suspendAfterMs), () => void suspend());
+    const delayMs = isEarly ? 0 : Math.max(suspendAfterMs, this.#running.idleMs);
+    const cancel = clock.schedule(clock.now() + delayMs, () => void suspend());
     this.#cancelIdleTimer = cancel;
   }
 
@@ -479,7 +470,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
         if (this.#isDraining && !this.#running.isWaiting) return ready;
         return { kind: "suspended", wakeAt: this.#state.paused ? null : this.#waits.nextTime };
       },
-      () => this.#running.noteRests(),
+      () => {
+        this.#running.noteRests();
+        if (this.#running.isIdle) this.#running.parkPrograms();
+      },
     );
   }
 

@@ -68,6 +68,18 @@ export class RunningTasks {
     return this.#runners.values();
   }
 
+  /** How long the run stays in memory while it is idle, in milliseconds: as long as the programs of its tasks ask for. */
+  get idleMs(): number {
+    let most = 0;
+    for (const runner of this.#runners.values()) most = Math.max(most, runner.activity.idleMs);
+    return most;
+  }
+
+  /** The run is about to be released while it only waits, which ends the programs of its tasks. */
+  parkPrograms(): void {
+    for (const runner of this.#runners.values()) runner.activity.parkPrograms();
+  }
+
   /** Records what each task waits for, if it has not been recorded since the wait began. */
   noteRests(): void {
     for (const runner of this.#runners.values()) runner.activity.noteRest();

@@ -105,6 +105,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly running: RunningTasks;
   readonly deliveries: DeliveryCounts;
   readonly listener: SupervisorListener;
+  /** L18, L21: this worker must not execute the code of the run. It only ends tasks that are cancelled. */
+  executesNothing = false;
   readonly #worker: WorkerContext;
   readonly #lease: Lease;
   readonly #state: RunState;
@@ -306,6 +308,11 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     const { record, cancelled } = task;
     const { taskId } = record;
     if (this.#isClosed || task.outcome !== null || this.running.get(taskId) !== undefined) return;
+    if (this.executesNothing) {
+      if (cancelled === null) return;
+      const { reason, status } = cancelled;
+      return this.#end(taskId, cancelledOutcome(new CancellationError(reason, { status })));
+    }
     const isSeated = this.seats.status(taskId) === "seated";
     if (cancelled !== null && !this.mayCompensate(taskId) && (!isSeated || task.steps.size === 0)) {
       const { reason, status } = cancelled;

@@ -2,13 +2,14 @@ import type { RunStanding, RunSummary, WaitCause } from "../../kernel/index.ts";
 import type { RunEnd } from "./run-end.ts";
 
 /**
- * Who has the run: a worker, no worker although it has work, no worker because it waits, no worker because its start
+ * Who has the run: a worker, no worker although it has work (`bound`: only those of one machine may claim it, L21), no worker because it waits, no worker because its start
  * time lies ahead (L9), because a compaction of its session has to end first (S5), or because its limits do not admit it yet (L17).
  */
-export type Holder = "owned" | "ready" | "suspended" | "scheduled" | "held" | "queued";
+export type Holder = "owned" | "ready" | "bound" | "suspended" | "scheduled" | "held" | "queued";
 
 const nothing: readonly WaitCause[] = Object.freeze([]);
 const aWorker: readonly WaitCause[] = Object.freeze(["worker"]);
+const aMachine: readonly WaitCause[] = Object.freeze(["host"]);
 const aCompaction: readonly WaitCause[] = Object.freeze(["compaction"]);
 const itsTurn: readonly WaitCause[] = Object.freeze(["queue"]);
 const time: readonly WaitCause[] = Object.freeze(["time"]);
@@ -25,6 +26,7 @@ export function statusOf(
   if (end !== null) return { status: end.status, waitsFor: nothing };
   if (standing?.status === "paused") return standing;
   if (holder === "ready") return { status: "pending", waitsFor: aWorker };
+  if (holder === "bound") return { status: "pending", waitsFor: aMachine };
   if (holder === "held") return { status: "pending", waitsFor: aCompaction };
   if (holder === "queued") return { status: "pending", waitsFor: itsTurn };
   if (holder === "scheduled") return { status: "pending", waitsFor: time };

@@ -61,9 +61,12 @@ export class CancellationScope {
     this.isLive = isLive || (isNested && above.isLive);
   }
 
-  /** The scope of the body of `ctx.attempt`. It has no call, because a wait inside does not make the attempt idle. */
-  static live(above: CancellationScope): CancellationScope {
-    return new CancellationScope(above, undefined, false, false, true);
+  /**
+   * The scope of the body of `ctx.attempt`. It has no call, because a wait inside does not make the attempt idle, unless the
+   * body runs a program: `call` is then the call of the attempt.
+   */
+  static live(above: CancellationScope, call?: InFlightCall): CancellationScope {
+    return new CancellationScope(above, call, false, false, true);
   }
 
   /** A scope that belongs to no other one. Neither the cancel nor the deadline of the task reaches it. */

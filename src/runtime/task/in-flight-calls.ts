@@ -16,6 +16,8 @@ export interface InFlightCall {
   place: number;
   /** The body, once it has started. */
   body: CallBody | undefined;
+  /** H2: the call does not keep the task's seat: it is the attempt of a program, whose own calls do. */
+  yields: boolean;
   /** The scope of the code that awaits the call. Once it is abandoned, nothing awaits the call any more. */
   readonly scope: { readonly isAbandoned: boolean };
 }
@@ -41,8 +43,22 @@ export class InFlightCalls {
     return false;
   }
 
+  /** H2: like `isWorking`, without the attempts of programs. */
+  get keepsSeat(): boolean {
+    for (const { blocked, scope, yields } of this.#open)
+      if (blocked === 0 && !yields && !scope.isAbandoned) return true;
+    return false;
+  }
+
   begin(scope: InFlightCall["scope"]): InFlightCall {
-    const call = { blocked: 0, isResting: false, place: this.#open.length, body: undefined, scope };
+    const call = {
+      blocked: 0,
+      isResting: false,
+      place: this.#open.length,
+      body: undefined,
+      yields: false,
+      scope,
+    };
     this.#open.push(call);
     return call;
   }

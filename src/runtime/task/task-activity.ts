@@ -10,6 +10,7 @@ import type { TaskSlots } from "../process/task-slots.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import { InFlightCalls, type InFlightCall } from "./in-flight-calls.ts";
 import type { TaskHost } from "./task-host.ts";
+import { programWait } from "../journal/wait-names.ts";
 import type { AwaitedName } from "./wait-registry.ts";
 
 export interface TaskActivityOptions {
@@ -18,6 +19,15 @@ export interface TaskActivityOptions {
   readonly slots: TaskSlots;
   /** Cancellation of the whole task. */
   readonly token: CancellationToken;
+}
+
+/** A program that lives in an attempt of the task. */
+export interface OpenProgram {
+  readonly name: string;
+  /** How long the run stays in memory while the program only waits, in milliseconds. */
+  readonly idleMs: number;
+  /** Called before the run is released while the program only waits: the program is about to end. */
+  park(): void;
 }
 
 /**
@@ -53,6 +63,8 @@ export class TaskActivity implements SlotYielder {
   /** Resolves the parked lines. */
   #parked: (() => void)[] = [];
   #isEnded = false;
+  /** The programs whose attempts are open. Created with the first one. */
+  #programs: Set<OpenProgram> | undefined;
   /** Whether `drop` was called: no call of the task settles any more. */
   isDropped = false;
 
@@ -95,6 +107,25 @@ export class TaskActivity implements SlotYielder {
     return this.#calls.isWorking;
   }
 
+  /** How long the run stays in memory although the task only waits, in milliseconds: as long as its programs ask for. */
+  get idleMs(): number {
+    let most = 0;
+    for (const { idleMs } of this.#programs ?? noPrograms) most = Math.max(most, idleMs);
+    return most;
+  }
+
+  /** A program lives in an attempt of the task. Call the returned function at the end of the attempt. */
+  addProgram(program: OpenProgram): () => void {
+    const programs = (this.#programs ??= new Set());
+    programs.add(program);
+    return () => programs.delete(program);
+  }
+
+  /** The run is released while the task only waits, which ends its programs. */
+  parkPrograms(): void {
+    for (const program of this.#programs ?? noPrograms) program.park();
+  }
+
   get hasCalls(): boolean {
     return this.#calls.count > 0;
   }
@@ -106,6 +137,11 @@ export class TaskActivity implements SlotYielder {
   /** Returns `undefined` if the task holds a slot now. Otherwise resolves once it does, and never after `drop`. */
   takeSlot(): Promise<void> | undefined {
     return this.#slot.take();
+  }
+
+  /** Whether a call of this scope may start, as far as the seat is concerned. */
+  hasSeat(cancelScope: CancellationScope): boolean {
+    return this.isSeated || this.#isSeatedLive(cancelScope);
   }
 
   /** C2, H7: returns `undefined` if the task has a seat, otherwise resolves once it has one. Throws if the scope is cancelled. */
@@ -151,6 +187,8 @@ export class TaskActivity implements SlotYielder {
 
   /** H2: the task keeps its seat from here until the call settles. */
   beginCall(cancelScope: CancellationScope): InFlightCall {
+    // A program may make a call while it waits for a person. The run is not idle then.
+    if (this.#programs !== undefined && this.#programs.size > 0) this.#host.listener.stayAwake();
     return this.#calls.begin(cancelScope);
   }
 
@@ -166,9 +204,14 @@ export class TaskActivity implements SlotYielder {
     return this.#calls.abandonAll(stop);
   }
 
-  /** H2: gives up the seat of a pausing task that has no call in flight. */
+  /**
+   * H2: gives up the seat of a pausing task that has no call in flight. The attempt of a program is no such call, except while
+   * the task waits for money (B5): calls that fit are made until the attempt ends.
+   */
   settleIfPausing(): void {
-    if (!this.isCalling && !this.isDropped) this.#host.seats.settle(this.#taskId);
+    const isHeld = this.#programs !== undefined && this.#host.seats.isHeldSeated(this.#taskId);
+    const keepsSeat = isHeld ? this.isCalling : this.#calls.keepsSeat;
+    if (!keepsSeat && !this.isDropped) this.#host.seats.settle(this.#taskId);
   }
 
   /** The task has a seat again. */
@@ -352,7 +395,8 @@ export class TaskActivity implements SlotYielder {
     if (this.#yields > 0 || this.onlyWaits || this.#isResting) this.#slot.give();
     if (!this.isOffSlot) return;
     this.#slot.give();
-    if (this.onlyWaits && this.#waits.length > 0) this.#host.seats.suspend(this.#taskId, this.#waits);
+    if (this.onlyWaits && this.#waits.length > 0)
+      this.#host.seats.suspend(this.#taskId, [...this.#waits, ...this.#programWaits()]);
     this.#host.listener.noteIdle();
   }
 
@@ -361,12 +405,19 @@ export class TaskActivity implements SlotYielder {
     return this.#rests > 0 && !this.#calls.needsSlot;
   }
 
+  /** L7: after a crash, a task whose program waited has work: the program is started again. */
+  *#programWaits(): Iterable<AwaitedName> {
+    for (const { name } of this.#programs ?? noPrograms) yield { name: programWait(name) };
+  }
+
   /** Checks in the next turn of the event loop, because another line of the task may continue in this one. */
   #noteRestSoon(): void {
     if (this.#waits.length > 0 || this.#parked.length > 0 || this.#yields > 0 || this.#delays > 0)
       setImmediate(() => this.noteRest());
   }
 }
+
+const noPrograms: readonly OpenProgram[] = [];
 
 /**
  * The slot of one task.

@@ -9,6 +9,8 @@ export type Due = () => number | null;
 export interface AwaitedName {
   readonly name: string;
   readonly due?: Due | undefined;
+  /** Further names that end the wait. */
+  readonly others?: readonly string[];
   /** Only this process can end the wait, so that the run stays in memory. Default: `false`. */
   readonly staysHere?: boolean;
 }

@@ -24,6 +24,8 @@ import { approvalAddress, approvalWait, withdrawn } from "../journal/wait-names.
 export interface Question {
   readonly round: StepAddress;
   readonly request: ApprovalRequest;
+  /** Whether an earlier attempt has asked, so that no second request is emitted. Default: `false`. */
+  readonly isAskedBefore?: boolean;
   /** The handler that answers in this process. If absent, the answer comes through the run's mailbox. */
   readonly answer?: ApprovalHandler;
 }
@@ -34,7 +36,7 @@ export interface Question {
  */
 export function askForApproval(
   steps: StepExecutor,
-  { round, request, answer }: Question,
+  { round, request, answer, isAskedBefore = false }: Question,
 ): ApprovalDecision | Promise<ApprovalDecision> {
   const { runner, cancelScope } = steps;
   const { approvalId } = request;
@@ -52,7 +54,7 @@ export function askForApproval(
       open.emit({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
     },
-    { type: "approval_request", data: request },
+    isAskedBefore ? undefined : { type: "approval_request", data: request },
   );
 }
 
@@ -88,7 +90,17 @@ export function approvalStep(
  * question with other arguments does not count.
  */
 export function approvalIdOf(taskId: TaskId, round: StepAddress, digest: string): string {
-  return `${taskId}/${round}/${digest.slice(0, digitsNamed)}`;
+  return `${taskId}/${round}/${shortDigest(digest)}`;
+}
+
+/** The part of a digest that the id of a question contains. */
+export function shortDigest(digest: string): string {
+  return digest.slice(0, digitsNamed);
+}
+
+/** The digest of what the person is asked about, as the id of the question contains it. */
+export function askedAbout(approvalId: string): string {
+  return approvalId.slice(approvalId.lastIndexOf("/") + 1);
 }
 
 const questionTable = optionTable({

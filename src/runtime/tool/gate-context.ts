@@ -1,5 +1,6 @@
 import {
   branchScope,
+  type ApprovalRequest,
   type EmittableEvent,
   type GatedCall,
   type StepAddress,
@@ -35,6 +36,21 @@ export interface ToolCallOptions {
   readonly from: CallingScope;
   /** Additional tools, which are found before the agent's own. */
   readonly extra: readonly Tool[] | undefined;
+  /** Present if a program wants to make the call with a tool of its own. */
+  readonly foreign?: ForeignQuestion;
+}
+
+/** How a person is asked about a call of a program. */
+export interface ForeignQuestion {
+  readonly details: NonNullable<ApprovalRequest["foreign"]>;
+  /** Returns the id of the open question of an earlier attempt that was asked about the same thing, which is asked no more by others. */
+  readonly takeKept: (subject: string) => string | undefined;
+  /** Called before the question is asked. */
+  readonly onAsk: (asked: {
+    readonly round: StepAddress;
+    readonly request: ApprovalRequest;
+    readonly isAskedBefore: boolean;
+  }) => void;
 }
 
 /** What the entries judge: a tool and its arguments. */

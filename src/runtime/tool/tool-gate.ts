@@ -14,7 +14,7 @@ import {
 import { withGateContext, type JudgedCall, type ToolCallOptions } from "./gate-context.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
-import { approvalIdOf, approvalStep, askForApproval, withdrawQuestion } from "./approval.ts";
+import { approvalIdOf, approvalStep, askForApproval, shortDigest, withdrawQuestion } from "./approval.ts";
 import { parseArguments, type ParsedArguments } from "./call-arguments.ts";
 import { decideBefore, ownVerdict, type FinalVerdict } from "./call-entries.ts";
 import { failedResult, findTool } from "./received-call.ts";
@@ -159,15 +159,18 @@ function subjectOf({ open, tool, input }: Passage): string {
   return hash(canonicalJson([toolDigest(tool, hash), input.json]));
 }
 
+/** A program makes its call with the arguments that it has sent. */
+const changedArguments =
+  "a hook or an extension would change the arguments, and the arguments of a program's own call cannot be changed";
+
+/** Digest of the question about a call with these arguments. */
+function questionDigest({ open }: ToolCallOptions, subject: string, input: JsonValue): string {
+  return open.runner.worker.hash(canonicalJson([subject, input]));
+}
+
 /** Id of the question about a call with these arguments. */
-function questionId(
-  { open }: ToolCallOptions,
-  round: StepAddress,
-  subject: string,
-  input: JsonValue,
-): string {
-  const { taskId, worker } = open.runner;
-  return approvalIdOf(taskId, round, worker.hash(canonicalJson([subject, input])));
+function questionId(options: ToolCallOptions, round: StepAddress, subject: string, input: JsonValue): string {
+  return approvalIdOf(options.open.runner.taskId, round, questionDigest(options, subject, input));
 }
 
 async function passRound(
@@ -182,13 +185,24 @@ async function passRound(
   if (verdict.decision === "answer") return settled(verdict.result);
   if (verdict.decision === "deny") return settled(denied(passage, verdict));
   const judged = { ...passage, input };
+  if (passage.foreign !== undefined && input !== passage.input)
+    return settled(denied(passage, { decision: "deny", by: "arguments", reason: changedArguments }));
   if (verdict.decision === "allow") return { kind: "allowed", judged };
   if (isOutdated) return "changed";
   const { answer, reason } = verdict;
   const subject = recorded?.subject ?? subjectOf(passage);
-  const approvalId = questionId(passage, round, subject, judged.input.sent);
+  const digest = questionDigest(passage, subject, judged.input.sent);
+  const keptId = passage.foreign?.takeKept(shortDigest(digest));
+  const isAskedBefore = keptId !== undefined;
+  const approvalId = keptId ?? approvalIdOf(passage.open.runner.taskId, round, digest);
   const request = requestOf(judged, { approvalId, reason });
-  const decision = await askForApproval(from.steps, { round, request, ...(answer && { answer }) });
+  passage.foreign?.onAsk({ round, request, isAskedBefore });
+  const decision = await askForApproval(from.steps, {
+    round,
+    request,
+    isAskedBefore,
+    ...(answer && { answer }),
+  });
   if (decision.decision === "skipped") return settled(refused(passage, "[skipped by a person]"));
   if (decision.decision === "denied")
     return settled(refused(passage, `[denied: ${decision.reason ?? "by a person"}]`));
@@ -221,20 +235,20 @@ function hasChanged(passage: Passage, request: ApprovalRequest): boolean {
 }
 
 function requestOf(
-  { open, call: { callId, toolName }, tool, input: { sent, json } }: Passage,
+  { open, call: { callId, toolName }, tool, input: { sent, json }, foreign }: Passage,
   { approvalId, reason }: Pick<ApprovalRequest, "approvalId" | "reason">,
 ): ApprovalRequest {
   const { hash } = open.runner.worker;
   return {
     approvalId,
-    kind: "tool_call",
+    kind: foreign === undefined ? "tool_call" : "foreign_tool_call",
     toolName,
     callId,
     input: sent,
     ...(json !== sent && { parsedInput: json }),
     inputDigest: hash(canonicalJson(sent)),
     toolDigest: toolDigest(tool, hash),
-    inputSchema: tool.inputSchema,
+    ...(foreign === undefined ? { inputSchema: tool.inputSchema } : { foreign: foreign.details }),
     reason,
   };
 }

@@ -81,6 +81,7 @@ const retryMs = 1_000;
  */
 export class LocalEngine implements Engine, RunClaimer {
   readonly kind = "local";
+  readonly hostsPrograms = true;
   readonly claimer = this;
   readonly #options: EnginePort;
   readonly #driveOptions: DriveOptions = { onIdle: (isIdle) => this.#noteIdle(isIdle ? 1 : -1) };
@@ -258,9 +259,9 @@ export class LocalEngine implements Engine, RunClaimer {
   }
 
   #claimOptions(limit: number): ClaimOptions {
-    const { clock, workerId, agents } = this.#options;
+    const { clock, workerId, agents, host } = this.#options;
     const except = this.#pinned.size === 0 ? noRuns : [...this.#pinned];
-    return { workerId, limit, now: clock.now(), agents: agents(), except };
+    return { workerId, limit, now: clock.now(), agents: agents(), except, host };
   }
 
   /** Drives the run when its turn has come, then releases it. Never rejects: a run that cannot be driven is handed back. */

@@ -12,6 +12,8 @@ export interface UnhostedRunsOptions {
   readonly onError: (error: unknown) => void;
   /** Ends a cancelled run that no worker has adopted. */
   readonly endUnadopted: (run: RunRecord) => Promise<void>;
+  /** L21: ends a cancelled run that is bound to another machine, if no worker there does. */
+  readonly endBound: (run: RunRecord) => Promise<void>;
   /** What to do about a run without a worker. Default: the advice for a runtime. */
   readonly advice?: string;
 }
@@ -53,12 +55,12 @@ export class UnhostedRuns {
     };
   }
 
-  /** L18: a caller of this process has cancelled the run. The cancel is stored, so that an error here is reported only. */
+  /** L18, L21: a caller of this process has cancelled the run. The cancel is stored, so that an error here is reported only. */
   async cancelled(run: RunRecord): Promise<void> {
-    const { agents, endUnadopted, onError } = this.#options;
-    if (agents.canDrive(run)) return;
+    const { agents, endUnadopted, endBound, onError } = this.#options;
     try {
-      await endUnadopted(run);
+      if (!agents.canDrive(run)) await endUnadopted(run);
+      await endBound(run);
     } catch (error) {
       onError(error);
     }

@@ -1,4 +1,5 @@
 import {
+  asksAboutCall,
   readProperty,
   visibleLine,
   visibleText,
@@ -7,6 +8,7 @@ import {
   type RunResult,
   type TopUp,
 } from "../../kernel/index.ts";
+import { foreignCallLines } from "../view/foreign-call-words.ts";
 import { amountWords, lackOf, type Lack } from "../view/top-up-offer.ts";
 import type { Choice } from "./channel.ts";
 
@@ -95,10 +97,12 @@ export function questionForm({
   parsedInput,
   reason,
   agentId,
+  foreign,
 }: PendingApproval): QuestionForm | undefined {
   if (kind === "client_tool") return undefined;
-  if (kind === "tool_call") {
-    const call = visibleText(JSON.stringify(parsedInput ?? input, null, 2));
+  if (asksAboutCall({ kind })) {
+    const told = foreign === undefined ? [] : [...foreignCallLines(foreign), ""];
+    const call = visibleText([...told, JSON.stringify(parsedInput ?? input, null, 2)].join("\n"));
     // A person must see the whole call to approve it.
     const isShown = call.length <= maxCall;
     return {

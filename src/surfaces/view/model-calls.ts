@@ -1,4 +1,5 @@
 import type { Event, RecordedRequest, Usage } from "../../kernel/index.ts";
+import { isOfProgram } from "./recorded-calls.ts";
 
 /** A model call of a run. */
 export interface ModelCallView {
@@ -41,7 +42,7 @@ export class CallList {
   add(event: Event): void {
     if (event.type === "message_end") this.#answer(event);
     if (event.type === "retry_start" || event.type === "model_fallback") this.#retry(event);
-    if (event.type !== "message_start" || event.seq >= this.#before) return;
+    if (event.type !== "message_start" || event.seq >= this.#before || isOfProgram(event)) return;
     const { seq, taskId, agentId, at, data } = event;
     const { modelRole: role = "main", model } = data;
     this.calls.push({ seq, taskId, agentId, role, model: nameOf(model), at, ...unanswered });

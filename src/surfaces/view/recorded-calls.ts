@@ -6,6 +6,11 @@ export function isResult({ type, data }: Event): boolean {
   return type === "tool_execution_end" || type === "step_end" || type === "metered_call";
 }
 
+/** Whether a program reports the event. No journal has a record of it. */
+export function isOfProgram({ data }: Event): boolean {
+  return "source" in data && data.source === "acp";
+}
+
 /** Recorded calls as JSON. */
 export interface StoredCalls {
   /** Number of recorded calls of each task. */
@@ -40,7 +45,7 @@ export class RecordedCalls {
   add(event: Event): void {
     const { type, taskId } = event;
     if (type === "task_continue_as_new") this.#recorded.delete(taskId);
-    else if (type !== "step_end" && type !== "metered_call" && isResult(event))
+    else if (type !== "step_end" && type !== "metered_call" && !isOfProgram(event) && isResult(event))
       this.#recorded.set(taskId, (this.#recorded.get(taskId) ?? 0) + 1);
   }
 

@@ -22,7 +22,7 @@ import { continuesTask, startsCallAgain } from "./continued-task.ts";
 import { forksIn } from "./run-clock.ts";
 import { isMessage } from "./message-events.ts";
 import { newQuestion } from "./question-log.ts";
-import { isResult } from "./recorded-calls.ts";
+import { isOfProgram, isResult } from "./recorded-calls.ts";
 import type { CancelView, MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { noLoss, noSpend, sumOf, without, type Spend } from "./spend.ts";
 import { limitOf } from "./status-words.ts";
@@ -187,17 +187,21 @@ export class RunFold {
     switch (event.type) {
       case "message_start": {
         const { model } = event.data;
+        if (isOfProgram(event)) return;
         return this.#startCall(taskId, "model", model === undefined ? "model" : model.modelId);
       }
       case "message_end":
-        return this.#endModelCall(event);
+        return isOfProgram(event) ? undefined : this.#endModelCall(event);
+      case "attempt_start":
+        // What the program of an earlier attempt was doing has ended with it.
+        return this.#change(taskId, { openCalls: 0 });
       case "metered_call":
         return this.#pay(event);
       case "tool_execution_start":
         return this.#startCall(taskId, "tool", event.data.toolName);
       case "tool_execution_end":
         this.#endCall(taskId);
-        return this.#record(taskId, 0);
+        return isOfProgram(event) ? undefined : this.#record(taskId, 0);
       case "retry_start":
         return this.#retryCall(taskId);
       case "model_fallback":

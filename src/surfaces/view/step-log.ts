@@ -1,7 +1,7 @@
 import { totalTokens, type Event, type TaskId } from "../../kernel/index.ts";
 import { continuesTask, startsCallAgain } from "./continued-task.ts";
 import { answerWords, argumentOf, excerpt } from "./excerpt.ts";
-import { RecordedCalls, type StoredCalls } from "./recorded-calls.ts";
+import { isOfProgram, RecordedCalls, type StoredCalls } from "./recorded-calls.ts";
 
 /** The list of a key, which is added if it is missing. */
 function listIn<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {
@@ -45,6 +45,8 @@ export interface StepView {
   readonly outcome: "ok" | "error" | "denied" | "lost" | "cut" | "refused" | null;
   /** Whether the call repeats one that was lost or that failed. */
   readonly isAgain: boolean;
+  /** Present if a program reports that it makes the call with a tool of its own. */
+  readonly isOfProgram?: true;
   readonly tokens: number;
   /** Cost of a model call. `null` if its price is unknown. */
   readonly costUsd: number | null;
@@ -237,11 +239,14 @@ export class StepLog {
   #addCall(event: Event): void {
     switch (event.type) {
       case "message_start":
+        if (isOfProgram(event)) return;
         this.#failed.delete(event.taskId);
         this.#start(event, "model", event.data.model?.modelId ?? "model");
         return;
       case "message_end":
-        return this.#endModelCall(event);
+        return isOfProgram(event) ? undefined : this.#endModelCall(event);
+      case "attempt_start":
+        return this.#endEarlierAttempt(event);
       case "retry_start":
         return this.#retry(event, event.data.delayMs);
       case "model_fallback":
@@ -257,6 +262,7 @@ export class StepLog {
         const call =
           this.#oldest(event.taskId, "tool", callId) ?? this.#start(event, "tool", toolName, callId);
         call.about = excerpt(argumentOf(input));
+        if (isOfProgram(event)) call.isOfProgram = true;
         return;
       }
       case "tool_execution_end": {
@@ -276,12 +282,25 @@ export class StepLog {
     }
   }
 
+  /** The calls of a program end with its attempt, and with the process of the worker. */
+  #endEarlierAttempt(event: Event<"attempt_start">): void {
+    const { isCrash, lastAt } = this.#recovery;
+    const open =
+      this.#open.get(event.taskId)?.filter(({ isOfProgram: isForeign }) => isForeign === true) ?? [];
+    for (const step of open)
+      this.#end(
+        { ...event, at: Math.max(step.startAt, isCrash ? lastAt : event.at) },
+        step,
+        isCrash ? "lost" : "cut",
+      );
+  }
+
   #addWait(event: Event): void {
     switch (event.type) {
       case "approval_request": {
         const { approvalId, toolName, kind, callId } = event.data;
         this.#start(event, "person", toolName, approvalId);
-        if (kind === "tool_call") this.#asked.set(approvalId, callId);
+        if (kind === "tool_call" || kind === "foreign_tool_call") this.#asked.set(approvalId, callId);
         return;
       }
       case "approval_decision":

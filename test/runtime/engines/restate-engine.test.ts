@@ -36,6 +36,7 @@ async function newBench(
     leases: store.leases,
     clock,
     workerId: "here",
+    host: "here",
     concurrency: 2,
     pollMs: 1_000,
     agents: () => [{ agentId }],

@@ -36,6 +36,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
   const worker: WorkerContext = {
     store,
     clock,
+    host: "here",
     ids: sequentialIds(name),
     hash: sha256,
     random: { next: () => 0.5 },
@@ -63,6 +64,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     leases: store.leases,
     clock,
     workerId: name,
+    host: "here",
     concurrency: 8,
     agents: () =>
       hosted.map(({ id: agentId, version = null }) => ({ agentId, ...(policy === "pin" && { version }) })),

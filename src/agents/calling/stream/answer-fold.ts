@@ -1,5 +1,6 @@
 import {
   AnsweringTasks,
+  asksAboutCall,
   type ApprovalRequest,
   type AssistantMessage,
   type Delta,
@@ -284,7 +285,7 @@ export class AnswerFold {
     { runId, taskId, data: request }: Event<"approval_request">,
     isAnswer: boolean,
   ): readonly AnswerPart[] {
-    const isAboutCall = request.kind === "tool_call" || request.kind === "client_tool";
+    const isAboutCall = asksAboutCall(request) || request.kind === "client_tool";
     const isShown = isAboutCall && (isAnswer || this.#subAgents);
     const call = isShown ? this.#calls.asked(taskId, request.callId) : undefined;
     if (call !== undefined) call.approvalId = request.approvalId;
@@ -299,7 +300,7 @@ export class AnswerFold {
     this.#questions.delete(data.approvalId);
     const { questionId, request, call } = question;
     const { decision } = data;
-    if (call !== undefined && request.kind === "tool_call") call.isRefused = decision.decision !== "approved";
+    if (call !== undefined && asksAboutCall(request)) call.isRefused = decision.decision !== "approved";
     const of = { taskId, isAnswer, callId: call?.callId ?? null, questionId };
     return [{ ...of, type: "decision", request, decision }];
   }

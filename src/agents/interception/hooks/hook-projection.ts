@@ -69,7 +69,9 @@ export class HookProjection {
         viewer.show("step_end", { ...baseOf(event, task), step: event.data.turn }, task);
         break;
       case "message_start": {
-        const { role, attempt, model = unnamed } = event.data;
+        const { role, attempt, model = unnamed, source } = event.data;
+        // The message of a program is no model call.
+        if (source !== undefined) break;
         const { provider, modelId } = model;
         if (role === "assistant")
           viewer.show("llm_start", { ...baseOf(event, task), provider, modelId, attempt }, task);
@@ -77,6 +79,7 @@ export class HookProjection {
       }
       case "message_end": {
         const { message, model = unnamed, usage = noUsage, stopReason = null, durationMs = 0 } = event.data;
+        if (event.data.source !== undefined) break;
         const { provider, modelId } = model;
         if (message.role !== "assistant") break;
         const payload = { ...baseOf(event, task), provider, modelId, usage, stopReason, durationMs };

@@ -76,6 +76,8 @@ export interface RunRow {
   readonly metadata: string | null;
   /** JSON. `null` for a run without limits. */
   readonly flow: string | null;
+  /** L21: `null` for a run that any worker may claim. */
+  readonly host: string | null;
 }
 
 const noMetadata: JsonObject = Object.freeze({});
@@ -95,6 +97,7 @@ export function recordOf(row: RunRow): RunRecord {
     createdAt: row.created_at,
     startAt: row.start_at,
     recoveries: row.recoveries_in_all,
+    ...(row.host !== null && { host: row.host }),
     ...(row.flow !== null && { flow: JSON.parse(row.flow) as RunFlow }),
   };
 }

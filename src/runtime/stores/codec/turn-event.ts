@@ -25,7 +25,7 @@ export function encodeTurnEvent(event: Event, from: Reference | undefined): Brie
     case "message_end":
       return from?.length === 1 ? whole(event, 5, [event.type, from[0], event.data.durationMs]) : undefined;
     case "tool_execution_start":
-      return from === undefined ? undefined : [event.type, from[0], from[1]];
+      return from === undefined ? undefined : whole(event, 3, [event.type, from[0], from[1]]);
     case "tool_execution_end": {
       const { callId, toolName, durationMs, status } = event.data;
       return from === undefined

@@ -53,6 +53,7 @@ import {
 } from "../run-cursor.ts";
 import { gatesOf } from "../flow-gates.ts";
 import { endIn, spendIn } from "../run-end.ts";
+import { hostIn } from "../run-host.ts";
 import { stateChangeIn } from "../state-changes.ts";
 import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
@@ -385,6 +386,8 @@ export class MemoryJournal implements Journal {
     if (commit.usage !== undefined) this.#siblings.usage.addNow(row.record, commit);
     const state = stateChangeIn(commit, row.record);
     if (state !== undefined) this.#siblings.records.changeNow(state);
+    const host = hostIn(commit);
+    if (host !== undefined) row.record = { ...row.record, host: row.record.host ?? host };
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }

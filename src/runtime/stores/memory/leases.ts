@@ -201,7 +201,8 @@ function restingAs(rest: Rest): Rest {
 
 const none: readonly never[] = [];
 
-function isWanted({ record }: RunRow, { agents, except }: ClaimOptions): boolean {
+function isWanted({ record }: RunRow, { agents, except, host }: ClaimOptions): boolean {
   if (except?.includes(record.runId) === true) return false;
+  if (host !== undefined && (record.host ?? host) !== host) return false;
   return agents === undefined || takesRun(agents, record);
 }

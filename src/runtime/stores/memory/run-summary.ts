@@ -10,7 +10,7 @@ export function memoryStatusOf(
   const { owner, standing } = row;
   const isDead = owner !== null && workers?.has(owner) === false;
   const isLeft = isDead && (standing === null || standing.status === "running");
-  return statusOf(row.end, row.standing, isLeft ? "ready" : holderOf(row));
+  return statusOf(row.end, row.standing, isLeft ? readyOf(row) : holderOf(row));
 }
 
 type StatusRow = Pick<
@@ -18,11 +18,15 @@ type StatusRow = Pick<
   "record" | "end" | "standing" | "owner" | "rest" | "mail" | "isHeld" | "isQueued"
 >;
 
+function readyOf({ record }: Pick<StatusRow, "record">): Holder {
+  return record.host === undefined ? "ready" : "bound";
+}
+
 function holderOf({ record, owner, rest, mail, isHeld, isQueued }: StatusRow): Holder {
   if (owner !== null) return "owned";
   if (isHeld) return "held";
   if (isQueued) return "queued";
-  if (rest.kind !== "suspended" || mail.length > 0) return "ready";
+  if (rest.kind !== "suspended" || mail.length > 0) return readyOf({ record });
   return rest.wakeAt !== null && rest.wakeAt === record.startAt ? "scheduled" : "suspended";
 }
 

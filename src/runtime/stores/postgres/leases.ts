@@ -100,6 +100,8 @@ interface OneRun {
   readonly agentVersion: string | null;
   readonly runId: RunId;
   readonly owner: string | null;
+  /** L21: `null` if any worker may take the run. */
+  readonly host: string | null;
   /** Whether the lease of the owner is valid. */
   readonly isAlive: boolean;
   /** The registration of the owner, and the process that made it. `null` if there is none. */
@@ -113,7 +115,7 @@ const none: readonly Lease[] = [];
 const queuedOnly = `SELECT 1 FROM {runs} WHERE run_id = ANY($1::text[]) AND gate IS NOT NULL AND wake_at <= $2 LIMIT 1`;
 
 const look = `SELECT ARRAY(${deadOwners}) AS gone, ${hasDueRun} AS "isAnyoneDue", ARRAY(${readyAgents}) AS ready`;
-const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agent_version AS "agentVersion", owner,
+const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agent_version AS "agentVersion", owner, host,
     incarnation, process, coalesce(${isBeating}, false) AS "isAlive"
   FROM unnest($1::text[]) WITH ORDINALITY AS wanted (name, index) JOIN {runs} AS runs ON run_id = wanted.name
     LEFT JOIN {workers} ON worker_id = owner
@@ -247,7 +249,7 @@ export class PostgresLeases implements Leases {
 
   /** L10: takes those of the given runs that are ready, in the given order. */
   async #claimOnly(options: ClaimOptions, only: readonly RunId[]): Promise<readonly Lease[]> {
-    const { workerId, limit, now, agents, except, takeOver } = options;
+    const { workerId, limit, now, agents, except, takeOver, host } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
     const mayTake = (run: OneRun): boolean => {
       const { owner, isAlive, runId } = run;
@@ -260,7 +262,10 @@ export class PostgresLeases implements Leases {
     const find = async (queries: Queries): Promise<readonly OneRun[]> => {
       const isAnySuspended = takeOver?.suspended === true;
       const found = await queries.all<OneRun>(findOnly, wanted, now, isAnySuspended);
-      return found.filter((run) => agents === undefined || takesRun(agents, run)).filter(mayTake);
+      return found
+        .filter((run) => agents === undefined || takesRun(agents, run))
+        .filter((run) => host === undefined || (run.host ?? host) === host)
+        .filter(mayTake);
     };
     const { statements } = this.#tables.database;
     const isAnyQueued = (await statements.get(queuedOnly, wanted, now)) !== undefined;
@@ -427,14 +432,14 @@ export class PostgresLeases implements Leases {
   /** L5: takes runs in turn, starting after those that were served last. */
   async #serve(
     transaction: Transaction,
-    { workerId, limit, agents, except = [] }: ClaimOptions,
+    { workerId, limit, agents, except = [], host }: ClaimOptions,
     ready: readonly AgentId[],
   ): Promise<readonly TakenRun[]> {
     const wanted = wantedAgents(ready, agents);
     const served: TakenRun[] = [];
     const skipped = [...except];
     while (served.length < limit && wanted.length > 0) {
-      const next = await this.#turns.next(transaction, wanted, skipped);
+      const next = await this.#turns.next(transaction, wanted, { except: skipped, host });
       if (next === undefined) break;
       const run = await this.#takeOne(transaction, takeReady, workerId, next.id);
       skipped.push(next.runId);

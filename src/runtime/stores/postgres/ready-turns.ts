@@ -9,10 +9,11 @@ export interface ReadyRun extends NextRun {
 }
 
 const columns = `id, run_id AS "runId", agent_id AS "agentId", tenant, priority, ${turnUser} AS "user"`;
-/** The parameters $2 to $4 are the hosted agents, whether any version matches, and the version. $5 are the runs to leave out. */
+/** The parameters $2 to $4 are the hosted agents, whether any version matches, and the version. $5 are the runs to leave out, $6 is the machine of the worker (L21). */
 const hosted = `unnest($2::text[], $3::boolean[], $4::text[]) AS hosted (agent, is_any, version)`;
 const ready = `FROM {runs} WHERE state = ${RunState.READY} AND agent_id = hosted.agent
-  AND (hosted.is_any OR agent_version IS NOT DISTINCT FROM hosted.version) AND run_id <> ALL($5::text[])`;
+  AND (hosted.is_any OR agent_version IS NOT DISTINCT FROM hosted.version) AND run_id <> ALL($5::text[])
+  AND ($6::text IS NULL OR host IS NULL OR host = $6)`;
 
 const firstOf = (again: number, after: string): string =>
   `(SELECT ${columns}, ${again} AS again ${ready} ${after} ORDER BY tenant, priority DESC, ${turnUser}, ready_at LIMIT 1)`;
@@ -21,8 +22,15 @@ const nextOfEach = `SELECT next.* FROM ${hosted} CROSS JOIN LATERAL (
     ${firstOf(0, "AND tenant > $1")} UNION ALL ${firstOf(1, "")} ORDER BY again LIMIT 1) AS next`;
 /** L5: the next run of an agent, a tenant and a priority, of the first user after $1. */
 const nextOfUser = `SELECT next.* FROM ${hosted} CROSS JOIN LATERAL (
-    SELECT ${columns}, 0 AS again ${ready} AND tenant = $6 AND priority = $7 AND ${turnUser} > $1
+    SELECT ${columns}, 0 AS again ${ready} AND tenant = $7 AND priority = $8 AND ${turnUser} > $1
     ORDER BY ${turnUser}, ready_at LIMIT 1) AS next`;
+
+/** Which ready runs a worker takes. */
+interface ReadyScope {
+  readonly except: readonly RunId[];
+  /** L21: the machine of the worker. */
+  readonly host: string | undefined;
+}
 
 /** L5: finds the next run. Each process keeps its own order. */
 export class Turns {
@@ -33,13 +41,13 @@ export class Turns {
     this.#order.note(run);
   }
 
-  /** Returns the next run of these agents that is not in `except`. Costs one or two queries. */
+  /** Returns the next run of these agents that is in the scope. Costs one or two queries. */
   async next(
     queries: Queries,
     agents: readonly AgentVersion[],
-    except: readonly RunId[],
+    { except, host }: ReadyScope,
   ): Promise<ReadyRun | undefined> {
-    const values = valuesOf(agents, except);
+    const values = valuesOf(agents, except, host);
     const choice = this.#order.choose(
       await queries.all<ReadyRun>(nextOfEach, this.#order.lastTenant, ...values),
     );
@@ -49,17 +57,23 @@ export class Turns {
     const same = valuesOf(
       agents.filter(({ agentId }) => agentId === last.agentId),
       except,
+      host,
     );
     const next = await queries.get<ReadyRun>(nextOfUser, last.user, ...same, first.tenant, first.priority);
     return next ?? nextAgent();
   }
 }
 
-function valuesOf(agents: readonly AgentVersion[], except: readonly RunId[]): readonly Value[] {
+function valuesOf(
+  agents: readonly AgentVersion[],
+  except: readonly RunId[],
+  host: string | undefined,
+): readonly Value[] {
   return [
     agents.map(({ agentId }) => agentId),
     agents.map(({ version }) => (version === undefined ? "true" : "false")),
     agents.map(({ version }) => version ?? null) as readonly string[],
     except,
+    host ?? null,
   ];
 }

@@ -2,6 +2,7 @@ import { Fault, type Commit, type SessionChange } from "../../../kernel/index.ts
 import { approvalChangesIn } from "../approval-changes.ts";
 import type { Draft, Position } from "../codec/commit-draft.ts";
 import { endIn } from "../run-end.ts";
+import { hostIn } from "../run-host.ts";
 import { stateChangeIn } from "../state-changes.ts";
 
 const noTenant = { tenantId: null };
@@ -26,6 +27,7 @@ export function changesMore({ commit, values }: Draft): boolean {
       undefined ||
     endIn(commit) !== undefined ||
     stateChangeIn(commit, noTenant) !== undefined ||
+    hostIn(commit) !== undefined ||
     approvalChangesIn(commit) !== undefined
   );
 }

@@ -11,6 +11,7 @@ import type { Draft, Position } from "../codec/commit-draft.ts";
 import { isBatch } from "../codec/entry-batch.ts";
 import { spendText, standingText, type RunKey } from "../codec/stored-run.ts";
 import { endIn, spendIn, type RunEnd } from "../run-end.ts";
+import { hostIn } from "../run-host.ts";
 import { stateChangeIn } from "../state-changes.ts";
 import { mailToSubmitted } from "../submitted-mail.ts";
 import { checkGaps, removesEntries } from "./commit-check.ts";
@@ -31,6 +32,7 @@ import type { SqlUsageTotals } from "./usage-totals.ts";
 import { all, lock, run, type Work } from "./work.ts";
 
 const setStanding = `UPDATE {runs} SET standing = $2, ${isChanged} WHERE id = $1`;
+const bindToHost = `UPDATE {runs} SET host = coalesce(host, $2), ${isChanged} WHERE id = $1`;
 const setSpent = `UPDATE {runs} SET spent = $2, ${isChanged} WHERE id = $1`;
 const setEnd = `UPDATE {runs} SET ended = $2, ended_at = $3, spent = coalesce($4, spent), ${isChanged} WHERE id = $1`;
 /** In one order, so that two runs that send each other mail do not wait for each other. */
@@ -103,6 +105,8 @@ export class CommitEffects {
     if (end !== undefined && !isLast) yield* this.#setEnd(owner, end, spendIn(commit));
     const state = stateChangeIn(commit, owner);
     if (state !== undefined) yield* changeState(state);
+    const host = hostIn(commit);
+    if (host !== undefined) yield* run(bindToHost, id, host);
     if (standing !== undefined) yield* run(setStanding, id, standingText(standing));
     if (spent !== undefined) yield* run(setSpent, id, spendText(spent));
     if (erases !== undefined) yield* markErased(owner, erases);

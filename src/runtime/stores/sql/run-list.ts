@@ -242,15 +242,20 @@ function summaryOf({ row, updatedAt }: FoundRun, gone: readonly string[]): RunSu
   const end = ended === null ? null : { status: runStatuses[ended] ?? "completed" };
   return {
     ...recordOf(row),
-    ...statusOf(end, standingOf(standing), isLeft ? "ready" : holderOf(row)),
+    ...statusOf(end, standingOf(standing), isLeft ? readyOf(row) : holderOf(row)),
     ...spendOf(row.spent),
     updatedAt: updatedAt ?? row.createdAt,
     endedAt,
   };
 }
 
-function holderOf({ state, isScheduled: isLater }: ListedRun): Holder {
-  if (state === RunState.READY) return "ready";
+function readyOf({ host }: ListedRun): Holder {
+  return host === null ? "ready" : "bound";
+}
+
+function holderOf(row: ListedRun): Holder {
+  const { state, isScheduled: isLater } = row;
+  if (state === RunState.READY) return readyOf(row);
   if (state === RunState.OWNED) return "owned";
   if (state === RunState.HELD) return "held";
   if (state === RunState.QUEUED) return "queued";

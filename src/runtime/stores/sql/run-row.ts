@@ -26,7 +26,7 @@ export const isChanged = `change = ${changeNumber}`;
 
 /** The columns of a `RunRow`. */
 export const runColumns = `run_id, agent_id, session_id, runs.tenant, user_id, priority, agent_version, runs.created_at,
-  kind, title, start_at, recoveries_in_all, flow, (SELECT body FROM {run_metadata} WHERE run = runs.id) AS metadata`;
+  kind, title, start_at, recoveries_in_all, flow, host, (SELECT body FROM {run_metadata} WHERE run = runs.id) AS metadata`;
 
 /** S6: SQL condition for the rows of a scope, with two parameters from `$first` on. `scopeValues` returns them. */
 export function isInScope(first: number): string {

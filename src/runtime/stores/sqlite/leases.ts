@@ -132,9 +132,11 @@ interface OneRun {
   readonly owner: string | null;
   /** L17: the limit whose queue the run is in. `null` if it is admitted. */
   readonly gate: string | null;
+  /** L21: `null` if any worker may take the run. */
+  readonly host: string | null;
 }
 
-const oneRun = `SELECT id, run_id AS runId, agent_id AS agentId, agent_version AS agentVersion, state, wake_at AS wakeAt, owner, gate
+const oneRun = `SELECT id, run_id AS runId, agent_id AS agentId, agent_version AS agentVersion, state, wake_at AS wakeAt, owner, gate, host
   FROM runs WHERE run_id = ?`;
 
 function isReadyAt({ state, wakeAt, gate }: OneRun, now: number): boolean {
@@ -263,7 +265,7 @@ export class SqliteLeases implements Leases {
 
   /** L10: takes those of the given runs that are ready, in the given order. */
   #claimOnly(options: ClaimOptions, only: readonly RunId[]): MaybePromise<readonly Lease[]> {
-    const { workerId, limit, now, agents, except, takeOver } = options;
+    const { workerId, limit, now, agents, except, takeOver, host } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
     const mayTake = (run: OneRun, gone: ReadonlySet<string>): boolean => {
       const { runId, owner, state, gate } = run;
@@ -279,6 +281,7 @@ export class SqliteLeases implements Leases {
       return wanted
         .flatMap((runId) => this.#tables.database.get<OneRun>(oneRun, runId) ?? [])
         .filter((run) => agents === undefined || takesRun(agents, run))
+        .filter((run) => host === undefined || (run.host ?? host) === host)
         .filter((run) => mayTake(run, gone))
         .slice(0, limit);
     };

@@ -24,16 +24,23 @@ export interface ReadyRuns {
 
 const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? AND agent_id < ?
   ORDER BY agent_id LIMIT 1`;
+/** L21: whether ready runs are bound to other machines. */
+const boundElsewhere = `SELECT 1 FROM runs INDEXED BY runs_of_host WHERE host IS NOT NULL AND state = ${RunState.READY} AND host <> ? LIMIT 1`;
 /** Sorts after all agent ids. */
 const afterAllAgents = "\u{10ffff}";
 
 /** Finds the ready runs that the claim wants. */
-export function findReadyRuns(database: Database, { agents, limit, except = [] }: ClaimOptions): ReadyRuns {
-  const others = except.length === 0 ? undefined : JSON.stringify(except);
+export function findReadyRuns(
+  database: Database,
+  { agents, limit, except = [], host }: ClaimOptions,
+): ReadyRuns {
+  const isAnyElsewhere = host !== undefined && database.get(boundElsewhere, host) !== undefined;
+  const others = except.length === 0 && !isAnyElsewhere ? undefined : JSON.stringify(except);
+  const only = isAnyElsewhere ? host : undefined;
   const ready: ReadyAgent[] = [];
   let count = 0;
   for (const hosted of agents === undefined ? readyAgents(database) : withReadyNames(database, agents)) {
-    const agent = new ReadyAgent(hosted, others);
+    const agent = new ReadyAgent(hosted, others, only);
     const some = agent.count(database, limit);
     if (some > 0) ready.push(agent);
     count += some;

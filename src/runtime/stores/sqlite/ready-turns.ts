@@ -32,6 +32,10 @@ const allReady = new ReadyQueries("");
  * empty.
  */
 const allReadyBut = new ReadyQueries("AND run_id NOT IN (SELECT value FROM json_each(?5))");
+/** L21: the runs that are bound to other machines are left out as well. */
+const allReadyHere = new ReadyQueries(
+  "AND run_id NOT IN (SELECT value FROM json_each(?5)) AND (host IS NULL OR host = ?8)",
+);
 
 /** An agent whose ready runs are wanted, except for some. */
 export class ReadyAgent {
@@ -39,29 +43,40 @@ export class ReadyAgent {
   readonly #queries: ReadyQueries;
   /** Parameters of the queries. */
   readonly #values: readonly (string | number | null)[];
+  readonly #host: string | undefined;
 
-  /** `others` is a JSON array of the runs that are not wanted, if there are any. */
-  constructor({ agentId, version }: AgentVersion, others: string | undefined) {
+  /**
+   * `others` is a JSON array of the runs that are not wanted, if there are any. `host` is the machine of the worker, if ready
+   * runs are bound to others; then `others` is given.
+   */
+  constructor({ agentId, version }: AgentVersion, others: string | undefined, host?: string) {
     this.agentId = agentId;
-    this.#queries = others === undefined ? allReady : allReadyBut;
+    this.#queries = host !== undefined ? allReadyHere : others === undefined ? allReady : allReadyBut;
     const values = [agentId, version === undefined ? 1 : 0, version ?? null];
     this.#values = others === undefined ? values : [...values, others];
+    this.#host = host;
   }
 
   /** Counts the agent's ready runs, up to a limit. */
   count(database: Database, limit: number): number {
-    const row = database.get<{ readonly count: number }>(this.#queries.count, limit, ...this.#values);
+    const row = database.get<{ readonly count: number }>(this.#queries.count, limit, ...this.#withHost());
     return row?.count ?? 0;
   }
 
   next(database: Database, tenant: string): ReadyRun | undefined {
-    return database.get<ReadyRun>(this.#queries.next, tenant, ...this.#values);
+    return database.get<ReadyRun>(this.#queries.next, tenant, ...this.#withHost());
   }
 
   /** Returns the next run of the same tenant and priority as `run`, of the first user after `user`. */
   nextUser(database: Database, user: string, { tenant, priority }: ReadyRun): ReadyRun | undefined {
     const values = [...this.#values, ...(this.#values.length === 3 ? [null] : [])];
-    return database.get<ReadyRun>(this.#queries.nextUser, user, ...values, tenant, priority);
+    const more = this.#host === undefined ? [] : [this.#host];
+    return database.get<ReadyRun>(this.#queries.nextUser, user, ...values, tenant, priority, ...more);
+  }
+
+  /** Only the query by user has the parameters 6 and 7, between the others and the machine. */
+  #withHost(): readonly (string | number | null)[] {
+    return this.#host === undefined ? this.#values : [...this.#values, null, null, this.#host];
   }
 }
 

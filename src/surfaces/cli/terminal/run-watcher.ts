@@ -1,4 +1,5 @@
 import {
+  asksAboutCall,
   rootTaskId as root,
   jsonText,
   messageText,
@@ -10,6 +11,7 @@ import {
   type RunResult,
 } from "../../../kernel/index.ts";
 import { counted, dollars, duration, short, shortResult, likelyWords } from "./format.ts";
+import { foreignCallLines } from "../../view/foreign-call-words.ts";
 import { policyWords } from "./policy-words.ts";
 import { type Terminal, printable, shownText } from "./terminal.ts";
 
@@ -194,10 +196,18 @@ function adviceOn({ code, details }: Failure): string | undefined {
 }
 
 /** The call that a person is asked about: the tool and its arguments, also as they are executed if that differs. */
-export function requestLines({ toolName, input, parsedInput, kind }: ApprovalRequest): readonly string[] {
+export function requestLines({
+  toolName,
+  input,
+  parsedInput,
+  kind,
+  foreign,
+}: ApprovalRequest): readonly string[] {
   if (kind === "top_up") return ["  The task waits for a top-up."];
   const call = callLine("", toolName, JSON.stringify(input));
-  if (kind !== "tool_call") return [`${call} (a question of this tool)`];
+  if (!asksAboutCall({ kind })) return [`${call} (a question of this tool)`];
+  if (foreign !== undefined)
+    return [call, ...foreignCallLines(foreign).map((line) => `    ${printable(line)}`)];
   return parsedInput === undefined
     ? [call]
     : [call, `    runs with ${printable(JSON.stringify(parsedInput))}`];

@@ -196,6 +196,7 @@ const kinds = Object.keys({
   select: true,
   input: true,
   top_up: true,
+  foreign_tool_call: true,
 } satisfies Record<ApprovalKind, true>) as readonly ApprovalKind[];
 const pending = {
   approvalId: text(),

@@ -4,12 +4,14 @@ import type {
   RequestPermissionResponse,
 } from "@agentclientprotocol/sdk";
 import {
+  asksAboutCall,
   visibleLine,
   visibleText,
   type ApprovalDecision,
   type ApprovalRequest,
   type JsonValue,
 } from "../../../kernel/index.ts";
+import { foreignCallLines } from "../../view/foreign-call-words.ts";
 import { textBlock } from "./content-blocks.ts";
 import { toolCallView } from "./tool-call-view.ts";
 
@@ -50,8 +52,10 @@ export function permissionRequest(
   const options = optionsOf(request);
   if (options === undefined) return undefined;
   const { toolName, input, parsedInput = input, reason } = request;
-  const isCall = request.kind === "tool_call";
+  const isCall = asksAboutCall(request);
   const { title, kind, locations, content } = toolCallView(toolName, parsedInput, root);
+  const told = request.foreign === undefined ? [] : foreignCallLines(request.foreign);
+  const said = told.length === 0 ? [] : [{ type: "content", content: textBlock(told.join("\n")) } as const];
   return {
     sessionId,
     options,
@@ -61,7 +65,11 @@ export function permissionRequest(
       kind: isCall ? kind : "other",
       status: "pending",
       locations: isCall ? locations : [],
-      content: visible([...(isCall ? content : []), { type: "content", content: textBlock(reason) }]),
+      content: visible([
+        ...(isCall ? content : []),
+        ...said,
+        { type: "content", content: textBlock(reason) },
+      ]),
       rawInput: visible(parsedInput),
     },
   };
@@ -86,6 +94,8 @@ function optionsOf(request: ApprovalRequest): PermissionOption[] | undefined {
   switch (request.kind) {
     case "tool_call":
       return [allowOnce, allowAlways, reject];
+    case "foreign_tool_call":
+      return [allowOnce, reject];
     case "question":
     case "confirm":
       return [

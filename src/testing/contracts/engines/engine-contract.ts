@@ -15,6 +15,7 @@ import {
 import { dyingStore } from "../../dying-store.ts";
 import type { EngineHarness } from "./engine-world.ts";
 import { attemptCases } from "./attempt-cases.ts";
+import { programCases } from "./program-cases.ts";
 import { topUpCases } from "./top-up-cases.ts";
 import { compensationCases } from "./compensation-cases.ts";
 import { lifeCases } from "./life-cases.ts";
@@ -51,6 +52,7 @@ export function engineContract(harness: EngineHarness): void {
   clientCases(harness);
   objectCases(harness);
   attemptCases(harness);
+  programCases(harness);
   topUpCases(harness);
 }
 
@@ -386,6 +388,7 @@ function portOf(store: Store): EnginePort {
     leases: store.leases,
     clock: { now: () => 0, schedule: () => () => undefined },
     workerId: "none",
+    host: "here",
     concurrency: 1,
     pollMs: 1,
     agents: () => [],

@@ -29,6 +29,8 @@ export interface EngineRuntimeOptions {
   /** As the option of `openRuntime`. Default: 0. */
   readonly suspendAfterMs?: number;
   readonly prices?: PriceTable;
+  /** L21: as the option of `openRuntime`. */
+  readonly host?: string;
   /**
    * Name of the workers of the case that host the same agents, for an engine that needs to know it. Default: all workers
    * of the case host the same.
@@ -40,6 +42,8 @@ export interface EngineRuntimeOptions {
 export interface EngineHarness extends Pick<ContractHarness, "test" | "expect"> {
   /** Creates the engine under test. */
   readonly engine: EngineFactory;
+  /** Whether `Engine.hostsPrograms` is `true`. Default: `false`. */
+  readonly hostsPrograms?: boolean;
   /** Creates a new, empty store. Each call of the result opens it, as another process would. */
   readonly prepare: () => Promise<() => Promise<Store>>;
   /** Opens a runtime with a short `pollMs` and `suspendAfterMs: 0`. Without a known price, a model costs nothing. */

@@ -3,6 +3,7 @@ import {
   formatAgentId,
   type AgentId,
   type ClaimOptions,
+  type Event,
   type Fault,
   type Lease,
   type RunId,
@@ -11,9 +12,11 @@ import {
   type StoreChange,
 } from "../../../kernel/index.ts";
 import type { ContractHarness } from "../contract-harness.ts";
-import { agentId, createRun, ownRun, runRecord } from "../store-fixtures.ts";
+import { agentId, createRun, ownRun, rootTask, runRecord } from "../store-fixtures.ts";
 
-type Choice = Partial<Pick<ClaimOptions, "agents" | "only" | "takeOver" | "except" | "limit" | "now">>;
+type Choice = Partial<
+  Pick<ClaimOptions, "agents" | "only" | "takeOver" | "except" | "limit" | "now" | "host">
+>;
 
 const first = { number: 0, at: 1 } as const;
 
@@ -63,6 +66,54 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimFor("1", one)).toEqual([]);
     expect(await claimFor(null)).toEqual([none]);
     expect((await claimed(store)).length).toBe(2);
+  });
+
+  /** Binds a run to a machine, and releases it as ready. */
+  const bind = async (store: Store, name: string, host: string): Promise<RunId> => {
+    const runId = await create(store, name);
+    const [lease] = await claim(store, { only: [runId] });
+    const at = { runId, taskId: rootTask, agentId, parentId: null, at: 2 };
+    const event: Event = { ...at, seq: 0, type: "run_bind", data: { host, program: "clerk" } };
+    await store.journal.append(lease as Lease, { number: 1, at: 2, events: [event] });
+    await store.leases.release(lease as Lease, { kind: "ready" });
+    return runId;
+  };
+
+  test("L21: claim() with a host leaves out the runs that are bound to another machine", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const here = await bind(store, "a", "here");
+    const there = await bind(store, "b", "there");
+    const free = await create(store, "c");
+    expect(await claimed(store, { host: "nowhere", only: [here, there] })).toEqual([]);
+    expect(await claimed(store, { host: "here", limit: 1, except: [free] })).toEqual([here]);
+    expect(await claimed(store, { host: "here" })).toEqual([free]);
+    expect(await claimed(store, { host: "here" })).toEqual([]);
+    expect(await claimed(store, { host: "there", agents: [{ agentId }] })).toEqual([there]);
+  });
+
+  test("L21: a run that is bound to a machine waits for host until a worker there claims it", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const runId = await bind(store, "a", "there");
+    const shown = async (): Promise<unknown> => {
+      const { status, waitsFor, host } = (await store.journal.summary(runId)) ?? {};
+      return { status, waitsFor, host };
+    };
+    expect(await shown()).toEqual({ status: "pending", waitsFor: ["host"], host: "there" });
+    const [lease] = await claim(store, { host: "there" });
+    expect(await shown()).toEqual({ status: "running", waitsFor: [], host: "there" });
+    const at = { runId, taskId: rootTask, agentId, parentId: null, at: 3 };
+    const again: Event = { ...at, seq: 1, type: "run_bind", data: { host: "elsewhere", program: "clerk" } };
+    await store.journal.append(lease as Lease, { number: 2, at: 3, events: [again] });
+    expect(await shown()).toEqual({ status: "running", waitsFor: [], host: "there" });
+  });
+
+  test("L21: claim() without a host returns runs that are bound to any machine", async () => {
+    const store = await open();
+    await store.leases.enlist("w1");
+    const runId = await bind(store, "a", "there");
+    expect(await claimed(store, { only: [runId] })).toEqual([runId]);
   });
 
   const keyed = (name: string, key: string): AgentId => formatAgentId({ name, key });

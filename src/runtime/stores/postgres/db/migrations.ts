@@ -161,6 +161,9 @@ const months = `
     FROM {usage_totals} WHERE period < 'h' GROUP BY substr(period, 1, 7), tenant, user_name, agent, model;
 `;
 
+/** Format 30. Runs may be bound to a machine (L21). Earlier versions would claim them elsewhere. */
+const hosts = "ALTER TABLE {runs} ADD COLUMN host TEXT;";
+
 /** The statements that lead from each format to the next, beginning with the oldest one. */
 export const migrations: readonly string[] = [
   lostOwners,
@@ -179,4 +182,5 @@ export const migrations: readonly string[] = [
   objects,
   topUps,
   months,
+  hosts,
 ].map(collated);

@@ -76,7 +76,8 @@ export const storeTables = collated(`
     gate TEXT,
     slot TEXT,
     rate TEXT,
-    admitted_at float8
+    admitted_at float8,
+    host TEXT
   ) WITH (fillfactor = 70);
   CREATE INDEX runs_ready ON {runs} (agent_id, tenant, priority DESC, (${turnUser}), ready_at) WHERE state = ${RunState.READY};
   CREATE INDEX runs_owned ON {runs} (owner) WHERE owner IS NOT NULL;

@@ -137,6 +137,11 @@ const migrations: readonly string[] = [
     SELECT 'm' || substr(period, 1, 7), tenant, user, agent, model, MIN(detailed), ${monthAmounts.map((column) => `SUM(${column})`).join(", ")}
     FROM usage_totals WHERE period < 'h' GROUP BY substr(period, 1, 7), tenant, user, agent, model;
   `,
+  // Format 30. Runs may be bound to a machine (L21). Earlier versions would claim them elsewhere.
+  `
+  ALTER TABLE runs ADD COLUMN host TEXT;
+  CREATE INDEX runs_of_host ON runs (host) WHERE host IS NOT NULL AND state = 0;
+  `,
 ];
 
 export const storeSchema: FileSchema = {

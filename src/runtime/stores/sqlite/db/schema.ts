@@ -37,6 +37,7 @@ const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucke
  * - `runs.cost` follows from `spent`: US dollars, or -1 if a price is unknown.
  * - `runs.flow` is the JSON of the limits of a run (L17). `gate` is the limit that it has to pass next, NULL if it is admitted. `slot` is
  *   the limit of concurrency in which it has a place, until it ends. `rate` and `admitted_at` say for which rate it counts, and when.
+ * - `runs.host` is the machine to which a program has bound the run (L21).
  * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
  *   `run_labels` holds its short top-level strings, by which runs are listed, with the run's tenant and time of creation.
@@ -94,7 +95,8 @@ export const storeTables = `
     gate TEXT,
     slot TEXT,
     rate TEXT,
-    admitted_at INTEGER
+    admitted_at INTEGER,
+    host TEXT
   );
   CREATE TABLE freed_changes (last INTEGER NOT NULL);
   INSERT INTO freed_changes VALUES (0);
@@ -128,6 +130,7 @@ export const storeTables = `
   CREATE INDEX runs_queued ON runs (created_at) WHERE state = ${RunState.QUEUED} AND run_id IS NOT NULL;
   CREATE INDEX runs_in_slot ON runs (slot) WHERE slot IS NOT NULL;
   CREATE INDEX runs_of_rate ON runs (rate, admitted_at) WHERE rate IS NOT NULL;
+  CREATE INDEX runs_of_host ON runs (host) WHERE host IS NOT NULL AND state = 0;
 
   CREATE TABLE run_metadata (
     run INTEGER PRIMARY KEY,

@@ -1,0 +1,95 @@
+import type { JsonValue } from "../base/json-value.ts";
+import { eventSources, type EventSource } from "../events/event-source.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import type { ToolResult } from "../messages/tool-call.ts";
+import type { ForeignCallView } from "../run/approval.ts";
+
+/** The program that the body of `ctx.attempt` runs. */
+export interface ProgramOptions {
+  /** Name of the program. It is part of what a remembered approval is bound to. */
+  readonly name: string;
+  /** How the program reports what it does. Its events are marked with it. */
+  readonly source: EventSource;
+  /**
+   * How long the run stays in memory, and the program alive, while the program only waits for people, in milliseconds. Then
+   * the attempt ends, its questions stay open, and the first answer starts the next attempt. Default: 3_600_000.
+   */
+  readonly idleMs?: number;
+  /**
+   * L21: whether the program leaves something on this machine that later attempts need, such as files or a conversation. From
+   * the first attempt on, only workers of this machine claim the run. Default: `false`.
+   */
+  readonly staysOnHost?: boolean;
+}
+
+export const programTable = optionTable({
+  name: is.text({ required: true }),
+  source: is.choice(eventSources, { required: true }),
+  idleMs: is.integer({ from: 0, default: 3_600_000 }),
+  staysOnHost: is.boolean({ default: false }),
+} satisfies OptionKinds<ProgramOptions>);
+
+/** A call that a program makes with a tool of its own. */
+export interface ForeignCall {
+  /** Id of the call, as the program gives it. */
+  readonly callId: string;
+  /** Name of the tool, as the program gives it. */
+  readonly toolName: string;
+  /** Arguments of the call. `null` if the program does not tell them. */
+  readonly input: JsonValue;
+  /** What the program tells a person about the call. If absent, nothing. */
+  readonly view?: ForeignCallView;
+}
+
+/** The decision on a call that a program wants to make. `reason` says who or what refused it. */
+export type ForeignVerdict =
+  | { readonly decision: "approved" }
+  | { readonly decision: "refused"; readonly reason: string };
+
+/** What a program says or does, as it reports. */
+export type ForeignReport =
+  /** The next piece of the message that the program writes. */
+  | { readonly type: "text" | "reasoning"; readonly text: string }
+  /** The message is complete. Without a piece before, the report has no effect. */
+  | { readonly type: "message_end" }
+  /** A tool call has started. */
+  | ({ readonly type: "call_start" } & ForeignCall)
+  /** A tool call has made progress. Readers see the update; it is not stored. */
+  | { readonly type: "call_update"; readonly callId: string; readonly update: JsonValue }
+  /** A tool call has ended. */
+  | {
+      readonly type: "call_end";
+      readonly callId: string;
+      readonly toolName: string;
+      readonly result: ToolResult;
+      readonly durationMs: number;
+      readonly status: "ok" | "error" | "denied";
+    };
+
+/** What earlier attempts of the same step left behind. */
+export interface EarlierAttempts {
+  /** What they stored with `keep`, oldest first. */
+  readonly kept: readonly JsonValue[];
+  /** The steering that they took. It is not delivered again. */
+  readonly steering: readonly JsonValue[];
+}
+
+/** The part of an attempt that connects a program to the run. */
+export interface ProgramContext {
+  /** What earlier attempts of this step left behind. */
+  readonly earlier: EarlierAttempts;
+  /** Stores a value that later attempts of this step find in `earlier.kept`. It is durable when the promise resolves. */
+  keep(value: JsonValue): Promise<void>;
+  /** Resolves when steering waits for the task. Never settles after the end of the attempt. */
+  whenSteered(): Promise<void>;
+  /** Takes the steering that waits, oldest first. Empty if none waits. */
+  steering(): Promise<readonly JsonValue[]>;
+  /**
+   * Asks whether the program may make a call with a tool of its own. Permissions, remembered approvals, hooks and guardrails
+   * decide as on a call of the agent's own tools that is `critical`; a person is asked with the kind `foreign_tool_call`.
+   * Only for an attempt with a `program`.
+   */
+  permit(call: ForeignCall): Promise<ForeignVerdict>;
+  /** Writes what the program says or does to the log, marked with its `source`. Only for an attempt with a `program`. */
+  tell(report: ForeignReport): void;
+}

@@ -1,0 +1,23 @@
+import type { ApprovalRequest } from "../../kernel/index.ts";
+
+type Foreign = NonNullable<ApprovalRequest["foreign"]>;
+
+/** The paths that a call of a program names outside its folder, each once. */
+function outsidePaths({ locations = [], diffs = [] }: Foreign): readonly string[] {
+  return [...new Set([...locations, ...diffs].filter(({ isOutside }) => isOutside).map(({ path }) => path))];
+}
+
+/** What a program tells about its call, line by line. The texts are as the program gave them, with hidden characters. */
+export function foreignCallLines(foreign: Foreign): readonly string[] {
+  const { program, title, kind, diffs = [] } = foreign;
+  const what = [title, kind === undefined ? undefined : `(${kind})`].filter((each) => each !== undefined);
+  const outside = outsidePaths(foreign);
+  return [
+    `${program} makes this call with a tool of its own${what.length === 0 ? "" : `: ${what.join(" ")}`}`,
+    ...outside.map((path) => `OUTSIDE ITS FOLDER: ${path}`),
+    ...diffs.flatMap(({ path, diff, isCut }) => [
+      `${path}${isCut === true ? " (too long, the rest is missing)" : ""}`,
+      ...diff.split("\n"),
+    ]),
+  ];
+}
