@@ -52,7 +52,7 @@ import { refuseDuplicateNamesBelow } from "../agents/team/duplicate-names.ts";
 import { agentsBehind } from "../agents/team/handed-answers.ts";
 import { checkReviewers } from "../agents/team/reviewers/reviewer.ts";
 import { agentsOf, withHandoffs } from "../agents/team/sub-agents.ts";
-import { toModel, type ModelLike } from "../capabilities/index.ts";
+import { toIsolation, toModel, type IsolationOption, type ModelLike } from "../capabilities/index.ts";
 import {
   Fault,
   flowControl,
@@ -72,6 +72,7 @@ import {
   type HostedAgent,
   type InboxMode,
   type Infer,
+  type Isolation,
   type JsonSchema,
   type JsonValue,
   type Model,
@@ -106,11 +107,20 @@ import { defaultRuntime } from "./open-runtime.ts";
  * Options of an agent. `Context` is the type of the live value that tools, instructions, hooks and guardrails receive. It
  * follows from the tools and the instructions that declare it.
  */
-export interface AgentOptions<Context = unknown> extends Omit<AgentDefinition<Context>, "model" | "models"> {
+export interface AgentOptions<Context = unknown> extends Omit<
+  AgentDefinition<Context>,
+  "model" | "models" | "isolation"
+> {
   /** The model: one of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
   readonly model?: ModelLike;
   /** Models for single roles. A role without an entry uses `model`. */
   readonly models?: Readonly<Record<string, ModelLike>>;
+  /**
+   * `"worktree"`, or `{ worktree: { copy: [".env"] } }`: each task of this agent works in a worktree of git of its own, from the
+   * commit at which its caller is. Its file tools, its shell and their sandbox work there, and so do its sub-agents that
+   * have no isolation. If absent, the tools work in the folders for which they were made.
+   */
+  readonly isolation?: IsolationOption | Isolation;
 }
 
 /** Changes of an agent's options, or a function that derives them from the present options. */
@@ -171,7 +181,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     // The compiler has checked that the parts accept the context. From here on it is a value of unknown type.
     this.#options = options as AgentOptions;
     checkAgentOptions(this.#options);
-    const settings = withDefaults(withModels(this.#options));
+    const settings = withDefaults(withResolved(this.#options));
     this.#settings = settings;
     const { name, key, subAgents, history, extensions } = settings;
     this.#tools = withHandoffs(settings.tools, subAgents);
@@ -487,13 +497,16 @@ function refusesInput({ guardrails }: AgentSettings): boolean {
   return guardrails.some((each) => each.onInput !== undefined);
 }
 
-function withModels(options: AgentOptions): AgentDefinition {
-  const { model, models, ...rest } = options;
+/** Resolves the options that may be given by name. */
+function withResolved(options: AgentOptions): AgentDefinition {
+  const { model, models, isolation, ...rest } = options;
   const byRole = Object.entries(models ?? {}).map(([role, each]): [string, Model] => [role, toModel(each)]);
   return {
     ...rest,
     ...(model !== undefined && { model: toModel(model) }),
     ...(models !== undefined && { models: Object.fromEntries(byRole) }),
+    ...(isolation !== undefined &&
+      isolation !== null && { isolation: toIsolation(isolation, `agent ${options.name}`) }),
   };
 }
 

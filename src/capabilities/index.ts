@@ -7,6 +7,12 @@ export { findNamedModel, installedAddress, namedModel, type ModelName } from "./
 export { providerPackages } from "./models/provider-directory.ts";
 export { route } from "./models/route.ts";
 export { toModel, type ModelLike } from "./models/to-model.ts";
+export {
+  toIsolation,
+  worktreeIsolation,
+  type IsolationOption,
+  type WorktreeOptions,
+} from "./worktrees/worktree-isolation.ts";
 export { openTelemetry } from "./telemetry/open-telemetry.ts";
 export { JsonSchemaCheck } from "./tools/json-schema-check.ts";
 export { SchemaReader } from "./tools/schema-reader.ts";

@@ -27,6 +27,7 @@ export {
   type StreamOptions,
   type SubmitRunOptions,
 } from "../agents/index.ts";
+export { type IsolationOption, type WorktreeOptions } from "../capabilities/index.ts";
 export { type AgentId, formatAgentId, type HostedAgent, type WaitingResult } from "../kernel/index.ts";
 
 // Control of turns

@@ -309,6 +309,7 @@ export * from "./run/run-summary.ts";
 export * from "./run/schedule.ts";
 export * from "./run/run-meta.ts";
 export type * from "./run/task-folder.ts";
+export * from "./run/folder-work.ts";
 export type * from "./run/spawn-options.ts";
 export * from "./run/started-run.ts";
 export type { InheritedRequest, RequestOfRun, RequestOfTask } from "./run/spawn-options.ts";

@@ -13,6 +13,7 @@ import {
   is,
   optionTable,
   type OptionKinds,
+  withWork,
 } from "../../kernel/index.ts";
 import { joinAnswers, outputText, type HandedAnswer } from "../team/handed-answers.ts";
 import { ownTool, refusal, said } from "../base/own-tool.ts";
@@ -164,7 +165,7 @@ export class Supervisor implements Architecture {
         if (result.kind === "answered")
           return isBlank(result.text)
             ? refusal(`${worker} gave an empty answer`, { delegated: worker })
-            : said(result.text, { delegated: worker });
+            : withWork(said(result.text, { delegated: worker }), result.work);
         const why = result.kind === "refused" ? { refused: result.reason } : { status: result.status };
         const advice =
           result.kind === "refused" ? ". Do it yourself, or try again when another worker has finished" : "";

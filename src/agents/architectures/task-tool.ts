@@ -1,4 +1,10 @@
-import type { HostedAgent, Dependencies, SpawnOptions, Tool } from "../../kernel/index.ts";
+import {
+  withWork,
+  type HostedAgent,
+  type Dependencies,
+  type SpawnOptions,
+  type Tool,
+} from "../../kernel/index.ts";
 import { ownTool, refusal, said } from "../base/own-tool.ts";
 import { runAndEmit } from "./inner-run.ts";
 import { runWorker, stopIfBudgetSpent, describeWorkerFailure } from "../team/run-worker.ts";
@@ -72,7 +78,7 @@ export function taskTool(parts: TaskToolParts): Tool {
       const options = { onFull: "refuse", ...spawnOptions } as const;
       const result = await runWorker(deps.scopeForWorker(deps.role, ctx), { worker, input: prompt, options });
       stopIfBudgetSpent(deps, [result]);
-      if (result.kind === "answered") return said(result.text, { agent });
+      if (result.kind === "answered") return withWork(said(result.text, { agent }), result.work);
       const why = result.kind === "refused" ? { refused: result.reason } : { status: result.status };
       return refusal(`${describeWorkerFailure(agent, result)}. Do it yourself, or try again later`, {
         agent,

@@ -67,6 +67,7 @@ export const agentKinds = {
   }),
   spawnBudget: is.checkedBy(spawnBudget),
   subAgents: partsLike("subAgents", "agent"),
+  isolation: is.any,
   ephemeral: partsLike("ephemeral", "source", (each, owner) =>
     checkMethods(`ephemeral source of ${owner}`, each, ["messages"]),
   ),
@@ -120,7 +121,7 @@ function ofCall(option: string): string | undefined {
 const agentTable = optionTable(agentKinds, ofCall);
 
 /** Refuses options that an agent does not know and values that it could not use, before a run costs anything. */
-export function checkAgentOptions(options: Omit<AgentDefinition, "model" | "models">): void {
+export function checkAgentOptions(options: Omit<AgentDefinition, "model" | "models" | "isolation">): void {
   const { name } = (options ?? {}) as Partial<AgentDefinition>;
   agentTable.read(typeof name === "string" ? `agent ${name}` : "Agent", options);
 }

@@ -13,6 +13,7 @@ import type {
   HookRegistry,
   InboxMode,
   InstructionsSource,
+  Isolation,
   Memory,
   Model,
   ModelTimeouts,
@@ -136,6 +137,11 @@ export interface AgentDefinition<Context = unknown> {
    * `SubAgentConfig` also adds the tool `handoff_<key>`.
    */
   readonly subAgents?: readonly SubAgent[];
+  /**
+   * Gives each task of this agent a folder of its own. Its file tools, its shell and their sandbox work there, and so do its
+   * sub-agents that have no isolation. If absent, the tools work in the folders for which they were made.
+   */
+  readonly isolation?: Isolation;
   /** Sources of live state, such as a browser's, that the model sees before each turn and that is never stored. */
   readonly ephemeral?: readonly EphemeralSource[];
   /** An observer of the agent's events, usually a `HookManager`. */
@@ -210,6 +216,7 @@ const defaults = {
   stopWhen: null,
   budget: {},
   subAgents: [],
+  isolation: null,
   ephemeral: [],
   hooks: null,
   guardrails: [],

@@ -47,7 +47,15 @@ function reviewPlan(plan: AgentPlan): AgentPlan {
 export function runTask(plan: AgentPlan, ctx: RunContext, inbox: TaskInbox): Promise<JsonValue> {
   if (ctx.kind === "compaction" && ctx.taskId === rootTaskId)
     return runCompaction(plan.compaction, ctx, summaryRole);
-  return inbox.messages.length > 0 ? answerMail(plan, ctx, inbox) : invoke(plan, ctx);
+  const run = (): Promise<JsonValue> =>
+    inbox.messages.length > 0 ? answerMail(plan, ctx, inbox) : invoke(plan, ctx);
+  const { isolation } = plan;
+  // D2: a child that shares the prompt of its parent works on what the parent works on.
+  if (isolation === null || (ctx.sharesPrompt && ctx.taskId !== rootTaskId)) return run();
+  return isolation.open(ctx).then((folder) => {
+    ctx.useFolder(folder);
+    return run();
+  });
 }
 
 async function invoke(plan: AgentPlan, ctx: RunContext): Promise<JsonValue> {

@@ -10,6 +10,7 @@ import {
   type Dependencies,
   type HistoryKey,
   type HistoryProvider,
+  type Isolation,
   type JsonValue,
   type RunContext,
   type Turn,
@@ -144,6 +145,7 @@ class Invocation {
           result = tripped(withheld, withheld.reason);
         }
       }
+      if (this.#plan.isolation !== null) await this.#finishFolder(this.#plan.isolation);
       const closing = this.#close(result);
       if (closing !== undefined) await closing;
       return result.output;
@@ -163,6 +165,7 @@ class Invocation {
     this.#verdict = reply === null ? "refused" : "accepted";
     if (reply !== null) this.#conversation.completeRound(reply);
     const output = reply ?? "";
+    if (this.#plan.isolation !== null) await this.#finishFolder(this.#plan.isolation);
     await this.#close(completed(output));
     return output;
   }
@@ -294,6 +297,17 @@ class Invocation {
     if (compaction !== undefined) return this.#schedule(compaction).then(() => this.#end(result));
     this.#end(result);
     return undefined;
+  }
+
+  /**
+   * Records what the task has left in its folder, before the last invocation of the task is closed. A stopped task does not:
+   * it may be resumed, and works on then.
+   */
+  async #finishFolder(isolation: Isolation): Promise<void> {
+    const ctx = this.#ctx;
+    const { folder, taskId } = ctx;
+    if (this.#place.isFollowed === true || folder?.taskId !== taskId) return;
+    ctx.report({ work: await isolation.finish(ctx, folder) });
   }
 
   #decideCompaction(): CompactionDecision {

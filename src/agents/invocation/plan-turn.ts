@@ -46,13 +46,14 @@ export function planTurn(
   const orders = brief === undefined ? ctx.addedInstructions : (brief.instructions ?? "");
   const { earlier: messages } = given;
   const passed = brief?.history ?? (messages !== undefined && !isInSession(ctx) ? messages : undefined);
+  const notes = ctx.folder?.notes ?? "";
   const planned = (
     built: string,
     fromCache: boolean,
     before = passed,
     recalled?: RecalledMemory,
   ): TurnPlan => {
-    const text = joined(joined(built, orders), recalled?.text ?? "");
+    const text = joined(joined(joined(built, notes), orders), recalled?.text ?? "");
     const words = given.output === undefined ? text : withFormat(text, given.output);
     const plan = {
       input,

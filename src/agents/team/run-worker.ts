@@ -8,6 +8,7 @@ import {
   parseTaskId,
   reviveFault,
   type FinishReason,
+  type FolderWork,
   type HostedAgent,
   type AgentSession,
   type Dependencies,
@@ -30,6 +31,8 @@ export type WorkerResult =
       readonly text: string;
       readonly metadata: JsonObject;
       readonly finishReason: FinishReason | undefined;
+      /** What the worker left in a folder of its own. */
+      readonly work: FolderWork | undefined;
     }
   | {
       readonly kind: "stopped";
@@ -93,11 +96,11 @@ export async function runWorkers(
 
 /** Converts the outcome of a worker's task. */
 export function toWorkerResult(outcome: TaskOutcome): WorkerResult {
-  const { output, metadata = {}, finishReason } = outcome;
+  const { output, metadata = {}, finishReason, work } = outcome;
   const text = jsonText(output);
   const status = outcomeStatus(outcome);
   return status === "completed"
-    ? { kind: "answered", output, text, metadata, finishReason }
+    ? { kind: "answered", output, text, metadata, finishReason, work }
     : { kind: "stopped", status, text, finishReason, outcome };
 }
 

@@ -14,6 +14,7 @@ import {
   is,
   optionTable,
   type OptionKinds,
+  withWork,
 } from "../../kernel/index.ts";
 import { toWorkerResult, stopIfBudgetSpent, describeWorkerFailure } from "./run-worker.ts";
 import { markHandoff } from "./handed-answers.ts";
@@ -210,10 +211,11 @@ async function handOff(
       ...metadata,
       ...(end.kind === "stopped" && { status: end.status }),
     });
-  const { output, text } = end;
-  return {
+  const { output, text, work } = end;
+  const answer: ToolResult = {
     output: typeof output === "string" ? { type: "text", text } : { type: "json", value: output },
     isError: false,
     metadata: { ...metadata, status: "completed" },
   };
+  return withWork(answer, work);
 }

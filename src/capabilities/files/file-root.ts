@@ -1,7 +1,7 @@
 import { constants, existsSync, type Stats } from "node:fs";
 import { lstat, mkdir, open, readlink, realpath, type FileHandle } from "node:fs/promises";
 import { isAbsolute, join, relative, resolve, sep } from "node:path";
-import { Fault } from "../../kernel/index.ts";
+import { Fault, type TaskFolder } from "../../kernel/index.ts";
 import { isControlEntry } from "./control-files.ts";
 import { isInside, isReferred } from "./control-references.ts";
 import { codeOf } from "./error-code.ts";
@@ -13,6 +13,8 @@ export interface FileRootOptions {
   readonly isPinned?: boolean;
   /** Further folders that paths may lead to. They are named by absolute paths. Default: none. */
   readonly folders?: readonly string[];
+  /** D1: the folder of the task that uses the root, for messages. */
+  readonly of?: TaskFolder;
 }
 
 /** A name in an open folder. Nothing has to exist under the name. */
@@ -44,12 +46,54 @@ export class FileRoot {
   readonly #root: ConfinedFolder;
   readonly #folders: readonly ConfinedFolder[];
   readonly #isPinned: boolean;
+  readonly #of: TaskFolder | undefined;
 
   constructor(root: string, options: FileRootOptions = {}) {
-    const { isPinned = existsSync("/proc/self/fd"), folders = [] } = options;
+    const { isPinned = existsSync("/proc/self/fd"), folders = [], of } = options;
+    this.#of = of;
     this.#root = new ConfinedFolder("root", root);
     this.#folders = folders.map((folder) => new ConfinedFolder("folder", folder));
     this.#isPinned = isPinned;
+  }
+
+  /**
+   * D1: the root for a task that works in a folder: what was inside `folder.origin` is now inside `folder.path`. Further
+   * folders elsewhere stay as they are. Rejects with `permission_denied` if the root is elsewhere, or a further folder contains
+   * either of the two.
+   */
+  async in(folder: TaskFolder | null | undefined): Promise<FileRoot> {
+    // A test that calls a tool by itself may give no folder.
+    if (folder === null || folder === undefined) return this;
+    const { origin, path: own } = folder;
+    const root = await this.path();
+    const here = (path: string): string => (isInside(path, own) ? path : join(own, relative(origin, path)));
+    if (!isInside(root, origin) && !isInside(root, own))
+      throw new Fault(
+        "permission_denied",
+        `the root ${root} of the tool is outside ${origin}, for which this task has the folder ${own}: use a root inside ${origin}`,
+      );
+    if (!existsSync(own))
+      throw new Fault(
+        "not_found",
+        `the folder ${own} of this task was deleted; restore it with reeve worktrees restore ${folder.runId}/${folder.taskId}`,
+      );
+    if (!existsSync(here(root)))
+      throw new Fault(
+        "not_found",
+        `${root} is not in the folder ${own} of this task, because it is ignored or was not committed`,
+      );
+    const folders: string[] = [];
+    for (const each of await this.furtherPaths()) {
+      if ([origin, own].some((kept) => each !== kept && isInside(kept, each)))
+        throw new Fault(
+          "permission_denied",
+          `the further folder ${each} of the tool contains files from which this task is isolated: remove it from \`folders\``,
+        );
+      const inside = isInside(each, origin) || isInside(each, own);
+      if (!inside) folders.push(each);
+      else if (existsSync(here(each))) folders.push(here(each));
+    }
+    return new FileRoot(here(root), { folders, isPinned: this.#isPinned, of: folder });
   }
 
   /** Returns the real path of the root. Rejects with `not_found` if the folder does not exist. */
@@ -124,7 +168,7 @@ export class FileRoot {
     try {
       for (let part = todo.shift(); part !== undefined; part = todo.shift()) {
         if (part === "..") {
-          if (stack.length === 1) throw outside(path);
+          if (stack.length === 1) throw this.#outside(path);
           await stack.pop()?.close();
           continue;
         }
@@ -223,14 +267,24 @@ export class FileRoot {
       for (const spelling of [base, folder.written])
         if (isInside(path, spelling)) return { base, parts: split(relative(spelling, path)) };
     }
-    throw outside(path);
+    throw this.#outside(path);
+  }
+
+  #outside(path: string): Fault {
+    const { origin, path: own } = this.#of ?? {};
+    if (origin !== undefined && own !== undefined && isAbsolute(path) && isInside(path, origin))
+      return new Fault(
+        "permission_denied",
+        `${path} is in ${origin}, from which this task is isolated: use ${relative(origin, path) || "."} in its folder ${own}`,
+      );
+    return new Fault("permission_denied", `${path} is outside the workspace: use a path inside it`);
   }
 
   /** Returns the real path of the folder that contains an opened path. */
   async #baseOf(path: string): Promise<string> {
     for (const folder of [this.#root, ...this.#folders])
       if (isInside(path, await folder.path())) return folder.path();
-    throw outside(path);
+    throw this.#outside(path);
   }
 }
 
@@ -326,10 +380,6 @@ function controlFile(path: string, parts: readonly string[]): Fault {
     `${path} cannot be written: ${shown} is a control file, which other programs execute or obey; ask a person to change it`,
     { details: { path: shown } },
   );
-}
-
-function outside(path: string): Fault {
-  return new Fault("permission_denied", `${path} is outside the workspace: use a path inside it`);
 }
 
 function split(path: string): string[] {

@@ -1,6 +1,13 @@
 import { readlinkSync, realpathSync } from "node:fs";
 import { dirname, isAbsolute, join, parse, relative, resolve, sep } from "node:path";
-import { Fault, type PermissionRule, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
+import {
+  Fault,
+  type PermissionRule,
+  type TaskFolder,
+  is,
+  optionTable,
+  type OptionKinds,
+} from "../../kernel/index.ts";
 import { codeOf } from "./error-code.ts";
 
 /** Options of `pathRule()`. */
@@ -33,7 +40,8 @@ const knownOptions = optionTable({
 
 /**
  * Creates a permission rule for files and folders. It compares absolute paths without `.` and `..`, both as written and
- * with links followed: a rule that allows needs both to be inside `paths`, a rule that asks or denies one of them.
+ * with links followed: a rule that allows needs both to be inside `paths`, a rule that asks or denies one of them. For a task
+ * with a folder of its own, `root` and `paths` mean the same places in that folder (D1).
  *
  * @example
  * ```ts
@@ -61,10 +69,11 @@ export function pathRule(options: PathRuleOptions): Exclude<PermissionRule, stri
     throw new Fault("invalid_argument", `invalid paths of the rule for ${tool}: expected a list of paths`);
   return {
     tool,
-    when: (input, _facts, { kind, toolName }) => {
-      const target = targetOf(root, pathIn(input, argument));
+    when: (input, _facts, { kind, toolName, folder }) => {
+      const own = moved(root, folder);
+      const target = targetOf(own, pathIn(input, argument));
       const isOn = (path: string, part: keyof PathTarget): boolean => {
-        const ruled = targetOf(root, path)[part];
+        const ruled = targetOf(own, isAbsolute(path) ? moved(path, folder) : path)[part];
         const isBelow = isInside(target[part], ruled);
         return isBelow || (kind !== "allow" && recursive.includes(toolName) && isInside(ruled, target[part]));
       };
@@ -76,6 +85,14 @@ export function pathRule(options: PathRuleOptions): Exclude<PermissionRule, stri
     },
     ...(reason !== undefined && { reason }),
   };
+}
+
+/** D1: the place of a path for a task that works in a folder of its own. Paths elsewhere stay as they are. */
+function moved(path: string, folder: TaskFolder | null): string {
+  if (folder === null) return path;
+  const { origin } = folder;
+  const spelling = [path, existing(path)].find((each) => isInside(each, origin));
+  return spelling === undefined ? path : resolve(folder.path, relative(origin, spelling));
 }
 
 /** A path in the two forms in which it is compared. */

@@ -31,6 +31,8 @@ export interface BubbleOptions {
   readonly readable: readonly string[];
   /** Folders and control files, in the order in which they are mounted. */
   readonly mounts: readonly Mount[];
+  /** Folders inside those of `mounts` that the command may only read. */
+  readonly readableInside: readonly string[];
   readonly limits: Required<SandboxLimits>;
   /** Receives what bubblewrap reports about the sandbox that it has created. */
   readonly onInfo: (text: string) => void;
@@ -60,7 +62,7 @@ export interface BubbleCommand {
  *   variables.
  */
 export function bubbleCommand(options: BubbleOptions): BubbleCommand {
-  const { program, command, cwd, env, network, readable, mounts, limits, onInfo } = options;
+  const { program, command, cwd, env, network, readable, mounts, readableInside, limits, onInfo } = options;
   const descriptors: Descriptor[] = [];
   /** Adds a descriptor and returns its number in the bubblewrap process. The number 3 is taken by the options. */
   const descriptor = (value: Descriptor): string => String(descriptors.push(value) + 3);
@@ -81,6 +83,7 @@ export function bubbleCommand(options: BubbleOptions): BubbleCommand {
       descriptor(fd),
       path,
     ]),
+    readableInside.flatMap((path) => ["--ro-bind", path, path]),
     // Last, because mount points are created in the folders above.
     ["--remount-ro", "/proc", "--remount-ro", "/", "--clearenv"],
     Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]),

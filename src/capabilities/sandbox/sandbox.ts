@@ -1,4 +1,5 @@
-import { Fault, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
+import { Fault, is, optionTable, type FolderMount, type OptionKinds } from "../../kernel/index.ts";
+import { isInside } from "../files/control-references.ts";
 import { bubbleCommand, findBubble, type Descriptor, type FoundBubble } from "./bubblewrap.ts";
 import { limitedCommand, sandboxLimits } from "./sandbox-limits.ts";
 import type { SandboxLimits, SandboxPolicy, SandboxReport } from "./sandbox-policy.ts";
@@ -12,6 +13,11 @@ export interface SandboxedCommand {
   readonly workspace: string;
   /** Real paths of further folders that the command may write. Default: none. */
   readonly folders?: readonly string[];
+  /**
+   * What the command sees besides: those to read only, and those to write, in which control files are read-only as in the workspace. A path
+   * to read inside one to write is read-only. Default: none.
+   */
+  readonly mounts?: readonly FolderMount[];
   /** Real path of the folder in which the command starts. It must be inside the workspace or one of `folders`. */
   readonly cwd: string;
   /** Shell that runs the command. */
@@ -101,14 +107,16 @@ export class Sandbox {
 
   async #wrapped(program: string, command: SandboxedCommand): Promise<Launch> {
     const { mode, network = false, readable = [], writable = [] } = this.policy;
-    const { workspace, folders = [], cwd, shell, env, setEnv } = command;
+    const { workspace, folders = [], mounts = [], cwd, shell, env, setEnv } = command;
+    const [seen, written] = [pathsOf(mounts, "read"), pathsOf(mounts, "write")];
+    const isCovered = (path: string): boolean => written.some((folder) => isInside(path, folder));
     if ([workspace, ...folders].includes("/"))
       throw new Fault(
         "invalid_argument",
         "the workspace of a sandbox cannot be /: use a folder of the project",
       );
     const limited = limitedCommand(shell, [shell, "-c", command.command], this.#limits);
-    const guard = await WorkspaceGuard.open([workspace, ...folders, ...writable]);
+    const guard = await WorkspaceGuard.open([workspace, ...folders, ...writable, ...written]);
     const processes = new SandboxProcesses();
     const { name, home } = sandboxUser;
     const own = { HOME: home, USER: name, LOGNAME: name, TMPDIR: "/tmp", SHELL: shell };
@@ -118,8 +126,9 @@ export class Sandbox {
       cwd,
       env: { ...env, ...own, ...setEnv },
       network,
-      readable,
+      readable: [...readable, ...seen.filter((path) => !isCovered(path))],
       mounts: guard.mounts,
+      readableInside: seen.filter(isCovered),
       limits: this.#limits,
       onInfo: processes.receive,
     });
@@ -143,6 +152,10 @@ export class Sandbox {
       end: () => (ending ??= finished()),
     };
   }
+}
+
+function pathsOf(mounts: readonly FolderMount[], access: FolderMount["access"]): readonly string[] {
+  return mounts.filter((mount) => mount.access === access).map(({ path }) => path);
 }
 
 function plain({ shell, command, env, setEnv }: SandboxedCommand, report: SandboxReport): Launch {

@@ -85,7 +85,7 @@ export function bashTool(options: BashToolOptions): Tool {
   const timeoutMs = limitMs ?? defaultMs;
   const { sandbox: wanted = "enforce", inheritEnv = [], env: extraEnv = {} } = options;
   const { folders = [] } = options;
-  const root = new FileRoot(options.root, { folders });
+  const base = new FileRoot(options.root, { folders });
   const sandbox = new Sandbox(typeof wanted === "string" ? { mode: wanted } : wanted);
   const { mode, network = false } = sandbox.policy;
   const reach =
@@ -103,20 +103,22 @@ export function bashTool(options: BashToolOptions): Tool {
     timeoutMs: timeoutMs + graceMs + 30_000,
     execute: async (
       { command, cwd = ".", timeoutMs: requestedMs = timeoutMs },
-      { signal, idempotencyKey },
+      { signal, idempotencyKey, folder: own },
     ) => {
       if (command.includes("\0"))
         throw new Fault("invalid_argument", "invalid command: it contains a zero byte");
+      const root = await base.in(own);
       const folder = await root.folder(cwd);
       try {
         const launch = await sandbox.launch({
           workspace: await root.path(),
           folders: await root.furtherPaths(),
+          mounts: own?.mounts ?? [],
           cwd: folder.path,
           shell: shell(),
           command,
           env: environment(inheritEnv),
-          setEnv: { ...extraEnv, REEVE_IDEMPOTENCY_KEY: idempotencyKey },
+          setEnv: { ...own?.env, ...extraEnv, REEVE_IDEMPOTENCY_KEY: idempotencyKey },
         });
         const output = new OutputWindow(maxOutputBytes);
         const limit = Math.min(requestedMs, timeoutMs);

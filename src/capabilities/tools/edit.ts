@@ -57,7 +57,7 @@ const knownOptions = optionTable({
  */
 export function editTool(options: EditToolOptions): Tool {
   const { root: path, folders = [], maxBytes = 4 * 1024 * 1024 } = knownOptions.read("editTool()", options);
-  const root = new FileRoot(path, { folders });
+  const base = new FileRoot(path, { folders });
   return tool({
     name: "edit",
     description: `Replace an exact text in a file of the workspace. The text must occur exactly once: include surrounding lines to make it unique, or set all.${furtherFolders(folders)}`,
@@ -65,7 +65,8 @@ export function editTool(options: EditToolOptions): Tool {
     risk: "high",
     edits: true,
     concurrency: "sequential",
-    execute: async ({ path: file, oldText, newText, all = false }) => {
+    execute: async ({ path: file, oldText, newText, all = false }, { folder: own }) => {
+      const root = await base.in(own);
       if (oldText === newText)
         return errorResult("oldText and newText are equal: there is nothing to change");
       const place = await root.place(file, { write: true });

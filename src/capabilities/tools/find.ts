@@ -52,13 +52,14 @@ const knownOptions = optionTable({
  */
 export function findTool(options: FindToolOptions): Tool {
   const { root: path, folders = [], maxResults, timeoutMs } = knownOptions.read("findTool()", options);
-  const root = new FileRoot(path, { folders });
+  const base = new FileRoot(path, { folders });
   return tool({
     name: "find",
     description: `Find at most ${maxResults} files of the workspace by a glob. Files that .gitignore excludes are left out unless ignored is set.${furtherFolders(folders)}`,
     inputSchema: input,
     timeoutMs,
-    execute: async ({ pattern, path: from = ".", ignored = false }, { signal }) => {
+    execute: async ({ pattern, path: from = ".", ignored = false }, { signal, folder }) => {
+      const root = await base.in(folder);
       const found = await matchingFiles(root, { pattern, path: from, ignored, signal });
       const shown: string[] = [];
       for (const file of found.slice(0, maxResults)) if (await isInside(root, file)) shown.push(file);

@@ -92,12 +92,12 @@ export function grepTool(options: GrepToolOptions): Tool {
   } = knownOptions.read("grepTool()", options);
   const timeoutMs = limitMs ?? defaultMs;
   const { folders = [] } = options;
-  const root = new FileRoot(options.root, { folders });
+  const base = new FileRoot(options.root, { folders });
 
   /**
    * Returns the text of a file, or `undefined` if the file is binary, too large, deleted or no longer inside the root.
    */
-  async function textOf(path: string): Promise<string | undefined> {
+  async function textOf(root: FileRoot, path: string): Promise<string | undefined> {
     try {
       const { folder, file } = await root.read(path);
       try {
@@ -115,16 +115,6 @@ export function grepTool(options: GrepToolOptions): Tool {
     }
   }
 
-  async function filesIn(
-    path: string,
-    glob: string,
-    ignored: boolean,
-    signal: CancelSignal,
-  ): Promise<readonly string[]> {
-    if (path !== "." && (await isFile(root, path))) return [path];
-    return matchingFiles(root, { pattern: glob, path, ignored, signal });
-  }
-
   return tool({
     name: "grep",
     description: `Search files of the workspace for matching lines. Returns at most ${maxMatches} lines as path:line: text. Binary files and files that .gitignore excludes are left out.${furtherFolders(folders)}`,
@@ -133,8 +123,9 @@ export function grepTool(options: GrepToolOptions): Tool {
     timeoutMs: timeoutMs + 5_000,
     execute: async (
       { pattern, path = ".", glob = "**/*", literal = false, ignoreCase = false, ignored = false },
-      { signal: callSignal },
+      { signal: callSignal, folder: own },
     ) => {
+      const root = await base.in(own);
       const limit = AbortSignal.timeout(timeoutMs);
       const signal = AbortSignal.any([callSignal, limit]);
       const source = literal ? pattern.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`) : pattern;
@@ -142,14 +133,14 @@ export function grepTool(options: GrepToolOptions): Tool {
       const stop = (): void => void search.close();
       signal.addEventListener("abort", stop, { once: true });
       try {
-        const files = await filesIn(path, glob, ignored, signal);
+        const files = await filesIn(root, path, glob, ignored, signal);
         // Reports an invalid pattern before any file is read.
         await search.search("", 0);
         const lines: string[] = [];
         let skipped = 0;
         for (const file of files.slice(0, maxFiles)) {
           signal.throwIfAborted();
-          const text = await textOf(file);
+          const text = await textOf(root, file);
           if (text === undefined) skipped++;
           else
             for (const match of await search.search(text, maxMatches + 1 - lines.length))
@@ -184,6 +175,17 @@ export function grepTool(options: GrepToolOptions): Tool {
       }
     },
   });
+}
+
+async function filesIn(
+  root: FileRoot,
+  path: string,
+  glob: string,
+  ignored: boolean,
+  signal: CancelSignal,
+): Promise<readonly string[]> {
+  if (path !== "." && (await isFile(root, path))) return [path];
+  return matchingFiles(root, { pattern: glob, path, ignored, signal });
 }
 
 /** Whether the path is a file. Reading a folder as a file throws `invalid_argument`. */

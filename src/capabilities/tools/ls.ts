@@ -43,12 +43,13 @@ const knownOptions = optionTable({
  */
 export function lsTool(options: LsToolOptions): Tool {
   const { root: path, folders = [], maxEntries } = knownOptions.read("lsTool()", options);
-  const root = new FileRoot(path, { folders });
+  const base = new FileRoot(path, { folders });
   return tool({
     name: "ls",
     description: `List a folder of the workspace. Folders end in /, links show their target, files their size in bytes. At most ${maxEntries} entries.${furtherFolders(folders)}`,
     inputSchema: input,
-    execute: async ({ path: requested = "." }) => {
+    execute: async ({ path: requested = "." }, { folder: own }) => {
+      const root = await base.in(own);
       const folder = await root.folder(requested);
       try {
         const entries = await readdir(folder.here, { withFileTypes: true });

@@ -63,7 +63,7 @@ export function readTool(options: ReadToolOptions): Tool {
     maxImageBytes = 5 * 1024 * 1024,
   } = knownOptions.read("readTool()", options);
   const { folders = [] } = options;
-  const root = new FileRoot(options.root, { folders });
+  const base = new FileRoot(options.root, { folders });
 
   async function readImage(
     file: FileHandle,
@@ -84,7 +84,8 @@ export function readTool(options: ReadToolOptions): Tool {
     name: "read",
     description: `Read a file of the workspace: text (at most ${maxLines} lines or ${maxBytes} bytes per call; continue with offset) or an image.${furtherFolders(folders)}`,
     inputSchema: input,
-    execute: async ({ path, offset = 1, limit = maxLines }, { signal }) => {
+    execute: async ({ path, offset = 1, limit = maxLines }, { signal, folder: own }) => {
+      const root = await base.in(own);
       const { folder, file, shown } = await root.read(path);
       try {
         const { size } = await file.stat();

@@ -13,6 +13,7 @@ import {
   is,
   optionTable,
   type OptionKinds,
+  withWork,
 } from "../../kernel/index.ts";
 import { errorResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -103,5 +104,5 @@ function ended(agent: string, taskId: string, outcome: TaskOutcome): ToolResult 
     typeof output === "string"
       ? { type: "text" as const, text: output }
       : { type: "json" as const, value: output };
-  return { output: shown, isError: false, metadata };
+  return withWork({ output: shown, isError: false, metadata }, outcome.work);
 }

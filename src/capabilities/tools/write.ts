@@ -46,7 +46,7 @@ const knownOptions = optionTable({
  */
 export function writeTool(options: WriteToolOptions): Tool {
   const { root: path, folders = [], maxBytes = 1024 * 1024 } = knownOptions.read("writeTool()", options);
-  const root = new FileRoot(path, { folders });
+  const base = new FileRoot(path, { folders });
   return tool({
     name: "write",
     description: `Write a whole file of the workspace and replace its previous content. At most ${maxBytes} bytes. Use edit to change a part of a file.${furtherFolders(folders)}`,
@@ -54,7 +54,8 @@ export function writeTool(options: WriteToolOptions): Tool {
     risk: "high",
     edits: true,
     concurrency: "sequential",
-    execute: async (file) => {
+    execute: async (file, { folder: own }) => {
+      const root = await base.in(own);
       const bytes = Buffer.from(file.content);
       if (bytes.length > maxBytes)
         return errorResult(`content has ${bytes.length} bytes; at most ${maxBytes} can be written`);

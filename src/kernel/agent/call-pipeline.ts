@@ -5,8 +5,9 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { RunContext } from "./run-context.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { TaskFolder } from "../run/task-folder.ts";
+import { withNote } from "../messages/tool-note.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
-import type { TextPart, ToolOutput } from "../messages/content.ts";
+import type { ToolOutput } from "../messages/content.ts";
 import type { ChatMiddleware, FunctionMiddleware } from "./middleware.ts";
 import type { RepairToolCall } from "./tool-repair.ts";
 import type { Tool } from "./tool.ts";
@@ -176,7 +177,7 @@ const mark = "[warning by the ";
 export function withObjections(result: ToolResult, objections: readonly Objection[]): ToolResult {
   if (objections.length === 0) return result;
   const lines = objections.map(({ by, reason }) => `${mark}${by}: ${reason}]`);
-  return { ...result, output: added(result.output, lines.join("\n")) };
+  return withNote(result, lines.join("\n"));
 }
 
 /** The tool's own text in an output without the objections of entries, to compare results. */
@@ -184,14 +185,6 @@ export function ownAnswer(output: ToolOutput): string {
   const text = output.type === "json" ? JSON.stringify(output.value) : asContent(output);
   const at = text.indexOf(`\n\n${mark}`);
   return at < 0 ? text : text.slice(0, at);
-}
-
-function added(output: ToolOutput, warning: string): ToolOutput {
-  if (output.type === "text") return { type: "text", text: `${output.text}\n\n${warning}` };
-  const before: Extract<ToolOutput, { type: "content" }>["parts"] =
-    output.type === "content" ? output.parts : [{ type: "text", text: JSON.stringify(output.value) }];
-  const part: TextPart = { type: "text", text: `\n\n${warning}` };
-  return { type: "content", parts: [...before, part] };
 }
 
 function asContent(output: Exclude<ToolOutput, { type: "json" }>): string {

@@ -15,7 +15,7 @@ import type { RunContext } from "./run-context.ts";
  * - D5: nothing is forced. No changed, untracked or ignored file is deleted, except an unchanged copy that Reeve made
  *   itself. No branch is deleted whose commits no other branch holds.
  * - D6: what stays after the end of a task is listed by `reeve worktrees`, also if the process ended in between.
- * - D7: the agent and the log of the run are told what the folder lacks: changes that are not committed, ignored files,
+ * - D7: the agent and the log of the run learn what the folder lacks: changes that are not committed, ignored files,
  *   submodules.
  * - D8: a fork of a run never works in a folder of the origin. It gets folders of its own, which start from the same base.
  * - D9: a merge is prepared without changing any folder, and executed after an approval. It is executed as it was

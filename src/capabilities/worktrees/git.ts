@@ -1,0 +1,179 @@
+import { spawn } from "node:child_process";
+import { setTimeout as delay } from "node:timers/promises";
+import { Fault } from "../../kernel/index.ts";
+import { codeOf } from "../files/error-code.ts";
+
+/** The place in which git works. */
+export interface GitPlace {
+  /** Folder in which git starts. */
+  readonly path: string;
+  /**
+   * The git folder of `path` and that of its repository. If given, git does not read the file `.git` in `path`, nor the
+   * settings that it leads to, because an agent may have replaced it.
+   */
+  readonly gitDir?: string;
+  readonly commonDir?: string;
+}
+
+/** Options of `git()`. */
+export interface GitOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+  /** Exit codes besides 0 that are answers. Default: none. */
+  readonly answers?: readonly number[];
+  readonly signal?: { readonly aborted: boolean };
+}
+
+/** What git answered. */
+export interface GitAnswer {
+  readonly code: number;
+  readonly text: string;
+  /** What git wrote to standard error, such as why it refused. */
+  readonly problem: string;
+}
+
+/** The oldest version with `git merge-tree --write-tree`. */
+const oldest = [2, 38] as const;
+
+/**
+ * Settings that would make git execute a program: hooks, a monitor of files, and signing. An agent may have written the
+ * programs that they name. Filters, such as that of Git LFS, stay in force, because only the user can define one.
+ */
+const withoutPrograms = [
+  "core.hooksPath=/dev/null",
+  "core.fsmonitor=false",
+  "commit.gpgSign=false",
+  "merge.verifySignatures=false",
+  "submodule.recurse=false",
+  "advice.detachedHead=false",
+].flatMap((setting) => ["-c", setting]);
+
+/** Number of times that a command is repeated when another process holds a lock of the repository. */
+const maxRepeats = 20;
+const repeatMs = 100;
+
+/**
+ * Executes git and returns its answer. The variables of this process that redirect git are not passed on. Throws
+ * `dependency_missing` if git is missing or too old, and `tool_failed`, with what git wrote, for any other failure.
+ */
+export async function git(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<GitAnswer> {
+  await checkVersion();
+  for (let repeat = 0; ; repeat++) {
+    const answer = await execute(place, args, options);
+    if (answer.code === 0 || options.answers?.includes(answer.code) === true) return answer;
+    const isLocked = /\.lock': File exists/u.test(answer.problem);
+    if (!isLocked || repeat === maxRepeats || options.signal?.aborted === true)
+      throw gitFault(place, args, answer);
+    await delay(repeatMs);
+  }
+}
+
+/** Returns what git printed, without the end of the last line. */
+export async function gitText(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<string> {
+  return (await git(place, args, options)).text.replace(/\n$/u, "");
+}
+
+/** Returns a list that git printed with `-z`. */
+export async function gitList(
+  place: GitPlace,
+  args: readonly string[],
+  options: GitOptions = {},
+): Promise<readonly string[]> {
+  return (await git(place, args, options)).text.split("\0").filter((each) => each !== "");
+}
+
+/** Creates the fault of a command that git refused. */
+function gitFault({ path }: GitPlace, args: readonly string[], { code, problem }: GitAnswer): Fault {
+  const name = args.find((each) => !each.startsWith("-")) ?? "";
+  const reason = problem.trim().replace(/^fatal: /u, "") || `exit code ${code}`;
+  return new Fault("tool_failed", `git ${name} failed in ${path}: ${reason}`, {
+    details: { command: name, path, exitCode: code },
+  });
+}
+
+let checked: Promise<void> | undefined;
+
+/** Checks the version once. A git that is installed later is found. */
+function checkVersion(): Promise<void> {
+  checked ??= findVersion().catch((error: unknown) => {
+    checked = undefined;
+    throw error;
+  });
+  return checked;
+}
+
+async function findVersion(): Promise<void> {
+  const { text } = await execute({ path: process.cwd() }, ["version"], {});
+  const [major = 0, minor = 0] = (/(\d+)\.(\d+)/u.exec(text) ?? []).slice(1).map(Number);
+  if (major > oldest[0] || (major === oldest[0] && minor >= oldest[1])) return;
+  throw new Fault(
+    "dependency_missing",
+    `${text.trim() || "git"} is too old for worktrees: install git ${oldest.join(".")} or newer, or remove isolation from the agent`,
+  );
+}
+
+function execute(
+  { path, gitDir, commonDir }: GitPlace,
+  args: readonly string[],
+  { env = {}, input }: GitOptions,
+): Promise<GitAnswer> {
+  const { promise, resolve, reject } = Promise.withResolvers<GitAnswer>();
+  const child = spawn("git", [...withoutPrograms, ...args], {
+    cwd: path,
+    env: {
+      ...ownEnvironment(),
+      ...(gitDir !== undefined && { GIT_DIR: gitDir, GIT_WORK_TREE: path }),
+      ...(commonDir !== undefined && { GIT_COMMON_DIR: commonDir }),
+      ...env,
+    },
+    stdio: "pipe",
+    windowsHide: true,
+  });
+  const output: Buffer[] = [];
+  const errors: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => output.push(chunk));
+  child.stderr.on("data", (chunk: Buffer) => errors.push(chunk));
+  child.on("error", (error) => reject(missing(path, error)));
+  child.on("close", (code) =>
+    resolve({
+      code: code ?? -1,
+      text: Buffer.concat(output).toString("utf8"),
+      problem: Buffer.concat(errors).toString("utf8"),
+    }),
+  );
+  // Git may end before it has read its input.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input ?? "");
+  return promise;
+}
+
+/** The environment of this process without the variables that redirect git, which it has if a hook of git started it. */
+function ownEnvironment(): Record<string, string | undefined> {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_") || kept.has(name));
+  return { ...Object.fromEntries(own), LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0" };
+}
+
+/** Variables that name settings and certificates of the user. */
+const kept: ReadonlySet<string> = new Set([
+  "GIT_CONFIG_GLOBAL",
+  "GIT_CONFIG_SYSTEM",
+  "GIT_CONFIG_NOSYSTEM",
+  "GIT_EXEC_PATH",
+]);
+
+function missing(path: string, cause: Error): Fault {
+  if (codeOf(cause) !== "ENOENT") return Fault.from(cause);
+  return new Fault(
+    "dependency_missing",
+    `git cannot be started in ${path}: install git ${oldest.join(".")} or newer and check that the folder exists, or remove isolation from the agent`,
+    { cause },
+  );
+}
