@@ -9,15 +9,18 @@ import {
 /** Milliseconds after which the first call of a queue asks again: a run of another process may have returned something. */
 const askAgainMs = 1_000;
 
-type Owner = Pick<RunRecord, "tenantId" | "userId">;
+type Owner = Pick<RunRecord, "tenantId" | "userId"> & Pick<ExhaustedCap, "agent">;
 
 /**
- * B7: the calls of this process that wait until other runs return what they hold of a cap, one queue per cap. Only the
- * first call of a queue asks the store again, so that a returned amount costs as many draws as it serves, and one.
+ * B7: the calls of this process that wait until other runs return what they hold of a cap. There is one queue per cap, and
+ * per tenant, user or agent if the cap counts by them. Only the first call of a queue asks the store again, so that a
+ * returned amount costs as many draws as it serves, and one.
  */
 export class CapQueue {
   readonly #clock: Clock;
   readonly #queues = new Map<string, Set<CapPlace>>();
+  /** The keys of the queues of caps by agent. */
+  readonly #byAgent = new Set<string>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -25,21 +28,30 @@ export class CapQueue {
 
   /** Joins the queue of an exhausted cap. `until` is the time at which the call stops waiting. */
   join(cap: ExhaustedCap, until: number): CapPlace {
-    const queue = this.#queueOf(keyOf(cap.name as CapName, cap));
+    const name = cap.name as CapName;
+    const key = keyOf(name, cap);
+    if (capScopes[name].of === "agent") this.#byAgent.add(key);
+    const queue = this.#queueOf(key);
     const place = new CapPlace(this.#clock, queue, until);
     queue.add(place);
     return place;
   }
 
-  /** A run of this owner has returned a part of its allotment. */
+  /** A run of this owner has returned a part of its allotment: what any of its agents, or all of them, held. */
   returned(owner: Owner): void {
     if (this.#queues.size === 0) return;
-    for (const name of Object.keys(capScopes) as CapName[]) {
-      const key = keyOf(name, owner);
-      const queue = this.#queues.get(key);
-      if (queue?.size === 0) this.#queues.delete(key);
-      first(queue)?.wake();
+    for (const name of Object.keys(capScopes) as CapName[])
+      if (capScopes[name].of !== "agent") this.#wakeFirst(keyOf(name, owner));
+    for (const key of this.#byAgent) this.#wakeFirst(key);
+  }
+
+  #wakeFirst(key: string): void {
+    const queue = this.#queues.get(key);
+    if (queue?.size === 0) {
+      this.#queues.delete(key);
+      this.#byAgent.delete(key);
     }
+    first(queue)?.wake();
   }
 
   #queueOf(key: string): Set<CapPlace> {
@@ -103,9 +115,15 @@ function first(queue: Set<CapPlace> | undefined): CapPlace | undefined {
   return queue?.values().next().value;
 }
 
-/** The queue of a cap. Calls of all agents share that of a cap by agent: the first of them asks the store. */
-function keyOf(name: CapName, { tenantId, userId }: Owner): string {
-  const { of } = capScopes[name];
-  if (of === "store" || of === "agent") return name;
-  return JSON.stringify(of === "tenant" ? [name, tenantId] : [name, tenantId, userId]);
+function keyOf(name: CapName, { tenantId, userId, agent }: Owner): string {
+  switch (capScopes[name].of) {
+    case "store":
+      return name;
+    case "agent":
+      return JSON.stringify([name, agent]);
+    case "tenant":
+      return JSON.stringify([name, tenantId]);
+    case "user":
+      return JSON.stringify([name, tenantId, userId]);
+  }
 }

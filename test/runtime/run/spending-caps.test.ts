@@ -200,6 +200,42 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     await end();
   });
 
+  it("B7: a call that waits for the cap of its agent is made when a call of that agent ends, although calls of other agents wait before it", async () => {
+    const clock = new FakeClock();
+    const store = await (await prepare())();
+    await using runtime = await openOn({ store, clock, caps: { perAgentPerDayUsd: mostUsd } });
+    const answers = { slow: gate(), quick: gate() };
+    const agents = Object.entries(answers).map(([name, answered]): HostedAgent => {
+      const models = { main: billing(() => answered.promise) };
+      return { ...agent(name, async (ctx) => void (await ctx.llm(request)), { models }) };
+    }) as [HostedAgent, HostedAgent];
+    const open = await Promise.all(agents.map((each) => runtime.submit(each, null)));
+    for (const run of open) await until(async () => (await run.snapshot()).ledger.open.length === 1);
+    const waiting = [];
+    for (const each of agents) {
+      const run = await runtime.submit(each, null);
+      await until(async () => (await run.summary()).waitsFor.includes("cap"));
+      waiting.push(run);
+    }
+    answers.quick.resolve();
+    // The clock stands still, so that no call asks again by itself.
+    expect((await waiting[1]?.result())?.status).toBe("completed");
+    expect((await waiting[0]?.summary())?.waitsFor).toEqual(["cap"]);
+    answers.slow.resolve();
+    expect((await waiting[0]?.result())?.status).toBe("completed");
+  });
+
+  it("B7: a call that waits for a cap ends with deadline_exceeded at the deadline of its run", async () => {
+    const { clock, two, end } = await besideAnOpenCall();
+    const run = await two.submit(caller(1).agent, null, { userId: "ann", budget: { deadlineMs: 20_500 } });
+    await until(async () => (await run.summary()).waitsFor.includes("cap"));
+    await clock.advance(20_000);
+    expect((await run.summary()).status).toBe("waiting");
+    await clock.advance(501);
+    expect((await run.result()).status).toBe("deadline_exceeded");
+    await end();
+  });
+
   it("B7: a call that still does not fit after capWaitMs is refused, and the run can be resumed", async () => {
     const { clock, two, end } = await besideAnOpenCall({ capWaitMs: 30_000 });
     const who = caller(1);

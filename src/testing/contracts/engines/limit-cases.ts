@@ -89,36 +89,41 @@ const oneCall: EngineRuntimeOptions = {
   prices: { find: () => ({ inputUsd: 1e-9, outputUsd: 4e-6 }) },
 };
 
+/** A model whose calls are open until `answer()`. `begun` resolves with the first one. */
+function heldModel(answers: Model) {
+  const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const open = async (): Promise<void> => {
+    begun.resolve();
+    await answered.promise;
+  };
+  const model: Model = {
+    provider: "scripted",
+    modelId: "held",
+    generate: async (...call) => (await open(), answers.generate(...call)),
+    async *stream(...call) {
+      await open();
+      yield* answers.stream(...call);
+    },
+  };
+  return { model, begun: begun.promise, answer: answered.resolve };
+}
+
 /** Two workers and two runs that make one call each. That of `holder` is open until `answer()`. */
 async function besideAnOpenCall(world: EngineWorld, options: EngineRuntimeOptions) {
-  const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const models = {
     holder: scriptedModel([{ text: "hm", usage }]),
     waiter: scriptedModel([{ text: "hm", usage }]),
   };
-  const held: Model = {
-    provider: "scripted",
-    modelId: "held",
-    generate: async (...call) => {
-      begun.resolve();
-      await answered.promise;
-      return models.holder.generate(...call);
-    },
-    async *stream(...call) {
-      begun.resolve();
-      await answered.promise;
-      yield* models.holder.stream(...call);
-    },
-  };
+  const { model: held, begun, answer } = heldModel(models.holder);
   const agents = [held, models.waiter].map((main, index) =>
     agentOf(index === 0 ? "holder" : "waiter", (ctx) => callModel(ctx, 1), { models: { main } }),
   ) as [HostedAgent, HostedAgent];
   const [one, two] = [await world.open("one", options), await world.open("two", options)];
   for (const runtime of [one, two]) for (const agent of agents) runtime.register(agent);
   const holder = await one.submit(agents[0], null);
-  await begun.promise;
+  await begun;
   const waiter = await two.submit(agents[1], null);
-  return { holder, waiter, models, two, answer: answered.resolve };
+  return { holder, waiter, models, two, answer };
 }
 
 async function spentUsd(runtime: Runtime): Promise<number> {
@@ -323,6 +328,33 @@ export function limitCases(harness: EngineHarness): void {
       await waiter.resume();
       expect([(await waiter.result()).status, models.waiter.calls.length]).toEqual(["completed", 1]);
       expect(await spentUsd(two)).toBe(2 * callUsd);
+    },
+  );
+
+  declare(
+    "B7, caps: a call that waits for the cap of its agent does not wait for calls of other agents before it",
+    async (world) => {
+      const runtime = await world.open("one", { ...oneCall, caps: { perAgentPerDayUsd: 82e-6 } });
+      const desk = async (name: string) => {
+        const replies = scriptedModel([
+          { text: "one", usage },
+          { text: "two", usage },
+        ]);
+        const { model, begun, answer } = heldModel(replies);
+        const worker = agentOf(name, (ctx) => callModel(ctx, 1), { models: { main: model } });
+        const holder = await runtime.submit(worker, null);
+        await begun;
+        const waiter = await runtime.submit(worker, null);
+        await suspended(waiter, "t0");
+        return { holder, waiter, answer };
+      };
+      const [slow, quick] = [await desk("slow"), await desk("quick")];
+      quick.answer();
+      expect((await quick.waiter.result()).status).toBe("completed");
+      expect((await slow.waiter.summary()).waitsFor).toEqual(["cap"]);
+      slow.answer();
+      expect((await slow.waiter.result()).status).toBe("completed");
+      for (const { holder } of [slow, quick]) expect((await holder.result()).status).toBe("completed");
     },
   );
 
