@@ -3,7 +3,7 @@ import { crashLoopCases, crashLoopCore } from "../crash/crash-loop-cases.ts";
 import { crashServer } from "../crash/crash-store.ts";
 import { isFull } from "../effort.ts";
 import { onDeadlySite } from "../crash/deadly-site.ts";
-import { cutCase, soakCases } from "../scale/soak-cases.ts";
+import { cutCase, cutPlace, soakCases } from "../scale/soak-cases.ts";
 
 process.env[crashServer] = inject("postgresUrl");
 
@@ -13,8 +13,5 @@ describe.concurrent("a run that kills its process, on PostgreSQL", () => {
 
 describe("long runs on PostgreSQL", () => {
   soakCases(() => undefined);
-  cutCase(
-    () => undefined,
-    () => inject("postgresUrl"),
-  );
+  cutCase("the database", () => Promise.all([0, 1].map(() => cutPlace(inject("postgresUrl")))));
 });

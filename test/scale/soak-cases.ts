@@ -203,48 +203,63 @@ export function soakCases(addressOf: AddressOf): void {
 /** Number of cuts in a row: more than deaths at which a run counts as a crash loop. */
 const cuts = 7;
 
-/** The case of a lost network between workers and PostgreSQL. */
-export function cutCase(addressOf: AddressOf, databaseUrl: () => string): void {
+/** A worker's place in the case of cut networks. */
+export interface CutPlace {
+  /** The database as the worker reaches it. */
+  readonly databaseUrl: string;
+  /** How the worker reaches the engine. `undefined` for the local engine. */
+  readonly address?: SiteAddress;
+  /** The connections of the worker that a cut closes. */
+  readonly links: () => readonly FaultyProxy[];
+}
+
+/** A place whose worker reaches the database through a proxy. */
+export async function cutPlace(databaseUrl: string): Promise<CutPlace> {
+  const { hostname, port } = new URL(databaseUrl);
+  const proxy = await FaultyProxy.open(hostname, Number(port));
+  onTestFinished(() => proxy.close());
+  return { databaseUrl: databaseUrl.replace(`:${port}/`, `:${proxy.port}/`), links: () => [proxy] };
+}
+
+/** The case of lost networks around two workers, which live on. */
+export function cutCase(network: string, openPlaces: () => Promise<readonly CutPlace[]>): void {
   test.runIf(isFull)(
-    "L7: a run whose workers lose the database seven times in one call, and live, is not paused and completes",
+    `L7: a run whose workers lose ${network} seven times in one call, and live, is not paused and completes`,
     { timeout: 10 * boundMs },
     async ({ expect }) => {
       const server = await CountingServer.open();
+      onTestFinished(() => server.close());
       const answered = Promise.withResolvers<void>();
       const book = server.book("cuts", ({ name, body }) => ({
         ...toolAnswer(name, body),
         ...(name === "carry" && { hold: () => answered.promise }),
       }));
-      const { hostname, port } = new URL(databaseUrl());
-      const proxies = await Promise.all(
-        Array.from({ length: 2 }, () => FaultyProxy.open(hostname, Number(port))),
-      );
-      const yard = await Yard.open(book.url, addressOf);
-      const byCaller = new Map<string, FaultyProxy>();
+      const places = await openPlaces();
+      const yard = await Yard.open(book.url, (seat) => places[seat]?.address);
+      const byCaller = new Map<string, CutPlace>();
+      const databaseUrl = process.env[crashServer];
       const started: WorkerProcess[] = [];
-      for (const [seat, proxy] of proxies.entries()) {
-        process.env[crashServer] = databaseUrl().replace(`:${port}/`, `:${proxy.port}/`);
-        const { caller, worker } = yard.start("errands", false, seat);
-        process.env[crashServer] = databaseUrl();
-        byCaller.set(caller, proxy);
-        started.push(worker);
-      }
       onTestFinished(async () => {
         for (const worker of started) worker.signal("SIGKILL");
         await Promise.all(started.map(({ ended }) => ended));
-        for (const proxy of proxies) await proxy.close();
-        await server.close();
       });
+      for (const [seat, place] of places.entries()) {
+        process.env[crashServer] = place.databaseUrl;
+        const { caller, worker } = yard.start("errands", false, seat);
+        process.env[crashServer] = databaseUrl;
+        byCaller.set(caller, place);
+        started.push(worker);
+      }
       const runId = errandRun("life-1", 0);
       const carries = () =>
         book.calls.filter(({ name, key }) => name === "carry" && key.startsWith(`${runId}/`));
       await book.until(() => carries().length > 0, boundMs);
       for (let cut = 0; cut < cuts; cut++) {
         const before = carries();
-        const proxy = byCaller.get(before.at(-1)?.caller ?? "");
-        proxy?.disturb("cut");
+        const links = byCaller.get(before.at(-1)?.caller ?? "")?.links() ?? [];
+        for (const link of links) link.disturb("cut");
         await book.until(() => carries().length > before.length, boundMs);
-        proxy?.heal();
+        for (const link of links) link.heal();
       }
       answered.resolve();
       while ((await yard.runs()).some(({ endedAt }) => endedAt === null)) await pause(100);
