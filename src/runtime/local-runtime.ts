@@ -104,6 +104,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
 
   constructor(store: Store, options: WorkerOptions) {
     const { clock, concurrency, sameName, versionPolicy } = options;
+    const workerId = options.workerId ?? `worker-${uuidSource.next()}`;
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = options.closeGraceMs;
     this.#closeOn = options.closeOn ?? [];
@@ -145,7 +146,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       onError,
     });
     this.#keepAlive = options.keepAlive;
-    this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted });
+    this.#inbox = new InboxDispatcher({ worker: this.context, agents: this.agents.hosted, workerId });
     this.cron = options.cron ?? noCron;
     this.maxSchedulesPerTenant = options.maxSchedulesPerTenant;
     this.#schedules = new ScheduleDriver({
@@ -169,7 +170,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.engine = engine({
       leases: store.leases,
       clock,
-      workerId: options.workerId ?? `worker-${uuidSource.next()}`,
+      workerId,
       host: this.context.host,
       // A run that works needs at least one slot. Other runs stay in the store, where workers with free slots find them.
       concurrency,

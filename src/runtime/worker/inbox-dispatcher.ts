@@ -7,6 +7,7 @@ import {
   type Delivery,
   type HostedAgent,
   type Message,
+  type NextMail,
   type SubmitOptions,
 } from "../../kernel/index.ts";
 import { newRun } from "../journal/new-run.ts";
@@ -16,25 +17,34 @@ export interface InboxDispatcherOptions {
   readonly worker: WorkerContext;
   /** The agents that this worker hosts. */
   readonly agents: ReadonlyMap<AgentId, HostedAgent>;
+  readonly workerId: string;
 }
 
 /** Delay after an error of the store. */
 const retryMs = 1_000;
 
-/** Maximum number of runs that start for one agent before the other agents have their turn. */
+/** Maximum number of runs that start for one agent before the agents that wait have their turn. */
 const batchSize = 16;
+/** Number of messages from which a worker chooses the ones that it tries first. */
+const choiceSize = 4 * batchSize;
+/** Maximum number of agents whose runs start at the same time. */
+const mostAtOnce = 4;
 
 /**
  * Starts runs for the inbox messages of the hosted agents: on `dispatch`, and when a delayed delivery is due. The agents take
- * turns: each round starts one batch per agent, so that a flood of messages to one agent does not delay the others.
+ * turns: a turn starts one batch, and a few agents have theirs at the same time, so that a flood of messages to one agent does not
+ * delay the others.
  */
 export class InboxDispatcher {
   readonly #options: InboxDispatcherOptions;
-  #isDispatching = false;
+  /** The agents with messages, in the order of their turns. */
+  readonly #waiting = new Set<AgentId>();
+  readonly #starting = new Set<AgentId>();
+  #isReading = false;
   /** Whether `dispatch` was called since the last read of the inboxes. */
   #isDue = false;
   #isClosed = false;
-  #stopTimer: (() => void) | undefined;
+  #timer: { readonly at: number; readonly stop: () => void } | undefined;
 
   constructor(options: InboxDispatcherOptions) {
     this.#options = options;
@@ -43,66 +53,73 @@ export class InboxDispatcher {
   /** Reads the inboxes. Calls during a read cause one more read after it. */
   dispatch(): void {
     this.#isDue = true;
-    if (!this.#isDispatching && !this.#isClosed) void this.#dispatchAll();
+    if (!this.#isReading && !this.#isClosed) void this.#read();
   }
 
   close(): void {
     this.#isClosed = true;
-    this.#stopTimer?.();
+    this.#timer?.stop();
   }
 
-  async #dispatchAll(): Promise<void> {
-    this.#isDispatching = true;
+  async #read(): Promise<void> {
+    const { worker, agents } = this.#options;
+    this.#isReading = true;
     while (this.#isDue && !this.#isClosed) {
       this.#isDue = false;
-      this.#dispatchAt(await this.#startAll());
+      try {
+        for (const agentId of await worker.store.inbox.waiting([...agents.keys()]))
+          this.#waiting.add(agentId);
+      } catch (error) {
+        this.#retryAfter(error);
+      }
+      this.#giveTurns();
     }
-    this.#isDispatching = false;
+    this.#isReading = false;
   }
 
-  /** Starts one batch per agent. Returns when the next delivery is due. Epoch milliseconds; `Infinity` means never. */
-  async #startAll(): Promise<number> {
-    const { worker, agents } = this.#options;
-    let next = Infinity;
-    try {
-      for (const agentId of await worker.store.inbox.waiting([...agents.keys()])) {
-        if (this.#isClosed) break;
-        next = Math.min(next, await this.#start(agentId));
-      }
-    } catch (error) {
-      next = this.#retryAfter(error);
+  #giveTurns(): void {
+    for (const agentId of this.#waiting) {
+      if (this.#isClosed || this.#starting.size >= mostAtOnce) return;
+      if (this.#starting.has(agentId)) continue;
+      this.#waiting.delete(agentId);
+      this.#starting.add(agentId);
+      void this.#start(agentId);
     }
-    return next;
   }
 
   /** Catches errors per agent, so that an agent whose runs cannot be started does not block the others. */
-  async #start(agentId: AgentId): Promise<number> {
-    const { worker, agents } = this.#options;
+  async #start(agentId: AgentId): Promise<void> {
+    const { worker, agents, workerId } = this.#options;
     const agent = agents.get(agentId);
-    if (agent === undefined) return Infinity;
     try {
-      const { isAnyStarted, at } = await startBatch(worker, agent);
-      // More messages may wait. They get the next round.
-      if (isAnyStarted) this.#isDue = true;
-      return at ?? Infinity;
+      const batch = agent && (await startBatch(worker, workerId, agent));
+      // More messages may wait. They get a later turn.
+      if (batch?.isAnyStarted === true) this.#waiting.add(agentId);
+      this.#dispatchAt(batch?.at ?? Infinity);
     } catch (error) {
-      return this.#retryAfter(error);
+      this.#retryAfter(error);
     }
+    this.#starting.delete(agentId);
+    this.#giveTurns();
   }
 
-  /** Reports the error and returns the time of the next attempt. */
-  #retryAfter(error: unknown): number {
+  /** Reports the error and reads the inboxes again later. */
+  #retryAfter(error: unknown): void {
     const { worker } = this.#options;
     if (!this.#isClosed) worker.onError(Fault.from(error));
-    return worker.clock.now() + retryMs;
+    this.#dispatchAt(worker.clock.now() + retryMs);
   }
 
+  /** Reads the inboxes at this time, unless it does so before. Epoch milliseconds; `Infinity` means never. */
   #dispatchAt(at: number): void {
-    this.#stopTimer?.();
-    this.#stopTimer = undefined;
-    if (at === Infinity || this.#isClosed) return;
-    const { worker } = this.#options;
-    this.#stopTimer = worker.clock.schedule(at, () => this.dispatch(), { background: true });
+    if (at === Infinity || this.#isClosed || (this.#timer?.at ?? Infinity) <= at) return;
+    const { clock } = this.#options.worker;
+    this.#timer?.stop();
+    const due = (): void => {
+      this.#timer = undefined;
+      this.dispatch();
+    };
+    this.#timer = { at, stop: clock.schedule(at, due, { background: true }) };
   }
 }
 
@@ -114,18 +131,46 @@ interface Batch {
 }
 
 /**
- * Starts runs for messages in an agent's inbox. Mode `each`: one run per message, for the first messages. Mode `together`: one
- * run for all messages, once the run before it has ended.
+ * Starts runs for messages in an agent's inbox. Mode `each`: one run per message, for some of the first messages. Mode `together`:
+ * one run for all messages, once the run before it has ended.
  */
-async function startBatch(worker: WorkerContext, agent: HostedAgent): Promise<Batch> {
+async function startBatch(worker: WorkerContext, workerId: string, agent: HostedAgent): Promise<Batch> {
   const { inbox: mode = "each" } = agent;
-  const limit = mode === "each" ? { limit: batchSize } : {};
-  const now = worker.clock.now();
-  const { deliveries, at } = await worker.store.inbox.next(agent.id, { mode, now, ...limit });
-  const runs = mode === "each" ? deliveries.map((each) => [each]) : [ofOneTenant(deliveries)];
+  const { hash, clock, store } = worker;
+  if (mode === "together") {
+    const { deliveries, at } = await store.inbox.next(agent.id, { mode, now: clock.now() });
+    return { isAnyStarted: await startRun(worker, agent, ofOneTenant(deliveries)), at };
+  }
+  const next = async (): Promise<NextMail> => {
+    const { deliveries, at } = await store.inbox.next(agent.id, {
+      mode,
+      now: clock.now(),
+      limit: choiceSize,
+    });
+    return { deliveries: inOwnOrder(deliveries, (id) => hash(`${workerId} ${id}`)), at };
+  };
+  const tried = new Set<string>();
   let isAnyStarted = false;
-  for (const messages of runs) if (await startRun(worker, agent, messages)) isAnyStarted = true;
+  let { deliveries, at } = await next();
+  while (tried.size < batchSize) {
+    const delivery = deliveries.find(({ message }) => !tried.has(message.id));
+    if (delivery === undefined) break;
+    tried.add(delivery.message.id);
+    if (await startRun(worker, agent, [delivery])) isAnyStarted = true;
+    // Another worker was first. It may have taken further messages.
+    else ({ deliveries, at } = await next());
+  }
   return { isAnyStarted, at };
+}
+
+/** The order in which a worker tries messages. Each worker has its own, so that few of them try the same message. */
+function inOwnOrder(
+  deliveries: readonly Delivery[],
+  placeOf: (messageId: string) => string,
+): readonly Delivery[] {
+  if (deliveries.length < 2) return deliveries;
+  const placed = deliveries.map((delivery) => [placeOf(delivery.message.id), delivery] as const);
+  return placed.toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, delivery]) => delivery);
 }
 
 /**

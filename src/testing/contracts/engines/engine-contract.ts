@@ -103,6 +103,45 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
+  test("G2: two workers share the full inbox of an agent, and seldom try the same message", async () => {
+    const reopen = await prepare();
+    const flood = 40;
+    const { promise: all, resolve: haveStarted } = Promise.withResolvers<void>();
+    let [started, lost] = [0, 0];
+    const reader = agent("flooded", async () => (++started === flood && haveStarted(), null));
+    /** Counts the attempts for which another worker was first. */
+    const counting = (store: Store): Store => {
+      const create: Store["journal"]["create"] = async (...args) => {
+        const creation = await store.journal.create(...args);
+        if (creation.kind !== "created") lost++;
+        return creation;
+      };
+      const journal = new Proxy(store.journal, {
+        get: (target, name) => {
+          const member: unknown = Reflect.get(target, name);
+          if (name === "create") return create;
+          return typeof member === "function" ? member.bind(target) : member;
+        },
+      });
+      return { ...store, journal };
+    };
+    const runtimes = [
+      await open(counting(await reopen()), engine, "one"),
+      await open(counting(await reopen()), engine, "two"),
+    ];
+    const store = await reopen();
+    for (let index = 0; index < flood; index++) {
+      const from = formatAgentId({ name: `sender-${index}` });
+      await store.inbox.deliver({ id: `m${index}`, from, to: reader.id, body: null, sentAt: 1 });
+    }
+    await store.close();
+    for (const runtime of runtimes) runtime.register(reader);
+    await all;
+    // Workers that try the messages in one order lose as many attempts as there are messages.
+    expect(lost < flood / 2).toBe(true);
+    for (const runtime of runtimes) await runtime.close();
+  });
+
   test("G2: mail wakes a run that waits for a signal", async () => {
     const runtime = await open(await (await prepare())(), engine, "one");
     const worker = agent("worker", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
