@@ -185,6 +185,8 @@ export class Database {
     for (;;) {
       await wait.pause();
       try {
+        // The file may have been deleted while another connection held the lock.
+        this.verify();
         return work();
       } catch (error) {
         if (!isBusy(error) || wait.elapsedMs >= this.busyLimitMs) throw sqliteFault(error, this.path);

@@ -1,9 +1,18 @@
 import { execFile } from "node:child_process";
-import { chmodSync, closeSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { promisify } from "node:util";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { Commit, JsonValue, Lease, Store } from "../../../../../src/kernel/index.ts";
 import { sha256 } from "../../../../../src/runtime/process/sha256.ts";
 import { Database } from "../../../../../src/runtime/stores/sqlite/db/database.ts";
@@ -100,6 +109,22 @@ test("a write waits until another process releases its lock, alone and in a grou
   };
   expect(await writeLocked(commit(1))).toBe(1);
   expect(await writeLocked(commit(2), commit(1))).toBe(2);
+});
+
+test("work that waited for a lock is refused with store_lost if the file was deleted meanwhile", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { path, database } = await setup();
+  const other = connect(path);
+  other.exec("BEGIN IMMEDIATE");
+  let worked = 0;
+  const waiting = database.patiently(() => database.transaction("IMMEDIATE", () => ++worked));
+  rmSync(path);
+  // A comparison of the file with its path counts for a short time.
+  vi.advanceTimersByTime(50);
+  other.exec("COMMIT");
+  await expect(waiting).rejects.toMatchObject({ code: "store_lost", details: { path } });
+  expect(worked).toBe(0);
 });
 
 test("opening a file that is not a database fails with store_corrupt", async () => {
