@@ -1,3 +1,4 @@
+import { addedWords } from "../../src/surfaces/view/top-up-offer.ts";
 import { crashLoopHeadline } from "../../src/surfaces/view/crash-loop-words.ts";
 import { inputText } from "./words/input-text.ts";
 import {
@@ -14,7 +15,7 @@ import {
   type TaskId,
   type ToolOutput,
 } from "../../src/kernel/index.ts";
-import { capitalized, capUsd, counted, grouped, personName, plain, usd } from "../base/format.ts";
+import { capitalized, grouped, personName, plain, usd } from "../base/format.ts";
 import { cancelSentence } from "./words/cancel-words.ts";
 import { gatewayWords, meteredWords } from "./words/event-words.ts";
 import { plainMessage } from "./words/failure-words.ts";
@@ -393,7 +394,10 @@ function noteOf(event: Event): Note | null {
         tone: "plain",
       };
     case "budget_top_up":
-      return { text: topUpWords(event.data), tone: "plain" };
+      return {
+        text: `${personName(event.data.by)} added ${addedWords(event.data.add)} to the budget`,
+        tone: "plain",
+      };
     case "budget_overrun":
       return { text: "A provider billed more than the bound of the call. The run stops.", tone: "bad" };
     default:
@@ -405,18 +409,6 @@ function undoneWords({ failed }: Event<"compensation_end">["data"]): Note {
   if (failed.length === 0) return { text: "The work was undone", tone: "plain" };
   const causes = failed.map(({ name, failure }) => `${name} (${plainMessage(failure.message)})`);
   return { text: `Not undone: ${causes.join(", ")}`, tone: "bad" };
-}
-
-function topUpWords({
-  by,
-  add: { maxCostUsd, maxTokens, maxTurns },
-}: Event<"budget_top_up">["data"]): string {
-  const parts = [
-    maxCostUsd === undefined ? "" : capUsd(maxCostUsd),
-    maxTokens === undefined ? "" : counted(maxTokens, "token"),
-    maxTurns === undefined ? "" : counted(maxTurns, "turn"),
-  ].filter((part) => part !== "");
-  return `${personName(by)} topped up the allowance by ${parts.join(", ")}`;
 }
 
 export function outputText(output: ToolOutput): string {

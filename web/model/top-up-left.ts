@@ -9,6 +9,7 @@ import { signal } from "@preact/signals";
 import { get, type Result } from "../api/client.ts";
 import { connected } from "../api/runs-feed.ts";
 import { useRead } from "../api/use-read.ts";
+import { capUsd, counted, grouped, took, usd } from "../base/format.ts";
 
 /** What the person at the page may do. `null` until the server has said it. */
 const access = signal<Result<"GET", "/api/access"> | null>(null);
@@ -61,6 +62,31 @@ export function useTopUp(runId: string, { status, budget }: LimitedRun): TopUpRi
 /** The limits of a task that the person may raise. */
 export function raisable(budget: TaskView["budget"] | undefined, { left }: TopUpRight): readonly TopUpName[] {
   return topUpNames.filter((name) => budget?.[name] != null && left[name] > 0);
+}
+
+/** How much of a limit of a task is used. `time`: what a run that stopped at its deadline has used of it. */
+export function limitWords(
+  { total, budget }: Pick<TaskView, "total" | "budget">,
+  name: TopUpName,
+  time: { readonly limit: number; readonly used: number } | null,
+): string {
+  const limit = budget?.[name] ?? 0;
+  switch (name) {
+    case "maxCostUsd":
+      return `${usd(total.costUsd)} of ${capUsd(limit)} is spent.`;
+    case "maxTurns":
+      return usedWords(total.calls, limit, "turn");
+    case "maxTokens":
+      return usedWords(total.tokens, limit, "token");
+    case "deadlineMs":
+      return time === null
+        ? `The limit is ${amountWords(name, limit)} of time.`
+        : `${took(time.used)} of ${took(time.limit)} of time is used.`;
+  }
+}
+
+function usedWords(used: number, limit: number, noun: string): string {
+  return `${grouped(used)} of ${counted(limit, noun)} ${limit === 1 ? "is" : "are"} used.`;
 }
 
 /** Says who may raise a limit of a run. Empty if the person may do so without a limit. */

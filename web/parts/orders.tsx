@@ -1,20 +1,20 @@
 import { formatPriority, priorities, type Priority, type TaskId } from "../../src/kernel/index.ts";
-import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
+import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
 import { isOffline } from "../api/connection.ts";
 import { useRead } from "../api/use-read.ts";
 import { go, runPath } from "../base/route.ts";
-import { capUsd, clock, counted, grouped, usd } from "../base/format.ts";
+import { counted, grouped, usd } from "../base/format.ts";
 import { dialog, FormDialog } from "./dialog.tsx";
 import { hasEnded } from "../model/status.ts";
 import { heldNow } from "../model/held.ts";
 import { purseOf, rootId } from "../model/money.ts";
 import { isWorkflow, type RunModel } from "../model/run-model.ts";
 import { hasEndedTask } from "../model/words/task-words.ts";
-import { amountWords, type TopUpName } from "../../src/surfaces/view/top-up-offer.ts";
-import { raisable, topUpWords, useTopUp } from "../model/top-up-left.ts";
+import { amountWords, timeOf, type TopUpName } from "../../src/surfaces/view/top-up-offer.ts";
+import { limitWords, raisable, topUpWords, useTopUp } from "../model/top-up-left.ts";
 
 /** Whether orders are off: they go to the live run, and only a server that answers can take them. */
 export function areOrdersOff({ playhead }: Pick<RunModel, "playhead">): boolean {
@@ -64,29 +64,14 @@ function TopUpDialog({ model, taskId }: { readonly model: RunModel; readonly tas
             onInput={(event) => setEntered({ ...entered, [name]: event.currentTarget.value })}
           />
           <span class="dim">
-            {task !== undefined && usedWords(task, name)} {topUpWords(name, right)}
+            {task !== undefined &&
+              limitWords(task, name, taskId === rootId ? timeOf(view?.failure ?? null) : null)}{" "}
+            {topUpWords(name, right)}
           </span>
         </label>
       ))}
     </FormDialog>
   );
-}
-
-/** How much of a limit is used. */
-function usedWords({ total, budget, ...task }: TaskView, name: TopUpName): string {
-  const limit = budget?.[name] ?? 0;
-  switch (name) {
-    case "maxCostUsd":
-      return `${usd(total.costUsd)} of ${capUsd(limit)} is spent.`;
-    case "maxTurns":
-      return `${grouped(total.calls)} of ${counted(limit, "turn")} are used.`;
-    case "maxTokens":
-      return `${grouped(total.tokens)} of ${counted(limit, "token")} are used.`;
-    case "deadlineMs": {
-      const used = task.endedAt === null ? "" : `${clock(task.endedAt - task.createdAt)} of `;
-      return `${used}${clock(limit)} of time.`;
-    }
-  }
 }
 
 type TopUpAmounts = { -readonly [Name in TopUpName]?: number };

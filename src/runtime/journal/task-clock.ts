@@ -22,6 +22,12 @@ export class TaskClock {
     return this.#stoppedMs;
   }
 
+  /** B5: how much time the task has used until then. Milliseconds. */
+  usedMs(at: number): number {
+    const now = this.#stoppedSince ?? at;
+    return Math.max(0, now - this.startedAt - this.#stoppedMs);
+  }
+
   /** By how much top-ups have moved the deadline. Milliseconds. */
   get addedMs(): number {
     return this.#addedMs;

@@ -51,6 +51,20 @@ export function cancelledOutcome(error: CancellationError, output: JsonValue = n
   return { status: "cancelled", output, failure: error.toJSON() };
 }
 
+/** B5: an outcome at a deadline, with the limit and the time that was used, also after the deadline. */
+export function withTimeUsed(
+  outcome: TaskOutcome,
+  { record, clock }: Pick<TaskState, "record" | "clock">,
+  at: number,
+): TaskOutcome {
+  const { failure } = outcome;
+  const { deadlineMs } = record.budget;
+  if (failure === null || deadlineMs === null || outcomeStatus(outcome) !== "deadline_exceeded")
+    return outcome;
+  const time = { dimension: "deadlineMs", limit: deadlineMs + clock.addedMs, used: clock.usedMs(at) };
+  return { ...outcome, failure: { ...failure, details: { ...failure.details, ...time } } };
+}
+
 type TaskEnd = EventData["task_end"];
 
 /** Events for the end of a task. Only a failed task gets an `agent_error`, a cancelled or otherwise stopped task does not (trap O8). */

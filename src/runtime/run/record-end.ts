@@ -13,6 +13,7 @@ import {
   historyToErase,
   runEnd,
   sessionChangesAtEnd,
+  withTimeUsed,
 } from "../journal/task-end.ts";
 import { endMails } from "../journal/run-calls.ts";
 import type { TaskState } from "../journal/task-state.ts";
@@ -44,7 +45,8 @@ export interface TaskEnd {
 export function recordTaskEnd(run: EndingRun, task: TaskState, end: TaskEnd): void {
   const { log, state, ledger, deliveries } = run;
   const { taskId } = task.record;
-  const { outcome, endedOn, next, report, agent, at } = end;
+  const { endedOn, next, report, agent, at } = end;
+  const outcome = withTimeUsed(end.outcome, task, at);
   if (taskId !== root) reportUnread(run, taskId, outcome);
   for (const draft of nextRunEvents(run, next)) log.emit(taskId, draft, at, task);
   const sessions = sessionChangesAtEnd(task, outcome, report, state, { at, agent });

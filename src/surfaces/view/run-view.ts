@@ -65,7 +65,7 @@ export interface TaskView {
   readonly result: string | null;
   /** Why the task was cancelled. `null` if it did not end so. */
   readonly cancelled: CancelView | null;
-  /** The limit that stopped the task: `costUsd`, `turns`, `tokens`, `seats`, or `cap` for a spending cap. `null` if none did. */
+  /** The limit that stopped the task: `costUsd`, `turns`, `tokens`, `seats`, `deadlineMs`, or `cap` for a spending cap. `null` if none did. */
   readonly stoppedAt: string | null;
   /** Number of recorded model and tool calls that a replay of the task reads from its journal. */
   readonly recorded: number;

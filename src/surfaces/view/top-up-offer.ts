@@ -46,8 +46,7 @@ const names: Readonly<Record<string, TopUpName>> = {
  * spending cap, or because it had too few seats.
  */
 export function lackOf({ status, failure, budget }: EndedRun): Lack | null {
-  if (status === "deadline_exceeded")
-    return { taskId: rootTaskId, name: "deadlineMs", limit: budget?.deadlineMs ?? null, short: 0 };
+  if (status === "deadline_exceeded") return lackOfTime(failure, budget?.deadlineMs ?? null);
   if (status !== "budget_exhausted") return null;
   const { dimension, limit, used, taskId, cap, refused } = failure?.details ?? {};
   if (cap !== undefined) return null;
@@ -71,6 +70,38 @@ export function lackOf({ status, failure, budget }: EndedRun): Lack | null {
     limit: known ?? budget?.[name] ?? null,
     short: Math.max(0, short),
   };
+}
+
+/** A run that ended long after its deadline needs the time that it has used beyond it, and time to work. */
+function lackOfTime(failure: Failure | null, known: number | null): Lack {
+  const time = timeOf(failure);
+  const limit = time?.limit ?? known;
+  const over = time === null ? 0 : Math.max(0, time.used - time.limit);
+  return {
+    taskId: rootTaskId,
+    name: "deadlineMs",
+    limit,
+    short: over === 0 ? 0 : over + (limit ?? 0) / 2,
+  };
+}
+
+/** The limit of time at which a run stopped, and what it used, in milliseconds. `null` if the error does not name them. */
+export function timeOf(
+  failure: Pick<Failure, "details"> | null,
+): { readonly limit: number; readonly used: number } | null {
+  const { dimension, limit, used } = failure?.details ?? {};
+  if (dimension !== "deadlineMs" || typeof limit !== "number" || typeof used !== "number") return null;
+  return { limit, used };
+}
+
+/** What a top-up added to the limits of a task: `$0.50 and 5 min of time`. */
+export function addedWords(add: Partial<TopUp>): string {
+  const parts = topUpNames.flatMap((name) => {
+    const amount = add[name] ?? 0;
+    if (amount <= 0) return [];
+    return [`${amountWords(name, amount)}${name === "deadlineMs" ? " of time" : ""}`];
+  });
+  return parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}`;
 }
 
 const [second, minute, hour] = [1_000, 60_000, 3_600_000];

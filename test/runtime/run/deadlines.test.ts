@@ -102,6 +102,25 @@ describe("the deadline of a parent and the end of its child", () => {
     },
   );
 
+  it("B5: the error at a deadline has the limit with its top-ups, and the time that was used, without a time after the end", async () => {
+    const clock = new BusyClock();
+    const { runtime } = await setUp({ clock });
+    const slow = agent("slow", async (ctx) => {
+      await ctx.step("work", async () => (await settle(), clock.pass(3_000), null));
+      await ctx.step("more", async () => (await settle(), clock.pass(500), null));
+      return "done";
+    });
+    const run = await runtime.submit(slow, null, { budget });
+    const time = { dimension: "deadlineMs", limit: 1_000, used: 3_000 };
+    expect((await run.result()).error?.details).toMatchObject({ status: "deadline_exceeded", ...time });
+    clock.pass(60_000);
+    // It has used more than what a small top-up adds.
+    await run.topUp({ deadlineMs: 500 });
+    expect((await run.result()).error?.details).toMatchObject({ limit: 1_500, used: 3_000 });
+    await run.topUp({ deadlineMs: 1_500 + 501 });
+    expect((await run.result()).status).toBe("completed");
+  });
+
   it("B5: a parent continues after its child's own, earlier deadline", async () => {
     const { runtime, clock } = await setUp();
     const child = agent("child", (ctx) => ctx.waitForSignal("never"), { budget: { deadlineMs: 400 } });

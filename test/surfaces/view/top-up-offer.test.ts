@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { offeredAmount } from "../../../src/kernel/index.ts";
-import { amountWords, lackOf, type Lack } from "../../../src/surfaces/view/top-up-offer.ts";
+import { addedWords, amountWords, lackOf, type Lack } from "../../../src/surfaces/view/top-up-offer.ts";
 
 const lack = (name: Lack["name"], limit: number | null, short = 0): Lack => ({
   taskId: "t0",
@@ -47,6 +47,29 @@ it.each([
 ])("a run that stopped at %s lacks nothing that a top-up adds", (_what, status, details) => {
   const failure = { code: "budget_exhausted", message: "", details } as never;
   expect(lackOf({ status, failure, budget: null })).toBeNull();
+});
+
+it("a run that stopped long after its deadline needs the time beyond it, and time to work", () => {
+  const stopped = (details: object): Lack | null =>
+    lackOf({
+      status: "deadline_exceeded",
+      failure: { code: "cancelled", message: "deadline exceeded", details } as never,
+      budget: { deadlineMs: 120_000 },
+    });
+  const time = (limit: number, used: number) => stopped({ dimension: "deadlineMs", limit, used });
+  expect(time(120_000, 119_500)).toEqual(lack("deadlineMs", 120_000));
+  expect(time(120_000, 1_320_000)).toEqual(lack("deadlineMs", 120_000, 1_200_000 + 60_000));
+  expect(offeredAmount(time(120_000, 1_320_000) ?? lack("deadlineMs", 0), Infinity)).toBe(1_800_000);
+  // An error of an earlier version names no time.
+  expect(stopped({ status: "deadline_exceeded" })).toEqual(lack("deadlineMs", 120_000));
+});
+
+it("a top-up of several limits is said in words, also of time", () => {
+  expect(addedWords({ maxCostUsd: 0.5, deadlineMs: 300_000 })).toBe("$0.50 and 5 min of time");
+  expect(addedWords({ maxCostUsd: 0.5, maxTurns: 1, maxTokens: 2_000 })).toBe(
+    "$0.50, 1 turn and 2,000 tokens",
+  );
+  expect(addedWords({})).toBe("");
 });
 
 it("the lack of a run names the task whose limit was reached, and what the refused call needed", () => {

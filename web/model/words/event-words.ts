@@ -9,6 +9,7 @@ import {
   type TaskId,
 } from "../../../src/kernel/index.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
+import { addedWords } from "../../../src/surfaces/view/top-up-offer.ts";
 import { endWordAt, limitOf } from "../../../src/surfaces/view/status-words.ts";
 import { counted, grouped, oneLine, personName, took, usd } from "../../base/format.ts";
 import { cancelSentence, cancelWords } from "./cancel-words.ts";
@@ -101,7 +102,7 @@ function moreWords(event: Event, view: RunView): string {
     case "usage_corrected":
       return `a lost call cost ${usd(event.data.usage.costUsd)}, not ${usd(event.data.charged.costUsd)}`;
     case "budget_top_up":
-      return `${personName(event.data.by)} added ${event.data.add.maxCostUsd === undefined ? "to the allowance" : usd(event.data.add.maxCostUsd)}`;
+      return `${personName(event.data.by)} added ${addedWords(event.data.add)}`;
     case "budget_warning":
     case "budget_exhausted":
       return `has used ${amount(event.data.dimension, event.data.used)} of ${amount(event.data.dimension, event.data.limit)}`;

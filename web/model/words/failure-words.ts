@@ -4,7 +4,8 @@ import {
   type Failure,
   type RefusedReservation,
 } from "../../../src/kernel/index.ts";
-import { capUsd, counted, grouped, span, usd, usdApart } from "../../base/format.ts";
+import { timeOf } from "../../../src/surfaces/view/top-up-offer.ts";
+import { capUsd, counted, grouped, span, took, usd, usdApart } from "../../base/format.ts";
 
 /** What an error of an exhausted budget tells. Fields are absent in errors of other stores and versions. */
 interface ExhaustionDetails {
@@ -18,6 +19,7 @@ interface ExhaustionDetails {
 
 /** Why a run ended without completing, in words. An error other than that of a budget says it in its own message. */
 export function failureWords({ code, message, details }: Failure): string {
+  if (details?.["status"] === "deadline_exceeded") return deadlineWords(message, timeOf({ details }));
   if (code !== "budget_exhausted") return plainMessage(message);
   const { dimension = "", limit, used, reason, refused, cap } = (details ?? {}) as ExhaustionDetails;
   if (cap !== undefined) {
@@ -37,6 +39,19 @@ export function failureWords({ code, message, details }: Failure): string {
       : [amount(dimension, reserved), amount(dimension, remaining)];
   const verb = dimension === "costUsd" || remaining === 1 ? "was" : "were";
   return `The next call needed at least ${needed}, and ${left} ${verb} left of ${whole}. It was not started.`;
+}
+
+/** Why a run stopped at its deadline. The last error of a model says why no answer came in time. */
+function deadlineWords(message: string, time: ReturnType<typeof timeOf>): string {
+  const last = /; the last error was: (?<error>.+)$/su.exec(message)?.groups?.["error"];
+  const words =
+    time === null ? "Its time is over." : `It used ${took(time.used)} of ${took(time.limit)} of time.`;
+  return `${words} No further call starts.${last === undefined ? "" : ` The last error was: ${plainMessage(last)}`}`;
+}
+
+/** The code of an error as the page shows it. A run that stopped at its deadline was cancelled by it. */
+export function shownCode({ code, details }: Pick<Failure, "code" | "details">): string {
+  return details?.["status"] === "deadline_exceeded" ? "deadline_exceeded" : code;
 }
 
 const timeout = /^(?<model>\S+) timed out: (?<what>.+) within (?<ms>\d+) ms \(modelTimeouts\.\w+\)$/u;
@@ -62,9 +77,10 @@ export function amount(dimension: string, value: number): string {
 }
 
 /** What a person can do after a run ended without an answer. */
-export function nextWords({ code }: Pick<Failure, "code">): string {
-  switch (code) {
+export function nextWords(failure: Pick<Failure, "code" | "details">): string {
+  switch (shownCode(failure)) {
     case "budget_exhausted":
+    case "deadline_exceeded":
       return "Open the run to top it up. It continues where it stopped and pays for nothing again.";
     case "guardrail_tripped":
       return "Change the message, or the guardrail that stopped it.";

@@ -3,11 +3,13 @@ import { BudgetExhaustedError, Fault, type Event, type TaskId } from "../../../s
 import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../../src/surfaces/view/step-log.ts";
 import { eventWords } from "./event-words.ts";
-import { failureWords } from "./failure-words.ts";
+import { failureWords, nextWords, shownCode } from "./failure-words.ts";
 import { messageWords } from "./message-words.ts";
 import { refusalWords } from "./refusal-words.ts";
 import { stepName } from "./step-words.ts";
 import { endWord, lookOfTask, taskWord } from "../status.ts";
+import { threadOf } from "../thread.ts";
+import { limitWords } from "../top-up-left.ts";
 import { doing, doingInDetail, toolTitle } from "./task-words.ts";
 
 const names = new Map([
@@ -245,4 +247,42 @@ test("an event of a take-over names both workers as far as the log does", () => 
   );
   expect(recovered({ recoveries: 1 })).toBe("a worker died, another one continues, epoch 2");
   expect(recovered({ owner: "worker-b" })).toBe("worker-b continues, epoch 2");
+});
+
+test("a run that stopped at its deadline says how much time it used, and what the last error was", () => {
+  const details = { status: "deadline_exceeded", dimension: "deadlineMs", limit: 2_000, used: 5_300 };
+  const failure = { code: "cancelled", message: "deadline exceeded", details } as const;
+  expect(failureWords(failure)).toBe("It used 5.3 s of 2.0 s of time. No further call starts.");
+  expect(shownCode(failure)).toBe("deadline_exceeded");
+  expect(nextWords(failure)).toMatch(/^Open the run to top it up/u);
+  const message = "deadline exceeded; the last error was: stage/m failed with HTTP 503: no capacity";
+  const older = { ...failure, message, details: { status: "deadline_exceeded" } };
+  expect(failureWords(older)).toBe(
+    "Its time is over. No further call starts. The last error was: stage/m failed with HTTP 503: no capacity",
+  );
+});
+
+function toppedUp(add: object): Event {
+  const data = { taskId: "t0", add, by: "person" };
+  return { seq: 1, at: 1, type: "budget_top_up", data } as unknown as Event;
+}
+
+const noTasks = { tasks: new Map() } as unknown as RunView;
+
+test("a top-up of time or tokens is said in the log and in the conversation, and its form says what is used", () => {
+  expect(eventWords(toppedUp({ deadlineMs: 300_000 }), noTasks)).toBe("You added 5 min of time");
+  expect(eventWords(toppedUp({ maxTokens: 2_000 }), noTasks)).toBe("You added 2,000 tokens");
+  expect(threadOf([toppedUp({ deadlineMs: 300_000 })], Infinity)).toMatchObject([
+    { kind: "note", text: "You added 5 min of time to the budget" },
+  ]);
+  const task = {
+    total: { calls: 1, tokens: 900, costUsd: 0 },
+    budget: { maxTurns: 1, maxTokens: 500, deadlineMs: 500, maxCostUsd: null },
+  } as unknown as TaskView;
+  expect(limitWords(task, "maxTurns", null)).toBe("1 of 1 turn is used.");
+  expect(limitWords(task, "maxTokens", null)).toBe("900 of 500 tokens are used.");
+  expect(limitWords(task, "deadlineMs", { limit: 500, used: 5_300 })).toBe(
+    "5.3 s of 500 ms of time is used.",
+  );
+  expect(limitWords(task, "deadlineMs", null)).toBe("The limit is 500 ms of time.");
 });

@@ -149,7 +149,7 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
         </header>
         <div class="letter-body">
           <p class="lead">
-            {run.agentId} spent {usd(run.costUsd)} in {counted(run.turns, "turn")}.{" "}
+            {run.agentId} {spentWords(run)}{" "}
             {failure === null ? "It stopped before the next call." : failureWords(failure)}
           </p>
           <p class="mid">
@@ -171,6 +171,12 @@ function Stopped({ run, onChanged }: { readonly run: Run; readonly onChanged: ()
       </section>
     </Detail>
   );
+}
+
+/** What a run has spent. Calls without an answer are no turns. */
+function spentWords({ costUsd, turns }: Run): string {
+  if (turns > 0) return `spent ${usd(costUsd)} in ${counted(turns, "turn")}.`;
+  return costUsd === 0 ? "spent nothing." : `spent ${usd(costUsd)} and got no answer.`;
 }
 
 /** A run that is paused as a crash loop, with what is known about its processes and what is not. */

@@ -6,7 +6,7 @@ import { Glyph } from "../../parts/glyph.tsx";
 import { Line } from "../../parts/line.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { endWord, hasEnded, lookOfTask } from "../../model/status.ts";
-import { failureWords } from "../../model/words/failure-words.ts";
+import { failureWords, shownCode } from "../../model/words/failure-words.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { areOrdersOff, openTopUp, resume, topUp } from "../../parts/orders.tsx";
 import { isWorkflow, type RunModel } from "../../model/run-model.ts";
@@ -43,7 +43,7 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
       <header>
         <Glyph look="failed" status={view.status} />
         {word}
-        <code>{view.failure?.code ?? view.status}</code>
+        <code>{view.failure === null ? view.status : shownCode(view.failure)}</code>
       </header>
       <div class="body">
         <div>

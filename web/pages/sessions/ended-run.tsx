@@ -6,7 +6,7 @@ import type { Run } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { runPath } from "../../base/route.ts";
 import { runCancelWords } from "../../model/words/cancel-words.ts";
-import { failureWords, nextWords } from "../../model/words/failure-words.ts";
+import { failureWords, nextWords, shownCode } from "../../model/words/failure-words.ts";
 import { inputText } from "../../model/words/input-text.ts";
 import { endWord, lookOf } from "../../model/status.ts";
 import { Glyph } from "../../parts/glyph.tsx";
@@ -52,7 +52,7 @@ export function EndedRun({ run, isUnsent, onChanged }: EndedRunProps): JSX.Eleme
           <Glyph look={lookOf(status)} status={status} />
           {endWord(status, failure)}
           {cancelled !== null && <span class="label">{cancelled}</span>}
-          {failure !== null && status !== "cancelled" && <code>{failure.code}</code>}
+          {failure !== null && status !== "cancelled" && <code>{shownCode(failure)}</code>}
         </header>
         <div class="letter-body">
           {failure !== null && status !== "cancelled" && (

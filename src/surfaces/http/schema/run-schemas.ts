@@ -320,7 +320,9 @@ const task = named(
     result: nullable(text({ description: "The beginning of the output of a completed task." })),
     cancelled,
     stoppedAt: nullable(
-      text({ description: "The limit that stopped the task: costUsd, turns, tokens, seats or cap." }),
+      text({
+        description: "The limit that stopped the task: costUsd, turns, tokens, seats, deadlineMs or cap.",
+      }),
     ),
     recorded: integer(),
     recordedUsd: number(),

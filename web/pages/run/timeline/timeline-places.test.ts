@@ -212,13 +212,15 @@ test("a top-up is a mark with its amount inside the plot, in the lane of its age
   topUp(1, 100, { maxCostUsd: 1 });
   topUp(2, 500, { maxCostUsd: 0.5 });
   topUp(3, 510, { maxCostUsd: 0.25 });
-  topUp(4, 1_000, { maxTokens: 2_000 });
+  topUp(4, 800, { deadlineMs: 300_000 });
+  topUp(5, 1_000, { maxTokens: 2_000 });
   const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
   const marks = topUpMarks(trace.topUpsOf(task), scale);
   expect(marks.map(({ x, text, title }) => ({ x, text, title }))).toEqual([
     { x: 100, text: "+$1.00", title: "You added $1.00" },
     // Labels that would cover each other are one.
     { x: 500, text: "+$0.75", title: "You added $0.50, You added $0.25" },
+    { x: 800, text: "+5 min of time", title: "You added 5 min of time" },
     { x: 1_000, text: "+2,000 tokens", title: "You added 2,000 tokens" },
   ]);
   expect(marks.every(({ left, width }) => left >= 0 && left + width <= 1_000)).toBe(true);

@@ -1,5 +1,6 @@
 import type { TopUpPoint } from "../../../../src/surfaces/view/run-trace.ts";
-import { capUsd, grouped, personName } from "../../../base/format.ts";
+import { addedWords, type TopUpName } from "../../../../src/surfaces/view/top-up-offer.ts";
+import { personName } from "../../../base/format.ts";
 import { isClear, type TimeScale } from "../../../model/time-scale.ts";
 import type { JSX } from "preact";
 
@@ -45,17 +46,15 @@ function markOf(points: readonly TopUpPoint[], scale: TimeScale): TopUpMark {
   return { seq, x, left: Math.max(0, Math.min(left, scale.width - width)), width, text, title };
 }
 
-/** What top-ups added together: money, tokens and turns. */
+/** What top-ups added together. */
 function amounts(points: readonly TopUpPoint[]): string {
-  const sum = (name: keyof TopUpPoint["add"]): number =>
-    points.reduce((total, { add }) => total + (add[name] ?? 0), 0);
-  const [money, tokens, turns] = [sum("maxCostUsd"), sum("maxTokens"), sum("maxTurns")];
-  const parts = [
-    money > 0 ? capUsd(money) : "",
-    tokens > 0 ? `${grouped(tokens)} tokens` : "",
-    turns > 0 ? `${grouped(turns)} turns` : "",
-  ];
-  return parts.filter((part) => part !== "").join(", ");
+  const sum = (name: TopUpName): number => points.reduce((total, { add }) => total + (add[name] ?? 0), 0);
+  return addedWords({
+    maxCostUsd: sum("maxCostUsd"),
+    maxTurns: sum("maxTurns"),
+    maxTokens: sum("maxTokens"),
+    deadlineMs: sum("deadlineMs"),
+  });
 }
 
 /** What was added to the budget of an agent: a line at its time, and the amount beside it. */
