@@ -196,6 +196,24 @@ export function company(stage: Stage, root: string): HostedAgent {
   });
 }
 
+/** Takes an object, for which the page has a form. */
+export function booker(stage: Stage): HostedAgent {
+  return new Agent({
+    name: "booker",
+    description: "Books a room",
+    model: stage.actor([{ text: "Booked." }]),
+    input: {
+      type: "object",
+      properties: {
+        city: { type: "string", minLength: 2, title: "City" },
+        nights: { type: "integer", minimum: 1, maximum: 9, title: "Nights" },
+        room: { enum: ["single", "double"], title: "Room" },
+      },
+      required: ["city", "nights"],
+    },
+  });
+}
+
 /** Agents with one task each. */
 export function soloists(stage: Stage): readonly HostedAgent[] {
   const solo = (name: string, lines: Parameters<Stage["actor"]>[0], more: object = {}) =>
@@ -250,6 +268,7 @@ export function soloists(stage: Stage): readonly HostedAgent[] {
       tools: [publish],
     }),
     bureau(stage),
+    booker(stage),
     new Agent({
       name: "archivist",
       model: Object.assign(

@@ -93,7 +93,7 @@ test("a schedule is made from a run, edited, run at once, and shows the outcomes
   await page.getByRole("textbox", { name: "Cron expression" }).fill("30 8 * * 1");
   await page.getByRole("button", { name: "Save" }).click();
   await row.getByText("Write it in one line").waitFor();
-  await row.locator("td > code", { hasText: "30 8 * * 1 " }).waitFor();
+  await row.locator(".c-purse code", { hasText: "30 8 * * 1 " }).waitFor();
   await row.getByRole("button", { name: "Run now" }).click();
   await page.getByRole("heading", { name: "Write it in one line" }).waitFor();
   await page.getByRole("link", { name: "Schedules" }).click();
@@ -109,6 +109,39 @@ test("a schedule is made from a run, edited, run at once, and shows the outcomes
   await row.getByText("Failing").waitFor();
   await row.getByText("The last run did not complete").waitFor();
   await schedules.remove("weekly", { tenantId, userId });
+});
+
+test("a schedule has the fields of its agent, says why a run was refused, takes the input of a run, and is removed after a question", async () => {
+  const body = { name: "bookings", agent: "booker", input: "Rome for two", everyMs: 3_600_000 };
+  await fetch(`${server.url}/api/schedules`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const page = await open("/schedules");
+  const row = page.getByRole("row").filter({ hasText: "bookings" });
+  await row.getByRole("button", { name: "Run now" }).click();
+  await page
+    .getByRole("alert")
+    .getByText(/^The run was refused: .*input/u)
+    .waitFor();
+  await row.getByText("Failing").waitFor();
+  await row.getByText(/^The last fire was refused: .*input/u).waitFor();
+  await row.getByRole("button", { name: "Edit" }).click();
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("This field is needed.").first().waitFor();
+  await page.getByLabel("City").fill("Rome");
+  await page.getByLabel("Nights").fill("2");
+  await page.getByRole("button", { name: "Save" }).click();
+  await row.getByText('{ "city": "Rome", "nights": 2 }').waitFor();
+  await row.getByRole("button", { name: "Run now" }).click();
+  await page.getByRole("link", { name: "Schedule", exact: true }).click();
+  await page.getByLabel("Nights").waitFor();
+  expect(await page.getByLabel("City").inputValue()).toBe("Rome");
+  await page.getByRole("button", { name: "Close" }).click();
+  await row.getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
+  await row.waitFor({ state: "detached" });
 });
 
 test("a browser without a token signs in on a form, and returns to the address that it asked for", async () => {

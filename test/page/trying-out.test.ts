@@ -11,6 +11,7 @@ import type { ServedAgent } from "../../src/surfaces/server/index.ts";
 import { openWorkspace, type Workspace } from "../../src/workspace/workspace.ts";
 import { readAll } from "../runtime/runtime-setup.ts";
 import { axeIssues } from "./axe-issues.ts";
+import { booker } from "./company.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { narrowIssues } from "./narrow-issues.ts";
 import { goTo, openPage, PageServer, type OpenPage } from "./page-server.ts";
@@ -47,20 +48,6 @@ const checker = new Agent({
   model: stage.actor([looks, { text: "Three ports are open.\nClose them." }]),
   tools: [look, wipe],
   instructions: "Never rank by score alone.",
-});
-const booker = new Agent({
-  name: "booker",
-  description: "Books a room",
-  model: stage.actor([{ text: "Booked." }]),
-  input: {
-    type: "object",
-    properties: {
-      city: { type: "string", minLength: 2, title: "City" },
-      nights: { type: "integer", minimum: 1, maximum: 9, title: "Nights" },
-      room: { enum: ["single", "double"], title: "Room" },
-    },
-    required: ["city", "nights"],
-  },
 });
 const villain = new Agent({
   name: "villain",
@@ -132,7 +119,7 @@ const sorter: ServedAgent = {
     save: (instructions, hash) => workspace.saveInstructions("sorter", instructions, hash),
   },
 };
-const agents = [checker, booker, villain, rascal, order, cart, sorter as unknown as HostedAgent];
+const agents = [checker, booker(stage), villain, rascal, order, cart, sorter as unknown as HostedAgent];
 const server = new PageServer(() => agents, {
   resolveModel: (name) =>
     name === "stage/haiku-5"

@@ -1,4 +1,6 @@
 import type { JsonObject, JsonValue } from "../../src/kernel/index.ts";
+import type { AgentInfo } from "../api/types.ts";
+import { plain } from "../base/format.ts";
 import { inputText } from "./words/input-text.ts";
 
 /** A file that is sent with a message. */
@@ -22,27 +24,42 @@ export interface NewRunValues {
   readonly input?: JsonValue;
 }
 
-/** The input of an earlier run, as a form shows it. */
+/** An input as a form shows it. */
 export interface EarlierInput {
   readonly text: string;
   readonly attached: readonly Attached[];
-  /** The value that fits the input schema of the agent. `null` if the agent has none. */
+  /** The value that fits the input schema of an agent or a workflow. `null` if the input is a message. */
   readonly value: JsonValue;
+  /** Whether the text is JSON. */
+  readonly isJson: boolean;
 }
 
-/** Takes a recorded input apart. Its files stay attached. */
-export function earlierInput(input: JsonValue): EarlierInput {
-  if (!Array.isArray(input)) {
-    const { value } = (input ?? {}) as { readonly value?: JsonValue };
-    if (typeof input === "object" && value !== undefined) return { text: "", attached: [], value };
-    return { text: inputText(input), attached: [], value: null };
-  }
-  const parts = input as readonly JsonValue[];
+/** Where an input comes from. An agent with a schema records its value inside of an object, a workflow as it is. */
+interface InputOrigin {
+  readonly isRecorded: boolean;
+  readonly kind: AgentInfo["kind"];
+}
+
+/** Takes an input apart. Its files stay attached. */
+export function earlierInput(input: JsonValue, { isRecorded, kind }: InputOrigin): EarlierInput {
+  if (typeof input === "string" || (input === null && kind === "agent"))
+    return { text: input ?? "", attached: [], value: input, isJson: false };
+  if (kind === "agent" && Array.isArray(input)) return messageOf(input as readonly JsonValue[]);
+  const { value, prompt } = (input ?? {}) as { readonly value?: JsonValue; readonly prompt?: JsonValue };
+  if (isRecorded && kind === "agent" && value === undefined && prompt !== undefined)
+    return earlierInput(prompt, { isRecorded, kind });
+  const own = isRecorded && kind === "agent" ? (value ?? input) : input;
+  return { text: plain(own), attached: [], value: own, isJson: true };
+}
+
+/** A message: its texts, and its files. */
+function messageOf(parts: readonly JsonValue[]): EarlierInput {
   const files = parts.filter(isFile);
   return {
     text: inputText(parts.filter((part) => !isFile(part))),
     attached: files.map((part, index) => ({ name: fileName(part, index), part })),
     value: null,
+    isJson: false,
   };
 }
 

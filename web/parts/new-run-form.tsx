@@ -1,13 +1,13 @@
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { visibleLine, type JsonObject, type JsonValue } from "../../src/kernel/index.ts";
-import { errorText, get, post } from "../api/client.ts";
+import { visibleLine, type JsonObject } from "../../src/kernel/index.ts";
+import { get, post } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
 import { go, runPath } from "../base/route.ts";
-import { earlierInput, inputOf, readFiles, type Attached, type NewRunValues } from "../model/attached.ts";
-import { enteredOf, fieldsOf, valueOf, type Entered } from "../model/schema-fields.ts";
+import type { NewRunValues } from "../model/attached.ts";
 import { allowanceWords } from "../model/words/allowance-words.ts";
-import { InstructionsField, ModelField, requireFitting, SchemaFields, ToolsField } from "./change-fields.tsx";
+import { useAgentInput } from "./agent-input.tsx";
+import { InstructionsField, ModelField, ToolsField } from "./change-fields.tsx";
 import { FormDialog } from "./dialog.tsx";
 
 interface Changes {
@@ -23,59 +23,38 @@ const unchanged: Changes = { instructions: null, model: "", tools: null };
 
 /** Starts a run: what the agent is given, its limits, and what is changed of the agent for this run. */
 export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Element {
-  const [earlier] = useState(() => earlierInput(given));
   const { value, problem } = useRead(() => get("/api/agents"), []);
   const agents = value?.agents;
   const [chosen, choose] = useState(agent ?? "");
   const name = chosen === "" ? (agents?.[0]?.name ?? "") : chosen;
-  const [text, setText] = useState(earlier.text);
-  const [attached, setAttached] = useState<readonly Attached[]>(earlier.attached);
-  const [fileProblem, setFileProblem] = useState<string | null>(null);
-  const [entered, setEntered] = useState<Entered | null>(null);
-  const [isTried, setTried] = useState(false);
   const [allowance, setAllowance] = useState("");
   const [seats, setSeats] = useState("");
   const [changes, setChanges] = useState(unchanged);
   const agentOfRun = agents?.find((each) => each.name === name);
-  const schema = agentOfRun?.inputSchema ?? null;
-  const fields = schema === null ? [] : fieldsOf(schema);
-  const shown = entered ?? enteredOf(fields, name === agent ? earlier.value : null);
-  const { value: fitting, problems } = valueOf(fields, shown);
+  const input = useAgentInput({
+    form: "new-run",
+    agent: agentOfRun,
+    given,
+    givenFor: agent,
+    isRecorded: true,
+    mayAttach: true,
+  });
   const words = allowanceWords(agentOfRun, Number(allowance) > 0 ? Number(allowance) : null);
-  const readInput = (): JsonValue => {
-    if (schema === null) {
-      if (text.trim() === "" && attached.length === 0) throw new Error("Write what the agent should do.");
-      return inputOf(text, attached);
-    }
-    setTried(true);
-    requireFitting("new-run", problems, "agent");
-    return fitting;
-  };
   const start = async (): Promise<void> => {
     if (name === "") throw new Error("This server hosts no agent; start it with a model, or use reeve run.");
-    const input = readInput();
     const maxCostUsd = numberOf(allowance, "allowance");
     const maxAgents = numberOf(seats, "number of seats");
     const changed = changesOf(changes);
     const { run } = await post("/api/runs", {
       body: {
         agent: name,
-        input,
+        input: input.read(),
         ...(maxCostUsd !== null && { budget: { maxCostUsd } }),
         ...(maxAgents !== null && { spawnBudget: { maxAgents } }),
         ...(changed !== null && { changes: changed }),
       },
     });
     go(runPath(run.runId));
-  };
-  const attach = async (files: FileList | null): Promise<void> => {
-    try {
-      const read = await readFiles(files);
-      setAttached((old) => [...old, ...read]);
-      setFileProblem(null);
-    } catch (error) {
-      setFileProblem(errorText(error));
-    }
   };
   return (
     <FormDialog title="New run" confirm="Start" wide isOff={agents?.length === 0} onConfirm={start}>
@@ -91,8 +70,7 @@ export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Elem
           value={name}
           onChange={(event) => {
             choose(event.currentTarget.value);
-            setEntered(null);
-            setTried(false);
+            input.reset();
             setChanges(unchanged);
           }}
         >
@@ -106,47 +84,7 @@ export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Elem
           ))}
         </select>
       </label>
-      {schema === null ? (
-        <>
-          <label class="field">
-            Task
-            <textarea
-              rows={4}
-              autoFocus
-              value={text}
-              onInput={(event) => setText(event.currentTarget.value)}
-            />
-          </label>
-          <label class="field">
-            Files, optional
-            <input type="file" multiple onChange={(event) => void attach(event.currentTarget.files)} />
-          </label>
-          {attached.length > 0 && (
-            <p class="row">
-              {attached.map(({ name: file }) => (
-                <button
-                  key={file}
-                  type="button"
-                  class="chip live"
-                  aria-label={`Remove ${visibleLine(file)}`}
-                  onClick={() => setAttached(attached.filter((each) => each.name !== file))}
-                >
-                  {visibleLine(file)} ×
-                </button>
-              ))}
-            </p>
-          )}
-          {fileProblem !== null && <p class="problem">{fileProblem}</p>}
-        </>
-      ) : (
-        <SchemaFields
-          form="new-run"
-          fields={fields}
-          entered={shown}
-          problems={isTried ? problems : {}}
-          onInput={setEntered}
-        />
-      )}
+      {input.fields}
       <div class="two">
         <div>
           <label class="field">

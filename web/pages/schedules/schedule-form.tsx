@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { get, patch, post } from "../../api/client.ts";
 import type { Schedule } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
-import { inputText } from "../../model/words/input-text.ts";
+import { useAgentInput } from "../../parts/agent-input.tsx";
 import { dialog, FormDialog } from "../../parts/dialog.tsx";
 
 interface ScheduleFormOptions {
@@ -46,20 +46,24 @@ function localTime(at: number): string {
 function ScheduleForm({ schedule, from, onSaved }: ScheduleFormOptions): JSX.Element {
   const { value, problem } = useRead(() => get("/api/agents"), []);
   const agents = (value?.agents ?? []).map((each) => each.name);
-  const input = schedule?.input ?? from?.input ?? "";
   const before = timesIn(schedule);
   const ownZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const [name, setName] = useState("");
   const [chosen, choose] = useState(schedule?.agentId ?? from?.agent ?? "");
-  const [text, setText] = useState(inputText(input));
   const [kind, setKind] = useState<Kind>(before.kind);
   const [times, setTimes] = useState(before.text);
   const [zone, setZone] = useState(
     schedule !== undefined && "cron" in schedule.times ? schedule.times.timeZone : ownZone,
   );
   const agent = chosen === "" ? (agents[0] ?? "") : chosen;
-  // An input that is no text, such as a list of parts, stays as it is until its text is changed.
-  const newInput = text === inputText(input) ? input : text;
+  const input = useAgentInput({
+    form: "schedule",
+    agent: value?.agents.find((each) => each.name === agent),
+    given: schedule?.input ?? from?.input ?? "",
+    givenFor: schedule?.agentId ?? from?.agent,
+    isRecorded: from !== undefined,
+    mayAttach: false,
+  });
   const isChanged =
     kind !== before.kind ||
     times !== before.text ||
@@ -68,11 +72,11 @@ function ScheduleForm({ schedule, from, onSaved }: ScheduleFormOptions): JSX.Ele
       "cron" in schedule.times &&
       zone !== schedule.times.timeZone);
   const save = async (): Promise<void> => {
-    if (text.trim() === "") throw new Error("Enter a task.");
+    const newInput = input.read();
     if (schedule === undefined) {
       if (name.trim() === "") throw new Error("Enter a name.");
       const body = { name, agent, input: newInput, ...timesOf(kind, times, zone) };
-      await post("/api/schedules", { body: body });
+      await post("/api/schedules", { body });
     } else {
       const { tenantId, userId } = schedule;
       await patch("/api/schedules/{name}", {
@@ -102,16 +106,19 @@ function ScheduleForm({ schedule, from, onSaved }: ScheduleFormOptions): JSX.Ele
       )}
       <label class="field">
         Agent
-        <select value={agent} onChange={(event) => choose(event.currentTarget.value)}>
+        <select
+          value={agent}
+          onChange={(event) => {
+            choose(event.currentTarget.value);
+            input.reset();
+          }}
+        >
           {[...new Set([...(chosen === "" ? [] : [chosen]), ...agents])].map((each) => (
             <option key={each}>{each}</option>
           ))}
         </select>
       </label>
-      <label class="field">
-        Task
-        <textarea rows={3} value={text} onInput={(event) => setText(event.currentTarget.value)} />
-      </label>
+      {input.fields}
       <div class="two">
         <label class="field">
           When

@@ -18,12 +18,19 @@ export function badRuns(runs: readonly Run[]): number {
 const looks = { active: "running", paused: "paused", done: "completed" } as const;
 const words = { active: "Active", paused: "Paused", done: "Done" } as const;
 
-/** How a schedule is doing. One whose last run failed is failing, not active. */
+/** The last fire that started no run, unless a later one did. */
+function lastSkip({ skipped, lastAt }: Pick<Schedule, "skipped" | "lastAt">): Schedule["skipped"] {
+  return skipped !== null && (lastAt === null || skipped.at > lastAt) ? skipped : null;
+}
+
+/** How a schedule is doing. One whose last run failed, or whose last fire was refused, is failing, not active. */
 export function stateOf(
-  { status }: Pick<Schedule, "status">,
+  schedule: Pick<Schedule, "status" | "skipped" | "lastAt">,
   runs: readonly Run[],
 ): { readonly look: Look; readonly word: string } {
-  if (status === "active" && badRuns(runs) > 0) return { look: "failed", word: "Failing" };
+  const { status } = schedule;
+  const isFailing = badRuns(runs) > 0 || lastSkip(schedule)?.reason === "error";
+  if (status === "active" && isFailing) return { look: "failed", word: "Failing" };
   return { look: looks[status], word: words[status] };
 }
 
@@ -32,7 +39,17 @@ export function askWords({ input }: Pick<Schedule, "input">): string {
   return visibleLine(oneLine(inputText(input)));
 }
 
-/** Why the last fire was skipped. `null` if it was not. */
-export function skipWords({ skipped }: Pick<Schedule, "skipped">): string | null {
-  return skipped === null ? null : visibleLine(`skipped: ${skipped.error ?? skipped.reason}`);
+const skips = {
+  overlap: "The last fire was skipped, because the run before it had not ended",
+  busy: "The last fire was skipped, because its session was busy",
+  missed: "The last fire was missed: no process that hosts the agent was open",
+  error: "The last fire was refused",
+} as const;
+
+/** Why the last fire started no run. `null` if it did. Hidden characters are shown, because the error quotes names and inputs. */
+export function skipWords(schedule: Pick<Schedule, "skipped" | "lastAt">): string | null {
+  const skipped = lastSkip(schedule);
+  if (skipped === null) return null;
+  const { reason, error } = skipped;
+  return error === undefined ? skips[reason] : visibleLine(`${skips[reason]}: ${error}`);
 }

@@ -1,7 +1,7 @@
 import { visibleLine } from "../../../src/kernel/index.ts";
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { errorText, get, post, remove, RequestError } from "../../api/client.ts";
+import { errorText, get, post, remove } from "../../api/client.ts";
 import { isOffline } from "../../api/connection.ts";
 import type { Run, Schedule } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
@@ -9,6 +9,7 @@ import { now } from "../../base/now.ts";
 import { go, place, runPath, setQuery } from "../../base/route.ts";
 import { openSchedule } from "./schedule-form.tsx";
 import { ago, span } from "../../base/format.ts";
+import { dialog, FormDialog } from "../../parts/dialog.tsx";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Outcomes, useOutcomes } from "./outcomes.tsx";
 import { askWords, badRuns, skipWords, stateOf } from "./schedule-state.ts";
@@ -31,6 +32,8 @@ export function SchedulesPage(): JSX.Element {
       again();
     } catch (error) {
       setRefusal(errorText(error));
+      // A fire that was refused has changed the schedule too.
+      again();
     }
   };
   return (
@@ -108,12 +111,18 @@ function Row({
       <td class="c-title">
         <span class="title cut">{name}</span>
         <span class="sub">
-          <span class="cut">{visibleLine(agentId)}</span>
-          <code class="times-below">{timesText(schedule.times)}</code>
+          <span class="agent cut">{visibleLine(agentId)}</span>
           <span class="cut">{askWords(schedule)}</span>
-          <Failures runs={outcomes.runs} />
-          {skipped !== null && <span class="bad cut">{skipped}</span>}
         </span>
+        <code class="sub times-below">{timesText(schedule.times)}</code>
+        <Failures runs={outcomes.runs} />
+        {skipped !== null && (
+          <span class="sub bad">
+            <span class="cut" title={skipped}>
+              {skipped}
+            </span>
+          </span>
+        )}
       </td>
       <td class="c-purse wide-only cut">
         <code>{timesText(schedule.times)}</code>
@@ -132,7 +141,11 @@ function Row({
         <Outcomes runs={outcomes.runs} />
       </td>
       <td class="c-orders">
-        <button class="button small" disabled={isOffline.value} onClick={() => onOrder(runNow(values))}>
+        <button
+          class="button small"
+          disabled={isOffline.value}
+          onClick={() => onOrder(runNow(schedule, values))}
+        >
           Run now
         </button>
         <button
@@ -163,7 +176,7 @@ function Row({
         <button
           class="button small deny"
           disabled={isOffline.value}
-          onClick={() => onOrder(remove("/api/schedules/{name}", values))}
+          onClick={() => openRemove(schedule, values, onSaved)}
         >
           Remove
         </button>
@@ -186,19 +199,36 @@ interface ScheduleValues {
   readonly query: { readonly tenantId?: string; readonly userId?: string };
 }
 
-/** Starts a run of a schedule, and opens it as soon as a process has started it. */
-async function runNow(values: ScheduleValues): Promise<void> {
+/** Asks before a schedule is removed. */
+function openRemove({ name }: Schedule, values: ScheduleValues, onRemoved: () => void): void {
+  dialog.value = () => (
+    <FormDialog
+      title={`Remove ${visibleLine(name)}`}
+      confirm="Remove"
+      isDangerous
+      onConfirm={async () => {
+        await remove("/api/schedules/{name}", values);
+        onRemoved();
+      }}
+    >
+      <p>It starts no further run. The runs that it has started stay.</p>
+    </FormDialog>
+  );
+}
+
+/** Starts a run of a schedule, and opens it as soon as a process has started it. Says why a process refused it. */
+async function runNow({ agentId, skipped }: Schedule, values: ScheduleValues): Promise<void> {
   const { runId } = await post("/api/schedules/{name}/run", values);
   for (let tries = 0; tries < mostTries; tries++) {
-    try {
-      await get("/api/runs/{runId}", { params: { runId } });
-      return go(runPath(runId));
-    } catch (error) {
-      if (!(error instanceof RequestError) || error.status !== 404) throw error;
-    }
+    const { lastRunId, skipped: later } = await get("/api/schedules/{name}", values);
+    if (lastRunId === runId) return go(runPath(runId));
+    if (later?.error !== undefined && later.at !== skipped?.at)
+      throw new Error(`The run was refused: ${later.error}`);
     await new Promise((resolve) => setTimeout(resolve, retryMs));
   }
-  throw new Error(`${runId} starts when a process that hosts the agent is open.`);
+  throw new Error(
+    `No process has started the run yet. It starts as soon as one that hosts ${agentId} is open.`,
+  );
 }
 
 /** A process that hosts the agent starts the run within milliseconds. */
@@ -209,7 +239,7 @@ function Failures({ runs }: { readonly runs: readonly Run[] }): JSX.Element | nu
   const bad = badRuns(runs);
   if (bad === 0) return null;
   const ended = bad === 1 ? "The last run" : `The last ${bad} runs`;
-  return <span class="bad">{ended} did not complete</span>;
+  return <span class="sub bad">{ended} did not complete</span>;
 }
 
 function timesText(times: Schedule["times"]): string {

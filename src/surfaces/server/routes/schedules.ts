@@ -61,7 +61,9 @@ const schedule = named(
     nextAt: nullable(time),
     lastAt: nullable(time),
     lastRunId: nullable(text()),
-    skipped: nullable(object({ at: time, reason: text(), error: optional(text()) })),
+    skipped: nullable(
+      object({ at: time, reason: choice(["overlap", "busy", "missed", "error"]), error: optional(text()) }),
+    ),
   }),
 );
 
