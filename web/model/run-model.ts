@@ -20,7 +20,7 @@ import { LivePast } from "./live-past.ts";
 import { LiveSnapshot } from "./live-snapshot.ts";
 import { LiveText, type LiveMessage } from "./live-text.ts";
 import { RunEvents } from "./run-events.ts";
-import { endWord } from "./status.ts";
+import { endWord, mayWrite } from "./status.ts";
 import { batch, computed, effect, signal } from "@preact/signals";
 
 /** The summary that the server puts into the page of a run. Later views of the page read it from the server. */
@@ -268,10 +268,10 @@ export class RunModel {
     });
   }
 
-  /** What the model of a task writes now. A call that was abandoned, because its task waits, has left a part of a text. */
+  /** What the model of a task writes now. A call that was abandoned has left a part of a text. */
   textOf(taskId: TaskId): LiveMessage | undefined {
-    const status = this.live.value?.tasks.get(taskId)?.status;
-    return status === "waiting" || status === "paused" ? undefined : this.texts.of(taskId);
+    const task = this.live.value?.tasks.get(taskId);
+    return task === undefined || mayWrite(task) ? this.texts.of(taskId) : undefined;
   }
 
   #end(): void {

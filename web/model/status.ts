@@ -48,6 +48,11 @@ export function lookOfTask(task: TaskView): Look {
   return isForReports && questions === 0 ? "running" : lookOf(status, questions);
 }
 
+/** Whether the model of a task may be writing: the task has not ended, and neither waits nor is paused. */
+export function mayWrite({ status, endedAt }: Pick<TaskView, "status" | "endedAt">): boolean {
+  return endedAt === null && status !== "waiting" && status !== "paused";
+}
+
 /** Whether a task without a seat waits for a person, because it has asked for a top-up. */
 export function isAsking({ status, questions, yieldsTo }: TaskView): boolean {
   return status === "paused" && questions > 0 && yieldsTo === null;

@@ -7,7 +7,7 @@ import { failureWords, nextWords, shownCode } from "./failure-words.ts";
 import { messageWords } from "./message-words.ts";
 import { refusalWords } from "./refusal-words.ts";
 import { stepName } from "./step-words.ts";
-import { endWord, lookOfTask, taskWord } from "../status.ts";
+import { endWord, lookOfTask, mayWrite, taskWord } from "../status.ts";
 import { threadOf } from "../thread.ts";
 import { limitWords } from "../top-up-left.ts";
 import { doing, doingInDetail, toolTitle } from "./task-words.ts";
@@ -260,6 +260,18 @@ test("a run that stopped at its deadline says how much time it used, and what th
   expect(failureWords(older)).toBe(
     "Its time is over. No further call starts. The last error was: stage/m failed with HTTP 503: no capacity",
   );
+});
+
+test("an agent that has ended, waits or is paused writes nothing, although its call has left a text", () => {
+  const writes = (status: TaskView["status"], endedAt: number | null = null): boolean =>
+    mayWrite({ status, endedAt });
+  expect([writes("running"), writes("pausing")]).toEqual([true, true]);
+  expect([writes("waiting"), writes("paused"), writes("completed", 5), writes("cancelled", 5)]).toEqual([
+    false,
+    false,
+    false,
+    false,
+  ]);
 });
 
 function toppedUp(add: object): Event {
