@@ -83,6 +83,7 @@ export function tokensOf(query: URLSearchParams): readonly FilterToken[] {
 
 export function tokenWords({ name, value }: FilterToken): string {
   if (name === "status") return statusWords[value as Run["status"]];
+  if (name === "agent" && value.startsWith(gateway)) return `${value.slice(gateway.length)} of the gateway`;
   if (name === "above" || name === "below") return `$${value}`;
   if (name === "started" || name === "ended")
     return value === "7d" ? "last 7 days" : value.replace(/T(\d\d)Z$/u, " $1:00 UTC").replace(/Z$/u, " UTC");
@@ -134,12 +135,12 @@ export function serverFilter(filter: RunFilter, now = Date.now()): ServerFilter 
 /** Whether a run that has changed still belongs to the list, or a new one belongs to it. */
 export function fits(run: Run, filter: RunFilter): boolean {
   const { status, createdAfter, createdBefore, endedAfter, endedBefore } = serverFilter(filter);
-  const { costUsd, agentId, metadata } = run;
+  const { costUsd, metadata } = run;
   if (filter.group === "waits" && filter.status.length === 0 && !waitsForPerson(run, asking.value))
     return false;
   return (
     (status?.includes(run.status) ?? true) &&
-    (filter.agent === null || agentId.split("/")[0] === filter.agent) &&
+    (filter.agent === null || isOf(run, filter.agent)) &&
     (filter.user === null || run.userId === filter.user) &&
     (filter.tenant === null || run.tenantId === filter.tenant) &&
     filter.meta.every(
@@ -150,6 +151,14 @@ export function fits(run: Run, filter: RunFilter): boolean {
     isBetween(costUsd, filter.above ?? undefined, filter.below ?? undefined)
   );
 }
+
+/** Whether a run is one of an agent, or of a program of the gateway, whose runs are shown by its name. */
+function isOf({ agentId, kind }: Run, agent: string): boolean {
+  return kind === "gateway" ? agent === `${gateway}${agentId}` : agentId.split("/")[0] === agent;
+}
+
+/** What the ids of programs of the gateway begin with. */
+const gateway = "reeve:gateway/";
 
 function isBetween(value: number | null, above: number | undefined, below: number | undefined): boolean {
   if (above === undefined && below === undefined) return true;

@@ -227,6 +227,8 @@ export function timeLabel(time: string): string {
 /** The name of a row. */
 export function rowName(by: Dimension, { key, tenantId }: Pick<SeriesRow, "key" | "tenantId">): string {
   const nothing = { model: "No model", agent: "No agent", user: "No user", tenant: "No tenant" };
+  const program = by === "agent" ? key?.replace(/^reeve:gateway\//u, "") : undefined;
+  if (program !== undefined && program !== key) return `${visibleLine(program)} of the gateway`;
   const name = key === null ? nothing[by] : visibleLine(key);
   return typeof tenantId === "string" ? `${name} of ${visibleLine(tenantId)}` : name;
 }

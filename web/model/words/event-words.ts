@@ -136,7 +136,7 @@ function rareWords(event: Event): string {
     case "settled":
       return "has no run left in its session";
     case "task_signal":
-      return `receives the signal ${event.data.name} from ${event.data.by}`;
+      return `receives the signal ${event.data.name} from ${inSentence(event.data.by)}`;
     case "value_published":
       return `${event.data.name}: ${line(inputText(event.data.value))}`;
     case "state_changed":
@@ -144,7 +144,7 @@ function rareWords(event: Event): string {
         ? `clears the state of ${event.data.object} ${event.data.key}`
         : `state of ${event.data.object} ${event.data.key}: ${line(inputText(event.data.state))}`;
     case "update_start":
-      return `receives the update ${event.data.name} from ${event.data.by}`;
+      return `receives the update ${event.data.name} from ${inSentence(event.data.by)}`;
     case "update_end":
       return `answers the update ${event.data.name}: ${event.data.reply.status}`;
     case "step_end":
@@ -161,6 +161,10 @@ function rareWords(event: Event): string {
       return `${event.data.name} failed (${line(plainMessage(event.data.failure.message))}), attempt ${event.data.attempt + 1} follows after ${took(event.data.delayMs)}`;
     case "retry_start":
       return `calls the model again after an error: ${line(plainMessage(event.data.message))}`;
+    case "retry_end":
+      return `attempt ${event.data.attempt + 1} ${event.data.success ? "got an answer" : "failed too"}`;
+    case "model_fallback":
+      return `calls ${event.data.to.modelId}, because ${event.data.from.modelId} failed: ${line(plainMessage(event.data.message))}`;
     case "attempt_start":
       return `${event.data.name} starts${event.data.number === 1 ? "" : ` again, attempt ${event.data.number}`}`;
     case "metered_call":
@@ -169,6 +173,30 @@ function rareWords(event: Event): string {
       return gatewayWords(event.data);
     case "session_compact":
       return `summarised its session: ${grouped(event.data.tokensBefore)} to ${grouped(event.data.tokensAfter)} tokens`;
+    default:
+      return orderWords(event);
+  }
+}
+
+/** What people, other agents and rules did with the run. */
+function orderWords(event: Event): string {
+  switch (event.type) {
+    case "run_pause":
+      return event.data.crashLoop === undefined
+        ? `${personName(event.data.by)} paused the run`
+        : "is paused, because it ends the processes that execute it";
+    case "run_resume":
+      return `${personName(event.data.by)} resumed the run`;
+    case "spawn_refuse":
+      return `gets no seat for ${event.data.agentId}: ${event.data.reason.replaceAll("_", " ")}`;
+    case "permission_deny":
+      return `may not run ${event.data.toolName}, says ${event.data.by}: ${line(event.data.reason)}`;
+    case "guardrail_decision":
+      return `the guardrail ${event.data.guardrail} says ${event.data.decision}: ${line(event.data.reason)}`;
+    case "mail_receive":
+      return `receives a message from ${event.data.from ?? "a caller"}`;
+    case "mail_dead_letter":
+      return `a message was not delivered after ${counted(event.data.deliveries, "try", "tries")}`;
     default: {
       // A type without words of its own: its name, and the error if it has one.
       const name = event.type.replaceAll("_", " ");
@@ -177,6 +205,11 @@ function rareWords(event: Event): string {
         : name;
     }
   }
+}
+
+/** A person inside of a sentence. */
+function inSentence(by: string): string {
+  return personName(by).replace(/^You$/u, "you");
 }
 
 /** A call that a program made itself. */

@@ -1,6 +1,6 @@
 import type { Event, TaskId } from "../../../src/kernel/index.ts";
 import type { MessageEvent } from "../../../src/surfaces/view/message-events.ts";
-import { oneLine } from "../../base/format.ts";
+import { oneLine, personName } from "../../base/format.ts";
 import { limitOf } from "../../../src/surfaces/view/status-words.ts";
 import { endWords } from "./event-words.ts";
 import { inputText } from "./input-text.ts";
@@ -18,9 +18,9 @@ export function messageWords(event: MessageEvent, agentOf: (taskId: TaskId | nul
     case "handoff":
       return { from: agentId, to: event.data.target, text: oneLine(event.data.task) };
     case "run_steer":
-      return { from: event.data.by, to: agentId, text: oneLine(inputText(event.data.input)) };
+      return { from: personName(event.data.by), to: agentId, text: oneLine(inputText(event.data.input)) };
     case "task_signal":
-      return { from: event.data.by, to: agentId, text: `signal ${event.data.name}` };
+      return { from: personName(event.data.by), to: agentId, text: `signal ${event.data.name}` };
     case "mail_receive":
       return { from: event.data.from ?? "a caller", to: agentId, text: `message ${event.data.messageId}` };
     case "task_end":

@@ -10,6 +10,7 @@ import { stepName } from "./step-words.ts";
 import { endWord, lookOfTask, mayWrite, taskWord } from "../status.ts";
 import { threadOf } from "../thread.ts";
 import { limitWords } from "../top-up-left.ts";
+import { rowName } from "../usage-series.ts";
 import { doing, doingInDetail, toolTitle } from "./task-words.ts";
 
 const names = new Map([
@@ -260,6 +261,22 @@ test("a run that stopped at its deadline says how much time it used, and what th
   expect(failureWords(older)).toBe(
     "Its time is over. No further call starts. The last error was: stage/m failed with HTTP 503: no capacity",
   );
+});
+
+test("retries, other models, orders of people and signals are said in sentences that name no person by an id", () => {
+  const said = (type: string, data: object): string =>
+    eventWords({ seq: 1, at: 1, taskId: "t0", type, data } as unknown as Event, noTasks);
+  expect(said("retry_end", { attempt: 1, success: true })).toBe("attempt 2 got an answer");
+  expect(said("retry_end", { attempt: 2, success: false })).toBe("attempt 3 failed too");
+  const to = { provider: "stage", modelId: "haiku" };
+  const fallback = { from: { ...to, modelId: "sonnet" }, to, kind: "overloaded", message: "HTTP 529" };
+  expect(said("model_fallback", fallback)).toBe("calls haiku, because sonnet failed: HTTP 529");
+  expect(said("task_signal", { name: "go", by: "person" })).toBe("receives the signal go from you");
+  expect(said("update_start", { name: "move", by: "ann" })).toBe("receives the update move from ann");
+  expect(said("run_pause", { by: "person" })).toBe("You paused the run");
+  const signal = { type: "task_signal", agentId: "lead", data: { name: "go", by: "person" } } as never;
+  expect(messageWords(signal, () => "lead")).toMatchObject({ from: "You", text: "signal go" });
+  expect(rowName("agent", { key: "reeve:gateway/claude" })).toBe("claude of the gateway");
 });
 
 test("an agent that has ended, waits or is paused writes nothing, although its call has left a text", () => {

@@ -13,6 +13,7 @@ import { runPath } from "../../base/route.ts";
 import { heldNow } from "../../model/held.ts";
 import { lineDiff, partIn } from "../../model/line-diff.ts";
 import { rootId } from "../../model/money.ts";
+import { toolTitle } from "../../model/words/task-words.ts";
 import { RunModel } from "../../model/run-model.ts";
 import { endWord, hasEnded, lookOf } from "../../model/status.ts";
 import { useSteps } from "../../model/use-steps.ts";
@@ -280,7 +281,7 @@ function Tools({
       <ul>
         {tools.slice(0, mostTools).map((step) => (
           <li key={`${step.startSeq} ${step.id}`}>
-            <code class="cut">{visibleLine(step.name)}</code>
+            <code class="cut">{visibleLine(toolTitle(step.name, null))}</code>
             <span class="cut grow dim" title={step.about}>
               {visibleLine(step.about.slice(0, 200))}
             </span>

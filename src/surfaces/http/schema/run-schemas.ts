@@ -141,7 +141,12 @@ export const runFilter = {
   sessionId: optional(sessionId),
   agentId: optional(agentId),
   agent: optional(
-    text({ minLength: 1, maxLength: 256, description: "Name of the root agent, whatever its key." }),
+    text({
+      minLength: 1,
+      maxLength: 256,
+      description:
+        "Name of the root agent, whatever its key, or the whole id of a program of the gateway, such as `reeve:gateway/bot`.",
+    }),
   ),
   tenantId: optional(text({ minLength: 1, description: "Only for tokens without a tenant." })),
   userId: optional(text({ minLength: 1 })),

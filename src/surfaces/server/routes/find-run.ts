@@ -26,7 +26,8 @@ export function wantedRuns({ agent, metadata, ...query }: RequestedRuns): RunQue
   ]);
   return {
     ...query,
-    ...(agent !== undefined && { agentName: agent }),
+    // All agents of Reeve itself have the same name.
+    ...(agent !== undefined && (agent.startsWith("reeve:") ? { agentId: agent } : { agentName: agent })),
     ...(pairs !== undefined && { metadata: Object.fromEntries(pairs) as Record<string, string> }),
   };
 }
