@@ -5,7 +5,7 @@ import {
   type RecordedRequest,
   type ToolSpec,
 } from "../../src/kernel/index.ts";
-import { counterOf, fullText, noMessages, valueOf } from "./request-shares.ts";
+import { counterOf, fullText, noMessages, valueOf, type SizedRequest } from "./request-shares.ts";
 
 /** The names of the arguments of a tool, with a question mark for those that may be absent. */
 export function argumentNames({ inputSchema }: ToolSpec): string {
@@ -27,7 +27,7 @@ export interface RequestChanges {
   readonly firstNew: number;
 }
 
-export function changesSince(before: RecordedRequest, request: RecordedRequest): RequestChanges {
+export function changesSince(before: RecordedRequest, request: SizedRequest): RequestChanges {
   const count = counterOf(request);
   const [old, now] = [valueOf(before.messages, noMessages), valueOf(request.messages, noMessages)];
   const texts = old.map((message) => JSON.stringify(message));

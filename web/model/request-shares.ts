@@ -4,9 +4,20 @@ import type {
   Recorded,
   RecordedRequest,
   ToolSpec,
+  Usage,
 } from "../../src/kernel/index.ts";
 import { plain } from "../base/format.ts";
 import { outputText } from "./thread.ts";
+
+/** A request with the usage of its answer. An answer that was cut has usage, and is no reply of the request. */
+export interface SizedRequest extends RecordedRequest {
+  /** `null` if the call has no answer. */
+  readonly usage: Usage | null;
+}
+
+export function sized(request: RecordedRequest, usage: Usage | null): SizedRequest {
+  return { ...request, usage: request.reply?.usage ?? usage };
+}
 
 /** A part of what a model read, with its size in tokens. */
 export interface RequestShare {
@@ -27,8 +38,8 @@ function tokensOf(text: string): number {
  * Returns a function that counts the tokens of a part of a request. Providers report only the sum, so a part is estimated
  * from the length of its text, and scaled to the sum if it is known.
  */
-export function counterOf(request: RecordedRequest): (text: string) => number {
-  const reported = request.reply?.usage.inputTokens;
+export function counterOf(request: SizedRequest): (text: string) => number {
+  const reported = request.usage?.inputTokens;
   const estimated = textsOf(request).reduce((total, { tokens }) => total + tokens, 0);
   const scale = reported === undefined || estimated === 0 ? 1 : reported / estimated;
   return (text) => Math.round(tokensOf(text) * scale);
@@ -64,9 +75,9 @@ function toolsText(tools: readonly ToolSpec[]): string {
 }
 
 /** Splits the input tokens of a call by what they were. The parts add up to the sum that the provider reports. */
-export function sharesOfRequest(request: RecordedRequest): readonly RequestShare[] {
+export function sharesOfRequest(request: SizedRequest): readonly RequestShare[] {
   const shares = textsOf(request);
-  const reported = request.reply?.usage.inputTokens;
+  const reported = request.usage?.inputTokens;
   const estimated = shares.reduce((total, { tokens }) => total + tokens, 0);
   if (reported === undefined || estimated === 0) return shares;
   let [texts, counted] = [0, 0];

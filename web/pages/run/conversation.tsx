@@ -16,7 +16,7 @@ import { lookOfTask } from "../../model/status.ts";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { rowsIn, useBand } from "../../base/use-window.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
-import { sharesOfRequest } from "../../model/request-shares.ts";
+import { sharesOfRequest, sized } from "../../model/request-shares.ts";
 import { areOrdersOff, followUp, openCancel, openPriority, steer } from "../../parts/orders.tsx";
 import { isGateway, type RunModel } from "../../model/run-model.ts";
 import { doingInDetail, hasEndedTask, toolTitle } from "../../model/words/task-words.ts";
@@ -222,7 +222,11 @@ function Saw({
     [runId, seq],
   );
   if (seq === undefined) return null;
-  const inputTokens = value?.reply?.usage.inputTokens ?? 0;
+  const end = events.find((event) => event.seq === last?.endSeq);
+  const usage = end?.type === "message_end" ? (end.data.usage ?? null) : null;
+  const request = value === null ? null : sized(value, usage);
+  const shares = request === null ? [] : sharesOfRequest(request);
+  const inputTokens = request?.usage?.inputTokens ?? shares.reduce((total, { tokens }) => total + tokens, 0);
   const tools = new Set(
     events.flatMap((event) =>
       event.type === "tool_execution_start" && event.seq <= until ? [event.data.toolName] : [],
@@ -236,12 +240,12 @@ function Saw({
           All it saw
         </a>
       </h3>
-      {value === null ? (
+      {request === null ? (
         <p class="label">{problem ?? "Reading the request"}</p>
       ) : (
         <>
           <dl class="shares">
-            {sharesOfRequest(value).map(
+            {shares.map(
               ({ key, name, tokens }) =>
                 tokens > 0 && (
                   <Fragment key={key}>

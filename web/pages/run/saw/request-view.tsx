@@ -17,6 +17,7 @@ import {
   partText,
   sharesOfRequest,
   type RequestShare,
+  type SizedRequest,
 } from "../../../model/request-shares.ts";
 import { CopyButton } from "../../../parts/copy-button.tsx";
 import { Icon, type IconName } from "../../../parts/icon.tsx";
@@ -31,12 +32,12 @@ const mostRaw = 200_000;
 const mostMessages = 60;
 
 /** How much of the context window the request took, and how much of it came from the cache. */
-export function ContextBar({ request }: { readonly request: RecordedRequest }): JSX.Element {
-  const { contextWindow, reply } = request;
+export function ContextBar({ request }: { readonly request: SizedRequest }): JSX.Element {
+  const { contextWindow, usage } = request;
   const shares = sharesOfRequest(request);
-  const used = reply?.usage.inputTokens ?? shares.reduce((total, { tokens }) => total + tokens, 0);
+  const used = usage?.inputTokens ?? shares.reduce((total, { tokens }) => total + tokens, 0);
   const whole = Math.max(1, contextWindow ?? used, used);
-  const cached = reply?.usage.cacheReadTokens ?? 0;
+  const cached = usage?.cacheReadTokens ?? 0;
   const percent = Math.round((used / (contextWindow ?? whole)) * 100);
   const cachedPercent = used === 0 ? 0 : Math.round((cached / used) * 100);
   const known =
@@ -61,9 +62,9 @@ export function ContextBar({ request }: { readonly request: RecordedRequest }): 
           {contextWindow === null
             ? "tokens; the size of the context window is not known"
             : `of ${grouped(contextWindow)} tokens, ${percent} %`}
-          {reply === null && " (estimated)"}
+          {usage === null && " (estimated)"}
         </span>
-        {reply !== null && <span class="dim">{cachedPercent} % from the cache</span>}
+        {usage !== null && <span class="dim">{cachedPercent} % from the cache</span>}
       </p>
       <dl class="context-parts">
         {shares.map(({ key, name, tokens }) => (
@@ -85,7 +86,10 @@ export function ContextBar({ request }: { readonly request: RecordedRequest }): 
           </div>
         )}
       </dl>
-      <p class="label">The parts are estimated from their texts; the provider reports the sum.</p>
+      <p class="label">
+        The parts are estimated from their texts
+        {usage === null ? ", and so is their sum." : "; the provider reports the sum."}
+      </p>
     </>
   );
 }
@@ -129,12 +133,12 @@ function NotShown({
 }
 
 /** The size of a part, as the bar above it shows it. */
-function sizeWords(request: RecordedRequest, key: RequestShare["key"]): string {
+function sizeWords(request: SizedRequest, key: RequestShare["key"]): string {
   const tokens = sharesOfRequest(request).find((share) => share.key === key)?.tokens ?? 0;
   return `about ${counted(tokens, "token")}`;
 }
 
-export function Instructions({ request }: { readonly request: RecordedRequest }): JSX.Element {
+export function Instructions({ request }: { readonly request: SizedRequest }): JSX.Element {
   const { instructions, instructionsHash } = request;
   const text = instructions.state === "recorded" ? instructions.value : "";
   return (
@@ -155,7 +159,7 @@ export function Instructions({ request }: { readonly request: RecordedRequest })
   );
 }
 
-export function Tools({ request }: { readonly request: RecordedRequest }): JSX.Element {
+export function Tools({ request }: { readonly request: SizedRequest }): JSX.Element {
   const { tools } = request;
   const list = tools.state === "recorded" ? tools.value : [];
   return (
@@ -199,7 +203,7 @@ export function SeenMessages({
   request,
   from,
 }: {
-  readonly request: RecordedRequest;
+  readonly request: SizedRequest;
   readonly from: number | null;
 }): JSX.Element {
   const { messages, ephemeralMessages } = request;

@@ -11,6 +11,7 @@ import { place, setQuery } from "../../../base/route.ts";
 import { useCurrentInView } from "../../../base/use-current-in-view.ts";
 import { rootId } from "../../../model/money.ts";
 import { changesSince, rawRequest, type RequestChanges } from "../../../model/request-parts.ts";
+import { sized } from "../../../model/request-shares.ts";
 import type { RunModel } from "../../../model/run-model.ts";
 import { useTreeOrder } from "../../../model/use-tree-order.ts";
 import { CopyButton } from "../../../parts/copy-button.tsx";
@@ -194,7 +195,7 @@ function Request({ model, view, call, before, name, beforeName }: RequestProps):
   const { runId } = model;
   const read = (seq: number, signal: AbortSignal): Promise<RecordedRequest> =>
     get("/api/runs/{runId}/requests/{seq}", { params: { runId, seq: String(seq) }, signal });
-  const { value, problem } = useRead(
+  const { value: found, problem } = useRead(
     (signal) => read(call.seq, signal),
     [runId, call.seq, call.usage === null],
   );
@@ -202,6 +203,7 @@ function Request({ model, view, call, before, name, beforeName }: RequestProps):
     async (signal) => (before === undefined ? null : read(before.seq, signal)),
     [runId, before?.seq],
   );
+  const value = found === null ? null : sized(found, call.usage);
   const changes = value !== null && last !== null ? changesSince(last, value) : null;
   const show = place.value.query.get("show");
   const toggle = (wanted: "raw" | "new"): void => setQuery("show", show === wanted ? null : wanted);
