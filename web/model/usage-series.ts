@@ -1,6 +1,6 @@
 import { addDays, addHours, utcDay, utcHour, visibleLine } from "../../src/kernel/index.ts";
 import type { UsageOverTime } from "../api/types.ts";
-import { grouped, took } from "../base/format.ts";
+import { capitalized, grouped, took } from "../base/format.ts";
 
 export const periods = ["24h", "14d", "90d"] as const;
 export type PeriodName = (typeof periods)[number];
@@ -197,14 +197,26 @@ export interface Change {
   readonly direction: number;
 }
 
+function unchanged(words: string): Change {
+  return { words, direction: 0 };
+}
+
 /** How a measure changed against the period before, without the time that is not over. */
-export function changeOf(measure: Measure, { closed, earlier }: Series): Change {
+export function changeOf(measure: Measure, { closed, earlier, before: columns }: Series): Change {
   const [now, before] = [measure.value(closed), measure.value(earlier)];
   const hadUsage = earlier.runs > 0 || earlier.inputTokens > 0 || earlier.costUsd > 0;
-  if (!hadUsage) return { words: "No usage before to compare with", direction: 0 };
-  if (now === null || before === null || earlier.details?.isComplete === false)
-    return { words: "Not recorded before", direction: 0 };
+  if (!hadUsage) return unchanged("No usage before to compare with");
+  if (measure.known(columns).includes(null)) return unchanged("Not recorded before");
+  const nothing = capitalized(measure.nothing ?? "not recorded");
+  if (before === null) return unchanged(`${nothing} before`);
+  if (now === null) return unchanged(`${nothing} in the times that are over`);
   return { words: measure.change(now, before), direction: Math.sign(now - before) };
+}
+
+/** What the change leaves out: a time that is not over would look like a fall. */
+export function leftOut(open: string | undefined): string {
+  if (open === undefined) return "";
+  return open.includes("T") ? "without this hour" : "without today";
 }
 
 /** How the cost of a row changed: +14 %, −8 %, new. */

@@ -264,24 +264,20 @@ test("a run that stopped at its deadline says how much time it used, and what th
 });
 
 test("retries, other models, orders of people and signals are said in sentences that name no person by an id", () => {
-  const said = (type: string, data: object): string =>
-    eventWords({ seq: 1, at: 1, taskId: "t0", type, data } as unknown as Event, noTasks);
-  expect(said("retry_end", { attempt: 1, success: true })).toBe("attempt 2 got an answer");
-  expect(said("retry_end", { attempt: 2, success: false })).toBe("attempt 3 failed too");
+  expect(orderSaid("retry_end", { attempt: 1, success: true })).toBe("attempt 2 got an answer");
+  expect(orderSaid("retry_end", { attempt: 2, success: false })).toBe("attempt 3 failed too");
   const to = { provider: "stage", modelId: "haiku" };
   const fallback = { from: { ...to, modelId: "sonnet" }, to, kind: "overloaded", message: "HTTP 529" };
-  expect(said("model_fallback", fallback)).toBe("calls haiku, because sonnet failed: HTTP 529");
-  expect(said("task_signal", { name: "go", by: "person" })).toBe("receives the signal go from you");
-  expect(said("update_start", { name: "move", by: "ann" })).toBe("receives the update move from ann");
-  expect(said("run_pause", { by: "person" })).toBe("You paused the run");
+  expect(orderSaid("model_fallback", fallback)).toBe("calls haiku, because sonnet failed: HTTP 529");
+  expect(orderSaid("task_signal", { name: "go", by: "person" })).toBe("receives the signal go from you");
+  expect(orderSaid("update_start", { name: "move", by: "ann" })).toBe("receives the update move from ann");
+  expect(orderSaid("run_pause", { by: "person" })).toBe("You paused the run");
   const signal = { type: "task_signal", agentId: "lead", data: { name: "go", by: "person" } } as never;
   expect(messageWords(signal, () => "lead")).toMatchObject({ from: "You", text: "signal go" });
   expect(rowName("agent", { key: "reeve:gateway/claude" })).toBe("claude of the gateway");
 });
 
 test("an agent that has ended, waits or is paused writes nothing, although its call has left a text", () => {
-  const writes = (status: TaskView["status"], endedAt: number | null = null): boolean =>
-    mayWrite({ status, endedAt });
   expect([writes("running"), writes("pausing")]).toEqual([true, true]);
   expect([writes("waiting"), writes("paused"), writes("completed", 5), writes("cancelled", 5)]).toEqual([
     false,
@@ -290,6 +286,14 @@ test("an agent that has ended, waits or is paused writes nothing, although its c
     false,
   ]);
 });
+
+function orderSaid(type: string, data: object): string {
+  return eventWords({ seq: 1, at: 1, taskId: "t0", type, data } as unknown as Event, noTasks);
+}
+
+function writes(status: TaskView["status"], endedAt: number | null = null): boolean {
+  return mayWrite({ status, endedAt });
+}
 
 function toppedUp(add: object): Event {
   const data = { taskId: "t0", add, by: "person" };

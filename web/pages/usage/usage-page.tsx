@@ -37,7 +37,7 @@ export function UsagePage(): JSX.Element {
   const tenantId = query.get("tenant") ?? undefined;
   const [marked, setMarked] = useState<number | null>(null);
   const [isTable, setTable] = useState(false);
-  const [chosenKey, setChosen] = useState<string | null>(null);
+  const chosenKey = query.get("row");
   const { value, problem } = useRead(
     (signal) =>
       get("/api/usage/over-time", {
@@ -48,8 +48,7 @@ export function UsagePage(): JSX.Element {
   );
   const tenants =
     useRead((signal) => get("/api/usage", { query: { by: "tenant" }, signal }), []).value?.rows ?? [];
-  const chosen = value?.rows.find((row) => keyOf(by, row) === chosenKey);
-  const choose = (row: SeriesRow | undefined): void => setChosen(row === undefined ? null : keyOf(by, row));
+  const chosen = value?.rows.find((row) => keyOf(row) === chosenKey);
   const period = periodOf[name];
   const isEmpty = value !== null && value.rows.length === 0 && value.total.sum.runs === 0;
   const measures = measuresOf(chosen !== undefined && by === "model");
@@ -136,7 +135,7 @@ export function UsagePage(): JSX.Element {
               key={each}
               aria-pressed={each === by}
               onClick={() => {
-                setChosen(null);
+                setQuery("row", null);
                 setQuery("by", each === "model" ? null : each);
               }}
             >
@@ -156,8 +155,13 @@ export function UsagePage(): JSX.Element {
   );
 }
 
-function keyOf(by: Dimension, { key, tenantId }: SeriesRow): string {
-  return JSON.stringify([by, key, tenantId ?? null]);
+function choose(row: SeriesRow | undefined): void {
+  setQuery("row", row === undefined ? null : keyOf(row));
+}
+
+/** A row in the address. Rows of two tenants may have the same key. */
+function keyOf({ key, tenantId }: SeriesRow): string {
+  return JSON.stringify(tenantId == null ? [key] : [key, tenantId]);
 }
 
 /** What the figures leave out, and what is not known. */
@@ -176,7 +180,8 @@ function Notes({ total, otherRows, step }: UsageOverTime): JSX.Element {
       {unpricedTurns > 0 && `The price of ${counted(unpricedTurns, "turn")} is unknown and counts as $0. `}
       {working > 0 &&
         `Agents at work have spent ${money(working)} since their run waited last, which is not included. `}
-      Choose a row to see only it. A run counts when all its agents wait, or when it pauses or ends.{" "}
+      The figures contain the time that is not over, and their changes leave it out. Choose a row to see only
+      it. A run counts when all its agents wait, or when it pauses or ends.{" "}
       {step === "day" ? "Days" : "Hours"} are UTC.
     </p>
   );

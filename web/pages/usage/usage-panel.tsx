@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { changeOf, timeLabel, type Measure, type Series } from "../../model/usage-series.ts";
+import { changeOf, leftOut, timeLabel, type Measure, type Series } from "../../model/usage-series.ts";
 import { highestOf, UsageChart } from "./usage-chart.tsx";
 
 interface PanelOptions {
@@ -20,6 +20,7 @@ export function UsagePanel(options: PanelOptions): JSX.Element {
   const [now, before] = [measure.at(series.now), measure.at(series.before)];
   const value = measure.value(series.sum);
   const { words, direction } = changeOf(measure, series);
+  const without = direction === 0 || open === null ? "" : leftOut(times[open]);
   const highest = highestOf(now, before);
   const isBad = id === "failures";
   const [known, knownBefore] = [measure.known(series.now), measure.known(series.before)];
@@ -28,6 +29,9 @@ export function UsagePanel(options: PanelOptions): JSX.Element {
     if (each !== null) return measure.text(each);
     return isRecorded[at] == null ? "not recorded" : (measure.nothing ?? "none");
   };
+  /** Whether the label of the marked time would cover the one at an end of the axis. */
+  const isNear = (place: number | null, end: number): boolean =>
+    place !== null && Math.abs(place - end) <= times.length * 0.3;
   const onKeyDown = (event: KeyboardEvent): void => {
     const step = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : undefined;
     if (event.key === "Enter" && marked !== null && event.target === event.currentTarget) onOpen(marked);
@@ -38,7 +42,7 @@ export function UsagePanel(options: PanelOptions): JSX.Element {
   };
   const sentence = [
     `${title} from ${timeLabel(times[0] ?? "")} to ${timeLabel(times.at(-1) ?? "")}: ${value === null ? missing(measure, series) : `${measure.text(value)} ${measure.aside(series.sum)}`}.`,
-    `${words}.`,
+    `${words}${without === "" ? "" : `, ${without}`}.`,
     `The highest value is ${measure.text(highest)}.`,
   ].join(" ");
   return (
@@ -57,6 +61,7 @@ export function UsagePanel(options: PanelOptions): JSX.Element {
       <p class={`change${isBad && direction > 0 ? " bad" : ""}`}>
         {direction !== 0 && <span aria-hidden="true">{direction > 0 ? "\u2191" : "\u2193"} </span>}
         {words}
+        {without !== "" && <span class="dim">, {without}</span>}
       </p>
       {isTable ? (
         <div class="usage-numbers">
@@ -91,7 +96,7 @@ export function UsagePanel(options: PanelOptions): JSX.Element {
             label={sentence}
           />
           <p class="usage-axis dim">
-            <span>{timeLabel(times[0] ?? "")}</span>
+            <span class={isNear(marked, 0) ? "covered" : ""}>{timeLabel(times[0] ?? "")}</span>
             {marked !== null && (
               <span
                 class="marked"
@@ -102,7 +107,7 @@ export function UsagePanel(options: PanelOptions): JSX.Element {
                 {timeLabel(times[marked] ?? "")}, {textAt(now, known, marked)}
               </span>
             )}
-            <span>
+            <span class={isNear(marked, times.length - 1) ? "covered" : ""}>
               {open === times.length - 1
                 ? times[0]?.includes("T")
                   ? "this hour so far"
