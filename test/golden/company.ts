@@ -248,13 +248,13 @@ export function company(): Company {
       ctx.attempt(
         "work",
         async (attempt) => {
-          const call = { callId: "c1", toolName: "write", input: { path: "a.txt" } };
+          const write = { callId: "c1", toolName: "write", input: { path: "a.txt" } };
           if (attempt.number === 1) {
             await attempt.keep("session 1");
             attempt.tell({ type: "text", text: "I write." });
-            attempt.tell({ type: "call_start", ...call, view: { title: "Write a.txt", kind: "edit" } });
+            attempt.tell({ type: "call_start", ...write, view: { title: "Write a.txt", kind: "edit" } });
           }
-          const { decision } = await attempt.permit(call);
+          const { decision } = await attempt.permit(write);
           return [decision, ...attempt.earlier.kept];
         },
         { program: { name: "scribe", source: "acp", staysOnHost: true } },

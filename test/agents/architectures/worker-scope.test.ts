@@ -227,7 +227,7 @@ test.each([
       status: "failed",
       error: {
         code: "invalid_argument",
-        message: expect.stringContaining("architecture_event, turn_start"),
+        message: expect.stringContaining("Events that code may emit: architecture_event, "),
       },
     });
     const own = events.filter(({ type }) => type === draft.type);

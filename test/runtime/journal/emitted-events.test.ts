@@ -147,7 +147,7 @@ it("emitEvent() accepts agent_end only together with the turn of the same invoca
       expect(() => ctx.emitEvent(agentEnd, other)).toThrow(/^only the agent may emit agent_end/u);
     usedTurns.push(turn);
     expect(() => ctx.emitEvent(runEnd as EventDraft as EmittableEvent, turn)).toThrow(
-      /^code may not emit "run_end"\. Events that code may emit: architecture_event, turn_start, /u,
+      /^code may not emit "run_end"\. Events that code may emit: architecture_event, /u,
     );
     ctx.emitEvent(agentEnd, turn);
   });

@@ -334,27 +334,39 @@ export function limitCases(harness: EngineHarness): void {
   declare(
     "B7, caps: a call that waits for the cap of its agent does not wait for calls of other agents before it",
     async (world) => {
-      const runtime = await world.open("one", { ...oneCall, caps: { perAgentPerDayUsd: 82e-6 } });
-      const desk = async (name: string) => {
-        const replies = scriptedModel([
+      const options = { ...oneCall, caps: { perAgentPerDayUsd: 82e-6 } };
+      const held = ["slow", "quick"].map((name) => {
+        const replies = [
           { text: "one", usage },
           { text: "two", usage },
-        ]);
-        const { model, begun, answer } = heldModel(replies);
-        const worker = agentOf(name, (ctx) => callModel(ctx, 1), { models: { main: model } });
-        const holder = await runtime.submit(worker, null);
-        await begun;
-        const waiter = await runtime.submit(worker, null);
-        await suspended(waiter, "t0");
-        return { holder, waiter, answer };
+        ];
+        const { model, begun, answer } = heldModel(scriptedModel(replies));
+        const agent = agentOf(name, (ctx) => callModel(ctx, 1), { models: { main: model } });
+        return { name, agent, begun, answer };
+      });
+      const hosting = async (name: string) => {
+        const runtime = await world.open(name, options);
+        for (const { agent } of held) runtime.register(agent);
+        return runtime;
       };
-      const [slow, quick] = [await desk("slow"), await desk("quick")];
-      quick.answer();
-      expect((await quick.waiter.result()).status).toBe("completed");
-      expect((await slow.waiter.summary()).waitsFor).toEqual(["cap"]);
-      slow.answer();
-      expect((await slow.waiter.result()).status).toBe("completed");
-      for (const { holder } of [slow, quick]) expect((await holder.result()).status).toBe("completed");
+      const holders: RunHandle[] = [];
+      for (const { name, agent, begun } of held) {
+        holders.push(await (await hosting(name)).submit(agent, null));
+        await begun;
+      }
+      const other = await hosting("other");
+      const waiters: RunHandle[] = [];
+      for (const { agent } of held) {
+        const waiter = await other.submit(agent, null);
+        await suspended(waiter, "t0");
+        waiters.push(waiter);
+      }
+      const [slow, quick] = waiters as [RunHandle, RunHandle];
+      held[1]?.answer();
+      expect((await quick.result()).status).toBe("completed");
+      expect((await slow.summary()).waitsFor).toEqual(["cap"]);
+      held[0]?.answer();
+      for (const run of [slow, ...holders]) expect((await run.result()).status).toBe("completed");
     },
   );
 
