@@ -12,6 +12,7 @@ export type { RuntimeOptions } from "./runtime-options.ts";
 export type { ClientOptions } from "./store-client.ts";
 export { memoryStore } from "./stores/memory/store.ts";
 export { readOnlyPlace } from "./stores/sqlite/db/read-only-place.ts";
+export { runIdWithin } from "./journal/run-ids.ts";
 export { rejectionOf } from "./journal/recorded-faults.ts";
 export type { CheckedRun, SkippedTask } from "./run/replay-check.ts";
 export type { DifferenceKind, ReplayDifference } from "./run/task-replay.ts";

@@ -83,6 +83,7 @@ import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
 import { namedWorkflow } from "./journal/adopted-run.ts";
 import type { NewRunOptions } from "./journal/new-run.ts";
+import { storedRunId, runIdWithin } from "./journal/run-ids.ts";
 import { mailOfSubmission } from "./journal/wait-names.ts";
 import { bodySubmissions, getRunContext, type BodySubmissions } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
@@ -216,7 +217,7 @@ export class RuntimeView implements Runtime {
     return this.#submitted(await this.#submitRun(agent, input, own), own);
   }
 
-  /** The options of a submission with its tenant, its user and the id of the run that it joins. */
+  /** The options of a submission with its tenant, its user and the stored id of its run (S6), or of the run that it joins. */
   async #ownSubmission(
     owner: string,
     agent: HostedAgent,
@@ -224,7 +225,9 @@ export class RuntimeView implements Runtime {
     options: SubmitOptions,
   ): Promise<SubmitOptions> {
     const scoped = this.#own(owner, asCaller(options, this.#scope));
-    const body = scoped.runId === undefined ? bodySubmissions() : undefined;
+    if (scoped.runId !== undefined)
+      return { ...scoped, runId: await this.#storedId(scoped.tenantId, scoped.runId) };
+    const body = bodySubmissions();
     return body === undefined ? scoped : this.#joined(body, agent, input, scoped);
   }
 
@@ -386,15 +389,25 @@ export class RuntimeView implements Runtime {
   async find(runId: string): Promise<RunHandle | undefined> {
     this.#worker.lifetime.check();
     const { journal } = this.#worker.context.store;
-    const record = await journal.find(parseRunId(runId), this.#scope);
-    return record === undefined ? undefined : this.#handle(record, this.#scope?.userId);
+    const scope = this.#scope;
+    const named = parseRunId(runId);
+    const own = runIdWithin(scope?.tenantId, named);
+    const literal = await journal.find(named, scope);
+    const record = literal ?? (own === named ? undefined : await journal.find(own, scope));
+    return record === undefined ? undefined : this.#handle(record, scope?.userId);
+  }
+
+  /** S6: the stored id of the run that a caller of this tenant names. */
+  #storedId(tenantId: string | undefined, runId: string): Promise<RunId> {
+    return storedRunId(this.#worker.context.store.journal, tenantId, parseRunId(runId));
   }
 
   async findSubmitted(runId: string): Promise<RunHandle | undefined> {
     const started = await this.find(runId);
     if (started !== undefined) return started;
     const { mailbox } = this.#worker.context.store;
-    const receiver = await mailbox.receiverOf(mailOfSubmission(parseRunId(runId)));
+    const own = runIdWithin(this.#scope?.tenantId, parseRunId(runId));
+    const receiver = await mailbox.receiverOf(mailOfSubmission(own));
     return receiver === undefined ? undefined : this.find(receiver);
   }
 
@@ -421,9 +434,10 @@ export class RuntimeView implements Runtime {
     this.#worker.lifetime.check();
     approvalQueryTable.read("approvals()", query);
     const { runId, agentId } = query;
-    if (runId !== undefined) parseRunId(runId);
     if (agentId !== undefined) parseAgentId(agentId);
-    return this.#worker.context.store.journal.approvals(this.#own("approvals()", query));
+    const own = this.#own("approvals()", query);
+    const named = runId === undefined ? {} : { runId: await this.#storedId(this.#scope?.tenantId, runId) };
+    return this.#worker.context.store.journal.approvals({ ...own, ...named });
   }
 
   async usage(query: UsageQuery): Promise<readonly UsageRow[]> {
@@ -448,9 +462,12 @@ export class RuntimeView implements Runtime {
     this.#worker.lifetime.check();
     const { endedBefore, only } = collectOptionTable.read("collect()", options);
     const scope = this.#scope;
+    const named = options.only ?? [];
     return this.#worker.collect({
       endedBefore: endedBefore,
-      ...(only !== undefined && { only: options.only?.map(parseRunId) ?? [] }),
+      ...(only !== undefined && {
+        only: await Promise.all(named.map((each) => this.#storedId(scope?.tenantId, each))),
+      }),
       ...(scope !== undefined && { scope }),
     });
   }

@@ -252,7 +252,7 @@ test("a repeated submission with a runId returns its run, and another agent or i
 });
 
 test.each([undefined, HistoryRetention.NONE])(
-  "a submission with the runId of another user or tenant is refused without any content of the run (retention: %s)",
+  "S6: a runId of another user of the tenant is refused, and that of another tenant means another run (retention: %s)",
   async (retention) => {
     const runtime = await createRuntime();
     onTestFinished(() => runtime.close());
@@ -260,21 +260,20 @@ test.each([undefined, HistoryRetention.NONE])(
     const clerk = agent("clerk", async () => "ada's");
     const options: SubmitOptions = { runId, ...(retention !== undefined && { retention }) };
     const ada = { ...options, userId: "ada", tenantId: "north" };
-    await (await runtime.submit(clerk, null, ada)).result();
-    expect((await runtime.submit(clerk, null, ada)).runId).toBe(runId);
-    const others: readonly SubmitOptions[] = [
-      {},
-      { userId: "ada" },
-      { tenantId: "north" },
-      { userId: "eve", tenantId: "north" },
-      { userId: "ada", tenantId: "south" },
-    ];
-    for (const other of others)
+    const first = await runtime.submit(clerk, null, ada);
+    await first.result();
+    expect((await runtime.submit(clerk, null, ada)).runId).toBe(first.runId);
+    expect((await runtime.submit(clerk, null, { ...ada, runId: first.runId })).runId).toBe(first.runId);
+    for (const other of [{ tenantId: "north" }, { userId: "eve", tenantId: "north" }])
       await expect(runtime.submit(clerk, null, { ...options, ...other })).rejects.toMatchObject({
         code: "already_exists",
-        message: "run_order-8 belongs to another user: choose another runId, or omit it",
-        details: { runId },
+        message: `${first.runId} belongs to another user: choose another id, or omit it`,
+        details: { runId: first.runId },
       });
+    const ids = new Set<string>([first.runId]);
+    for (const other of [{ userId: "ada" }, { userId: "ada", tenantId: "south" }])
+      ids.add((await runtime.submit(clerk, null, { ...options, ...other })).runId);
+    expect(ids.size).toBe(3);
   },
 );
 

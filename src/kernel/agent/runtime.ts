@@ -109,7 +109,8 @@ export interface SubmitOptions<Context = unknown> {
   readonly heartbeat?: boolean;
   /**
    * Id of the run: `run_` followed by letters, digits, `_` or `-`. Submitting again with the same id has no further
-   * effect.
+   * effect. S6: the id belongs to the tenant. The stored id of a tenant's run, `RunHandle.runId`, ends with a mark of it;
+   * `find` of a view takes both.
    */
   readonly runId?: string;
 }

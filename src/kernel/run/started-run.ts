@@ -23,7 +23,8 @@ export type OnCallerEnd = "cancel" | "abandon";
 export interface StartRunOptions {
   /**
    * Id of the run: `ship-7` is the run `run_ship-7`. If a run with this id and an equal input exists, it is the started
-   * one; another input is refused with `already_exists`. Default: an id that follows from the journal.
+   * one; another input is refused with `already_exists`. S6: ids belong to the tenant of the caller. Default: an id that follows
+   * from the journal.
    */
   readonly id?: string;
   /** What happens to the run when this one ends first. Default: `cancel`. */

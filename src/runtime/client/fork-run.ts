@@ -33,6 +33,8 @@ import {
   type Usage,
   type UserMessage,
 } from "../../kernel/index.ts";
+import { takenRunId } from "../journal/existing-run.ts";
+import { storedRunId } from "../journal/run-ids.ts";
 import type { RunStore } from "./run-store.ts";
 import { ForkChanges, refuseEndedTask, type WantedFork } from "./fork-changes.ts";
 import { AddedInput, type ForkInput } from "./fork-input.ts";
@@ -77,7 +79,10 @@ export async function forkRun(options: ForkOfRun): Promise<RunRecord> {
       `at is ${describeValue(at)}: it must be the seq of an event of ${origin.runId}`,
     );
   }
-  const runId = options.runId === undefined ? formatRunId(ids.next()) : parseRunId(options.runId);
+  const runId =
+    options.runId === undefined
+      ? formatRunId(ids.next())
+      : await storedRunId(store.journal, origin.tenantId, parseRunId(options.runId));
   const existing = await findFork(options, runId);
   if (existing !== undefined) return existing;
   const last = await store.events.lastSeq(origin.runId);
@@ -93,8 +98,8 @@ export async function forkRun(options: ForkOfRun): Promise<RunRecord> {
   const { kind } = await store.journal.create(record, first);
   if (kind === "created") return record;
   const other = await findFork(options, runId);
-  // S6: the id belongs to a run that does not exist for the caller.
-  if (other === undefined) throw missingRun(runId);
+  // S6: the run with this id belongs to another user of the tenant.
+  if (other === undefined) throw takenRunId(runId);
   return other;
 }
 

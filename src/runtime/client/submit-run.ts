@@ -1,7 +1,5 @@
 import {
-  missingRun,
   Fault,
-  isInScope,
   sameCaller,
   type HostedAgent,
   type Creation,
@@ -47,7 +45,6 @@ export async function submitRun(
     if (outcome.kind !== "busy") {
       const runId = outcome.kind === "steered" ? outcome.runId : record.runId;
       const existing = await journal.find(runId);
-      if (existing !== undefined && !isInScope(existing, scope)) throw missingRun(runId);
       if (existing !== undefined && outcome.kind === "exists") await refuseOther(worker.store, existing, run);
       if (existing !== undefined) return existing;
       // The existing run was deleted meanwhile. Submit again.

@@ -35,6 +35,7 @@ import type { StepExecutor } from "../task/step-executor.ts";
 import { none } from "../task/step-outcome.ts";
 import type { Body } from "../task/step-body.ts";
 import { formatPromiseId, parsePromiseId, promiseKey, settlingMail } from "../journal/promise-ids.ts";
+import { runIdWithin } from "../journal/run-ids.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import {
   isTimeout,
@@ -254,8 +255,8 @@ export class MessageSteps {
   ): Promise<void> {
     await this.send("signal", `${target} ${name}`, value, async ({ address }) => {
       const { runner } = this.#steps;
-      const [runId, task] = [parseRunId(target), taskId === undefined ? rootTaskId : parseTaskId(taskId)];
-      await refuseIfUnreachable(runner, runId, `signal ${JSON.stringify(name)}`);
+      const task = taskId === undefined ? rootTaskId : parseTaskId(taskId);
+      const runId = await reachable(runner, parseRunId(target), `signal ${JSON.stringify(name)}`);
       const mailId =
         id === undefined
           ? `signal ${this.#steps.idempotencyKey(address)}`
@@ -297,7 +298,7 @@ export class MessageSteps {
     const place = parsePromiseId(id);
     await this.send("settle", id, outcome as unknown as JsonValue, async () => {
       const { runner } = this.#steps;
-      await refuseIfUnreachable(runner, place.runId, `value of promise ${JSON.stringify(id)}`);
+      await reachable(runner, place.runId, `value of promise ${JSON.stringify(id)}`);
       const sender = { from: runner.agentId, at: runner.worker.clock.now() };
       return () => runner.log.add({ mail: [settlingMail(place, outcome, sender)] });
     });
@@ -433,23 +434,37 @@ async function refusalOf(
   }
 }
 
-/** S6: throws `not_found` if the run has ended, or does not exist in the tenant of the task. */
-async function refuseIfUnreachable({ worker, host }: TaskRunner, runId: RunId, what: string): Promise<void> {
-  const { journal } = worker.store;
-  const scope = host.tenantId === null ? undefined : { tenantId: host.tenantId };
-  const record = await journal.find(runId, scope);
-  const summary = record === undefined ? undefined : await journal.summary(runId);
-  if (summary === undefined)
-    throw new Fault("not_found", `the ${what} does not reach run ${runId}, because it does not exist`, {
-      details: { runId },
+/**
+ * S6: returns the stored id of a run. Throws `not_found` if the run has ended, or does not exist in the tenant of the task. The
+ * step before may have started the run, in a commit that is not written yet.
+ */
+async function reachable(runner: TaskRunner, named: RunId, what: string): Promise<RunId> {
+  const { journal } = runner.worker.store;
+  let runId = await foundRun(runner, named);
+  if (runId === undefined) {
+    await runner.log.flush();
+    runId = await foundRun(runner, named);
+  }
+  const summary = runId === undefined ? undefined : await journal.summary(runId);
+  if (runId === undefined || summary === undefined)
+    throw new Fault("not_found", `the ${what} does not reach run ${named}, because it does not exist`, {
+      details: { runId: named },
     });
   const { status, endedAt } = summary;
-  if (endedAt === null) return;
+  if (endedAt === null) return runId;
   throw new Fault(
     "not_found",
     `the ${what} does not reach run ${runId}, because the run has ended (${status})`,
     { details: { runId, status } },
   );
+}
+
+async function foundRun({ worker, host }: TaskRunner, named: RunId): Promise<RunId | undefined> {
+  const { tenantId } = host;
+  const scope = tenantId === null ? undefined : { tenantId };
+  for (const runId of new Set([named, runIdWithin(tenantId, named)]))
+    if ((await worker.store.journal.find(runId, scope)) !== undefined) return runId;
+  return undefined;
 }
 
 function answerOf({ status, output, failure }: TaskOutcome): AskOutcome {

@@ -39,6 +39,7 @@ import {
   type RunCaller,
   type RunEnd,
 } from "../journal/run-calls.ts";
+import { storedRunId } from "../journal/run-ids.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { StartRecord } from "../journal/task-state.ts";
 import { callerWait, runWait, startName } from "../journal/wait-names.ts";
@@ -86,11 +87,14 @@ export class RunSteps {
     const agent = hostedAgent(worker, agentId);
     requireWorkflow(agent);
     const accepted = (await agent.readInput?.(input, "parent")) ?? input;
-    const runId = id === undefined ? this.#derivedId(open.address) : calledRunId(id);
+    const { tenantId, flow } = runner.host;
+    const runId =
+      id === undefined
+        ? this.#derivedId(open.address)
+        : await storedRunId(worker.store.journal, tenantId, calledRunId(id));
     const above = callChain(runner.state, runner.facts.runId);
     refuseCycle(runId, above);
     const { userId } = runner.facts;
-    const { tenantId, flow } = runner.host;
     // A run that continues alone does not keep this one from ending.
     const holds = onParentEnd === "abandon" ? [] : heldPlaces(runner.state, flow);
     const caller: RunCaller = {

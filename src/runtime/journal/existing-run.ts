@@ -25,10 +25,7 @@ export async function refuseOther(
   { record, first }: NewRun,
 ): Promise<void> {
   const { runId, agentId } = existing;
-  if (!sameCaller(existing, record))
-    throw new Fault("already_exists", `${runId} belongs to another user: choose another runId, or omit it`, {
-      details: { runId },
-    });
+  if (!sameCaller(existing, record)) throw takenRunId(runId);
   const isOtherAgent = agentId !== record.agentId;
   const root = isOtherAgent ? undefined : await readRootTask(store, runId);
   if (!isOtherAgent && (root === undefined || root.supervision.retention === HistoryRetention.NONE)) return;
@@ -36,8 +33,15 @@ export async function refuseOther(
   const difference = isOtherAgent
     ? `is a run of ${agentId}`
     : "was submitted with another input or other changes";
-  throw new Fault("already_exists", `${runId} ${difference}: choose another runId, or omit it`, {
+  throw new Fault("already_exists", `${runId} ${difference}: choose another id, or omit it`, {
     details: { runId, agentId },
+  });
+}
+
+/** The fault of a chosen id that a run of another user has. */
+export function takenRunId(runId: RunId): Fault {
+  return new Fault("already_exists", `${runId} belongs to another user: choose another id, or omit it`, {
+    details: { runId },
   });
 }
 

@@ -1,9 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { sha256 } from "../../runtime/index.ts";
+import { runIdWithin, sha256 } from "../../runtime/index.ts";
 import {
   assertAllowed,
   Fault,
   formatRunId,
+  parseRunId,
   type JsonValue,
   type RunHandle,
   type SubmitOptions,
@@ -41,9 +42,11 @@ export interface StartedRun {
 export async function startRun(request: StartingRequest, options: NewRunOptions): Promise<StartedRun> {
   const { runtime, access, server } = request;
   server.refuseIfDraining();
-  const { agent: name, input, metadata = {}, runId = runIdOf(request), ...rest } = options;
+  const { agent: name, input, metadata = {}, runId: asked = runIdOf(request), ...rest } = options;
   const { tenantId, userId } = access;
-  const isKnown = (await runtime.find(runId)) !== undefined;
+  const known = await runtime.find(asked);
+  const isKnown = known !== undefined;
+  const runId = known?.runId ?? runIdWithin(tenantId, parseRunId(asked));
   if (server.workflows.has(name) && !server.agents.has(name)) {
     const own = { ...rest, metadata, runId, ...callerOf(access) };
     const run: RunHandle<unknown> = await runtime.start(name, input, own);
@@ -107,7 +110,7 @@ function runIdOf({ request, access }: StartingRequest): string {
   return runIdOfKey(access, key);
 }
 
-/** The id of the run that a caller starts with these values. Other callers get other ids for the same values. */
+/** The stored id of the run that a caller starts with these values. Other callers get other ids for the same values. */
 export function runIdOfKey({ tenantId, userId }: Access, ...key: readonly JsonValue[]): string {
-  return `run_${sha256(JSON.stringify([tenantId, userId, ...key]))}`;
+  return runIdWithin(tenantId, formatRunId(sha256(JSON.stringify([tenantId, userId, ...key]))));
 }

@@ -63,7 +63,18 @@ async function ask(baseURL: string, apiKey: string, max_tokens = 100): Promise<s
 
 test("a token of the gateway survives restarts, stops at its budget, continues after a top-up, and ends when it is revoked", async () => {
   const { folder, billed, run } = await place();
-  const created = await run("gateway", "token", "--max-budget-usd", "0.25", "--name", "bot", "--user", "ann");
+  const created = await run(
+    "gateway",
+    "token",
+    "--max-budget-usd",
+    "0.25",
+    "--name",
+    "bot",
+    "--user",
+    "ann",
+    "--tenant",
+    "acme",
+  );
   expect(created).toMatchObject({ code: 0 });
   const token = created.out[0] ?? "";
   expect(await run("gateway", "token", "--max-budget-usd", "1", "--name", "bot")).toMatchObject({ code: 2 });

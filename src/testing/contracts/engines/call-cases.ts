@@ -101,6 +101,26 @@ export function callCases(harness: EngineHarness): void {
     },
   );
 
+  declare("S6: the id of a started run belongs to the tenant of its caller", async (world) => {
+    const runtime = await world.open();
+    const other = waiting();
+    const caller = starting(async (ctx) => {
+      const handle = await ctx.start(other.id, null, { id: "shared" });
+      await ctx.sendSignal("run_shared", "go", ctx.facts.tenantId);
+      return [handle.runId, (await ctx.join(handle)).output];
+    }, other);
+    const ids: JsonValue[] = [];
+    for (const owner of [{}, { tenantId: "acme" }, { tenantId: "globex" }]) {
+      const { output } = await (await runtime.submit(caller, null, owner)).result();
+      const [runId, received] = output as readonly [string, JsonValue];
+      expect(received).toBe("tenantId" in owner ? owner.tenantId : null);
+      ids.push(runId);
+    }
+    expect(new Set(ids).size).toBe(3);
+    const found = await runtime.forTenant({ tenantId: "acme" }).find("run_shared");
+    expect(found?.runId).toBe(ids[1]);
+  });
+
   declare(
     "start: an unknown workflow, an agent, a wrong option and the caller's id are refused",
     async (world) => {

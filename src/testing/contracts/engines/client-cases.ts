@@ -176,6 +176,39 @@ export function clientCases(harness: EngineHarness): void {
     expect([types.includes("run_cancel"), types.includes("run_adopt")]).toEqual([true, false]);
   });
 
+  declare("S6: the same run id of two tenants and of none means three runs", async (world) => {
+    const runtime = await world.open();
+    const order = orderOf(async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+    runtime.register(order);
+    const callers = [
+      runtime,
+      runtime.forTenant({ tenantId: "acme" }),
+      runtime.forTenant({ tenantId: "globex" }),
+    ];
+    const options = { runId: "run_order-7" };
+    const ids: string[] = [];
+    for (const [index, caller] of callers.entries()) {
+      const input = { shop: `shop ${index}` };
+      const run = await caller.start("order", input, options);
+      const again = await caller.start("order", input, options);
+      const byStoredId = await caller.start("order", input, { runId: run.runId });
+      expect([again.runId, byStoredId.runId]).toEqual([run.runId, run.runId]);
+      await expect(caller.start("order", { shop: "other" }, options)).rejects.toMatchObject({
+        code: "already_exists",
+      });
+      ids.push(run.runId);
+    }
+    expect(new Set(ids).size).toBe(3);
+    for (const [index, caller] of callers.entries()) {
+      const found = await caller.find("run_order-7");
+      expect(found?.runId).toBe(ids[index]);
+      await found?.signal("go", index);
+      expect((await found?.result())?.output).toBe(index);
+    }
+    const [, acme] = callers;
+    expect(await acme?.find(ids[2] ?? "")).toBe(undefined);
+  });
+
   declare("J9: a pinned workflow takes a run by name that names its version", async (world) => {
     const worker = await world.open("one", { versionPolicy: "pin" });
     const [run, of1] = [

@@ -15,6 +15,7 @@ import {
   type RunId,
   type RunSummary,
 } from "../../../../kernel/index.ts";
+import { runIdWithin } from "../../../../runtime/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { columns, counted, dollars } from "../../terminal/format.ts";
@@ -60,15 +61,16 @@ export async function createGatewayToken(
   const expiresAt = options.expires === undefined ? null : timeOf(options.expires);
   const { per, onBudget, wire } = choicesOf(options);
   const models = options.models?.split(",").flatMap((model) => model.trim() || []) ?? null;
-  const runId = formatRunId(crypto.randomUUID());
-  const name = options.name ?? `program-${runId.slice(-6)}`;
+  const { user: userId, tenant: tenantId } = options;
+  const unique = crypto.randomUUID();
+  const runId = runIdWithin(tenantId, formatRunId(unique));
+  const name = options.name ?? `program-${unique.slice(-6)}`;
   if (!/^[A-Za-z0-9_][A-Za-z0-9_.:@-]{0,127}$/.test(name))
     throw new Fault(
       "invalid_argument",
       `invalid --name ${name}: expected 1 to 128 letters, digits, and _ . : @ -, starting with a letter, digit or _`,
     );
   const agent = gatewayAgent(name, onBudget);
-  const { user: userId, tenant: tenantId } = options;
   const store = await openOwnStore(options.store, { allowForeign: true });
   try {
     const runtime = await openRuntime({ store, engine: idleEngine, keepAlive: false });

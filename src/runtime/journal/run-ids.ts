@@ -1,0 +1,36 @@
+import type { Journal, RunId } from "../../kernel/index.ts";
+import { idDigest } from "../process/id-digest.ts";
+import { sha256 } from "../process/sha256.ts";
+
+/** Between the id that a caller has chosen and the mark of its tenant. */
+const separator = "--";
+const markLength = 16;
+/** Maximum length of a chosen id that is part of the stored one. A longer one is replaced by its digest. */
+const longestChosen = "run_".length + 64 - separator.length - markLength;
+
+/**
+ * S6: the id under which a run is stored whose caller has chosen the id `chosen`. Chosen ids belong to a tenant: the stored
+ * id ends with a mark of it, so that the same id of two tenants means two runs. An id that has the mark already is
+ * returned as it is, and so is every id of a run without a tenant.
+ */
+export function runIdWithin(tenantId: string | null | undefined, chosen: RunId): RunId {
+  if (tenantId === null || tenantId === undefined) return chosen;
+  const end = `${separator}${sha256(JSON.stringify(["tenant", tenantId])).slice(0, markLength)}`;
+  if (chosen.endsWith(end)) return chosen;
+  const name = chosen.length <= longestChosen ? chosen : `run_${idDigest(chosen, sha256)}`;
+  return `${name}${end}` as RunId;
+}
+
+/**
+ * S6: the stored id of the run that a caller of this tenant names. The id of a run that exists in the tenant, such as one that
+ * the runtime has generated, means this run.
+ */
+export async function storedRunId(
+  journal: Pick<Journal, "find">,
+  tenantId: string | null | undefined,
+  named: RunId,
+): Promise<RunId> {
+  const own = runIdWithin(tenantId, named);
+  if (own === named || tenantId === null || tenantId === undefined) return own;
+  return (await journal.find(named, { tenantId })) === undefined ? own : named;
+}
