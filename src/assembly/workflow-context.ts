@@ -210,8 +210,9 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   ): Promise<unknown> {
     requireSignal("ctx.waitForSignal()", signal);
     if (typeof signal === "string") return this.#ctx.waitForSignal(signal, options);
-    const value = await this.#ctx.waitForSignal(signal.name, options);
-    return value === undefined ? undefined : signal.read(value);
+    const read = new ReadOnce((value) => signal.read(value));
+    const value = await this.#ctx.waitForSignal(signal.name, { ...options, accept: read.accept });
+    return value === undefined ? undefined : read.valueOf(value);
   }
 
   async handleUpdate<Value, Returned, Reply>(
@@ -269,13 +270,15 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     const id = this.#ctx.newPromise();
     const read = messageReader("promise", schema);
     const promise: DurableHandle<never> = {
-      result: async (ctx = this) => read(await scopeOf("result() of a promise", ctx).waitForPromise(id)),
+      result: async (ctx = this) => scopeOf("result() of a promise", ctx).waitForPromise(id, read),
     };
     return { id, promise };
   }
 
-  waitForPromise(id: string): Promise<JsonValue> {
-    return this.#ctx.waitForPromise(id);
+  /** Waits until a promise is settled, and returns its value as the schema defines it. */
+  async waitForPromise<Value>(id: string, schema: (value: JsonValue) => MaybePromise<Value>): Promise<Value> {
+    const read = new ReadOnce(schema);
+    return read.valueOf(await this.#ctx.waitForPromise(id, { accept: read.accept }));
   }
 
   resolvePromise(id: string, value: unknown): Promise<void> {
@@ -518,6 +521,25 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
       ];
     });
     return Object.fromEntries(scoped) as Record<string, (ctx: RunContext) => Promise<Value>>;
+  }
+}
+
+/** Applies the schema of a value when it arrives, and again only on a replay, which finds the value recorded. */
+class ReadOnce<Value> {
+  readonly #read: (value: JsonValue) => MaybePromise<Value>;
+  #found: { readonly value: Value } | undefined;
+
+  constructor(read: (value: JsonValue) => MaybePromise<Value>) {
+    this.#read = read;
+  }
+
+  /** Throws if the schema refuses the value. */
+  readonly accept = async (value: JsonValue): Promise<void> => {
+    this.#found = { value: await this.#read(value) };
+  };
+
+  valueOf(value: JsonValue): MaybePromise<Value> {
+    return this.#found === undefined ? this.#read(value) : this.#found.value;
   }
 }
 

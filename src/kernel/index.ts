@@ -89,6 +89,8 @@ export {
   type Update,
   type UpdateOptions,
   type UpdateReply,
+  type WaitForPromiseOptions,
+  type WaitForSignalOptions,
   type WaitForUpdateOptions,
 } from "./run/run-messages.ts";
 export { readDuration, readWait, timeOfDate, type Duration } from "./base/duration.ts";

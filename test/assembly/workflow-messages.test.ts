@@ -44,6 +44,33 @@ describe("messages of a workflow", () => {
       expect((await run.result()).output).toEqual(["failed", "completed", null]);
     }));
 
+  test("J5: resume() waits again for a signal and for a promise whose values their schemas have refused", () =>
+    withRuntime(async (runtime) => {
+      const paid = signal(
+        "paid",
+        z.number().transform((cents) => cents / 100),
+      );
+      const order = workflow("order", async (ctx) => {
+        const euros = await ctx.waitForSignal(paid);
+        const { id, promise } = ctx.promise(z.object({ ok: z.boolean() }));
+        ctx.publish("promise", id);
+        const { ok } = await promise.result();
+        return { euros: euros ?? null, ok };
+      });
+      const run = await runtime.start(order, null);
+      await run.signal("paid", "much");
+      expect((await run.result()).error?.message).toMatch(/^invalid value of signal paid: /u);
+      await run.resume();
+      await run.signal(paid, 500);
+      await expect.poll(() => run.read("promise")).toBeDefined();
+      const promise = runtime.promise((await run.read("promise")) as string);
+      await promise.resolve("yes");
+      expect((await run.result()).error?.message).toMatch(/^invalid value of promise: /u);
+      await run.resume();
+      expect(await promise.resolve({ ok: true })).toBe(true);
+      expect((await run.result()).output).toEqual({ euros: 5, ok: true });
+    }));
+
   test("read() applies the schema of the query, and a signal reaches another workflow", () =>
     withRuntime(async (runtime) => {
       const paid = signal("paid", z.object({ cents: z.number() }));

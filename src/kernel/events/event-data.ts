@@ -414,6 +414,11 @@ export interface TaskEvents {
   task_wake: { readonly by: string };
   /** A signal arrived from outside, whether or not the task waits for it yet. */
   task_signal: { readonly name: string; readonly by: string };
+  /**
+   * J5: a resumed run waits again for a promise whose error, or whose refused value, had ended it. `id` is that of the
+   * promise. P7: the commit of this event forgets the mail `mailId`, which settled it.
+   */
+  promise_reopen: { readonly id: string; readonly mailId: string };
   /** The task published a value with `ctx.publish`. `RunHandle.read` returns the last one of a name. */
   value_published: { readonly name: string; readonly value: JsonValue };
   /**

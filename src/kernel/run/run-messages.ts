@@ -101,6 +101,21 @@ export interface WaitForUpdateOptions {
   readonly accept?: (value: JsonValue) => MaybePromise<unknown>;
 }
 
+/** Options of `RunContext.waitForPromise`. */
+export interface WaitForPromiseOptions {
+  /**
+   * Throws to refuse the value with which the promise was resolved. The error is recorded as that of the wait, and thrown.
+   * Default: every value is accepted.
+   */
+  readonly accept?: (value: JsonValue) => MaybePromise<unknown>;
+}
+
+/** Options of `RunContext.waitForSignal`. */
+export interface WaitForSignalOptions extends WaitForPromiseOptions {
+  /** Milliseconds after which the wait ends without a signal. Default: no limit. */
+  readonly timeoutMs?: number;
+}
+
 /** How a promise of a run was settled. */
 export type PromiseOutcome =
   | { readonly status: "resolved"; readonly value: JsonValue }

@@ -1,7 +1,13 @@
 import type { ApprovalDecision, PersonQuestion } from "./approval.ts";
 import type { Duration } from "../base/duration.ts";
 import type { JsonValue } from "../base/json-value.ts";
-import type { ReceivedUpdate, UpdateReply, WaitForUpdateOptions } from "./run-messages.ts";
+import type {
+  ReceivedUpdate,
+  UpdateReply,
+  WaitForPromiseOptions,
+  WaitForSignalOptions,
+  WaitForUpdateOptions,
+} from "./run-messages.ts";
 
 /** The durable waits of `RunContext`. A wait survives restarts, and the run may be dropped from memory meanwhile. */
 export interface WaitContext {
@@ -26,7 +32,8 @@ export interface WaitContext {
   sleepUntil(atMs: number): Promise<void>;
   /**
    * Waits for a signal sent with `RunHandle.signal` and returns its value, or `undefined` after the timeout. A signal
-   * that arrives early is kept. Each signal is consumed by one wait.
+   * that arrives early is kept. Each signal is consumed by one wait. J5: if `accept` throws, its error is the record of the
+   * wait, which a resumed run repeats: it waits for the next signal.
    *
    * @example
    * ```ts
@@ -38,7 +45,7 @@ export interface WaitContext {
    * }
    * ```
    */
-  waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
+  waitForSignal(name: string, options?: WaitForSignalOptions): Promise<JsonValue | undefined>;
   /**
    * Waits for an update that a caller sent with `RunHandle.update`, or returns `undefined` after the timeout. An update that
    * arrives early is kept. `accept` checks it before it is accepted; the wait continues after a refused one. Answer an
@@ -49,8 +56,12 @@ export interface WaitContext {
   answerUpdate(name: string, update: ReceivedUpdate, reply: UpdateReply): Promise<void>;
   /** Returns the id of a new promise, which any run or process may settle. The same on every replay. Not a journaled call. */
   newPromise(): string;
-  /** Waits until a promise of this task is settled, also before this call. Returns its value, or throws its error. */
-  waitForPromise(id: string): Promise<JsonValue>;
+  /**
+   * Waits until a promise of this task is settled, also before this call. Returns its value, or throws its error. J5: if the
+   * error of the promise, or the one of `accept`, ended the run, a resumed run waits again, and the promise may be settled
+   * again.
+   */
+  waitForPromise(id: string, options?: WaitForPromiseOptions): Promise<JsonValue>;
   /**
    * Asks a person and waits durably until `RunHandle.approve` answers. The task's clock stops meanwhile (H5). The
    * caller defines what `approved` means; `input` of the decision, if present, is the answer.

@@ -118,6 +118,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   }),
   task_start: wordless,
   task_signal: wordless,
+  promise_reopen: wordless,
   value_published: (data) => ({ ...data, value: null }),
   state_changed: ({ object, key, state }) => ({ object, key, ...(state !== undefined && { state: null }) }),
   update_start: wordless,

@@ -72,6 +72,7 @@ export interface PlacedMail extends Mail {
  * - P4 Mail to a run that does not exist is refused with `not_found`. S6: a run outside the scope does not exist.
  * - P5 `receiverOf` finds the run that got the mail of a submission, also after the mail was consumed.
  * - P6 The mail of a commit also reaches the runs that the submissions of the commit create.
+ * - P7 A commit with an event `promise_reopen` forgets that its mail was put, so that a mail with this id may be put again.
  */
 export interface Mailbox {
   /** Returns `false` if a mail with this id was put before. */

@@ -13,7 +13,7 @@ import type { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser } from "../process/worker-context.ts";
 import { rejectionOf } from "../journal/recorded-faults.ts";
 import type { RunStore } from "./run-store.ts";
-import { StoredRun } from "./stored-run.ts";
+import { mayResume, StoredRun } from "./stored-run.ts";
 
 export interface StoredPromiseOptions {
   readonly store: RunStore;
@@ -42,7 +42,12 @@ export function storedPromise(options: StoredPromiseOptions, id: string): RunPro
       );
     await new StoredRun(runId, store).refuseIfOver(`value of promise ${JSON.stringify(id)}`);
     const from = scope?.userId ?? anonymousUser;
-    return store.mailbox.put(settlingMail(place, outcome, { from, at: clock.now() }), scope);
+    const mail = settlingMail(place, outcome, { from, at: clock.now() });
+    if (await store.mailbox.put(mail, scope)) return true;
+    // J5: a resume that no worker has handled yet may reopen the promise. The owner ignores the mail if it does not.
+    const resume = (await store.mailbox.read(runId)).find((each) => mayResume([each]));
+    const again = resume === undefined ? mail : { ...mail, id: `${mail.id} after ${resume.id}` };
+    return store.mailbox.put(again, scope);
   };
   return {
     id,

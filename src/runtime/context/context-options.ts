@@ -15,13 +15,14 @@ import {
   type OptionKinds,
   type CompensationOptions,
   type StepOptions,
+  type WaitForSignalOptions,
   type WaitForUpdateOptions,
   type UncancellableOptions,
   stepRetry,
 } from "../../kernel/index.ts";
 import { checkNextRuns } from "./next-run-check.ts";
 
-/** Options of `ctx.ask` and `ctx.waitForSignal`. A misspelt timeout would wait forever. */
+/** Options of `ctx.ask`. A misspelt timeout would wait forever. */
 export interface WaitOptions {
   readonly timeoutMs?: number;
 }
@@ -33,10 +34,10 @@ export interface DrainOptions {
 
 // The step of a wait checks the timeout, so that a replay does not repeat the check.
 const waitTable = optionTable({ timeoutMs: is.any } satisfies OptionKinds<WaitOptions>);
-const updateTable = optionTable({
+const acceptingTable = optionTable({
   timeoutMs: is.any,
   accept: is.callback(),
-} satisfies OptionKinds<WaitForUpdateOptions>);
+} satisfies OptionKinds<WaitForUpdateOptions & WaitForSignalOptions>);
 const timeoutKind = is.number({ or: [null, "a timeout at once"] });
 const drainTable = optionTable({ mode: is.choice(["one", "all"]) } satisfies OptionKinds<DrainOptions>);
 const stepTable = optionTable({
@@ -108,8 +109,12 @@ export function checkWaitOptions(owner: string, options: WaitOptions | undefined
   if (options !== undefined) waitTable.read(owner, options);
 }
 
-export function checkUpdateOptions(options: WaitForUpdateOptions): void {
-  updateTable.read("ctx.waitForUpdate()", options);
+/** Checks the options of a wait whose value the code may refuse. */
+export function checkAcceptingWait(
+  owner: string,
+  options: WaitForUpdateOptions | WaitForSignalOptions,
+): void {
+  acceptingTable.read(owner, options);
 }
 
 /** Refuses a timeout that is no number. A negative number and `null` are over at once. */

@@ -26,6 +26,8 @@ import {
   type TaskOutcome,
   type TopicId,
   type UpdateReply,
+  type WaitForPromiseOptions,
+  type WaitForSignalOptions,
   type WaitForUpdateOptions,
 } from "../../kernel/index.ts";
 import { takesInput } from "../journal/task-record.ts";
@@ -198,10 +200,13 @@ export class MessageSteps {
     await this.#waitFor(`sleep ${atMs}`, this.#steps.next(), () => atMs);
   }
 
-  /** Waits for the signal. Returns `undefined` after the timeout. */
-  async waitForSignal(name: string, timeoutMs: number | undefined): Promise<JsonValue | undefined> {
+  /** Waits for the signal. Returns `undefined` after the timeout. J5: the error of `accept` is that of the wait. */
+  async waitForSignal(
+    name: string,
+    { timeoutMs, accept }: WaitForSignalOptions,
+  ): Promise<JsonValue | undefined> {
     const { address, due } = await this.#timed(timeoutMs);
-    const { value } = await this.#waitFor(signalWait(name), address, due);
+    const { value } = await this.#waitFor(signalWait(name), address, due, accept);
     return value;
   }
 
@@ -274,8 +279,8 @@ export class MessageSteps {
     return formatPromiseId({ runId: runner.facts.runId, taskId: runner.taskId, key });
   }
 
-  /** J5: the error of a rejected promise is recorded. */
-  async waitForPromise(id: string): Promise<JsonValue> {
+  /** J5: the error of a rejected promise is recorded, and so is that of `accept`. */
+  async waitForPromise(id: string, { accept }: WaitForPromiseOptions): Promise<JsonValue> {
     const { runId, taskId, key } = parsePromiseId(id);
     const { runner } = this.#steps;
     if (taskId !== runner.taskId || runId !== runner.facts.runId)
@@ -288,6 +293,7 @@ export class MessageSteps {
     const { value } = await this.#steps.run<{ readonly value: JsonValue }>(step, async () => {
       const outcome = (await this.#cameFor(name, undefined)) as unknown as PromiseOutcome;
       if (outcome.status === "rejected") throw reviveFault(outcome.failure);
+      await accept?.(outcome.value);
       return { value: outcome.value };
     });
     return value;
@@ -309,11 +315,21 @@ export class MessageSteps {
     name: string,
     address: StepAddress,
     due: Due | undefined,
+    accept?: WaitForSignalOptions["accept"],
   ): Promise<{ readonly value?: JsonValue }> {
+    const { runner, cancelScope } = this.#steps;
     const step: StepIdentity = { address, kind: "wait", name, digest: JsonDigest.ofNull };
     return this.#steps.run<{ readonly value?: JsonValue }>(step, async () => {
       const value = await this.#cameFor(name, due);
-      return value === undefined ? {} : { value };
+      if (value === undefined) return {};
+      try {
+        await accept?.(value);
+      } catch (error) {
+        // W1: a branch that was abandoned meanwhile records nothing, so that the next waiter receives the value.
+        if (cancelScope.isAbandoned) runner.host.waits.taken(runner.taskId, name);
+        throw error;
+      }
+      return { value };
     });
   }
 

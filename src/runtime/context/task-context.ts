@@ -51,6 +51,8 @@ import {
   type TopicId,
   type Turn,
   type UpdateReply,
+  type WaitForPromiseOptions,
+  type WaitForSignalOptions,
   type WaitForUpdateOptions,
   type UncancellableOptions,
   assertEmittable,
@@ -66,9 +68,9 @@ import {
   type WaitOptions,
   checkInstructions,
   checkParallelOptions,
+  checkAcceptingWait,
   checkPatchName,
   checkToolsOptions,
-  checkUpdateOptions,
   checkUncancellableOptions,
   checkWaitOptions,
   readMap,
@@ -464,15 +466,15 @@ export class TaskContext extends TaskFacts implements RunContext {
     await this.#messages.sleepUntil(atMs);
   }
 
-  async waitForSignal(name: string, options: WaitOptions = {}): Promise<JsonValue | undefined> {
+  async waitForSignal(name: string, options: WaitForSignalOptions = {}): Promise<JsonValue | undefined> {
     messageNameKind.check?.(name, "name", "ctx.waitForSignal()");
-    checkWaitOptions("ctx.waitForSignal()", options);
-    return this.#messages.waitForSignal(name, options.timeoutMs);
+    checkAcceptingWait("ctx.waitForSignal()", options);
+    return this.#messages.waitForSignal(name, options);
   }
 
   async waitForUpdate(name: string, options: WaitForUpdateOptions = {}): Promise<ReceivedUpdate | undefined> {
     messageNameKind.check?.(name, "name", "ctx.waitForUpdate()");
-    checkUpdateOptions(options);
+    checkAcceptingWait("ctx.waitForUpdate()", options);
     return this.#messages.waitForUpdate(name, options);
   }
 
@@ -495,8 +497,8 @@ export class TaskContext extends TaskFacts implements RunContext {
     return this.#messages.newPromise();
   }
 
-  waitForPromise(id: string): Promise<JsonValue> {
-    return this.#messages.waitForPromise(id);
+  waitForPromise(id: string, options: WaitForPromiseOptions = {}): Promise<JsonValue> {
+    return this.#messages.waitForPromise(id, options);
   }
 
   settlePromise(id: string, outcome: PromiseOutcome): Promise<void> {

@@ -63,6 +63,11 @@ export class BranchValues {
     this.#taken = [...this.#taken, taken];
   }
 
+  /** J5: the step at this address has refused its value, and runs again: the value does not return to its wait any more. */
+  forget(step: StepAddress): void {
+    this.#taken = this.#taken.filter(({ address }) => address !== step);
+  }
+
   /** Whether an abandoned branch has taken values. */
   isAnyIn(abandoned: Abandonment): boolean {
     return this.#taken.some(({ address }) => isInside(address, abandoned));

@@ -3,13 +3,16 @@ import {
   Fault,
   parseRunId,
   parseTaskId,
+  type EventDraft,
   type Mail,
   type PromiseOutcome,
   type RunId,
+  type StepAddress,
   type StepScope,
   type TaskId,
 } from "../../kernel/index.ts";
-import { promiseWait } from "./wait-names.ts";
+import type { TaskState } from "./task-state.ts";
+import { promiseOf, promiseWait } from "./wait-names.ts";
 
 /** The place of a promise: the run and the task that wait for it, and its key in the journal of the task. */
 export interface PromisePlace {
@@ -45,7 +48,33 @@ export function parsePromiseId(id: string): PromisePlace {
   }
 }
 
-/** P1: the mail that settles a promise. All such mails of a promise have one id, so the first counts. */
+/** P1: id of the mail that settles a promise. All such mails of a promise have this id, so the first counts. */
+function settlingId({ taskId, key }: Pick<PromisePlace, "taskId" | "key">): string {
+  return `promise ${taskId} ${key}`;
+}
+
+/**
+ * J5: the events of the promises that may be settled again, because their waits are voided. Such a wait has failed with the
+ * error of the promise, or with that of a value which the code has refused.
+ */
+export function reopenedPromises(
+  { record, steps }: Pick<TaskState, "record" | "steps">,
+  runId: RunId,
+  voids: readonly StepAddress[],
+): readonly EventDraft[] {
+  const keys = voids.flatMap((address) => {
+    const step = steps.get(address);
+    const isFailedWait = step?.kind === "wait" && step.outcome.kind === "failed";
+    return isFailedWait ? (promiseOf(step.name) ?? []) : [];
+  });
+  const { taskId } = record;
+  return [...new Set(keys)].map((key) => ({
+    type: "promise_reopen",
+    data: { id: formatPromiseId({ runId, taskId, key }), mailId: settlingId({ taskId, key }) },
+  }));
+}
+
+/** The mail that settles a promise. */
 export function settlingMail(
   place: PromisePlace,
   outcome: PromiseOutcome,
@@ -58,5 +87,5 @@ export function settlingMail(
     wait: promiseWait(key),
     value: outcome as never,
   } as const;
-  return { ...sender, id: `promise ${taskId} ${key}`, runId, body };
+  return { ...sender, id: settlingId(place), runId, body };
 }

@@ -37,6 +37,7 @@ import {
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { HeldAllotment } from "./held-allotment.ts";
+import { parsePromiseId } from "./promise-ids.ts";
 import { RecordedTotals } from "./recorded-totals.ts";
 import { Resolutions } from "./resolutions.ts";
 import { updateClock } from "./task-clock.ts";
@@ -55,6 +56,7 @@ import {
   callerWait,
   causesOf,
   inboxDrain,
+  promiseWait,
   queueWait,
   resolutionsTaken,
   runOf,
@@ -276,6 +278,10 @@ export class RunState {
     this.ended = type === "run_end";
     if (this.ended) this.isHistoryCleared = false;
     if (type === "usage_corrected") this.#noteCorrection(event);
+    if (type === "promise_reopen") {
+      const { taskId, key } = parsePromiseId(event.data.id);
+      this.resolutions.take(taskId, promiseWait(key), Infinity);
+    }
     if (type === "budget_top_up") this.#noteTopUp(event);
     if (type === "approval_request" || type === "approval_decision") this.#noteQuestion(event);
     if (type === "task_start") this.#noteStart(event);
@@ -380,6 +386,7 @@ export class RunState {
 
   /** J5: the step runs again. E4: a tool call that has begun does not emit its start again. */
   #void(task: TaskState, address: StepAddress): void {
+    if (task.steps.get(address)?.outcome.kind === "failed") task.branchValues?.forget(address);
     task.steps.delete(address);
     task.branchValues?.takeBack(address);
     task.compensations = task.compensations?.filter((each) => each !== address);

@@ -293,7 +293,9 @@ export function resolutionsTaken({
   address,
   outcome,
 }: Pick<StepRecord, "kind" | "name" | "address" | "outcome">): TakenWait | undefined {
-  if (outcome.kind === "failed") return undefined;
+  // The value of a signal that the code has refused is used up.
+  if (outcome.kind === "failed")
+    return kind === "wait" && signalOf(name) !== undefined ? { wait: name, count: 1 } : undefined;
   if (kind === "approval") return isWithdrawn(outcome) ? undefined : { wait: name, count: 1 };
   if (kind === "drain") {
     const { length: count } = outcome.value as readonly unknown[];

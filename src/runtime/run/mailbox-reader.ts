@@ -324,9 +324,14 @@ export class MailboxReader {
     value: JsonValue,
     submission: Pick<Resolution, "runId" | "metadata"> = {},
   ): void {
-    if (!this.#state.tasks.has(taskId)) return;
+    if (!this.#state.tasks.has(taskId) || this.#isSettled(taskId, wait)) return;
     this.#log.add({ resolves: [{ taskId, wait, value, ...submission }] });
     this.#supervisor.waits.serve(taskId, wait);
+  }
+
+  /** Whether the wait is for a promise that was settled before. Several mails may settle one that a resume has reopened. */
+  #isSettled(taskId: TaskId, wait: string): boolean {
+    return promiseOf(wait) !== undefined && this.#state.resolutions.first(taskId, wait) !== undefined;
   }
 
   #reprioritize(taskId: TaskId, to: Priority, by: string): void {

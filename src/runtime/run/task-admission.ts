@@ -8,6 +8,7 @@ import {
   type TaskRecord,
 } from "../../kernel/index.ts";
 import { openAccountCommand } from "../journal/new-run.ts";
+import { reopenedPromises } from "../journal/promise-ids.ts";
 import type { ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
@@ -65,7 +66,8 @@ export class TaskAdmission {
 
   /** J5: admits an ended task again and voids the faults on which it ended. Returns `false` if the task gets no seat. */
   reopen({ taskId, voids }: ResumedTask): boolean {
-    const { record, messages } = this.#state.task(taskId);
+    const task = this.#state.task(taskId);
+    const { record, messages } = task;
     const { agentId, parentId, budget, supervision } = record;
     const { priority } = supervision;
     if (parentId !== null) {
@@ -75,6 +77,7 @@ export class TaskAdmission {
       if (this.#state.ledger.accounts[taskId] === undefined)
         this.#ledger.apply(taskId, openAccountCommand(this.#worker, { taskId, parentId, budget, priority }));
     }
+    for (const event of reopenedPromises(task, this.#log.lease.runId, voids)) this.#log.emit(taskId, event);
     this.#log.add({
       voids: voids.map((address) => ({ taskId, address })),
       tasks: [{ type: "reopen", taskId }],

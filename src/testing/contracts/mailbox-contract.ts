@@ -1,6 +1,9 @@
 import { formatRunId, formatSessionId, type Mail, type RunId } from "../../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
-import { createRun, ownRun, rootTask, runRecord } from "./store-fixtures.ts";
+import { createRun, ownRun, placed, rootTask, runRecord } from "./store-fixtures.ts";
+
+/** The id of the promise `a` of the task `t0` of `run_a`. */
+const promiseId = "prm_WyJydW5fYSIsInQwIiwiYSJd";
 
 /** Tests of the rules that every implementation of `Mailbox` must keep. */
 export function mailboxContract({ test, expect, open }: ContractHarness): void {
@@ -21,6 +24,26 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     await store.journal.append(lease, { number: 1, at: 2, mailThrough: first?.place ?? -1 });
     expect(await store.mailbox.put(mail(lease.runId, "a"))).toBe(false);
     expect(await store.mailbox.read(lease.runId)).toEqual([]);
+  });
+
+  test("P7: a commit that reopens a promise forgets the mail that settled it, and no other", async () => {
+    const store = await open();
+    const lease = await ownRun(store);
+    const { runId } = lease;
+    for (const id of ["promise t0 a", "promise t0 b"]) await store.mailbox.put(mail(runId, id));
+    const data = { id: promiseId, mailId: "promise t0 a" };
+    await store.journal.append(lease, {
+      number: 1,
+      at: 2,
+      mailThrough: 1,
+      events: [placed(runId, 1, { type: "promise_reopen", data })],
+    });
+    expect(await store.mailbox.put(mail(runId, "promise t0 b"))).toBe(false);
+    expect(await store.mailbox.put(mail(runId, "promise t0 a"))).toBe(true);
+    expect(await store.mailbox.put(mail(runId, "promise t0 a"))).toBe(false);
+    expect((await store.mailbox.read(runId)).map(({ id, place }) => [id, place])).toEqual([
+      ["promise t0 a", 2],
+    ]);
   });
 
   test("P2: mail is read in order of arrival, each with its position", async () => {

@@ -137,6 +137,8 @@ function rareWords(event: Event): string {
       return "has no run left in its session";
     case "task_signal":
       return `receives the signal ${event.data.name} from ${inSentence(event.data.by)}`;
+    case "promise_reopen":
+      return "waits again for a promise, which may be settled again";
     case "value_published":
       return `${event.data.name}: ${line(inputText(event.data.value))}`;
     case "state_changed":

@@ -54,6 +54,7 @@ import {
 import { gatesOf } from "../flow-gates.ts";
 import { endIn, spendIn } from "../run-end.ts";
 import { hostIn } from "../run-host.ts";
+import { forgottenMail } from "../forgotten-mail.ts";
 import { stateChangeIn } from "../state-changes.ts";
 import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
@@ -128,6 +129,7 @@ export class MemoryJournal implements Journal {
       erasedContents: undefined,
       mail: noMail,
       mailIds: undefined,
+      mailCount: 0,
       deltas: new ShownDeltas(),
       isLive: true,
       epoch: 0,
@@ -388,6 +390,7 @@ export class MemoryJournal implements Journal {
     if (state !== undefined) this.#siblings.records.changeNow(state);
     const host = hostIn(commit);
     if (host !== undefined) row.record = { ...row.record, host: row.record.host ?? host };
+    for (const mailId of forgottenMail(commit)) row.mailIds?.delete(mailId);
     if (mailThrough !== undefined) this.#siblings.mailbox.consumeNow(row, mailThrough);
     if (events !== undefined) row.deltas.recorded(events);
   }

@@ -28,7 +28,7 @@ export class MemoryMailbox implements Mailbox {
     if (row === undefined || row.mailIds?.has(mail.id) === true) return false;
     if (row.mail.length === 0) row.readyAt = this.#tables.tick();
     row.mailIds ??= new Set();
-    row.mail = [...row.mail, { ...mail, place: row.mailIds.size }];
+    row.mail = [...row.mail, { ...mail, place: row.mailCount++ }];
     row.mailIds.add(mail.id);
     if (mail.id.startsWith("submit ")) this.#tables.submitted.set(mail.id, row);
     row.isLive = true;

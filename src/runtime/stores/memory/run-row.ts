@@ -36,8 +36,10 @@ export interface RunRow {
   erasedContents: Map<number, string> | undefined;
   /** Unread mail. */
   mail: readonly PlacedMail[];
-  /** Ids of all mail that the run ever got (P1). */
+  /** Ids of all mail that the run ever got (P1), without those that it has forgotten (P7). */
   mailIds: Set<string> | undefined;
+  /** Number of mails that were put: the place of the next one. */
+  mailCount: number;
   readonly deltas: ShownDeltas;
   /** Whether the run has not ended, or has mail. */
   isLive: boolean;

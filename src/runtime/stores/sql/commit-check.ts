@@ -3,6 +3,7 @@ import { approvalChangesIn } from "../approval-changes.ts";
 import type { Draft, Position } from "../codec/commit-draft.ts";
 import { endIn } from "../run-end.ts";
 import { hostIn } from "../run-host.ts";
+import { forgottenMail } from "../forgotten-mail.ts";
 import { stateChangeIn } from "../state-changes.ts";
 
 const noTenant = { tenantId: null };
@@ -28,6 +29,7 @@ export function changesMore({ commit, values }: Draft): boolean {
     endIn(commit) !== undefined ||
     stateChangeIn(commit, noTenant) !== undefined ||
     hostIn(commit) !== undefined ||
+    forgottenMail(commit).length > 0 ||
     approvalChangesIn(commit) !== undefined
   );
 }

@@ -114,6 +114,11 @@ export function* receivingSessions(mail: readonly Mail[]): Work<readonly Session
   return rows.map(({ sessionId }) => sessionId);
 }
 
+/** P7: forgets that a mail was put. */
+export function* forgetMail({ id }: RunKey, mailId: string): Work<void> {
+  yield* run("DELETE FROM {mail_ids} WHERE run = $1 AND mail_id = $2", id, mailId);
+}
+
 /** P3: removes consumed mail and notifies the listeners of this process, inside the journal's transaction. */
 export function* consumeMail({ id, runId }: RunKey, through: number): Work<void> {
   yield* run("DELETE FROM {mail} WHERE run = $1 AND place <= $2", id, through);

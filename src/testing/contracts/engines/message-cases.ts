@@ -248,6 +248,42 @@ export function promiseCases(harness: EngineHarness): void {
     });
   });
 
+  declare(
+    "J5: resume() waits again for a promise whose refused value, or whose error, ended the run",
+    async (world) => {
+      const worker = (): HostedAgent =>
+        agentOf("worker", async (ctx) => {
+          const id = ctx.newPromise();
+          ctx.publish("ids", [id]);
+          const accept = (value: JsonValue): void => {
+            if (typeof value !== "number") throw new Fault("invalid_argument", "expected a number");
+          };
+          const { value } = await ctx.race<JsonValue>({
+            promise: async (branch) => branch.waitForPromise(id, { accept }),
+            never: async (branch) => (await branch.waitForSignal("never")) ?? null,
+          });
+          return [value, await ctx.waitForPromise(id, { accept })];
+        });
+      const one = await world.open("one");
+      const run = await one.submit(worker(), null);
+      const [id] = await idsOf(run);
+      const promise = one.promise(id);
+      expect([await promise.resolve("bad"), await promise.resolve(5)]).toEqual([true, false]);
+      expect((await run.result()).error?.message).toBe("expected a number");
+      await run.resume();
+      // At once, so that the worker may not have handled the resume yet.
+      expect(await promise.reject(new Error("declined"))).toBe(true);
+      expect((await run.result()).error?.message).toBe("declined");
+      await run.resume();
+      const resumed = await world.takeOver(one, run, worker());
+      const other = await world.open("three");
+      other.register(worker());
+      expect(await other.promise(id).resolve(7)).toBe(true);
+      expect((await resumed.result()).output).toEqual([7, 7]);
+      expect((await eventsOf(resumed)).filter(({ type }) => type === "promise_reopen").length).toBe(2);
+    },
+  );
+
   declare("J5: a rejected promise whose error leaves the code ends the run", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) => {

@@ -251,6 +251,38 @@ export function signalCases(harness: EngineHarness): void {
       await expect(run.signal(paid, { cents: 8 })).rejects.toMatchObject({ code: "not_found" });
     },
   );
+
+  declare(
+    "J5: a signal that the code refuses is the error of its wait, and resume() waits for the next one",
+    async (world) => {
+      const worker = (): HostedAgent =>
+        agentOf("worker", async (ctx) => {
+          const wait = (accept: (value: JsonValue) => unknown): Promise<JsonValue | undefined> =>
+            ctx.waitForSignal("paid", { accept });
+          const caught = await wait((value) => paid.read(value)).catch(({ code }: Fault) => code);
+          const { value } = await ctx.race<JsonValue>({
+            paid: async (branch) =>
+              (await branch.waitForSignal("paid", { accept: (value) => paid.read(value) })) ?? null,
+            never: async (branch) => (await branch.waitForSignal("never")) ?? null,
+          });
+          return [caught ?? null, value];
+        });
+      const one = await world.open("one");
+      const run = await one.submit(worker(), null);
+      await run.signal("paid", "bad");
+      await run.signal("paid", "worse");
+      const { status, error } = await run.result();
+      expect([status, error?.code, error?.message]).toEqual([
+        "failed",
+        "invalid_argument",
+        "cents: expected a number",
+      ]);
+      await run.resume();
+      await run.signal("paid", { cents: 5 });
+      const resumed = await world.takeOver(one, run, worker());
+      expect((await resumed.result()).output).toEqual(["invalid_argument", { cents: 5 }]);
+    },
+  );
 }
 
 /** Cases about sleeps, limits of time and delayed starts. */
