@@ -265,7 +265,7 @@ export class DurableObject<
     const stored = await runContext.objectState();
     const scope = new ObjectScope(runContext, key, this.#state, await stateNow(this.#state, stored));
     try {
-      const output = ((await found.code(scope, input)) ?? null) as JsonValue;
+      const output = ((await scope.run("the handler", (own) => found.code(own, input))) ?? null) as JsonValue;
       return await found.readOutput(output);
     } finally {
       scope.isOver = true;

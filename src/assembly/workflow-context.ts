@@ -1,21 +1,22 @@
-import { outputReader } from "./answer-shape.ts";
-import { messageReader } from "./workflow-messages.ts";
+import { ScopeCalls } from "./scope-calls.ts";
+import { callAgent } from "./workflow-agent.ts";
+import {
+  handleUpdateTable,
+  notABranch,
+  requireHandler,
+  requireSignal,
+  sendTable,
+} from "./workflow-arguments.ts";
+import { messageReader, ReadOnce } from "./workflow-messages.ts";
 import { objectCallId, rejectionOf } from "../runtime/index.ts";
-import { describeWorkerFailure, toWorkerResult } from "../agents/team/run-worker.ts";
 import {
   describeValue,
   Fault,
-  is,
-  jsonText,
-  optionTable,
   readProperty,
-  reviveFault,
-  spawnKinds,
   outcomeStatus,
   requireObject,
   requireObjectKey,
   requireWorkflow,
-  startRunKinds,
   type AgentId,
   type ApprovalDecision,
   type CallAgentOptions,
@@ -39,7 +40,6 @@ import {
   type ObjectCalls,
   type ObjectSendOptions,
   type ObjectStartOptions,
-  type OptionKinds,
   type ParallelOptions,
   type PersonQuestion,
   type Query,
@@ -67,20 +67,6 @@ import {
   type WorkflowStepContext,
 } from "../kernel/index.ts";
 
-const callTable = optionTable({
-  budget: spawnKinds.budget,
-  priority: spawnKinds.priority,
-  role: spawnKinds.role,
-  output: is.any,
-} satisfies OptionKinds<CallAgentOptions>);
-
-const updateTable = optionTable({
-  timeoutMs: is.number({ from: 0 }),
-  validate: is.callback(),
-} satisfies OptionKinds<HandleUpdateOptions>);
-const { onParentEnd: _onParentEnd, ...sendKinds } = startRunKinds;
-const sendTable = optionTable(sendKinds satisfies OptionKinds<SendOptions>);
-
 /** Steps of a workflow are retried with the default settings. */
 const defaultRetry: StepOptions = Object.freeze({ retry: Object.freeze({}) });
 
@@ -93,45 +79,28 @@ function scopeOf(call: string, ctx: unknown): WorkflowScope<unknown> {
   );
 }
 
-/** Refuses an update without a schema and a handler that is no function. */
-function requireHandler(update: unknown, handler: unknown): void {
-  if (typeof readProperty(update, "readReply") !== "function")
-    throw new Fault(
-      "invalid_argument",
-      `invalid update ${describeValue(update)} of ctx.handleUpdate(): expected an update; use update("name", { input, output }) of reeve/workflow`,
-    );
-  if (typeof handler !== "function")
-    throw new Fault(
-      "invalid_argument",
-      `invalid handler ${describeValue(handler)} of ctx.handleUpdate(): expected a function; use ctx.handleUpdate(update, async (value) => ...)`,
-    );
-}
-
-function notABranch(caller: string, branch: unknown, name?: string): Fault {
-  return new Fault(
-    "invalid_argument",
-    `invalid branch${name === undefined ? "" : ` ${name}`} of ${caller}: expected ${name === undefined ? "a function" : "a function or the handle of ctx.start()"}, not ${describeValue(branch)}; use async (branch) => branch.step(...)`,
-  );
-}
-
-/** Refuses a signal that is neither a name nor one of `signal()`. */
-function requireSignal(caller: string, signal: unknown): void {
-  if (typeof signal === "string" || typeof readProperty(signal, "read") === "function") return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid signal ${describeValue(signal)} of ${caller}: expected a name or a signal; use signal("name", schema) of reeve/workflow`,
-  );
-}
-
 /** The context of one scope of a workflow: its function, or a branch. Every call is one of the run context. */
 export class WorkflowScope<Context> implements WorkflowContext<Context> {
   readonly #ctx: RunContext;
   /** Checks the input of `continueAsNew`. Absent in a branch. */
   readonly #readInput: ((input: JsonValue) => MaybePromise<JsonValue>) | undefined;
+  readonly #calls = new ScopeCalls();
 
   constructor(ctx: RunContext, readInput?: (input: JsonValue) => MaybePromise<JsonValue>) {
     this.#ctx = ctx;
     this.#readInput = readInput;
+  }
+
+  /** Executes the code of this scope. J2: throws unless the code has awaited its calls. `name` is that of the code, in words. */
+  async run<Value>(name: string, code: (ctx: this) => MaybePromise<Value>): Promise<Value> {
+    const value = await code(this);
+    this.#calls.requireAwaited(`the end of ${name}`);
+    return value;
+  }
+
+  /** Follows a call of this scope. `about` is its first argument, if that is a text. */
+  #follow<Value>(method: string, work: () => Promise<Value>, about?: unknown): Promise<Value> {
+    return this.#calls.follow(method, about, work());
   }
 
   get runId(): RunId {
@@ -155,14 +124,19 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     const run = async (step: WorkflowStepContext): Promise<JsonValue> =>
       ((await body(step)) ?? null) as JsonValue;
     const retried = options === undefined ? defaultRetry : { ...defaultRetry, ...options };
-    return this.#ctx.step(name, typeof body === "function" ? run : body, retried) as Promise<Value>;
+    const stepped = this.#ctx.step(name, typeof body === "function" ? run : body, retried);
+    return this.#calls.follow("step", name, stepped as Promise<Value>);
   }
 
   patched(name: string): boolean {
     return this.#ctx.patched(name);
   }
 
-  async continueAsNew(input: JsonValue): Promise<never> {
+  continueAsNew(input: JsonValue): Promise<never> {
+    return this.#follow("continueAsNew", () => this.#continueAsNew(input));
+  }
+
+  async #continueAsNew(input: JsonValue): Promise<never> {
     if (this.#readInput === undefined)
       throw new Fault(
         "invalid_argument",
@@ -177,26 +151,29 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   }
 
   now(): Promise<number> {
-    return this.#ctx.now();
+    return this.#follow("now", () => this.#ctx.now());
   }
 
   random(): Promise<number> {
-    return this.#ctx.random();
+    return this.#follow("random", () => this.#ctx.random());
   }
 
   uuid(): Promise<string> {
-    return this.#ctx.uuid();
+    return this.#follow("uuid", () => this.#ctx.uuid());
   }
 
   sleep(time: Duration | Date): Promise<void> {
-    return this.#ctx.sleep(time);
+    return this.#follow("sleep", () => this.#ctx.sleep(time), time);
   }
 
-  async timeout<Value>(
+  timeout<Value>(
     limit: Duration,
     branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
   ): Promise<Value> {
-    return this.#ctx.timeout(limit, this.#branch("ctx.timeout()", branch)) as Promise<Value>;
+    return this.#follow(
+      "timeout",
+      async () => this.#ctx.timeout(limit, this.#branch("timeout", branch)) as Promise<Value>,
+    );
   }
 
   waitForSignal<Value>(
@@ -204,9 +181,17 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     options?: { readonly timeoutMs?: number },
   ): Promise<Value | undefined>;
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
-  async waitForSignal(
+  waitForSignal(
     signal: string | Signal<never, unknown>,
     options?: { readonly timeoutMs?: number },
+  ): Promise<unknown> {
+    const name = typeof signal === "string" ? signal : readProperty(signal, "name");
+    return this.#follow("waitForSignal", () => this.#waitForSignal(signal, options), name);
+  }
+
+  async #waitForSignal(
+    signal: string | Signal<never, unknown>,
+    options: { readonly timeoutMs?: number } | undefined,
   ): Promise<unknown> {
     requireSignal("ctx.waitForSignal()", signal);
     if (typeof signal === "string") return this.#ctx.waitForSignal(signal, options);
@@ -215,12 +200,21 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return value === undefined ? undefined : read.valueOf(value);
   }
 
-  async handleUpdate<Value, Returned, Reply>(
+  handleUpdate<Value, Returned, Reply>(
     update: Update<never, Value, Returned, Reply>,
     handler: (value: Value) => Promise<Returned>,
     options: HandleUpdateOptions<Value> = {},
   ): Promise<HandledUpdate<Value, Reply> | undefined> {
-    const { timeoutMs, validate } = updateTable.read("ctx.handleUpdate()", options);
+    const name = readProperty(update, "name");
+    return this.#follow("handleUpdate", () => this.#handleUpdate(update, handler, options), name);
+  }
+
+  async #handleUpdate<Value, Returned, Reply>(
+    update: Update<never, Value, Returned, Reply>,
+    handler: (value: Value) => Promise<Returned>,
+    options: HandleUpdateOptions<Value>,
+  ): Promise<HandledUpdate<Value, Reply> | undefined> {
+    const { timeoutMs, validate } = handleUpdateTable.read("ctx.handleUpdate()", options);
     requireHandler(update, handler);
     const ctx = this.#ctx;
     const received = await ctx.waitForUpdate(update.name, {
@@ -246,11 +240,20 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     return { status: "completed", value, reply: reply as Reply };
   }
 
-  async sendSignal(
+  sendSignal(
     run: RunTarget,
     signal: string | Signal<never, unknown>,
     given: unknown = null,
     options?: SignalOptions,
+  ): Promise<void> {
+    return this.#follow("sendSignal", () => this.#sendSignal(run, signal, given, options));
+  }
+
+  async #sendSignal(
+    run: RunTarget,
+    signal: string | Signal<never, unknown>,
+    given: unknown,
+    options: SignalOptions | undefined,
   ): Promise<void> {
     requireSignal("ctx.sendSignal()", signal);
     const value = given as JsonValue;
@@ -276,17 +279,20 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   }
 
   /** Waits until a promise is settled, and returns its value as the schema defines it. */
-  async waitForPromise<Value>(id: string, schema: (value: JsonValue) => MaybePromise<Value>): Promise<Value> {
-    const read = new ReadOnce(schema);
-    return read.valueOf(await this.#ctx.waitForPromise(id, { accept: read.accept }));
+  waitForPromise<Value>(id: string, schema: (value: JsonValue) => MaybePromise<Value>): Promise<Value> {
+    return this.#follow("promise", async () => {
+      const read = new ReadOnce(schema);
+      return read.valueOf(await this.#ctx.waitForPromise(id, { accept: read.accept }));
+    });
   }
 
   resolvePromise(id: string, value: unknown): Promise<void> {
-    return this.#ctx.settlePromise(id, { status: "resolved", value: (value ?? null) as JsonValue });
+    const resolved = { status: "resolved", value: (value ?? null) as JsonValue } as const;
+    return this.#follow("resolvePromise", () => this.#ctx.settlePromise(id, resolved), id);
   }
 
   rejectPromise(id: string, error: unknown): Promise<void> {
-    return this.#ctx.settlePromise(id, rejectionOf(error));
+    return this.#follow("rejectPromise", () => this.#ctx.settlePromise(id, rejectionOf(error)), id);
   }
 
   publish(query: string | Query<never, unknown>, value: unknown): void {
@@ -294,54 +300,35 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {
-    return this.#ctx.approval(question);
+    return this.#follow("approval", () => this.#ctx.approval(question));
   }
 
-  async agent<const Output extends Schema = never>(
+  agent<const Output extends Schema = never>(
     agent: HostedAgent,
     input: string | readonly UserPart[],
-    options: CallAgentOptions<Output> = {},
+    options?: CallAgentOptions<Output>,
   ): Promise<[Output] extends [never] ? string : Infer<Output>> {
-    if (typeof readProperty(agent, "id") !== "string")
-      throw new Fault(
-        "invalid_argument",
-        `invalid agent ${describeValue(agent)} of ctx.agent(): expected an agent; use new Agent({ ... }) and list it in the option agents of the workflow`,
-      );
-    const { output, ...spawning } = callTable.read("ctx.agent()", options);
-    const reader = output === undefined ? undefined : outputReader(output);
-    const asked = reader === undefined ? input : { prompt: input, output: reader.jsonSchema };
-    const ctx = this.#ctx;
-    const spawned = await ctx.spawn(agent.id, asked as JsonValue, { onFull: "wait", ...spawning });
-    const result = spawned.kind === "refused" ? spawned : toWorkerResult(await ctx.join(spawned.handle));
-    if (result.kind !== "answered") {
-      ctx.check();
-      const failure = result.kind === "stopped" ? result.outcome.failure : null;
-      if (failure?.code === "budget_exhausted") throw reviveFault(failure);
-      throw new Fault("child_failed", describeWorkerFailure(agent.id, result), {
-        details: {
-          agent: agent.id,
-          status: result.kind === "stopped" ? result.status : "refused",
-          ...(failure !== null && { failure: failure as unknown as JsonObject }),
-        },
-      });
-    }
-    if (reader === undefined) return jsonText(result.output) as never;
-    return Promise.resolve(reader.parse(result.output)) as never;
+    const id = readProperty(agent, "id");
+    return this.#follow("agent", () => callAgent(this.#ctx, agent, input, options), id);
   }
 
-  async parallel<Branches extends Readonly<Record<string, WorkflowBranchOrHandle<unknown, Context>>>>(
+  parallel<Branches extends Readonly<Record<string, WorkflowBranchOrHandle<unknown, Context>>>>(
     branches: Branches,
     options?: ParallelOptions,
   ): Promise<WorkflowBranchResults<Branches>> {
-    return this.#ctx.parallel(this.#scoped("ctx.parallel()", branches), options) as Promise<
-      WorkflowBranchResults<Branches>
-    >;
+    return this.#follow(
+      "parallel",
+      async () =>
+        this.#ctx.parallel(this.#scoped("parallel", branches), options) as Promise<
+          WorkflowBranchResults<Branches>
+        >,
+    );
   }
 
-  async race<Value>(
+  race<Value>(
     branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }> {
-    return this.#ctx.race(this.#scoped("ctx.race()", branches));
+    return this.#follow("race", async () => this.#ctx.race(this.#scoped("race", branches)));
   }
 
   compensate(
@@ -350,22 +337,27 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     options?: CompensationOptions,
   ): Promise<void> {
     const run = async ({ ctx, ...step }: CompensationContext): Promise<void> => {
-      await undo({ ...step, ctx: new WorkflowScope<Context>(ctx) });
+      const scope = new WorkflowScope<Context>(ctx);
+      await scope.run(`compensation ${name}`, () => undo({ ...step, ctx: scope }));
     };
-    return this.#ctx.compensate(name, typeof undo === "function" ? run : undo, options);
+    const checked = typeof undo === "function" ? run : undo;
+    return this.#follow("compensate", () => this.#ctx.compensate(name, checked, options), name);
   }
 
-  async uncancellable<Value>(
+  uncancellable<Value>(
     branch: (ctx: WorkflowContext<Context>) => Promise<Value & Serializable<Value>>,
     options?: UncancellableOptions,
   ): Promise<Value> {
-    return this.#ctx.uncancellable(this.#branch("ctx.uncancellable()", branch), options) as Promise<Value>;
+    return this.#follow(
+      "uncancellable",
+      async () => this.#ctx.uncancellable(this.#branch("uncancellable", branch), options) as Promise<Value>,
+    );
   }
 
-  async any<Value>(
+  any<Value>(
     branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }> {
-    return this.#ctx.any(this.#scoped("ctx.any()", branches));
+    return this.#follow("any", async () => this.#ctx.any(this.#scoped("any", branches)));
   }
 
   map<Item, Value>(
@@ -377,37 +369,64 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
     ) => Promise<Value & Serializable<Value>>,
     options?: MapOptions,
   ): Promise<readonly SettledItem<Value>[]> {
-    const each = async (item: Item, ctx: RunContext, index: number): Promise<JsonValue> =>
-      ((await perform(item, new WorkflowScope<Context>(ctx), index)) ?? null) as JsonValue;
+    const each = async (item: Item, ctx: RunContext, index: number): Promise<JsonValue> => {
+      const work = (own: WorkflowContext<Context>): Promise<unknown> => perform(item, own, index);
+      const value = await new WorkflowScope<Context>(ctx).run(`item ${index} of ctx.map()`, work);
+      return (value ?? null) as JsonValue;
+    };
     const checked = typeof perform === "function" ? each : perform;
-    return this.#ctx.map(items, checked, options) as Promise<readonly SettledItem<Value>[]>;
+    return this.#follow(
+      "map",
+      () => this.#ctx.map(items, checked, options) as Promise<readonly SettledItem<Value>[]>,
+    );
   }
 
-  async start<Input, Output>(
+  start<Input, Output>(
     workflow: HostedWorkflow<Input, Output>,
     input: NoInfer<Input>,
     options?: StartRunOptions,
   ): Promise<StartedWorkflow<Output>> {
+    return this.#follow("start", () => this.#start(workflow, input, options), readProperty(workflow, "name"));
+  }
+
+  async #start<Output>(
+    workflow: HostedWorkflow<never, Output>,
+    input: unknown,
+    options: StartRunOptions | undefined,
+  ): Promise<StartedWorkflowRun<Output>> {
     requireWorkflow("ctx.start()", workflow);
     const { runId } = await this.#ctx.start(workflow.id, input as JsonValue, options);
     return new StartedWorkflowRun<Output>(this, runId, workflow.name);
   }
 
-  async call<Input, Output>(
+  call<Input, Output>(
     workflow: HostedWorkflow<Input, Output>,
     input: NoInfer<Input>,
     options?: StartRunOptions,
   ): Promise<Output> {
-    const run = await this.start(workflow, input, options);
-    return run.result();
+    return this.#follow("call", () => this.#call(workflow, input, options), readProperty(workflow, "name"));
+  }
+
+  async #call<Output>(
+    workflow: HostedWorkflow<never, Output>,
+    input: unknown,
+    options: StartRunOptions | undefined,
+  ): Promise<Output> {
+    const { runId } = await this.#start(workflow, input, options);
+    return this.#join(runId, workflow.name) as Promise<Output>;
   }
 
   send<Input>(workflow: HostedWorkflow<Input>, input: NoInfer<Input>, options?: SendOptions): Promise<RunId>;
   send(agentId: AgentId, body: JsonValue): Promise<void>;
-  async send(
+  send(target: HostedWorkflow<never> | AgentId, body: unknown, options?: SendOptions): Promise<RunId | void> {
+    const name = typeof target === "string" ? target : readProperty(target, "name");
+    return this.#follow("send", () => this.#send(target, body, options), name);
+  }
+
+  async #send(
     target: HostedWorkflow<never> | AgentId,
     body: unknown,
-    options?: SendOptions,
+    options: SendOptions | undefined,
   ): Promise<RunId | void> {
     if (typeof target === "string") {
       if (options !== undefined)
@@ -445,12 +464,12 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
           },
         ]),
       );
-    const start = (call: ObjectCall, options: ObjectStartOptions): Promise<StartedWorkflow<unknown>> =>
-      this.start(object, call, options);
     return {
-      ...methods(async (call, options) => (await start(call, options)).result()),
-      start: methods(start),
-      send: methods((call, options) => this.send(object, call, options)),
+      ...methods((call, options) => this.#follow("object", () => this.#call(object, call, options), name)),
+      start: methods((call, options) =>
+        this.#follow("object", () => this.#start(object, call, options), name),
+      ),
+      send: methods((call, options) => this.#follow("object", () => this.#send(object, call, options), name)),
     } as ObjectCalls<Handlers>;
   }
 
@@ -469,7 +488,11 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   }
 
   /** Waits for the end of a started run in this scope. */
-  async joinRun(runId: RunId, name: string): Promise<unknown> {
+  joinRun(runId: RunId, name: string): Promise<unknown> {
+    return this.#follow("start", () => this.#join(runId, name), name);
+  }
+
+  async #join(runId: RunId, name: string): Promise<unknown> {
     const outcome = await this.#ctx.join({ runId });
     if (outcome.status === "completed") return outcome.output;
     const { failure } = outcome;
@@ -488,11 +511,11 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   }
 
   cancelRun(runId: RunId, reason: string): Promise<void> {
-    return this.#ctx.cancel({ runId }, reason);
+    return this.#follow("start", () => this.#ctx.cancel({ runId }, reason), runId);
   }
 
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
-    return this.#ctx.resource(open, close);
+    return this.#follow("resource", () => this.#ctx.resource(open, close));
   }
 
   check(): void {
@@ -500,15 +523,18 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   }
 
   /** A branch whose value is recorded. One that returns nothing has the value `null`, because a record is JSON (J10). */
-  #branch(caller: string, branch: WorkflowBranch<unknown, Context>): (ctx: RunContext) => Promise<JsonValue> {
+  #branch(method: string, branch: WorkflowBranch<unknown, Context>): (ctx: RunContext) => Promise<JsonValue> {
+    const caller = `ctx.${method}()`;
     if (typeof branch !== "function") throw notABranch(caller, branch);
-    return async (ctx) => ((await branch(new WorkflowScope<Context>(ctx))) ?? null) as JsonValue;
+    return async (ctx) =>
+      ((await new WorkflowScope<Context>(ctx).run(`the branch of ${caller}`, branch)) ?? null) as JsonValue;
   }
 
   #scoped<Value>(
-    caller: string,
+    method: string,
     branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Record<string, (ctx: RunContext) => Promise<Value>> {
+    const caller = `ctx.${method}()`;
     const scoped = Object.entries(branches).map(([name, branch]) => {
       if (typeof branch !== "function" && typeof readProperty(branch, "result") !== "function")
         throw notABranch(caller, branch, name);
@@ -516,30 +542,13 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
         name,
         (ctx: RunContext) => {
           const scope = new WorkflowScope<Context>(ctx);
-          return typeof branch === "function" ? branch(scope) : branch.result(scope);
+          return typeof branch === "function"
+            ? scope.run(`branch ${name} of ${caller}`, branch)
+            : branch.result(scope);
         },
       ];
     });
     return Object.fromEntries(scoped) as Record<string, (ctx: RunContext) => Promise<Value>>;
-  }
-}
-
-/** Applies the schema of a value when it arrives, and again only on a replay, which finds the value recorded. */
-class ReadOnce<Value> {
-  readonly #read: (value: JsonValue) => MaybePromise<Value>;
-  #found: { readonly value: Value } | undefined;
-
-  constructor(read: (value: JsonValue) => MaybePromise<Value>) {
-    this.#read = read;
-  }
-
-  /** Throws if the schema refuses the value. */
-  readonly accept = async (value: JsonValue): Promise<void> => {
-    this.#found = { value: await this.#read(value) };
-  };
-
-  valueOf(value: JsonValue): MaybePromise<Value> {
-    return this.#found === undefined ? this.#read(value) : this.#found.value;
   }
 }
 

@@ -9,6 +9,7 @@ import {
   type Infer,
   type InferInput,
   type JsonValue,
+  type MaybePromise,
   type OptionKinds,
   type Query,
   type Schema,
@@ -140,6 +141,25 @@ function readerOf(owner: string, schema: Schema): SchemaReader<never> {
       details: { message: owner, problems },
     });
   return new SchemaReader<never>({ schemaName: `the schema of ${owner}`, refuse }, schema);
+}
+
+/** Applies the schema of a value when it arrives, and again only on a replay, which finds the value recorded. */
+export class ReadOnce<Value> {
+  readonly #read: (value: JsonValue) => MaybePromise<Value>;
+  #found: { readonly value: Value } | undefined;
+
+  constructor(read: (value: JsonValue) => MaybePromise<Value>) {
+    this.#read = read;
+  }
+
+  /** Throws if the schema refuses the value. */
+  readonly accept = async (value: JsonValue): Promise<void> => {
+    this.#found = { value: await this.#read(value) };
+  };
+
+  valueOf(value: JsonValue): MaybePromise<Value> {
+    return this.#found === undefined ? this.#read(value) : this.#found.value;
+  }
 }
 
 /** Throws `invalid_argument` unless the value is a list of signals, or of updates. `owner` names the workflow. */

@@ -261,8 +261,8 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
     const scope = new WorkflowScope<never>(ctx, this.#isBatch ? undefined : (input) => this.readInput(input));
     // A child task is one start. The run of a batch has collected a list.
     const input = this.#isBatch && ctx.taskId !== rootTaskId ? [ctx.input] : ctx.input;
-    const returned = (await this.#code(scope, input as never)) as JsonValue | undefined;
-    const output = returned ?? null;
+    const returned = await scope.run("the function", (own) => this.#code(own, input as never));
+    const output = (returned ?? null) as JsonValue;
     return this.#output === undefined ? output : this.#output.parse(output);
   }
 }

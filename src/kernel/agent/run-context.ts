@@ -584,6 +584,9 @@ export interface RunContext extends WaitContext, MeteredContext {
   emitEvent(event: EmittableEvent | TurnEvent, turn: Turn): void;
   /** C2: throws if the task is cancelled or past its deadline. Passes while recorded steps remain in this scope. */
   check(): void;
-  /** J8: ends this task's journal and restarts the task's code with an empty journal and `state` as its input. */
+  /**
+   * J8: ends this task's journal and restarts the task's code with an empty journal and `state` as its input. The code ends
+   * at this place: neither `catch` nor `finally` goes on. Resources of `resource` are closed.
+   */
   continueAsNew(state: JsonValue): Promise<never>;
 }

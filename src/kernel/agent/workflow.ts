@@ -137,7 +137,8 @@ export type ObjectCalls<Handlers> = {
  * `Date.now()`, `Math.random()` and `crypto.randomUUID()`.
  *
  * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel`, `map`,
- * `race` or `any` for concurrent work. A `DurableHandle` is not a call in flight; awaiting it is.
+ * `race` or `any` for concurrent work. A `DurableHandle` is not a call in flight; awaiting it is. Code that returns while a
+ * call is in flight, or after one has failed that nothing awaited, fails with `journal_ambiguous` as well.
  */
 export interface WorkflowContext<Context = unknown, Input = JsonValue> {
   /** Id of the run. */
@@ -166,7 +167,8 @@ export interface WorkflowContext<Context = unknown, Input = JsonValue> {
   /**
    * J8: ends this history and starts the function again with `input`, which is checked like that of a start. The run keeps
    * its id, its budget, its children and the signals that it has not read; steps and registered compensations are those of
-   * the new history. Only the function itself may call it, not a branch: `return ctx.continueAsNew(input)`.
+   * the new history. Only the function itself may call it, not a branch: `return ctx.continueAsNew(input)`. The code ends at
+   * this place: neither `catch` nor `finally` goes on.
    */
   continueAsNew(input: Input): Promise<never>;
   /** Returns the current time in epoch milliseconds. Recorded: a replay returns the same time. */

@@ -83,8 +83,9 @@ export async function registerUndo(
   checkCompensationOptions(options);
   const { timeoutMs = shieldedMs, formerly, ...own } = options;
   const step = formerlyNamed(steps.identify("compensate", name, null), formerly);
-  await steps.note(step);
-  (runner.undos ??= new Map()).set(step.address, { undo, timeoutMs, options: own });
+  await steps.note(step, () => {
+    (runner.undos ??= new Map()).set(step.address, { undo, timeoutMs, options: own });
+  });
 }
 
 function undoProblem(

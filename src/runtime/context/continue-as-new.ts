@@ -2,7 +2,7 @@ import { assertJson, type JsonValue } from "../../kernel/index.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
-/** Thrown by `continueAsNew` to leave the agent's code. */
+/** The reason with which `continueAsNew` ends the agent's code. */
 export class ContinueAsNew {
   readonly state: JsonValue;
 
@@ -13,13 +13,14 @@ export class ContinueAsNew {
 
 /** Flushes earlier records first, so that no record of the old journal is taken for one of the new. */
 export async function continueAsNew(
-  { worker, activity, log }: TaskRunner,
+  runner: TaskRunner,
   { cancelScope }: StepExecutor,
   state: JsonValue,
 ): Promise<never> {
   assertJson(state, "the state to continue from");
-  worker.sizes.assert(state, "the state to continue from");
-  await activity.whenSeated(cancelScope);
-  await log.flush();
-  throw new ContinueAsNew(state);
+  runner.worker.sizes.assert(state, "the state to continue from");
+  await runner.activity.whenSeated(cancelScope);
+  await runner.log.flush();
+  // A copy, because the code may change the object that it has passed.
+  return runner.leave(new ContinueAsNew(structuredClone(state)));
 }

@@ -86,10 +86,17 @@ async function runWorkflow(
     const { outcome, events } = found;
     return { kind: "ended", outcome, endedOn: none, events: [...ended.events, ...events] };
   };
+  const ownCode = async (): Promise<unknown> => {
+    try {
+      return await code();
+    } finally {
+      runner.hasReturned = true;
+    }
+  };
   const work = async (): Promise<CodeOutcome> => {
     let ended: CodeOutcome;
     try {
-      ended = await returned(runner, ctx, await code());
+      ended = await returned(runner, ctx, await ownCode());
     } catch (error) {
       ended = outcomeOfError(runner, error, ctx.takeEvents());
     }

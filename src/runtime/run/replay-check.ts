@@ -23,6 +23,7 @@ import type { TaskHost } from "../task/task-host.ts";
 import { TaskRunner } from "../task/task-runner.ts";
 import { unopened } from "../task/unopened.ts";
 import { WaitRegistry } from "../task/wait-registry.ts";
+import { ContinueAsNew } from "../context/continue-as-new.ts";
 import { TaskReplay, type ReplayDifference } from "./task-replay.ts";
 import { insideSources, WatchedSources, type SourceUse } from "./watched-sources.ts";
 
@@ -137,7 +138,8 @@ class OfflineRun {
     const code = (): Promise<unknown> => agent.run(ctx, new TaskInboxView(ctx, runner, []));
     insideTask(runner.inside, () => insideSources(sources, () => runner.run(code))).then(
       (ending) => replay.end(ending),
-      (mismatch: unknown) => replay.end({ mismatch: Fault.from(mismatch) }),
+      (reason: unknown) =>
+        replay.end(reason instanceof ContinueAsNew ? { error: reason } : { mismatch: Fault.from(reason) }),
     );
     await replay.settled();
     runner.drop();

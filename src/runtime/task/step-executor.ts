@@ -151,17 +151,20 @@ export class StepExecutor implements FlushableLog {
 
   /**
    * Records that the code reached this step. It has no effect outside the journal, so it needs no seat, and the code of a
-   * cancelled scope records it as well.
+   * cancelled scope records it as well. `noted` is called with the record, before this method returns.
    */
-  async note(step: StepIdentity): Promise<void> {
+  async note(step: StepIdentity, noted: () => void): Promise<void> {
     const { journal } = this.runner;
     if (this.cancelScope.startsNoStep && !journal.isRecorded(step)) return this.#stopBefore(step);
     return this.#atOnce(step, () => {
       const events = this.takeEvents();
       const found = journal.find(step);
-      if (found !== undefined) return void valueOf(journal, step, found);
-      this.#recordEmptyPolls();
-      return journal.record(step, nullOutcome, events);
+      if (found !== undefined) valueOf(journal, step, found);
+      else {
+        this.#recordEmptyPolls();
+        journal.record(step, nullOutcome, events);
+      }
+      noted();
     });
   }
 

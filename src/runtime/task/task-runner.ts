@@ -35,6 +35,7 @@ import type { TurnRecord } from "../journal/shared-contents.ts";
 import { hasCompensated, type TaskState } from "../journal/task-state.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
 import { factsOf, type TaskAsyncContext } from "../process/async-context.ts";
+import { pendingForever } from "../process/pending-forever.ts";
 import type { WorkerContext } from "../process/worker-context.ts";
 import { CancellationScope, type CancellationRoot } from "./cancellation-scope.ts";
 import { StepJournal, type ReplayProbe } from "./step-journal.ts";
@@ -142,7 +143,8 @@ export type Ending = { readonly value: unknown } | { readonly error: unknown };
  * - created: `begin` waits for a slot; `run` moves it to running.
  * - running: the agent's code executes. The code's own end moves it to ended, `abandon` to abandoned.
  * - ended: the code has returned or thrown; its resources are being closed.
- * - abandoned: the code ignored a cancellation, and `run` rejects with the cancellation in its place.
+ * - abandoned: the code ignored a cancellation, and `run` rejects with the cancellation in its place. `leave` moves to it as
+ *   well, and `run` rejects with the reason.
  * - dropped: `drop` is possible in every state. No call of the code settles any more, so none of the code runs on.
  */
 export class TaskRunner implements CancellationRoot {
@@ -166,7 +168,7 @@ export class TaskRunner implements CancellationRoot {
   readonly activity: TaskActivity;
   readonly #resources = new TaskResources((error) => this.#emitHookError("resource", error));
   /** Rejects the promise of `run`. Absent until `run` is called. */
-  #fail: ((fault: Fault) => void) | undefined;
+  #fail: ((reason: unknown) => void) | undefined;
   #meta: RunMeta | undefined;
   #promptCacheKey: string | undefined;
   #isEnded = false;
@@ -176,6 +178,8 @@ export class TaskRunner implements CancellationRoot {
   #shields = 0;
   #undoScope: CancellationScope | undefined;
 
+  /** Whether the code of a workflow has returned or thrown. Its compensations may still run. */
+  hasReturned = false;
   /** The compensations that the code has registered in this process, by their addresses. Created with the first one. */
   undos: Map<StepAddress, RegisteredUndo> | undefined;
 
@@ -400,6 +404,22 @@ export class TaskRunner implements CancellationRoot {
     }
     this.#fail(stop);
     return true;
+  }
+
+  /**
+   * J8: ends the code at this place. The promise of `run` rejects with `reason`. No call of the code settles any more, so neither
+   * `catch` nor `finally` goes on; the resources of the code are closed first. Does nothing if the code has ended meanwhile:
+   * it has not awaited this call.
+   */
+  async leave(reason: unknown): Promise<never> {
+    // In a turn of its own, so that the end of code that has returned is known, and that a loop leaves time for others.
+    await new Promise<void>((resolve) => void setImmediate(resolve));
+    if (!this.isDropped && !this.#isEnded && !this.hasReturned) {
+      this.#isAbandoned = true;
+      if (!this.#resources.isEmpty) await this.activity.whileAlive(this.#resources.close());
+      this.#fail?.(reason);
+    }
+    return pendingForever();
   }
 
   /** Cancels what the code has in flight, so that sockets and processes do not outlive the task, and closes its resources. */

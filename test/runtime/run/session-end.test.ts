@@ -62,7 +62,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
   test("is not shared with a later run that has the same caller-chosen run id as a deleted run", async () => {
     const { runtime, store } = await setUp();
     const runId = formatRunId("job-1");
-    const alice = { runId, userId: "alice", tenantId: "acme" };
+    const alice = { runId, userId: "alice" };
     const first = await runtime.submit(listener, "my PIN is 1234", alice);
     await first.result();
     // While the run is kept, a repeated submission returns the same run.
@@ -74,7 +74,6 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     const second = await runtime.submit(listener, "what is in this session?", {
       runId,
       userId: "bob",
-      tenantId: "else",
     });
     await second.result();
     expect(await textsIn(store, second.sessionId)).toEqual(['"what is in this session?"']);

@@ -1,0 +1,90 @@
+import { Fault, type JsonObject } from "../kernel/index.ts";
+
+/** What is known of a call of `ctx`. */
+class Call {
+  readonly #method: string;
+  readonly #about: unknown;
+  #state: "open" | "fulfilled" | "rejected" = "open";
+  #error: unknown;
+  /** Whether the code has awaited the promise of the call, or called one of its methods. */
+  isRead = false;
+
+  /** `about` is the first argument of the method, such as the name of a step. */
+  constructor(method: string, about: unknown) {
+    this.#method = method;
+    this.#about = about;
+  }
+
+  readonly fulfilled = (): void => {
+    this.#state = "fulfilled";
+  };
+
+  readonly rejected = (error: unknown): void => {
+    this.#state = "rejected";
+    this.#error = error;
+  };
+
+  /** Whether the call has ended, and its error, if it has one, was read. */
+  get isOver(): boolean {
+    return this.#state === "fulfilled" || (this.#state === "rejected" && this.isRead);
+  }
+
+  /** The fault of code that ends although this call is not over. `end` names the place. */
+  problemAt(end: string): Fault {
+    const name = `ctx.${this.#method}(${typeof this.#about === "string" ? JSON.stringify(this.#about) : ""})`;
+    if (this.#state === "open")
+      return new Fault(
+        "journal_ambiguous",
+        `${name} was in flight at ${end}; await it, or use ctx.parallel, ctx.map, ctx.race or ctx.any`,
+      );
+    const failure = Fault.from(this.#error);
+    return new Fault(
+      "journal_ambiguous",
+      `${name} had failed at ${end}, and nothing awaited it: ${failure.message}; await it`,
+      { cause: this.#error, details: { failure: failure.toJSON() as unknown as JsonObject } },
+    );
+  }
+}
+
+const callKey = Symbol("call");
+
+/**
+ * The prototype of the promises of calls. `await` and all methods of a promise ask it for its constructor, so that a call
+ * learns that it is read, and costs no further turn.
+ */
+const followed = Object.create(Promise.prototype, {
+  constructor: {
+    get(this: { readonly [callKey]: Call }): PromiseConstructor {
+      this[callKey].isRead = true;
+      return Promise;
+    },
+  },
+}) as object;
+
+/**
+ * J2: the calls of one scope of a workflow. Code that ends while a call is in flight, or after one has failed that nothing
+ * awaits, may end in another way on a replay.
+ */
+export class ScopeCalls {
+  #last: Call | undefined;
+  /** Calls that were not over when the next one began. Created with the first. */
+  #earlier: Call[] | undefined;
+
+  /** Follows a call to its end and returns its promise. `about` is the first argument of the method. */
+  follow<Value>(method: string, about: unknown, work: Promise<Value>): Promise<Value> {
+    const call = new Call(method, about);
+    // With a handler, a call that fails and that nothing reads does not end the process, with all other runs of it.
+    work.then(call.fulfilled, call.rejected);
+    Reflect.set(work, callKey, call);
+    Reflect.setPrototypeOf(work, followed);
+    if (this.#last?.isOver === false) (this.#earlier ??= []).push(this.#last);
+    this.#last = call;
+    return work;
+  }
+
+  /** Throws `journal_ambiguous` unless the code has awaited its calls. `end` names the place, such as `the end of the function`. */
+  requireAwaited(end: string): void {
+    const open = this.#earlier?.find(({ isOver }) => !isOver) ?? this.#last;
+    if (open?.isOver === false) throw open.problemAt(end);
+  }
+}

@@ -1,0 +1,60 @@
+import {
+  describeValue,
+  Fault,
+  is,
+  optionTable,
+  readProperty,
+  startRunKinds,
+  type HandleUpdateOptions,
+  type OptionKinds,
+  type SendOptions,
+} from "../kernel/index.ts";
+
+/** The options of `ctx.handleUpdate`. */
+export const handleUpdateTable = optionTable({
+  timeoutMs: is.number({ from: 0 }),
+  validate: is.callback(),
+} satisfies OptionKinds<HandleUpdateOptions>);
+
+const { onParentEnd: _onParentEnd, ...sendKinds } = startRunKinds;
+/** The options of `ctx.send` to a workflow. */
+export const sendTable = optionTable(sendKinds satisfies OptionKinds<SendOptions>);
+
+/** Refuses an update without a schema and a handler that is no function. */
+export function requireHandler(update: unknown, handler: unknown): void {
+  if (typeof readProperty(update, "readReply") !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid update ${describeValue(update)} of ctx.handleUpdate(): expected an update; use update("name", { input, output }) of reeve/workflow`,
+    );
+  if (typeof handler !== "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid handler ${describeValue(handler)} of ctx.handleUpdate(): expected a function; use ctx.handleUpdate(update, async (value) => ...)`,
+    );
+}
+
+/** The fault of something that is given as a branch. `name` is that of the branch, if it has one. */
+export function notABranch(caller: string, branch: unknown, name?: string): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid branch${name === undefined ? "" : ` ${name}`} of ${caller}: expected ${name === undefined ? "a function" : "a function or the handle of ctx.start()"}, not ${describeValue(branch)}; use async (branch) => branch.step(...)`,
+  );
+}
+
+/** Refuses a signal that is neither a name nor one of `signal()`. */
+export function requireSignal(caller: string, signal: unknown): void {
+  if (typeof signal === "string") return;
+  const isMessage = typeof readProperty(signal, "read") === "function";
+  const other =
+    typeof readProperty(signal, "readReply") === "function"
+      ? "an update"
+      : typeof readProperty(signal, "refusalOf") === "function"
+        ? "a query"
+        : undefined;
+  if (isMessage && other === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid signal ${other ?? describeValue(signal)} of ${caller}: expected a name or a signal; use signal("name", schema) of reeve/workflow`,
+  );
+}
