@@ -7,6 +7,7 @@ import {
   requireSignal,
   sendTable,
 } from "./workflow-arguments.ts";
+import { PromiseHandle, StartedWorkflowRun, type HandleScope, type ScopeOf } from "./workflow-handles.ts";
 import { messageReader, ReadOnce } from "./workflow-messages.ts";
 import { objectCallId, rejectionOf } from "../runtime/index.ts";
 import {
@@ -23,7 +24,6 @@ import {
   type CancelSignal,
   type CompensationContext,
   type CompensationOptions,
-  type DurableHandle,
   type DurablePromise,
   type Duration,
   type HandledUpdate,
@@ -70,21 +70,20 @@ import {
 /** Steps of a workflow are retried with the default settings. */
 const defaultRetry: StepOptions = Object.freeze({ retry: Object.freeze({}) });
 
-/** The scope in which a handle waits. `call` names the call, such as `result() of a promise`. */
-function scopeOf(call: string, ctx: unknown): WorkflowScope<unknown> {
-  if (ctx instanceof WorkflowScope) return ctx as WorkflowScope<unknown>;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ctx ${describeValue(ctx)} of ${call}: expected the ctx of the workflow or of a branch`,
-  );
-}
-
 /** The context of one scope of a workflow: its function, or a branch. Every call is one of the run context. */
-export class WorkflowScope<Context> implements WorkflowContext<Context> {
+export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleScope {
   readonly #ctx: RunContext;
   /** Checks the input of `continueAsNew`. Absent in a branch. */
   readonly #readInput: ((input: JsonValue) => MaybePromise<JsonValue>) | undefined;
   readonly #calls = new ScopeCalls();
+  /** How handles of this scope wait: in this scope, or in the one that their caller passes. */
+  readonly #waits: ScopeOf = (call, ctx = this) => {
+    if (ctx instanceof WorkflowScope) return ctx;
+    throw new Fault(
+      "invalid_argument",
+      `invalid ctx ${describeValue(ctx)} of ${call}: expected the ctx of the workflow or of a branch`,
+    );
+  };
 
   constructor(ctx: RunContext, readInput?: (input: JsonValue) => MaybePromise<JsonValue>) {
     this.#ctx = ctx;
@@ -272,10 +271,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   ): DurablePromise<[Source] extends [never] ? JsonValue : Infer<Source>> {
     const id = this.#ctx.newPromise();
     const read = messageReader("promise", schema);
-    const promise: DurableHandle<never> = {
-      result: async (ctx = this) => scopeOf("result() of a promise", ctx).waitForPromise(id, read),
-    };
-    return { id, promise };
+    return { id, promise: new PromiseHandle<never>(this.#waits, id, read) };
   }
 
   /** Waits until a promise is settled, and returns its value as the schema defines it. */
@@ -396,7 +392,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
   ): Promise<StartedWorkflowRun<Output>> {
     requireWorkflow("ctx.start()", workflow);
     const { runId } = await this.#ctx.start(workflow.id, input as JsonValue, options);
-    return new StartedWorkflowRun<Output>(this, runId, workflow.name);
+    return new StartedWorkflowRun<Output>(this.#waits, runId, workflow.name);
   }
 
   call<Input, Output>(
@@ -549,30 +545,5 @@ export class WorkflowScope<Context> implements WorkflowContext<Context> {
       ];
     });
     return Object.fromEntries(scoped) as Record<string, (ctx: RunContext) => Promise<Value>>;
-  }
-}
-
-/** A run that a workflow has started. */
-class StartedWorkflowRun<Output> implements StartedWorkflow<Output> {
-  readonly runId: RunId;
-  readonly #scope: WorkflowScope<unknown>;
-  readonly #name: string;
-
-  constructor(scope: WorkflowScope<unknown>, runId: RunId, name: string) {
-    this.#scope = scope;
-    this.runId = runId;
-    this.#name = name;
-  }
-
-  result(ctx?: WorkflowContext): Promise<Output> {
-    return this.#in("result()", ctx).joinRun(this.runId, this.#name) as Promise<Output>;
-  }
-
-  cancel(reason: string, ctx?: WorkflowContext): Promise<void> {
-    return this.#in("cancel()", ctx).cancelRun(this.runId, reason);
-  }
-
-  #in(call: string, ctx: WorkflowContext = this.#scope): WorkflowScope<unknown> {
-    return scopeOf(`${call} of run ${this.runId}`, ctx);
   }
 }

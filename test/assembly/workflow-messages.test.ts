@@ -71,6 +71,28 @@ describe("messages of a workflow", () => {
       expect((await run.result()).output).toEqual({ euros: 5, ok: true });
     }));
 
+  test("await of a promise waits for its value, like result(), and a rejected one throws", () =>
+    withRuntime(async (runtime) => {
+      const waiting = workflow("waiting", async (ctx) => {
+        const [first, second] = [ctx.promise(z.number()), ctx.promise()];
+        ctx.publish("ids", [first.id, second.id]);
+        await ctx.step("tell", () => null);
+        const sum = (await first.promise) + 1;
+        try {
+          await second.promise;
+        } catch (error) {
+          return [sum, (error as Error).message];
+        }
+        return [sum];
+      });
+      const run = await runtime.start(waiting, null);
+      await expect.poll(() => run.read("ids")).toBeDefined();
+      const [first = "", second = ""] = (await run.read("ids")) as string[];
+      await runtime.promise(first).resolve(1);
+      await runtime.promise(second).reject(new Error("declined"));
+      expect((await run.result()).output).toEqual([2, "declined"]);
+    }));
+
   test("read() applies the schema of the query, and a signal reaches another workflow", () =>
     withRuntime(async (runtime) => {
       const paid = signal("paid", z.object({ cents: z.number() }));

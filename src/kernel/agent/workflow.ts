@@ -43,8 +43,11 @@ export interface CallAgentOptions<Output extends Schema = never> extends Pick<
 export interface DurablePromise<Value> {
   /** Id with which any run, process or REST caller settles the promise. */
   readonly id: string;
-  /** The value. `result` waits for it, and throws the error of a rejected promise. */
-  readonly promise: DurableHandle<Value>;
+  /**
+   * The value. `result` waits for it, and throws the error of a rejected promise. `await promise` does the same in the scope
+   * that created it.
+   */
+  readonly promise: DurableHandle<Value> & PromiseLike<Value>;
 }
 
 /** Options of `WorkflowContext.handleUpdate`. */
