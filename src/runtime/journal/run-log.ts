@@ -304,7 +304,18 @@ export class RunLog implements FlushableLog {
     const stored = this.#store.journal.append(this.lease, commit, submissions);
     if (stored instanceof Promise) return (this.#writing = stored.then(this.#onWritten, this.#onFailed));
     this.#onWritten(stored);
-    return undefined;
+    // A store that writes synchronously would let a loop of quick steps keep the event loop to itself.
+    return this.#state.nextCommit % commitsInTurn === 0 ? this.#nextTurn() : undefined;
+  }
+
+  /** Lets timers and sockets run before the next write. */
+  #nextTurn(): Promise<void> {
+    return (this.#writing = new Promise((resolve) => {
+      setImmediate(() => {
+        this.#writing = undefined;
+        resolve();
+      });
+    }));
   }
 
   /** Returns everything added so far as a commit, and starts the next one. */
@@ -367,6 +378,9 @@ export class RunLog implements FlushableLog {
     return fault;
   }
 }
+
+/** How many commits of a run may follow each other in one turn of the event loop. */
+const commitsInTurn = 128;
 
 /** The time at which a commit ends its run as failed. `undefined` if it does not. */
 function failureIn({ at, events }: Draft): number | undefined {

@@ -49,6 +49,25 @@ export function lifeCases(harness: EngineHarness): void {
     ]);
   });
 
+  declare(
+    "C1: a cancel ends an endless loop of steps, and one of continueAsNew, that take no time",
+    async (world) => {
+      const runtime = await world.open();
+      const stepping = agentOf("stepping", async (ctx) => {
+        for (;;) await ctx.step("work", async () => null);
+      });
+      const continuing = agentOf("continuing", async (ctx) => ctx.continueAsNew(ctx.input));
+      for (const agent of [stepping, continuing]) {
+        const run = await runtime.submit(agent, null);
+        await eventOf(run, agent === stepping ? "step_end" : "task_continue_as_new", 3);
+        // As a request of another process comes: in a turn of the event loop of its own.
+        await new Promise<void>((resolve) => void setImmediate(resolve));
+        await run.cancel("enough");
+        expect((await run.result()).interruptionReason).toBe("enough");
+      }
+    },
+  );
+
   declare("approval: an answer wakes the run that waits for it", async (world) => {
     const runtime = await world.open();
     const run = await runtime.submit(asking(), null);
