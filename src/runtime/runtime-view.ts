@@ -21,7 +21,6 @@ import {
   requireWorkflow,
   startKinds,
   submitKinds,
-  timeOfDate,
   type AgentResolver,
   type ApprovalPage,
   type ApprovalQuery,
@@ -82,8 +81,8 @@ import { listOwner, StoredSchedules } from "./client/stored-schedules.ts";
 import { StoredSessions } from "./client/stored-sessions.ts";
 import { submitRun } from "./client/submit-run.ts";
 import { namedWorkflow } from "./journal/adopted-run.ts";
-import type { NewRunOptions } from "./journal/new-run.ts";
-import { storedRunId, runIdWithin } from "./journal/run-ids.ts";
+import { startTime, type NewRunOptions } from "./journal/new-run.ts";
+import { findNamed, runIdWithin, storedRunId } from "./journal/run-ids.ts";
 import { mailOfSubmission } from "./journal/wait-names.ts";
 import { bodySubmissions, getRunContext, type BodySubmissions } from "./process/async-context.ts";
 import type { AwaitedRuns } from "./process/awaited-runs.ts";
@@ -389,12 +388,8 @@ export class RuntimeView implements Runtime {
   async find(runId: string): Promise<RunHandle | undefined> {
     this.#worker.lifetime.check();
     const { journal } = this.#worker.context.store;
-    const scope = this.#scope;
-    const named = parseRunId(runId);
-    const own = runIdWithin(scope?.tenantId, named);
-    const literal = await journal.find(named, scope);
-    const record = literal ?? (own === named ? undefined : await journal.find(own, scope));
-    return record === undefined ? undefined : this.#handle(record, scope?.userId);
+    const record = await findNamed(journal, parseRunId(runId), this.#scope);
+    return record === undefined ? undefined : this.#handle(record, this.#scope?.userId);
   }
 
   /** S6: the stored id of the run that a caller of this tenant names. */
@@ -577,20 +572,6 @@ function checkedIds<Query extends RunCountQuery>(query: Query): Query {
   if (agentId !== undefined) parseAgentId(agentId);
   if (agentName !== undefined) parseAgentId(agentName);
   return query;
-}
-
-/** L9: the time of `startAt` or `delayMs`. Throws if both are given. */
-function startTime(
-  clock: Clock,
-  startAt: number | Date | undefined,
-  delayMs: number | undefined,
-): number | undefined {
-  if (delayMs === undefined) return timeOfDate(startAt) ?? (startAt as number | undefined);
-  if (startAt === undefined) return clock.now() + Math.ceil(delayMs);
-  throw new Fault(
-    "invalid_argument",
-    "invalid delayMs of start(): startAt is given as well; omit one of them",
-  );
 }
 
 /** The user and the tenant of a run. */

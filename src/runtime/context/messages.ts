@@ -37,7 +37,7 @@ import type { StepExecutor } from "../task/step-executor.ts";
 import { none } from "../task/step-outcome.ts";
 import type { Body } from "../task/step-body.ts";
 import { formatPromiseId, parsePromiseId, promiseKey, settlingMail } from "../journal/promise-ids.ts";
-import { runIdWithin } from "../journal/run-ids.ts";
+import { findNamed } from "../journal/run-ids.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import {
   isTimeout,
@@ -456,31 +456,25 @@ async function refusalOf(
  */
 async function reachable(runner: TaskRunner, named: RunId, what: string): Promise<RunId> {
   const { journal } = runner.worker.store;
-  let runId = await foundRun(runner, named);
-  if (runId === undefined) {
+  const { tenantId } = runner.host;
+  const scope = tenantId === null ? undefined : { tenantId };
+  let found = await findNamed(journal, named, scope);
+  if (found === undefined) {
     await runner.log.flush();
-    runId = await foundRun(runner, named);
+    found = await findNamed(journal, named, scope);
   }
-  const summary = runId === undefined ? undefined : await journal.summary(runId);
-  if (runId === undefined || summary === undefined)
+  const summary = found === undefined ? undefined : await journal.summary(found.runId);
+  if (summary === undefined)
     throw new Fault("not_found", `the ${what} does not reach run ${named}, because it does not exist`, {
       details: { runId: named },
     });
-  const { status, endedAt } = summary;
+  const { runId, status, endedAt } = summary;
   if (endedAt === null) return runId;
   throw new Fault(
     "not_found",
     `the ${what} does not reach run ${runId}, because the run has ended (${status})`,
     { details: { runId, status } },
   );
-}
-
-async function foundRun({ worker, host }: TaskRunner, named: RunId): Promise<RunId | undefined> {
-  const { tenantId } = host;
-  const scope = tenantId === null ? undefined : { tenantId };
-  for (const runId of new Set([named, runIdWithin(tenantId, named)]))
-    if ((await worker.store.journal.find(runId, scope)) !== undefined) return runId;
-  return undefined;
 }
 
 function answerOf({ status, output, failure }: TaskOutcome): AskOutcome {

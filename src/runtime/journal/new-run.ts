@@ -39,6 +39,8 @@ import {
   formatTaskId,
   nameProblem,
   runTitle,
+  timeOfDate,
+  type Clock,
   sessionWithin,
   tightenBudget,
   unlimitedBudget,
@@ -307,6 +309,20 @@ function startTimeOf({ startAt }: SubmitOptions, agentId: AgentId): number | nul
   throw new Fault(
     "invalid_argument",
     `invalid startAt ${describeValue(startAt)} of a run of ${agentId}: expected a time in whole epoch milliseconds; use Date.now() plus a delay, or Date.parse()`,
+  );
+}
+
+/** L9: the time of `startAt` or `delayMs`. Throws if both are given. */
+export function startTime(
+  clock: Clock,
+  startAt: number | Date | undefined,
+  delayMs: number | undefined,
+): number | undefined {
+  if (delayMs === undefined) return timeOfDate(startAt) ?? (startAt as number | undefined);
+  if (startAt === undefined) return clock.now() + Math.ceil(delayMs);
+  throw new Fault(
+    "invalid_argument",
+    "invalid delayMs of start(): startAt is given as well; omit one of them",
   );
 }
 

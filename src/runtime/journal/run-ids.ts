@@ -1,4 +1,4 @@
-import type { Journal, RunId } from "../../kernel/index.ts";
+import type { Journal, RunId, RunRecord, TenantScope } from "../../kernel/index.ts";
 import { idDigest } from "../process/id-digest.ts";
 import { sha256 } from "../process/sha256.ts";
 
@@ -33,4 +33,14 @@ export async function storedRunId(
   const own = runIdWithin(tenantId, named);
   if (own === named || tenantId === null || tenantId === undefined) return own;
   return (await journal.find(named, { tenantId })) === undefined ? own : named;
+}
+
+/** S6: the run that a caller with this scope names by its stored id, or by the id that was chosen. */
+export async function findNamed(
+  journal: Pick<Journal, "find">,
+  named: RunId,
+  scope: TenantScope | undefined,
+): Promise<RunRecord | undefined> {
+  const own = runIdWithin(scope?.tenantId, named);
+  return (await journal.find(named, scope)) ?? (own === named ? undefined : journal.find(own, scope));
 }
