@@ -259,10 +259,10 @@ export function signalCases(harness: EngineHarness): void {
         agentOf("worker", async (ctx) => {
           const wait = (accept: (value: JsonValue) => unknown): Promise<JsonValue | undefined> =>
             ctx.waitForSignal("paid", { accept });
-          const caught = await wait((value) => paid.read(value)).catch(({ code }: Fault) => code);
+          const caught = await wait((sent) => paid.read(sent)).catch(({ code }: Fault) => code);
           const { value } = await ctx.race<JsonValue>({
             paid: async (branch) =>
-              (await branch.waitForSignal("paid", { accept: (value) => paid.read(value) })) ?? null,
+              (await branch.waitForSignal("paid", { accept: (sent) => paid.read(sent) })) ?? null,
             never: async (branch) => (await branch.waitForSignal("never")) ?? null,
           });
           return [caught ?? null, value];
