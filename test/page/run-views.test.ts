@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { Agent } from "../../src/entries/index.ts";
+import type { RetryChanges } from "../../src/kernel/index.ts";
+import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { isFull } from "../effort.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { releaseTask } from "./company.ts";
@@ -123,6 +126,29 @@ test("money adds up to the run, and messages show who gave whom a task", async (
   expect(Math.abs(sum - total)).toBeLessThan(0.01);
   await page.keyboard.press("7");
   expect(await shown(page.getByText("Publish if it is clean."))).toBe(true);
+});
+
+test("money shows what calls without an answer were charged and what they likely cost, or that this is not known", async () => {
+  const broken = { error: new Error("socket hang up") };
+  const usage = { inputTokens: 100, outputTokens: 10 };
+  const moneyOf = async (name: string, replies: readonly ScriptStep[], retry: RetryChanges) => {
+    const agent = new Agent({ name, model: scriptedModel(replies), retry });
+    const run = await server.runtime.submit(agent, "Go.");
+    await run.result();
+    const page = await open(`/runs/${run.runId}/money`);
+    const rows = page.locator(".models tbody tr");
+    await rows.filter({ hasText: "charged at their bound" }).waitFor();
+    const charged = rows.filter({ hasText: "charged at their bound" }).getByRole("cell").last();
+    const likely = rows.filter({ hasText: "likely cost" });
+    return [await charged.textContent(), await likely.textContent()] as const;
+  };
+  // 100 input tokens and 10 output tokens cost 0.003 USD.
+  const [charged, likely] = await moneyOf("flaky", [broken, { text: "Hi.", usage }], { baseDelayMs: 1 });
+  expect(Number(charged?.replace("$", ""))).toBeGreaterThan(0.003);
+  expect(likely).toBe("what these calls likely cost, like the others on average$0.003");
+  const [alone, unknown] = await moneyOf("alone", [broken], false);
+  expect(alone).toBe(charged);
+  expect(unknown).toBe("what these calls likely cost is not known, because no other call was madenot known");
 });
 
 test("a view of messages says that it reads them until the stream has brought the events of the run", async () => {

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { addDays, utcDay, visibleLine } from "../../src/kernel/index.ts";
+import { delta, spend } from "../../src/testing/contracts/usage-fixtures.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { narrowIssues } from "./narrow-issues.ts";
 import { pageTests, shown } from "./page-tests.ts";
@@ -97,6 +98,23 @@ test("usage has hours for a day, its numbers as tables, and says what an earlier
   const cells = failures.getByRole("row").nth(9).getByRole("cell");
   expect(await cells.nth(1).textContent()).toBe("not recorded");
   expect(await failures.getByRole("row").nth(8).getByRole("cell").nth(1).textContent()).toBe("0");
+});
+
+test("usage says what was charged without reported usage and what it likely cost, or that this is not known", async () => {
+  const usd = 1e9;
+  const day = utcDay(Date.now());
+  const lost = { lostCalls: 2, lostTokens: 900, lostNanoUsd: 5 * usd };
+  const known = delta({ day, agent: "flaky", turns: 3, runs: 1, nanoUsd: 5.9 * usd, ...lost });
+  await spend(server.store, "flaky", [known], { tenantId: "flaky", userId: null });
+  const alone = delta({ day, agent: "alone", runs: 1, nanoUsd: 5 * usd, ...lost });
+  await spend(server.store, "alone", [alone], { tenantId: "alone", userId: null });
+  const page = await open("/usage");
+  const charged = "$5.00 was charged for calls without reported usage.";
+  await page.getByRole("combobox", { name: "Tenant" }).selectOption("flaky");
+  expect(await shown(page.getByText(`${charged} They likely cost $0.60.`))).toBe(true);
+  await page.getByRole("combobox", { name: "Tenant" }).selectOption("alone");
+  const unknown = "What they cost is not known, because no other call was made.";
+  expect(await shown(page.getByText(`${charged} ${unknown}`))).toBe(true);
 });
 
 test.each([1440, 1024, 390])(

@@ -74,7 +74,12 @@ function addUnreported(one: UnreportedSpend, other: UnreportedSpend): Unreported
   const tokens = one.tokens + other.tokens;
   const costUsd = addKnown(one.costUsd, other.costUsd);
   if (one.likelyUsd === undefined && other.likelyUsd === undefined) return { tokens, costUsd };
-  return { tokens, costUsd, likelyUsd: addKnown(one.likelyUsd ?? 0, other.likelyUsd ?? 0) };
+  return { tokens, costUsd, likelyUsd: addKnown(likelyOf(one), likelyOf(other)) };
+}
+
+/** `null` if it is not known. Without lost calls it is 0. */
+function likelyOf({ likelyUsd }: UnreportedSpend): number | null {
+  return likelyUsd === undefined ? 0 : likelyUsd;
 }
 
 function addKnown(one: number | null, other: number | null): number | null {

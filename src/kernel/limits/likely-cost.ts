@@ -6,9 +6,10 @@ interface ChargedCalls {
 
 /**
  * B3: what lost calls likely cost: as much as the reported calls of the same kind on average, and at most what was charged.
- * If no call was reported, or the number of lost calls is unknown, what was charged.
+ * `null` if that is not known, because no call was reported or the number of lost calls is unknown.
  */
-export function likelyNanoUsd(reported: ChargedCalls, lost: ChargedCalls): number {
-  if (reported.calls <= 0 || lost.calls <= 0) return lost.nanoUsd;
+export function likelyNanoUsd(reported: ChargedCalls, lost: ChargedCalls): number | null {
+  if (lost.nanoUsd === 0) return 0;
+  if (reported.calls <= 0 || lost.calls <= 0) return null;
   return Math.min(lost.nanoUsd, lost.calls * Math.floor(reported.nanoUsd / reported.calls));
 }

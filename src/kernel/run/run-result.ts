@@ -47,8 +47,8 @@ export interface UnreportedSpend {
   /** Charged cost, which the calls cannot exceed. `null` if a price is unknown. */
   readonly costUsd: number | null;
   /**
-   * What the calls likely cost: as much as the reported calls of the run on average. `null` if a price is unknown. Absent
-   * if there are no such calls.
+   * What the calls likely cost: as much as the reported calls of the run on average. `null` if no call of the run was
+   * reported, or a price is unknown. Absent if there are no such calls.
    */
   readonly likelyUsd?: number | null;
 }

@@ -4,6 +4,8 @@ import type { UsageDetails, UsageRow } from "./usage-totals.ts";
 /** Adds up rows of usage. The result has the key `null`. */
 export function sumOfUsage(rows: readonly UsageRow[]): UsageRow {
   const sum = (pick: (row: UsageRow) => number): number => rows.reduce((all, row) => all + pick(row), 0);
+  const lost = rows.map(({ unreported }) => unreported).filter(({ costUsd }) => costUsd > 0);
+  const likelyUsd = sum(({ unreported }) => unreported.likelyUsd ?? unreported.costUsd);
   return {
     key: null,
     runs: sum(({ runs }) => runs),
@@ -15,7 +17,7 @@ export function sumOfUsage(rows: readonly UsageRow[]): UsageRow {
     unreported: {
       tokens: sum(({ unreported }) => unreported.tokens),
       costUsd: sum(({ unreported }) => unreported.costUsd),
-      likelyUsd: sum(({ unreported }) => unreported.likelyUsd ?? unreported.costUsd),
+      likelyUsd: lost.length > 0 && lost.every((each) => each.likelyUsd === null) ? null : likelyUsd,
     },
     unpricedTurns: sum(({ unpricedTurns }) => unpricedTurns),
     details: detailsOf(rows),

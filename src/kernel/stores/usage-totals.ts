@@ -87,7 +87,7 @@ export interface UsageRow {
   /** Total charge, including `unreported` and without calls whose price is unknown. */
   readonly costUsd: number;
   /** B3: charge for calls that ended without reported usage. */
-  readonly unreported: UnreportedSpend & { readonly costUsd: number; readonly likelyUsd?: number };
+  readonly unreported: UnreportedSpend & { readonly costUsd: number };
   /** Number of calls whose price is unknown. `costUsd` does not include them. */
   readonly unpricedTurns: number;
   /** `null` if none of the usage has details. */
@@ -104,7 +104,8 @@ export interface UsageRow {
  * - U3 `sum` returns one row per value of the dimension, in ascending order; `null` comes first. With `per`, the rows of a value are
  *   in the order of time, and times without usage have no row.
  * - U4 Money is added in nano-dollars, so that sums are exact.
- *   `likelyUsd` is the sum of `likelyNanoUsd` over the rows of a day, agent and model. A correction (B3) may lower a total.
+ *   `likelyUsd` is the sum of `likelyNanoUsd` over the rows of a day, agent and model. A row for which it is not known counts as
+ *   charged, and if it is known for none, `likelyUsd` is `null`. A correction (B3) may lower a total.
  * - U5 Usage counts for the tenant and the user of its run. Equal user ids of two tenants are different users.
  * - U6 An unknown dimension and a day that is not in the calendar are refused with `invalid_argument`.
  * - U7 For each cap of a draw, what the totals of the day or the month hold plus what runs hold is at most the cap afterwards, also

@@ -17,7 +17,8 @@ export function spendOf({ usage, ledger }: { readonly usage: Usage; readonly led
   const { spent, lost, unpriced } = ledger.accounts[root] ?? { spent: nothing, lost: nothing, unpriced: 0 };
   const own = { ...spent, nanoUsd: spent.nanoUsd - ledger.elsewhere.nanoUsd };
   const isKnown = unpriced === 0;
-  const usd = (nanoUsd: number): number | null => (isKnown ? fromNanoUsd(nanoUsd) : null);
+  const usd = (nanoUsd: number | null): number | null =>
+    isKnown && nanoUsd !== null ? fromNanoUsd(nanoUsd) : null;
   const unreported = { tokens: lost.tokens, costUsd: usd(lost.nanoUsd) };
   return {
     usage,
@@ -28,7 +29,7 @@ export function spendOf({ usage, ledger }: { readonly usage: Usage; readonly led
   };
 }
 
-function likelyOf({ lines }: Ledger, spent: Spend, lost: Spend): number {
+function likelyOf({ lines }: Ledger, spent: Spend, lost: Spend): number | null {
   let calls = 0;
   let lostCalls = 0;
   for (const line of Object.values(lines)) {

@@ -29,6 +29,8 @@ export type UsageAmounts = Omit<
 /** B3: what the lost calls of a row likely cost (`likelyNanoUsd`), added up over the days, agents and models of the row. */
 export interface LikelyAmount {
   readonly likelyNanoUsd: number;
+  /** The part of it that is not known and counts as charged. */
+  readonly unknownNanoUsd: number;
 }
 
 /** What the detailed rows of a sum add up to. */
@@ -146,7 +148,8 @@ export function usageRow(
 ): UsageRow {
   const { nanoUsd, lostTokens, lostNanoUsd, unpriced } = amounts;
   const unreported = { tokens: lostTokens, costUsd: fromNanoUsd(lostNanoUsd) };
-  const likelyUsd = fromNanoUsd(amounts.likelyNanoUsd);
+  const isKnown = lostNanoUsd === 0 || amounts.unknownNanoUsd < lostNanoUsd;
+  const likelyUsd = isKnown ? fromNanoUsd(amounts.likelyNanoUsd) : null;
   const { detailedRuns, failedRuns, failedCalls, latency, hasDetails, isDetailed: isComplete } = amounts;
   const calls = latency.reduce((sum, count) => sum + count, 0);
   return {

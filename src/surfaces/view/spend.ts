@@ -32,12 +32,13 @@ export function without(spend: Spend, charge: Spend): Spend {
   return { ...lossWithout(spend, charge), lost: lossWithout(spend.lost, charge.lost) };
 }
 
-/** B3: what the lost calls of a spend likely cost. `null` if a price is unknown. */
+/** B3: what the lost calls of a spend likely cost. `null` if that is not known, for example because no other call was made. */
 export function likelyLossUsd({ calls, costUsd, lost }: Spend): number | null {
   if (costUsd === null || lost.costUsd === null) return null;
   const lostNanoUsd = toNanoUsd(lost.costUsd);
   const reported = { calls: calls - lost.calls, nanoUsd: toNanoUsd(costUsd) - lostNanoUsd };
-  return fromNanoUsd(likelyNanoUsd(reported, { calls: lost.calls, nanoUsd: lostNanoUsd }));
+  const likely = likelyNanoUsd(reported, { calls: lost.calls, nanoUsd: lostNanoUsd });
+  return likely === null ? null : fromNanoUsd(likely);
 }
 
 function lossWithout(one: LostSpend, other: LostSpend): LostSpend {

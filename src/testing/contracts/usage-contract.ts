@@ -1,5 +1,6 @@
 import {
   latencyList,
+  sumOfUsage,
   type Commit,
   type Lease,
   type Store,
@@ -36,7 +37,7 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
       outputTokens: 5,
       cachedTokens: 4,
       costUsd: 0.008,
-      unreported: { tokens: 99, costUsd: 0.001, likelyUsd: 0.001 },
+      unreported: { tokens: 99, costUsd: 0.001, likelyUsd: null },
       unpricedTurns: 3,
       details: {
         isComplete: true,
@@ -124,11 +125,14 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
     const [row] = await store.usage.sum({ by: "day" });
     expect([row?.costUsd, row?.inputTokens, row?.turns, row?.runs]).toEqual([0.06, 7, 4, 1]);
     expect(row?.unreported).toEqual({ tokens: 45, costUsd: 0.045, likelyUsd: 0.00375 });
-    // Without a reported call of the same agent and model, the charge is the best estimate.
+    // What a lost call cost without a reported call of the same agent and model is not known. In a sum it counts as charged.
     await spend(store, "b", [
       delta({ agent: "lead", nanoUsd: 1e6, lostCalls: 1, lostTokens: 9, lostNanoUsd: 1e6 }),
     ]);
     expect(await unreported()).toEqual({ tokens: 54, costUsd: 0.046, likelyUsd: 0.00475 });
+    const alone = await store.usage.sum({ by: "agent", keys: [{ key: "lead" }] });
+    expect(alone.map((each) => each.unreported)).toEqual([{ tokens: 9, costUsd: 0.001, likelyUsd: null }]);
+    expect(sumOfUsage(alone).unreported.likelyUsd).toBe(null);
   });
 
   test("U2: the totals stay when the run and its session are deleted, and when ended runs are collected", async () => {

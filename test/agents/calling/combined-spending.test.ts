@@ -9,6 +9,19 @@ const spent = (tokens: number, lostTokens: number) => ({
   turns: 1,
 });
 
+test("B3: the likely cost of unreported spending is not known if it is not known for one part", () => {
+  const bill = new CombinedSpending({ maxTokens: null, maxCostUsd: null, maxTurns: null });
+  const lost = (likelyUsd: number | null) => ({
+    ...spent(1, 1),
+    unreported: { tokens: 1, costUsd: 1, likelyUsd },
+  });
+  bill.add(lost(0.5));
+  bill.add(spent(1, 0));
+  expect(bill.of({ output: "done" } as RunResult).unreported.likelyUsd).toBe(0.5);
+  bill.add(lost(null));
+  expect(bill.of({ output: "done" } as RunResult).unreported.likelyUsd).toBe(null);
+});
+
 test("B3: unreported spending counts against the caps and is reported separately", () => {
   const bill = new CombinedSpending({ maxTokens: 100, maxCostUsd: 5, maxTurns: null });
   bill.add(spent(10, 20));

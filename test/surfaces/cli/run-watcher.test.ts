@@ -150,6 +150,9 @@ test("B3: unreported tokens are printed next to the reported ones", async () => 
   const charged = { costUsd: 0.0975, unreported: { tokens: 11_187, costUsd: 0.095, likelyUsd: 0.0025 } };
   await new TextWatcher(terminal).end({ ...ended("half"), ...charged });
   expect(said.at(-1)).toContain("· $0.0975 (likely $0.00500) ·");
+  const alone = { costUsd: 0.095, unreported: { ...charged.unreported, likelyUsd: null } };
+  await new TextWatcher(terminal).end({ ...ended("half"), ...alone });
+  expect(said.at(-1)).toContain("· $0.0950 (likely not known) ·");
 });
 
 test("an unknown price is reported with the command-line options that solve it", async () => {

@@ -161,8 +161,9 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
 export function Models({ view }: { readonly view: RunView }): JSX.Element | null {
   const lines = modelLines(view);
   const root = view.tasks.get(rootId);
-  if (lines.length === 0 || root === undefined) return null;
+  if (root === undefined || (lines.length === 0 && root.total.lost.calls === 0)) return null;
   const { lost } = root.total;
+  const likelyUsd = likelyLossUsd(root.total);
   return (
     <table class="table dense models figure-cards">
       <thead>
@@ -207,12 +208,16 @@ export function Models({ view }: { readonly view: RunView }): JSX.Element | null
         )}
         {lost.calls > 0 && (
           <tr>
-            <td class="dim">what these calls likely cost, like the others on average</td>
+            <td class="dim">
+              {likelyUsd === null && lost.costUsd !== null
+                ? "what these calls likely cost is not known, because no other call was made"
+                : "what these calls likely cost, like the others on average"}
+            </td>
             <td />
             <td />
             <td />
             <td class="right dim" data-head="Likely">
-              {usd(likelyLossUsd(root.total))}
+              {likelyUsd === null && lost.costUsd !== null ? "not known" : usd(likelyUsd)}
             </td>
           </tr>
         )}

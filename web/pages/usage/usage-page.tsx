@@ -176,7 +176,11 @@ function Notes({ total, otherRows, step }: UsageOverTime): JSX.Element {
       {isPartial &&
         "Hatched: not recorded. An earlier version kept usage by day, without failures and latency. "}
       {lostUsd > 0 &&
-        `${money(lostUsd)} was charged for calls without reported usage, which likely cost ${money(likelyUsd)}. `}
+        `${money(lostUsd)} was charged for calls without reported usage. ${
+          likelyUsd === null
+            ? "What they cost is not known, because no other call was made"
+            : `They likely cost ${money(likelyUsd)}`
+        }. `}
       {unpricedTurns > 0 && `The price of ${counted(unpricedTurns, "turn")} is unknown and counts as $0. `}
       {working > 0 &&
         `Agents at work have spent ${money(working)} since their run waited last, which is not included. `}

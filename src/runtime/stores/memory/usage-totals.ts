@@ -118,11 +118,12 @@ export class MemoryUsageTotals implements UsageTotals {
       groups.set(
         group,
         sum === undefined
-          ? { whose, amounts: total.delta, likelyNanoUsd: likely }
+          ? { whose, amounts: total.delta, ...likely }
           : {
               whose,
               amounts: addUsageDelta(sum.amounts, total.delta),
-              likelyNanoUsd: sum.likelyNanoUsd + likely,
+              likelyNanoUsd: sum.likelyNanoUsd + likely.likelyNanoUsd,
+              unknownNanoUsd: sum.unknownNanoUsd + likely.unknownNanoUsd,
             },
       );
     }
@@ -171,10 +172,10 @@ interface Sum extends LikelyAmount {
   readonly amounts: UsageDelta;
 }
 
-function rowOf({ whose, amounts, likelyNanoUsd: likely }: Sum): UsageRow {
+function rowOf({ whose, amounts, ...likely }: Sum): UsageRow {
   const latency = latencyList(amounts.latency);
   const details = { detailedRuns: amounts.runs, latency, hasDetails: true, isDetailed: true };
-  return usageRow(whose, { ...amounts, ...details, likelyNanoUsd: likely });
+  return usageRow(whose, { ...amounts, ...details, ...likely });
 }
 
 function isSelected(total: Total, range: UsageRange): boolean {
@@ -192,9 +193,10 @@ function isSelected(total: Total, range: UsageRange): boolean {
   );
 }
 
-function likelyOf({ delta: { turns, nanoUsd, lostCalls, lostNanoUsd } }: Total): number {
+function likelyOf({ delta: { turns, nanoUsd, lostCalls, lostNanoUsd } }: Total): LikelyAmount {
   const reported = { calls: turns, nanoUsd: nanoUsd - lostNanoUsd };
-  return likelyNanoUsd(reported, { calls: lostCalls, nanoUsd: lostNanoUsd });
+  const likely = likelyNanoUsd(reported, { calls: lostCalls, nanoUsd: lostNanoUsd });
+  return { likelyNanoUsd: likely ?? lostNanoUsd, unknownNanoUsd: likely === null ? lostNanoUsd : 0 };
 }
 
 function keyOf(total: Total, by: UsageDimension): string | null {

@@ -173,10 +173,12 @@ function amount(table: string, where: string): string {
 
 /** `likelyNanoUsd` for one row of the totals. */
 const average = "lost_calls * ((nano_usd - lost_nano_usd) / turns)";
-const likely = `CASE WHEN turns <= 0 OR lost_calls <= 0 OR ${average} > lost_nano_usd THEN lost_nano_usd ELSE ${average} END`;
+const isUnknown = "(turns <= 0 OR lost_calls <= 0)";
+const likely = `CASE WHEN ${isUnknown} OR ${average} > lost_nano_usd THEN lost_nano_usd ELSE ${average} END`;
 const sums = [
   ...columns.map((column, index) => `SUM(${column})::bigint AS "${amounts[index]}"`),
   `SUM(${likely})::bigint AS "likelyNanoUsd"`,
+  `SUM(CASE WHEN ${isUnknown} THEN lost_nano_usd ELSE 0 END)::bigint AS "unknownNanoUsd"`,
   // A row with usage from before format 19 has details of a part of it, which are left out.
   `SUM(runs * detailed)::bigint AS "detailedRuns"`,
   ...detailCounts.map((name) => `SUM(${columnOf(name)} * detailed)::bigint AS "${name}"`),

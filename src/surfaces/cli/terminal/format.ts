@@ -74,13 +74,14 @@ interface Charged {
   readonly unreported: { readonly costUsd: number | null; readonly likelyUsd?: number | null };
 }
 
-/** B3: the charge, with what calls without reported usage likely cost. `null` if a price is unknown. */
-export function likelyCost({ costUsd, unreported }: Charged): number | null {
+/** B3: the charge, with what calls without reported usage likely cost. */
+export function likelyCost({ costUsd, unreported }: Charged): string {
   const { costUsd: lost, likelyUsd = lost } = unreported;
-  return costUsd === null || lost === null || likelyUsd === null ? null : costUsd - lost + likelyUsd;
+  if (costUsd === null || lost === null) return dollars(null);
+  return likelyUsd === null ? "not known" : dollars(costUsd - lost + likelyUsd);
 }
 
 /** The likely cost in words, after the charge. Empty if every call reported its usage. */
 export function likelyWords(charged: Charged): string {
-  return charged.unreported.likelyUsd === undefined ? "" : ` (likely ${dollars(likelyCost(charged))})`;
+  return charged.unreported.likelyUsd === undefined ? "" : ` (likely ${likelyCost(charged)})`;
 }

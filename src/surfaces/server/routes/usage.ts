@@ -63,7 +63,7 @@ const rowSchema = named(
     outputTokens: integer(),
     cachedTokens: integer(),
     costUsd: number(),
-    unreported: object({ tokens: integer(), costUsd: number(), likelyUsd: optional(number()) }),
+    unreported: object({ tokens: integer(), costUsd: number(), likelyUsd: optional(nullable(number())) }),
     unpricedTurns: integer(),
     details: rowDetails,
   }),
@@ -95,7 +95,9 @@ const figures = named(
     runs: integer(),
     unpricedTurns: integer(),
     lostUsd: number({ description: "The part of the cost that was charged without reported usage." }),
-    likelyUsd: number({ description: "What these calls likely cost." }),
+    likelyUsd: nullable(
+      number({ description: "What these calls likely cost. `null` if that is not known." }),
+    ),
     details: nullable(
       object({
         isComplete: flag({ description: "Whether all usage has details." }),

@@ -167,7 +167,7 @@ function costLines(report: RunReport): readonly string[] {
     ["total", "", ...numbers(total.calls, inputTokens + unreported.tokens, outputTokens, total.costUsd)],
     ...(unreported.calls === 0
       ? []
-      : [["likely", "", "", "", "", dollars(likelyCost({ costUsd: total.costUsd, unreported }))]]),
+      : [["likely", "", "", "", "", likelyCost({ costUsd: total.costUsd, unreported })]]),
   ]);
 }
 

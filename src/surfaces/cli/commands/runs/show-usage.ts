@@ -69,7 +69,7 @@ function cells(name: string, row: UsageRow, lost: boolean): readonly string[] {
     ...[runs, turns, inputTokens, cachedTokens, outputTokens].map(counted),
     details === null ? unknown : counted(details.failedRuns),
     secondsOf(details),
-    ...(lost ? [counted(unreported.tokens), dollars(likelyCost(row))] : []),
+    ...(lost ? [counted(unreported.tokens), likelyCost(row)] : []),
     `${dollars(costUsd)}${unpriced}`,
   ];
 }
