@@ -124,8 +124,10 @@ async function cameTo(run: string, handle: RunHandle): Promise<readonly Finding[
     ...result
   } = whole;
   const { money } = numbersOf(await handle.snapshot());
+  // S6: the stored id of a run of a tenant ends with a mark of it. The files have the id that was chosen.
+  const runId = handle.runId.replace(/--[\w-]{16}$/u, "");
   return [
-    { run, what: "result", value: plain(result) },
+    { run, what: "result", value: plain({ ...result, runId }) },
     { run, what: "ledger", value: plain(money) },
   ];
 }
