@@ -267,6 +267,7 @@ export {
   type TenantScope,
 } from "./run/run-meta.ts";
 export * from "./run/approval.ts";
+export * from "./run/approval-tables.ts";
 export {
   missingRun,
   nothingSpent,

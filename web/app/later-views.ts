@@ -12,6 +12,8 @@ import { SchedulesPage } from "../pages/schedules/schedules-page.tsx";
 import { SessionsPage } from "../pages/sessions/sessions-page.tsx";
 import { UsagePage } from "../pages/usage/usage-page.tsx";
 import { Help } from "./help.tsx";
+import { NewRunForm } from "../parts/new-run-form.tsx";
+import { CancelForm, ForkForm, PriorityForm, TopUpForm } from "../parts/order-forms.tsx";
 import { Events } from "../pages/run/events.tsx";
 import { Messages } from "../pages/run/messages/messages.tsx";
 import { Money } from "../pages/run/money-view.tsx";
@@ -20,6 +22,8 @@ import { Saw } from "../pages/run/saw/saw.tsx";
 import { Steps } from "../pages/run/steps/steps.tsx";
 import { Timeline } from "../pages/run/timeline/timeline.tsx";
 // Styles of these views only. They are loaded with the script of the views.
+// oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
+import "../style/sections.css";
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
 import "../style/later.css";
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
@@ -30,8 +34,6 @@ import "../style/saw.css";
 import "../style/compare.css";
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
 import "../style/steps.css";
-
-export { NewRunForm } from "../parts/new-run-form.tsx";
 
 /** The views that the page loads after it has drawn its first one, by the first part of their path. */
 export const laterViews = {
@@ -57,6 +59,9 @@ export const laterTabs = {
   requests: Requests,
   steps: Steps,
 };
+
+/** The forms of the dialogs. */
+export const laterForms = { NewRunForm, TopUpForm, CancelForm, PriorityForm, ForkForm };
 
 /** The parts that are needed only after a person has done something, or without any run. */
 export const laterParts = { BulkBar, EmptyRuns, Help, NoneFits, SaveView };

@@ -10,7 +10,7 @@ import { go, place, runPath } from "../base/route.ts";
 import { closeDialog, Dialog, dialog, DialogHost } from "../parts/dialog.tsx";
 import { Glyph } from "../parts/glyph.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
-import { openNewRun } from "../parts/new-run.tsx";
+import { openNewRun } from "../parts/open-form.tsx";
 import { Steady } from "../parts/steady.tsx";
 import { openHelp, View } from "./view.tsx";
 import { effect, signal } from "@preact/signals";

@@ -6,7 +6,7 @@ import { RunsPage } from "../pages/runs/runs-page.tsx";
 import { dialog } from "../parts/dialog.tsx";
 import type { laterParts, laterTabs, laterViews } from "./later-views.ts";
 import { go, place } from "../base/route.ts";
-import { newRunForm } from "../parts/new-run.tsx";
+import { forms } from "../parts/open-form.tsx";
 
 type LaterViews = typeof laterViews;
 
@@ -27,10 +27,10 @@ export async function loadLaterViews(): Promise<void> {
   try {
     const loaded = await import("./later-views.ts");
     later.value = loaded;
-    newRunForm.value = { Form: loaded.NewRunForm };
+    forms.value = loaded.laterForms;
   } catch {
     later.value = "failed";
-    newRunForm.value = "failed";
+    forms.value = "failed";
   }
 }
 

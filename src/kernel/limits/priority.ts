@@ -24,7 +24,7 @@ const names = Object.freeze(Object.keys(Priority)) as readonly PriorityName[];
 
 export function formatPriority(priority: Priority): PriorityName {
   const name = names.find((each) => Priority[each] === priority);
-  if (name === undefined) throw refused(priority);
+  if (name === undefined) throw refused(priority, "");
   return name;
 }
 
@@ -32,8 +32,9 @@ export function formatPriority(priority: Priority): PriorityName {
 export function parsePriority(value: unknown): Priority {
   const known =
     typeof value === "string" ? priorityNamed(value) : priorities[priorities.indexOf(value as Priority)];
-  if (known === undefined) throw refused(value);
-  return known;
+  if (known !== undefined) return known;
+  const nearest = typeof value === "string" ? nearestName(value, names) : undefined;
+  throw refused(value, nearest === undefined ? "" : `; use Priority.${nearest}`);
 }
 
 function priorityNamed(text: string): Priority | undefined {
@@ -41,10 +42,10 @@ function priorityNamed(text: string): Priority | undefined {
   return name && Priority[name];
 }
 
-function refused(value: unknown): Fault {
-  const nearest = typeof value === "string" ? nearestName(value, names) : undefined;
+/** The page formats priorities and parses none, so the search for the nearest name is not part of this. */
+function refused(value: unknown, hint: string): Fault {
   return new Fault(
     "invalid_argument",
-    `invalid priority ${describeValue(value)}: expected one of ${names.join(", ")}${nearest === undefined ? "" : `; use Priority.${nearest}`}`,
+    `invalid priority ${describeValue(value)}: expected one of ${names.join(", ")}${hint}`,
   );
 }

@@ -1,6 +1,5 @@
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
-import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { JsonSchema } from "../base/schema.ts";
 
 /**
@@ -141,15 +140,6 @@ export function isApprovalDecision(value: unknown): value is ApprovalDecision {
   return value.decision === "approved" || value.decision === "denied" || value.decision === "skipped";
 }
 
-/** The fields of a decision. A misspelt `input` would run the call with the arguments that a person changed. */
-export const approvalDecisionTable = optionTable({
-  decision: is.any,
-  input: is.any,
-  remember: is.any,
-  reason: is.any,
-  by: is.any,
-} satisfies OptionKinds<ApprovalDecision>);
-
 /** The question of `ctx.approval`: code inside a run, such as a tool's body, asks a person. */
 export interface PersonQuestion extends Pick<ApprovalRequest, "toolName" | "callId" | "input" | "reason"> {
   /** What the person is asked. Default: `question`. Code cannot ask with `tool_call`, `top_up` and `foreign_tool_call`. */
@@ -185,15 +175,6 @@ export interface ApprovalQuery {
   /** The `next` value of the previous page. If absent, returns the first page. */
   readonly after?: string;
 }
-
-export const approvalQueryTable = optionTable({
-  runId: is.any,
-  agentId: is.any,
-  tenantId: is.any,
-  userId: is.any,
-  limit: is.any,
-  after: is.any,
-} satisfies OptionKinds<ApprovalQuery>);
 
 /** One page of open questions. */
 export interface ApprovalPage {

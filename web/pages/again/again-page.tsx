@@ -13,7 +13,7 @@ import { RunModel } from "../../model/run-model.ts";
 import { hasEnded } from "../../model/status.ts";
 import { useSteps } from "../../model/use-steps.ts";
 import { dialog, FormDialog } from "../../parts/dialog.tsx";
-import { openNewRun } from "../../parts/new-run.tsx";
+import { openNewRun } from "../../parts/open-form.tsx";
 import { Column, Recorded, type ColumnFacts } from "./column.tsx";
 import { VariantForm } from "./variant-form.tsx";
 import { inputWords, lastResults, letters, mostVariants, turnsOf, type Origin } from "./variant.ts";

@@ -6,7 +6,7 @@ import { counted, oneLine } from "../../base/format.ts";
 import { objectPath } from "../../base/route.ts";
 import { Name, shownName } from "../../parts/name.tsx";
 import { isHandOff } from "../../model/words/task-words.ts";
-import { openNewRun } from "../../parts/new-run.tsx";
+import { openNewRun } from "../../parts/open-form.tsx";
 
 /** Number of characters of a description that a card shows. */
 const mostDescription = 1_000;

@@ -8,7 +8,7 @@ import type { Approval, Run } from "../../api/types.ts";
 import { titles } from "../../api/runs-feed.ts";
 import { useRead } from "../../api/use-read.ts";
 import { runPath } from "../../base/route.ts";
-import { topUp } from "../../parts/orders.tsx";
+import { topUp } from "../../parts/orders.ts";
 import { endWord } from "../../model/status.ts";
 import { ApprovalCard } from "../../parts/approval-card.tsx";
 import { DeadLetterCard } from "../../parts/dead-letter-card.tsx";

@@ -26,7 +26,7 @@ import { capUsd, clock, counted, grouped, oneLine, shortId, usd } from "../../ba
 import { Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { shownName } from "../../parts/name.tsx";
-import { openNewRun } from "../../parts/new-run.tsx";
+import { openCancel, openFork, openNewRun, openTopUp } from "../../parts/open-form.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { endWord, hasEnded, lookOf, runWord, viewWord } from "../../model/status.ts";
@@ -36,7 +36,7 @@ import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { idleSince, workedMs } from "../../model/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
-import { areOrdersOff, openCancel, openFork, openTopUp, pause, resume } from "../../parts/orders.tsx";
+import { areOrdersOff, pause, resume } from "../../parts/orders.ts";
 import { isGateway, isWorkflow, mayFork, type RunModel } from "../../model/run-model.ts";
 import { raisable, useTopUp } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";

@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { CopyButton } from "../../parts/copy-button.tsx";
-import { openNewRun } from "../../parts/new-run.tsx";
+import { openNewRun } from "../../parts/open-form.tsx";
 import { counted } from "../../base/format.ts";
 import { setQuery } from "../../base/route.ts";
 import { filterOf, tokensOf, tokenWords } from "../../model/run-query.ts";

@@ -11,7 +11,7 @@ import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { endWord, hasEnded, lookOfRun, runWord } from "../../model/status.ts";
-import { openNewRun } from "../../parts/new-run.tsx";
+import { openNewRun } from "../../parts/open-form.tsx";
 import { parseFilter } from "../../model/run-filter.ts";
 import { failureWords } from "../../model/words/failure-words.ts";
 import { figures, useFigures } from "../../model/run-figures.ts";

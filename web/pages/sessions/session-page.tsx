@@ -13,7 +13,7 @@ import { Purse } from "../../parts/purse.tsx";
 import { hasEnded, lookOfRun, runWord } from "../../model/status.ts";
 import { ToolCall } from "../../parts/tool-call.tsx";
 import { rootId } from "../../model/money.ts";
-import { steer } from "../../parts/orders.tsx";
+import { steer } from "../../parts/orders.ts";
 import { RunModel } from "../../model/run-model.ts";
 import { editsIn, threadOf, type CallEdit } from "../../model/thread.ts";
 import { useConversation } from "../../model/use-events.ts";

@@ -25,7 +25,7 @@ import { shownName } from "../../../parts/name.tsx";
 import { CopyButton } from "../../../parts/copy-button.tsx";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Icon } from "../../../parts/icon.tsx";
-import { areOrdersOff } from "../../../parts/orders.tsx";
+import { areOrdersOff } from "../../../parts/orders.ts";
 import { openMessage, openPromise, type MessageKind } from "./message-form.tsx";
 
 const filter: EventFilter = { taskId: rootId, types: stepTypes };

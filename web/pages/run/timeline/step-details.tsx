@@ -9,7 +9,7 @@ import { useRead } from "../../../api/use-read.ts";
 import { useKeys } from "../../../base/keys.ts";
 import { clock, grouped, oneLine, plain, took, usd } from "../../../base/format.ts";
 import { Icon } from "../../../parts/icon.tsx";
-import { openFork } from "../../../parts/orders.tsx";
+import { openFork } from "../../../parts/open-form.tsx";
 import { seenBefore, type SeenMessage } from "../../../model/model-input.ts";
 import { mayFork, type RunModel } from "../../../model/run-model.ts";
 import { agentOf } from "../../../model/words/task-words.ts";

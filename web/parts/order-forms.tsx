@@ -1,30 +1,20 @@
 import { formatPriority, priorities, type Priority, type TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import { amountWords, timeOf, type TopUpName } from "../../src/surfaces/view/top-up-offer.ts";
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { get, post } from "../api/client.ts";
-import { isOffline } from "../api/connection.ts";
 import { useRead } from "../api/use-read.ts";
-import { go, runPath } from "../base/route.ts";
 import { counted, grouped, usd } from "../base/format.ts";
-import { dialog, FormDialog } from "./dialog.tsx";
-import { hasEnded } from "../model/status.ts";
+import { go, runPath } from "../base/route.ts";
 import { heldNow } from "../model/held.ts";
 import { purseOf, rootId } from "../model/money.ts";
 import { isWorkflow, type RunModel } from "../model/run-model.ts";
-import { hasEndedTask } from "../model/words/task-words.ts";
-import { amountWords, timeOf, type TopUpName } from "../../src/surfaces/view/top-up-offer.ts";
+import { hasEnded } from "../model/status.ts";
 import { limitWords, raisable, topUpWords, useTopUp } from "../model/top-up-left.ts";
-
-/** Whether orders are off: they go to the live run, and only a server that answers can take them. */
-export function areOrdersOff({ playhead }: Pick<RunModel, "playhead">): boolean {
-  return playhead.value !== null || isOffline.value;
-}
-
-/** Asks how much to add to the limits of the run, or of one of its agents. */
-export function openTopUp(model: RunModel, taskId: string = rootId): void {
-  dialog.value = () => <TopUpDialog model={model} taskId={taskId} />;
-}
+import { hasEndedTask } from "../model/words/task-words.ts";
+import { FormDialog } from "./dialog.tsx";
+import { topUp, type TopUpAmounts } from "./orders.ts";
 
 /** What a person enters for each limit: its label, and how much of the unit of the budget one of its unit is. */
 const fields: Readonly<Record<TopUpName, { readonly label: string; readonly unit: number }>> = {
@@ -34,7 +24,13 @@ const fields: Readonly<Record<TopUpName, { readonly label: string; readonly unit
   deadlineMs: { label: "Minutes to add", unit: 60_000 },
 };
 
-function TopUpDialog({ model, taskId }: { readonly model: RunModel; readonly taskId: string }): JSX.Element {
+export function TopUpForm({
+  model,
+  taskId,
+}: {
+  readonly model: RunModel;
+  readonly taskId: string;
+}): JSX.Element {
   const view = model.live.value;
   const task = view?.tasks.get(taskId as TaskId);
   const right = useTopUp(model.runId, { status: view?.status, budget: view?.tasks.get(rootId)?.budget });
@@ -74,25 +70,13 @@ function TopUpDialog({ model, taskId }: { readonly model: RunModel; readonly tas
   );
 }
 
-type TopUpAmounts = { -readonly [Name in TopUpName]?: number };
-
-export async function topUp(
-  { runId }: Pick<RunModel, "runId">,
-  add: TopUpAmounts,
-  taskId: string = rootId,
-): Promise<void> {
-  const amounts = Object.values(add);
-  if (amounts.length === 0 || amounts.some((amount) => !(amount > 0)))
-    throw new Error("Enter an amount above 0, such as 1.");
-  await post("/api/runs/{runId}/top-up", { params: { runId }, body: { ...add, taskId } });
-}
-
-/** Confirms the end of a run, or of an agent with its reports, by naming what stops. */
-export function openCancel(model: RunModel, taskId: TaskId = rootId): void {
-  dialog.value = () => <Cancel model={model} taskId={taskId} />;
-}
-
-function Cancel({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
+export function CancelForm({
+  model,
+  taskId,
+}: {
+  readonly model: RunModel;
+  readonly taskId: TaskId;
+}): JSX.Element {
   const [reason, setReason] = useState("");
   const view = model.live.value;
   const task = view?.tasks.get(taskId);
@@ -137,34 +121,13 @@ function liveBelow({ tasks }: RunView, taskId: TaskId): number {
   return live;
 }
 
-export async function pause({ runId }: RunModel): Promise<void> {
-  await post("/api/runs/{runId}/pause", { params: { runId } });
-}
-
-export async function resume({ runId }: RunModel): Promise<void> {
-  await post("/api/runs/{runId}/resume", { params: { runId } });
-}
-
-/** Sends words to an agent of a run. It reads them before its next turn. */
-export async function steer(
-  { runId }: Pick<RunModel, "runId">,
-  input: string,
-  taskId: TaskId = rootId,
-): Promise<void> {
-  await post("/api/runs/{runId}/steer", { params: { runId }, body: { input, taskId } });
-}
-
-/** Sends words to an agent of a run. It reads them when it would otherwise end. */
-export async function followUp({ runId }: RunModel, input: string, taskId: TaskId): Promise<void> {
-  await post("/api/runs/{runId}/follow-up", { params: { runId }, body: { input, taskId } });
-}
-
-/** Asks for another priority of an agent. */
-export function openPriority(model: RunModel, taskId: TaskId): void {
-  dialog.value = () => <SetPriority model={model} taskId={taskId} />;
-}
-
-function SetPriority({ model, taskId }: { readonly model: RunModel; readonly taskId: TaskId }): JSX.Element {
+export function PriorityForm({
+  model,
+  taskId,
+}: {
+  readonly model: RunModel;
+  readonly taskId: TaskId;
+}): JSX.Element {
   const task = model.live.value?.tasks.get(taskId);
   const [priority, setPriority] = useState<Priority>(task?.priority ?? 2);
   return (
@@ -196,12 +159,13 @@ function SetPriority({ model, taskId }: { readonly model: RunModel; readonly tas
   );
 }
 
-/** Asks how a fork begins. `at` is the event up to which it shares this run, or -1 for the newest one once it is read. */
-export function openFork(model: RunModel, at: number): void {
-  dialog.value = () => <Fork model={model} at={at} />;
-}
-
-function Fork({ model, at: wanted }: { readonly model: RunModel; readonly at: number }): JSX.Element {
+export function ForkForm({
+  model,
+  at: wanted,
+}: {
+  readonly model: RunModel;
+  readonly at: number;
+}): JSX.Element {
   void model.version.value;
   const chosen = useRef(wanted);
   if (chosen.current < 0) chosen.current = model.lastSeq;

@@ -1,0 +1,68 @@
+import { signal } from "@preact/signals";
+import type { TaskId } from "../../src/kernel/index.ts";
+import type { JSX } from "preact";
+import type { NewRunValues } from "../model/attached.ts";
+import { rootId } from "../model/money.ts";
+import type { RunModel } from "../model/run-model.ts";
+import { Dialog, dialog } from "./dialog.tsx";
+import type { NewRunForm } from "./new-run-form.tsx";
+import type { CancelForm, ForkForm, PriorityForm, TopUpForm } from "./order-forms.tsx";
+
+interface Forms {
+  readonly NewRunForm: typeof NewRunForm;
+  readonly TopUpForm: typeof TopUpForm;
+  readonly CancelForm: typeof CancelForm;
+  readonly PriorityForm: typeof PriorityForm;
+  readonly ForkForm: typeof ForkForm;
+}
+
+/** The forms of the dialogs, which the page loads after it has drawn its first view. */
+export const forms = signal<Forms | "loading" | "failed">("loading");
+
+interface FormProps {
+  /** Title of the dialog until its form is here. */
+  readonly title: string;
+  readonly draw: (loaded: Forms) => JSX.Element;
+}
+
+function openForm(title: string, draw: FormProps["draw"]): void {
+  dialog.value = () => <LaterForm title={title} draw={draw} />;
+}
+
+function LaterForm({ title, draw }: FormProps): JSX.Element {
+  const { value } = forms;
+  if (typeof value === "object") return draw(value);
+  return (
+    <Dialog title={title}>
+      <p class="dim" aria-busy={value === "loading"}>
+        {value === "loading" ? "Loading the form" : "The form could not be loaded. Load the page again."}
+      </p>
+    </Dialog>
+  );
+}
+
+/** Opens the dialog that starts a run. */
+export function openNewRun(values: NewRunValues | MouseEvent = {}): void {
+  const props = values instanceof Event ? {} : values;
+  openForm("New run", ({ NewRunForm: Form }) => <Form {...props} />);
+}
+
+/** Asks how much to add to the limits of the run, or of one of its agents. */
+export function openTopUp(model: RunModel, taskId: string = rootId): void {
+  openForm("Top up", ({ TopUpForm: Form }) => <Form model={model} taskId={taskId} />);
+}
+
+/** Confirms the end of a run, or of an agent with its reports, by naming what stops. */
+export function openCancel(model: RunModel, taskId: TaskId = rootId): void {
+  openForm("Cancel", ({ CancelForm: Form }) => <Form model={model} taskId={taskId} />);
+}
+
+/** Asks for another priority of an agent. */
+export function openPriority(model: RunModel, taskId: TaskId): void {
+  openForm("Priority", ({ PriorityForm: Form }) => <Form model={model} taskId={taskId} />);
+}
+
+/** Asks how a fork begins. `at` is the event up to which it shares this run, or -1 for the newest one once it is read. */
+export function openFork(model: RunModel, at: number): void {
+  openForm("Fork this run", ({ ForkForm: Form }) => <Form model={model} at={at} />);
+}
