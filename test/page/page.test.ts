@@ -459,6 +459,7 @@ test("agents, schedules and usage show what the server hosts, when it starts and
   await row.getByRole("button", { name: "Pause" }).click();
   await row.getByText("Paused").waitFor();
   await row.getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await row.waitFor({ state: "detached" });
   await page.getByRole("link", { name: "Usage" }).click();
   expect(await shown(page.getByRole("row").filter({ hasText: "Total" }))).toBe(true);
