@@ -125,6 +125,7 @@ class WorktreeIsolation implements Isolation {
   }
 
   async open(ctx: RunContext): Promise<TaskFolder> {
+    ctx.stayOnHost("worktree");
     const recorded = await ctx.step<JsonValue>("worktree.plan", async () => json(await this.#plan(ctx)));
     const noted = recorded as unknown as NotedPlan;
     const { plan, uncommitted, ignored, submodules } = noted;

@@ -180,6 +180,11 @@ export interface RunContext extends WaitContext, MeteredContext {
    */
   useFolder(folder: TaskFolder): void;
   /**
+   * L21: binds the run to this machine, in its next commit, because `program` leaves something here that the run needs later, such
+   * as files. Not a step. Throws `unsupported` if the engine takes runs from their workers (`Engine.hostsPrograms`).
+   */
+  stayOnHost(program: string): void;
+  /**
    * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
    * suspends the run.
    */

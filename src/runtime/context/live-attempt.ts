@@ -45,6 +45,7 @@ import { mayAsk } from "../task/budget-stop.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { AbandonableCall, type NestedContext } from "../task/nested-scope.ts";
+import { bindToHost, refuseSlices } from "../task/host-binding.ts";
 import { seatWithin } from "../task/seat-wait.ts";
 import { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
@@ -96,14 +97,14 @@ export function runLiveAttempt<Value extends JsonValue>(
     const program = readAttempt(name, options).program;
     assertJson(input, `the input of attempt ${name}`);
     const { runner, address } = open;
-    if (program !== undefined) refuseProgram(runner, program);
+    if (program !== undefined) refuseSlices(runner, `program ${program.name}`);
     let number = passEarlierAttempts(runner, address);
     let kept = program === undefined ? none : await keptFromEarlier(open, number);
     withdrawAllBut(runner, address, kept);
     for (;;) {
       number++;
       const scope = liveAddress(address, number);
-      if (program?.staysOnHost === true) bindToHost(runner, program);
+      if (program?.staysOnHost === true) bindToHost(runner, `program ${program.name}`, program.name);
       runner.journal.record(markOf(scope), sealedOutcome(null), [
         { type: "attempt_start", data: { name, number } },
       ]);
@@ -132,29 +133,6 @@ function readAttempt(name: string, options: AttemptOptions): { readonly program:
   const { program } = attemptTable.read("ctx.attempt()", options);
   const owner = `the program of attempt ${name}`;
   return { program: program === undefined ? undefined : programTable.read(owner, program) };
-}
-
-/** Throws `unsupported` if the engine takes the run from this worker although its program lives. */
-function refuseProgram({ worker }: TaskRunner, { name }: ReadProgram): void {
-  const { kind, hostsPrograms = false } = worker.engine?.() ?? { kind: null, hostsPrograms: true };
-  if (hostsPrograms) return;
-  throw new Fault(
-    "unsupported",
-    `program ${name} cannot run on the engine ${JSON.stringify(kind)}, which takes a run from its worker after a while; use the local engine, which is the default`,
-    { details: { engine: kind } },
-  );
-}
-
-/** L21: from the commit that records the start of the attempt on, only workers of this machine claim the run. */
-function bindToHost({ worker, state, journal }: TaskRunner, { name }: ReadProgram): void {
-  const { host } = worker;
-  if (state.host === undefined) journal.emit({ type: "run_bind", data: { host, program: name } });
-  else if (state.host !== host)
-    throw new Fault(
-      "unsupported",
-      `program ${name} cannot run on machine ${host}: the run is bound to ${state.host}, which has what the program left; start a worker there`,
-      { details: { host: state.host } },
-    );
 }
 
 /**

@@ -15,6 +15,7 @@ import type {
   TaskId,
   Usage,
 } from "../../kernel/index.ts";
+import { bindToHost, refuseSlices } from "../task/host-binding.ts";
 import { queueWait } from "../journal/wait-names.ts";
 import { portFor } from "../process/worker-context.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
@@ -115,6 +116,12 @@ export class TaskFacts implements Pick<RunContext, keyof TaskFacts> {
 
   useFolder(folder: TaskFolder): void {
     this.#runner.folder = folder;
+  }
+
+  stayOnHost(program: string): void {
+    const what = `a task with a ${program}`;
+    refuseSlices(this.#runner, what);
+    bindToHost(this.#runner, what, program);
   }
 
   get input(): JsonValue {
