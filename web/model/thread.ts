@@ -1,4 +1,5 @@
 import { addedWords } from "../../src/surfaces/view/top-up-offer.ts";
+import { folderWords } from "../../src/surfaces/view/folder-words.ts";
 import { crashLoopHeadline } from "../../src/surfaces/view/crash-loop-words.ts";
 import { inputText } from "./words/input-text.ts";
 import {
@@ -317,6 +318,11 @@ function editedWords({ toolResults = [] }: Event<"run_fork">["data"]): string {
 }
 
 function noteOf(event: Event): Note | null {
+  const folder = folderWords(event);
+  if (folder !== undefined) {
+    const isBad = event.type === "worktree_merge" && event.data.status !== "merged";
+    return { text: capitalized(folder), tone: isBad ? "bad" : "plain" };
+  }
   switch (event.type) {
     case "run_fork":
       return {

@@ -1,4 +1,11 @@
-import { visibleLine, visibleText, type ApprovalDecision, type JsonValue } from "../../src/kernel/index.ts";
+import {
+  visibleLine,
+  visibleText,
+  type ApprovalDecision,
+  type JsonValue,
+  type MergeQuestion,
+} from "../../src/kernel/index.ts";
+import { filePatches, mergeOf } from "../../src/surfaces/view/merge-words.ts";
 import type { QuestionView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX, RefObject } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -101,12 +108,13 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const root = useRef<HTMLElement>(null);
   const isCall = request.kind === "tool_call";
   const isTopUp = request.kind === "top_up";
+  const isMerge = request.kind === "merge";
   const amount = isTopUp ? offerOf(request.input)?.amount : undefined;
   const reason = reasonWords(request);
   const others = edited === null ? otherArguments(request) : null;
   const { asked, unread } = useReadThrough(edited === null);
   /** Lines of the call that were not in view yet. What is edited was read. */
-  const left = isCall && edited === null ? unread : 0;
+  const left = (isCall || isMerge) && edited === null ? unread : 0;
   /** On a narrow screen the list hides the question, and no key answers a question that is not shown. */
   const isSeen = (): boolean => root.current?.checkVisibility() ?? false;
   /** Whether a field has the focus, which takes the letters of the keys. */
@@ -141,7 +149,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     });
   };
   const edit = (): void => {
-    if (!isTopUp) setEdited(edited ?? (isCall ? editText(request) : ""));
+    if (!isTopUp && !isMerge) setEdited(edited ?? (isCall ? editText(request) : ""));
   };
   const keys = {
     // A key that is held down must not answer the next question too.
@@ -164,7 +172,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     >
       <header>
         <Glyph look={isCall ? "waits" : "question"} />
-        {isCall ? "Waits for you" : isTopUp ? "Asks for a top-up" : "A question"}
+        {isCall ? "Waits for you" : isTopUp ? "Asks for a top-up" : isMerge ? "Asks to merge" : "A question"}
         <span class="label">{span(now.value - askedAt)}</span>
       </header>
       <div class="body">
@@ -199,8 +207,8 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
               <dd>{reason}</dd>
             </>
           )}
-          <dt>{isCall ? "If approved" : isTopUp ? "If topped up" : "If answered"}</dt>
-          <dd>{effectWords[isTopUp ? "topUp" : isCall ? "call" : "question"]}</dd>
+          <dt>{isCall || isMerge ? "If approved" : isTopUp ? "If topped up" : "If answered"}</dt>
+          <dd>{effectWords[isTopUp ? "topUp" : isMerge ? "merge" : isCall ? "call" : "question"]}</dd>
           <dt>Meanwhile</dt>
           <dd>
             {agentId} {isTopUp ? "has given up its seat" : "keeps its seat"} and spends nothing.
@@ -220,7 +228,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
         <fieldset class="actions" disabled={isOffline.value}>
           {denial === null ? (
             <>
-              {(isCall || isTopUp || edited !== null || request.kind === "confirm") && (
+              {(isCall || isTopUp || isMerge || edited !== null || request.kind === "confirm") && (
                 <button class="button primary" disabled={left > 0} onClick={approve}>
                   {isCall
                     ? edited === null
@@ -229,12 +237,14 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                     : edited === null
                       ? isTopUp
                         ? `Top up${amount === undefined ? "" : ` ${amount}`}`
-                        : "Agree"
+                        : isMerge
+                          ? "Merge"
+                          : "Agree"
                       : "Answer"}{" "}
                   {!isWriting && <kbd>A</kbd>}
                 </button>
               )}
-              {edited === null && !isTopUp && (
+              {edited === null && !isTopUp && !isMerge && (
                 <button class="button" onClick={edit}>
                   {isCall ? "Edit" : "Write an answer"} <kbd>E</kbd>
                 </button>
@@ -257,7 +267,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                 class="button danger"
                 onClick={() => void answer({ decision: "denied", ...(denial !== "" && { reason: denial }) })}
               >
-                {isTopUp ? "Refuse the top-up" : "Deny the call"}
+                {isTopUp ? "Refuse the top-up" : isMerge ? "Do not merge" : "Deny the call"}
               </button>
               <button class="button quiet" onClick={() => setDenial(null)}>
                 Back
@@ -320,6 +330,7 @@ function useReadThrough(isShown: boolean): {
 const effectWords = {
   call: "The call runs once, with these arguments.",
   question: "The answer goes to the agent.",
+  merge: "Exactly this is merged. If a folder has changed meanwhile, nothing is.",
   topUp: "The amount is added to the budget, and the task continues where it stopped.",
 } as const;
 
@@ -340,6 +351,8 @@ function Content({
 }): JSX.Element {
   const { kind, input } = request;
   const choices = choicesOf(input);
+  const merge = kind === "merge" ? mergeOf(input) : null;
+  if (merge !== null) return <MergeContent question={merge} />;
   const patch = kind === "tool_call" ? patchOf(request) : null;
   if (patch !== null) return <Diff patch={patch} />;
   if (kind === "tool_call") return <pre class="command">{callText(request)}</pre>;
@@ -354,6 +367,35 @@ function Content({
       </fieldset>
     );
   return questionText(input) === null ? <pre class="command">{visibleText(plain(input))}</pre> : <></>;
+}
+
+/** The branches that are merged, and the changes of each file. */
+function MergeContent({
+  question: { merge, diff, isCut },
+}: {
+  readonly question: MergeQuestion;
+}): JSX.Element {
+  return (
+    <>
+      <dl class="pairs">
+        <dt>Into</dt>
+        <dd>{visibleLine(merge.branch === null ? merge.path : `${merge.branch} (${merge.path})`)}</dd>
+        {merge.sources.map(({ taskId, branch, commit }) => (
+          <>
+            <dt>{visibleLine(taskId)}</dt>
+            <dd>{visibleLine(`${branch}, commit ${commit.slice(0, 12)}`)}</dd>
+          </>
+        ))}
+      </dl>
+      {filePatches(diff).map(({ path, patch }) => (
+        <>
+          <h4 class="label">{visibleLine(path)}</h4>
+          {patch.startsWith("@@") ? <Diff patch={patch} /> : <pre class="command">{visibleText(patch)}</pre>}
+        </>
+      ))}
+      {isCut === true && <p class="problem">The rest of the diff is too long to be shown.</p>}
+    </>
+  );
 }
 
 async function send(

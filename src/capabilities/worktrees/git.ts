@@ -99,15 +99,15 @@ function gitFault({ path }: GitPlace, args: readonly string[], { code, problem }
   });
 }
 
-let checked: Promise<void> | undefined;
+/** The value of PATH with which the version was checked. */
+let checkedPath: string | undefined;
 
-/** Checks the version once. A git that is installed later is found. */
-function checkVersion(): Promise<void> {
-  checked ??= findVersion().catch((error: unknown) => {
-    checked = undefined;
-    throw error;
-  });
-  return checked;
+/** Checks the version once for each value of PATH. A git that is installed later is found. */
+async function checkVersion(): Promise<void> {
+  const path = process.env["PATH"] ?? "";
+  if (checkedPath === path) return;
+  await findVersion();
+  checkedPath = path;
 }
 
 async function findVersion(): Promise<void> {

@@ -26,8 +26,6 @@ export interface Snapshot {
   readonly changed: readonly string[];
   /** Files that differ between `head` and `commit`. */
   readonly uncommitted: readonly string[];
-  /** Ignored files and folders, which no commit has. */
-  readonly ignored: readonly string[];
 }
 
 /**
@@ -36,15 +34,16 @@ export interface Snapshot {
  */
 export async function takeSnapshot(record: TreeRecord): Promise<Snapshot> {
   const checkout = checkoutOf(record);
-  const { head, uncommitted: dirty, ignored } = await stateOf(checkout);
+  const { head, uncommitted: dirty } = await stateOf(checkout);
   const commit = dirty.length === 0 ? head : await commitFiles(record, checkout, head);
-  return {
-    head,
-    commit,
-    changed: await changedBetween(checkout, record.base, commit),
-    uncommitted: commit === head ? [] : await changedBetween(checkout, head, commit),
-    ignored,
-  };
+  const changed = commit === record.base ? [] : await changedBetween(checkout, record.base, commit);
+  const isNew = commit !== head;
+  const uncommitted = !isNew
+    ? []
+    : head === record.base
+      ? changed
+      : await changedBetween(checkout, head, commit);
+  return { head, commit, changed, uncommitted };
 }
 
 /** Whether the files of a worktree, without ignored ones, are those of the commit. */
@@ -148,7 +147,7 @@ export async function overlapsOf(
 }
 
 /** Returns the files that differ from the base of a worktree now: those of its commits, and those that are not committed. */
-async function changedNow(record: TreeRecord): Promise<readonly string[]> {
+export async function changedNow(record: TreeRecord): Promise<readonly string[]> {
   const { work, base, removed } = record;
   const known = removed?.commit ?? work?.commit;
   if (known === undefined && !(await isIntact(record))) return [];

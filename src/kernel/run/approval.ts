@@ -13,6 +13,7 @@ import type { JsonSchema } from "../base/schema.ts";
  * has none; `denied` and `skipped` let the call fail with `budget_exhausted`.
  * `foreign_tool_call`: whether a program that Reeve does not run may make a call of its own (`ctx.attempt`); `foreign` says what
  * the program tells about it. Nothing of what the program says is checked, and its arguments cannot be edited.
+ * `merge`: whether the work of tasks is merged as it was prepared (D9). Its `input` is a `MergeQuestion`.
  */
 export type ApprovalKind =
   | "tool_call"
@@ -23,7 +24,8 @@ export type ApprovalKind =
   | "select"
   | "input"
   | "top_up"
-  | "foreign_tool_call";
+  | "foreign_tool_call"
+  | "merge";
 
 /** A place that a call of a program names. */
 export interface ForeignLocation {

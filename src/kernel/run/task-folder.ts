@@ -102,3 +102,14 @@ export interface FolderMerge {
   /** Files in conflict. */
   readonly conflicts: SomePaths;
 }
+
+/** D9: what a person is asked before a merge: the `input` of an approval request of the kind `merge`. */
+export interface MergeQuestion {
+  /** The question in words. */
+  readonly message: string;
+  readonly merge: FolderMerge;
+  /** What the merge changes in the folder of the caller, as a unified diff. */
+  readonly diff: string;
+  /** Present if the diff was too long, so that a part of it is missing. */
+  readonly isCut?: true;
+}

@@ -135,6 +135,7 @@ const questionKinds: readonly string[] = [
   "confirm",
   "select",
   "input",
+  "merge",
 ] satisfies readonly NonNullable<PersonQuestion["kind"]>[];
 
 /** Refuses a question that pretends to be a tool approval. Only the gate asks for those. */

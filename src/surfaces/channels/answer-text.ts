@@ -9,6 +9,7 @@ import {
   type TopUp,
 } from "../../kernel/index.ts";
 import { foreignCallLines } from "../view/foreign-call-words.ts";
+import { mergeLines, mergeOf } from "../view/merge-words.ts";
 import { amountWords, lackOf, type Lack } from "../view/top-up-offer.ts";
 import type { Choice } from "./channel.ts";
 
@@ -122,6 +123,21 @@ export function questionForm({
       answers: [],
       takesText: false,
     };
+  const merge = kind === "merge" ? mergeOf(input) : null;
+  if (merge !== null) {
+    const changes = visibleText(mergeLines(merge).join("\n"));
+    // A person must see the whole change to merge it.
+    const isShown = changes.length <= maxCall && merge.isCut !== true;
+    const shown = isShown
+      ? changes
+      : `${changes.slice(0, maxInput).toWellFormed()} [...]\n\nThe change is too long to be merged from here. Use the page of the server, or reeve approve.`;
+    return {
+      text: `${visibleLine(agentId)}: ${text}\n\n${shown}`,
+      choices: isShown ? [{ label: "Merge", code: "a" }, decline] : [decline],
+      answers: [],
+      takesText: false,
+    };
+  }
   if (kind === "confirm") {
     const no = { label: "No", code: "d" };
     // A person must see the whole question to confirm it.

@@ -1,4 +1,5 @@
 import { argumentOf } from "../../../src/surfaces/view/excerpt.ts";
+import { folderWords } from "../../../src/surfaces/view/folder-words.ts";
 import {
   formatPriority,
   messageText,
@@ -117,7 +118,7 @@ function moreWords(event: Event, view: RunView): string {
     case "turn_end":
       return `turn ${event.data.turn}, ${counted(event.data.toolCalls, "tool call")}`;
     default:
-      return rareWords(event);
+      return folderWords(event) ?? rareWords(event);
   }
 }
 

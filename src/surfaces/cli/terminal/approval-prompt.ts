@@ -39,7 +39,7 @@ export async function askDecision(
   const { kind } = request;
   let shown = isShown ? "" : `${requestLines(request).join("\n")}\n`;
   for (;;) {
-    const isCall = kind !== "confirm" && kind !== "top_up";
+    const isCall = kind !== "confirm" && kind !== "top_up" && kind !== "merge";
     const question = isCall ? ". Allow it? [y/n/a/?]" : " [y/n]";
     const answer = await terminal.ask(`${shown}  ${printable(askedText(request))}${question} `, signal);
     if (answer === undefined || answer === null) return undefined;

@@ -12,6 +12,7 @@ import {
 } from "../../../kernel/index.ts";
 import { counted, dollars, duration, short, shortResult, likelyWords } from "./format.ts";
 import { foreignCallLines } from "../../view/foreign-call-words.ts";
+import { mergeLines, mergeOf } from "../../view/merge-words.ts";
 import { policyWords } from "./policy-words.ts";
 import { type Terminal, printable, shownText } from "./terminal.ts";
 
@@ -204,6 +205,8 @@ export function requestLines({
   foreign,
 }: ApprovalRequest): readonly string[] {
   if (kind === "top_up") return ["  The task waits for a top-up."];
+  const merge = kind === "merge" ? mergeOf(input) : null;
+  if (merge !== null) return mergeLines(merge).map((line) => `    ${printable(line)}`);
   const call = callLine("", toolName, JSON.stringify(input));
   if (!asksAboutCall({ kind })) return [`${call} (a question of this tool)`];
   if (foreign !== undefined)

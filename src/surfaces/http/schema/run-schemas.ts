@@ -202,6 +202,7 @@ const kinds = Object.keys({
   input: true,
   top_up: true,
   foreign_tool_call: true,
+  merge: true,
 } satisfies Record<ApprovalKind, true>) as readonly ApprovalKind[];
 const pending = {
   approvalId: text(),

@@ -96,6 +96,7 @@ function optionsOf(request: ApprovalRequest): PermissionOption[] | undefined {
       return [allowOnce, allowAlways, reject];
     case "foreign_tool_call":
       return [allowOnce, reject];
+    case "merge":
     case "question":
     case "confirm":
       return [

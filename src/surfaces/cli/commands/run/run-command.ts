@@ -433,8 +433,8 @@ async function decide(
   { terminal, yes }: Person,
 ): Promise<void> {
   const { approvalId, toolName, kind } = request;
-  // --yes allows calls. It neither answers a question nor adds money.
-  const needsMore = needsAnswer(request) || kind === "top_up";
+  // --yes allows calls. It neither answers a question, nor adds money, nor merges.
+  const needsMore = needsAnswer(request) || kind === "top_up" || kind === "merge";
   // The approval was requested by a process that did not have --yes.
   if (yes && isForPerson(request) && !needsMore)
     return answerIfLive(run.as("person"), approvalId, { decision: "approved" });

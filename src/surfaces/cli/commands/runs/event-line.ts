@@ -1,5 +1,6 @@
 import { messageText, rootTaskId, totalTokens, type Event } from "../../../../kernel/index.ts";
 import { crashLoopHeadline } from "../../../view/crash-loop-words.ts";
+import { folderWords } from "../../../view/folder-words.ts";
 import { counted, dollars, short, shortResult, shortText } from "../../terminal/format.ts";
 import { policyWords } from "../../terminal/policy-words.ts";
 import { printable } from "../../terminal/terminal.ts";
@@ -97,7 +98,7 @@ function troubleWords(event: Event): string | undefined {
       return `ends (${status}): ${turns} turns, ${counted(totalTokens(usage))} tokens, ${dollars(costUsd)}`;
     }
     default:
-      return policyWords(event);
+      return folderWords(event) ?? policyWords(event);
   }
 }
 
