@@ -7,6 +7,7 @@ export { findNamedModel, installedAddress, namedModel, type ModelName } from "./
 export { providerPackages } from "./models/provider-directory.ts";
 export { route } from "./models/route.ts";
 export { toModel, type ModelLike } from "./models/to-model.ts";
+export { Leftovers, type Leftover } from "./worktrees/leftovers.ts";
 export {
   toIsolation,
   worktreeIsolation,

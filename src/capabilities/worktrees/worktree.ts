@@ -87,7 +87,7 @@ function isSamePlan(one: TreePlan, other: TreePlan): boolean {
 
 /** Throws `already_exists` if the branch or the folder exists. */
 async function refuseTaken(plan: TreePlan): Promise<void> {
-  if ((await commitOf(callerOf(plan), `refs/heads/${plan.branch}`)) !== undefined)
+  if ((await commitOf(repositoryOf(plan), `refs/heads/${plan.branch}`)) !== undefined)
     throw taken(plan, `the branch ${plan.branch} exists already in ${plan.commonDir}`);
   if (await exists(plan.path)) throw taken(plan, `${plan.path} exists already`);
 }
@@ -102,7 +102,7 @@ function taken(plan: TreePlan, reason: string): Fault {
 
 /** Creates the branch and the empty worktree, as far as an earlier attempt has not. Git locks it, so that no one prunes it meanwhile. */
 async function addTree(plan: TreePlan): Promise<void> {
-  const caller = callerOf(plan);
+  const repository = repositoryOf(plan);
   const { path, branch, base } = plan;
   await mkdir(dirname(path), { recursive: true });
   const known = await registered(plan);
@@ -110,12 +110,12 @@ async function addTree(plan: TreePlan): Promise<void> {
     if (known.branch === `refs/heads/${branch}` && (await exists(join(path, ".git")))) return;
     await dropPartial(plan, known.isLocked);
   }
-  const at = await commitOf(caller, `refs/heads/${branch}`);
+  const at = await commitOf(repository, `refs/heads/${branch}`);
   if (at !== undefined && at !== base)
     throw taken(plan, `the branch ${branch} is at ${at} and not at ${base}, from which the task starts`);
   const lock = ["--lock", "--reason", lockReason(plan)];
   const name = at === undefined ? ["-b", branch, path, base] : [path, branch];
-  await git(caller, ["worktree", "add", "--no-checkout", ...lock, ...name]);
+  await git(repository, ["worktree", "add", "--no-checkout", ...lock, ...name]);
 }
 
 function lockReason(plan: TreePlan): string {
@@ -128,14 +128,14 @@ function lockReason(plan: TreePlan): string {
  */
 async function dropPartial(plan: TreePlan, isLocked: boolean): Promise<void> {
   const { path } = plan;
-  const caller = callerOf(plan);
+  const repository = repositoryOf(plan);
   if (await exists(path)) {
     await rm(join(path, ".git"), { force: true });
     // Fails if there is anything else.
     await rmdir(path);
   }
-  if (isLocked) await git(caller, ["worktree", "unlock", path]);
-  await git(caller, ["worktree", "remove", path]);
+  if (isLocked) await git(repository, ["worktree", "unlock", path]);
+  await git(repository, ["worktree", "remove", path]);
 }
 
 interface Registered {
@@ -145,7 +145,7 @@ interface Registered {
 
 /** Returns what git knows about a worktree by its path. */
 async function registered(plan: TreePlan): Promise<Registered | undefined> {
-  const text = await gitText(callerOf(plan), ["worktree", "list", "--porcelain"]);
+  const text = await gitText(repositoryOf(plan), ["worktree", "list", "--porcelain"]);
   for (const block of text.split("\n\n")) {
     const lines = block.split("\n");
     if (lines[0] !== `worktree ${plan.path}`) continue;
@@ -224,9 +224,37 @@ export async function assertTree(plan: TreePlan, record: TreeRecord | undefined)
     "not_found",
     record === undefined
       ? `the worktree ${path} of ${treeName(plan)} is not on this machine; it was made on ${host}: resume the run there`
-      : `the worktree ${path} of ${treeName(plan)} was deleted or replaced; what was committed is at the branch ${branch}: restore it with "git worktree add ${path} ${branch}", and resume the run`,
+      : `the worktree ${path} of ${treeName(plan)} was deleted or replaced; what was committed is at the branch ${branch}: restore it with reeve worktrees restore ${treeName(plan)}, and resume the run`,
     { details: { path, branch, host } },
   );
+}
+
+/**
+ * Creates the folder of a worktree again that was deleted, with what its branch has. Throws `already_exists` if something is at its path, and
+ * `not_found` if the branch is gone as well.
+ */
+export function restoreTree(records: TreeRecords, record: TreeRecord): Promise<TreeRecord> {
+  return exclusively(record.commonDir, async () => {
+    if (await isIntact(record)) return record;
+    if (await exists(record.path))
+      throw new Fault(
+        "already_exists",
+        `the worktree ${treeName(record)} cannot be restored: something else is at ${record.path}; move it away`,
+      );
+    const { removed: _removed, ...plan } = record;
+    if ((await commitOf(repositoryOf(plan), `refs/heads/${plan.branch}`)) === undefined)
+      throw new Fault(
+        "not_found",
+        `the worktree ${treeName(plan)} cannot be restored: the branch ${plan.branch} is gone`,
+      );
+    const known = await registered(plan);
+    if (known !== undefined) await dropPartial(plan, known.isLocked);
+    const lock = ["--lock", "--reason", lockReason(plan)];
+    await git(repositoryOf(plan), ["worktree", "add", ...lock, plan.path, plan.branch]);
+    const restored: TreeRecord = { ...plan, gitDir: await gitDirOf(plan) };
+    await records.write(restored);
+    return restored;
+  });
 }
 
 /** The folders of the references that only this worktree writes. */
@@ -375,7 +403,7 @@ async function settleAt(record: TreeRecord, commit: string): Promise<void> {
  * Deletes the branch and the snapshot of a removed worktree as far as another branch holds their commits. Returns whether
  * both are gone.
  */
-async function dropBranch(record: TreeRecord): Promise<boolean> {
+export async function dropBranch(record: TreeRecord): Promise<boolean> {
   const place = repositoryOf(record);
   const own = [`refs/heads/${record.branch}`, snapshotRef(record)] as const;
   const [branch, snapshot] = [await commitOf(place, own[0]), await commitOf(place, own[1])];

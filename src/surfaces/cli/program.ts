@@ -20,6 +20,7 @@ import { addSessionCommands } from "./programs/sessions-program.ts";
 import { addServerCommands } from "./programs/server-program.ts";
 import { addWorkerCommand } from "./programs/worker-program.ts";
 import { addWorkspaceCommands } from "./programs/workspace-program.ts";
+import { addWorktreeCommands } from "./programs/worktrees-program.ts";
 import { defaultStore, type StoreOptions } from "./setup/stored-runs.ts";
 import { exitCodes, exitCodeTable, type ExitKind, exitKindOf } from "./terminal/exit-code.ts";
 import { printable, shownText, type Terminal } from "./terminal/terminal.ts";
@@ -223,6 +224,7 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
   addWorkflowCommands(program, terminal, onEnd);
   addSessionCommands(program, terminal, onEnd);
   addScheduleCommands(program, terminal, onEnd);
+  addWorktreeCommands(program, terminal, onEnd);
   addServerCommands(program, terminal, onEnd);
   addGatewayCommands(program, terminal, onEnd);
   addWorkerCommand(program, terminal, onEnd);

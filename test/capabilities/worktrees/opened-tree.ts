@@ -10,6 +10,7 @@ export async function inTree<Value>(
   { path, trees }: Pick<TestRepository, "path" | "trees">,
   work: (folder: TaskFolder, ctx: RunContext) => Promise<Value>,
   options: WorktreeOptions = {},
+  runId = `tree${++runs}`,
 ): Promise<Value> {
   const isolation = worktreeIsolation({ repository: path, folder: trees, ...options });
   const { runtime } = await setUp();
@@ -23,6 +24,6 @@ export async function inTree<Value>(
       done.reject(error);
     }
   });
-  await runtime.submit(worker, null, { runId: formatRunId(`tree${++runs}`) });
+  await runtime.submit(worker, null, { runId: formatRunId(runId) });
   return done.promise;
 }

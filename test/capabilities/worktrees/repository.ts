@@ -20,7 +20,7 @@ export interface TestRepository {
 }
 
 /** Creates a folder that is deleted after the test. */
-function tempFolder(name: string): string {
+export function tempFolder(name: string): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), `reeve-${name}-`)));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
@@ -46,7 +46,7 @@ export function testRepository(
 }
 
 /** Uses an existing checkout. */
-function repositoryAt(path: string, trees: string): TestRepository {
+export function repositoryAt(path: string, trees: string): TestRepository {
   const git = (args: string, cwd = path): string =>
     execFileSync("git", args.split(" "), { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] }).trim();
   const write = (name: string, text: string): void => {
