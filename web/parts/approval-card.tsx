@@ -387,10 +387,11 @@ function MergeContent({
           </>
         ))}
       </dl>
-      {filePatches(diff).map(({ path, patch }) => (
+      {filePatches(diff).map(({ path, notes, patch }) => (
         <>
           <h4 class="label">{visibleLine(path)}</h4>
-          {patch.startsWith("@@") ? <Diff patch={patch} /> : <pre class="command">{visibleText(patch)}</pre>}
+          {notes.length > 0 && <pre class="command">{visibleText(notes.join("\n"))}</pre>}
+          {patch !== "" && <Diff patch={patch} />}
         </>
       ))}
       {isCut === true && <p class="problem">The rest of the diff is too long to be shown.</p>}

@@ -135,7 +135,8 @@ export async function identityOf(checkout: GitPlace): Promise<Readonly<Record<st
 
 /** Returns the files that differ between two commits or trees. A renamed file is a deleted and a new one. */
 export function changedBetween(checkout: Checkout, from: string, to: string): Promise<readonly string[]> {
-  return gitList(checkout, ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", from, to, "--"]);
+  const options = ["--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none"];
+  return gitList(checkout, ["diff", ...options, "-z", from, to, "--"]);
 }
 
 /** Returns the commit of a reference, or `undefined` if it does not exist. */

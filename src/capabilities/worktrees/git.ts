@@ -36,15 +36,20 @@ export interface GitAnswer {
 const oldest = [2, 38] as const;
 
 /**
- * Settings that would make git execute a program: hooks, a monitor of files, and signing. An agent may have written the
- * programs that they name. Filters, such as that of Git LFS, stay in force, because only the user can define one.
+ * Settings that are not those of the user. The first ones would make git execute a program: hooks, a monitor of files, signing, and
+ * the collection of garbage. An agent may have written the programs that they name. Filters, such as that of Git LFS, stay in
+ * force, because only the user can define one. The others would change files that are not part of a merge, or the output.
  */
-const withoutPrograms = [
+const settings = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
   "commit.gpgSign=false",
   "merge.verifySignatures=false",
+  "gc.auto=0",
+  "maintenance.auto=false",
   "submodule.recurse=false",
+  "merge.autoStash=false",
+  "core.quotePath=false",
   "advice.detachedHead=false",
 ].flatMap((setting) => ["-c", setting]);
 
@@ -126,7 +131,7 @@ function execute(
   { env = {}, input }: GitOptions,
 ): Promise<GitAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<GitAnswer>();
-  const child = spawn("git", [...withoutPrograms, ...args], {
+  const child = spawn("git", [...settings, ...args], {
     cwd: path,
     env: {
       ...ownEnvironment(),

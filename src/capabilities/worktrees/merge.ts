@@ -58,7 +58,7 @@ export async function prepareMerge(
     identity,
     at,
     blocked: changed.filter((path) => uncommitted.some((each) => path === each || isBelow(path, each))),
-    diff: diff.slice(0, maxDiff),
+    diff: diff.slice(0, maxDiff).toWellFormed(),
     ...(diff.length > maxDiff && { isCut: true }),
   };
 }
@@ -68,8 +68,10 @@ function isBelow(path: string, folder: string): boolean {
 }
 
 function diffText(checkout: Checkout, from: string, to: string): Promise<string> {
-  const plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--submodule=short"];
-  return gitText(checkout, ["diff", ...plain, from, to, "--"]);
+  // The settings of the user must not change the form in which the diff is read, nor hide a part of it.
+  const form = ["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"];
+  const submodules = ["--submodule=short", "--ignore-submodules=none"];
+  return gitText(checkout, ["diff", ...form, ...submodules, from, to, "--"]);
 }
 
 /** Makes the commits of a merge. The same input makes the same commits, so that a repeated step changes nothing. */

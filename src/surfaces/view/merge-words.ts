@@ -12,30 +12,56 @@ export function mergeOf(input: JsonValue): MergeQuestion | null {
 export interface FilePatch {
   /** The name of the file after the change, or before it if the file is deleted. */
   readonly path: string;
-  /** The hunks, or what git says in their place, such as that the file is binary. */
+  /** What git says besides the hunks, such as that the file is binary, becomes executable or is a link (mode 120000). */
+  readonly notes: readonly string[];
+  /** The hunks. Empty if there are none. */
   readonly patch: string;
 }
 
-/** The changes of a diff of git, by file. */
+/** The changes of a diff of git, by file. No line of the diff is left out but those that name the file. */
 export function filePatches(diff: string): readonly FilePatch[] {
-  return diff
-    .split(/^(?=diff --git )/mu)
-    .filter((part) => part.startsWith("diff --git "))
-    .map((part) => {
-      const lines = part.split("\n");
-      const hunk = lines.findIndex((line) => line.startsWith("@@"));
-      const header = hunk < 0 ? lines : lines.slice(0, hunk);
-      const named = (sign: string): string | undefined =>
-        header.find((line) => line.startsWith(sign) && !line.endsWith("/dev/null"))?.slice(sign.length + 2);
-      const path = named("+++ ") ?? named("--- ") ?? (header[0] ?? "").replace(/^diff --git a\/.* b\//u, "");
-      const body =
-        hunk < 0 ? header.slice(1).filter((line) => !line.startsWith("index ")) : lines.slice(hunk);
-      return { path, patch: body.join("\n").trimEnd() };
-    });
+  const found: FilePatch[] = [];
+  let lines: string[] = [];
+  const end = (): void => {
+    if (lines.length > 0) found.push(filePatch(lines));
+  };
+  // A line ends with "\n" alone: a file may contain other line ends, with what looks like the header of another file.
+  for (const line of diff.split("\n")) {
+    if (line.startsWith("diff --git ")) {
+      end();
+      lines = [];
+    }
+    lines.push(line);
+  }
+  end();
+  return found;
+}
+
+function filePatch(lines: readonly string[]): FilePatch {
+  const hunk = lines.findIndex((line) => line.startsWith("@@"));
+  const header = hunk < 0 ? lines : lines.slice(0, hunk);
+  const named = (sign: string): string | undefined =>
+    header.find((line) => line.startsWith(sign) && line !== `${sign}/dev/null`)?.slice(sign.length);
+  const both = (header[0] ?? "").replace(/^diff --git (.*)$/u, "$1");
+  const name = named("+++ ") ?? named("--- ") ?? both.slice(both.length / 2 + 1);
+  return {
+    path: name.replace(/\t$/u, "").replace(/^("?)[ab]\//u, "$1"),
+    notes: header.slice(1).filter((line) => line !== "" && !isName(line)),
+    patch: hunk < 0 ? "" : lines.slice(hunk).join("\n").replace(/\n$/u, ""),
+  };
+}
+
+/** Whether a line of a header says no more than the name and the ids of a file. */
+function isName(line: string): boolean {
+  return /^(?:index |--- |\+\+\+ |new file mode 100644$)/u.test(line);
 }
 
 /** The lines with which a person in a terminal sees a merge: the files and their changes. */
 export function mergeLines({ diff, isCut }: MergeQuestion): readonly string[] {
-  const files = filePatches(diff).flatMap(({ path, patch }) => [`${path}:`, ...patch.split("\n")]);
+  const files = filePatches(diff).flatMap(({ path, notes, patch }) => [
+    `${path}:`,
+    ...notes,
+    ...(patch === "" ? [] : patch.split("\n")),
+  ]);
   return [...files, ...(isCut === true ? ["[the rest of the diff is too long to be shown]"] : [])];
 }

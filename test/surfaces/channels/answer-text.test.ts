@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import type { RunId } from "../../../src/kernel/index.ts";
-import { answerText } from "../../../src/surfaces/channels/answer-text.ts";
+import type { PendingApproval, RunId } from "../../../src/kernel/index.ts";
+import { answerText, questionForm } from "../../../src/surfaces/channels/answer-text.ts";
 
 const nothing = { maxCostUsd: 0, maxTurns: 0, maxTokens: 0, deadlineMs: 0 };
 const runId = "run_1" as RunId;
@@ -34,4 +34,26 @@ it("the answer of a run that stopped at its deadline says who may add time", () 
   expect(answerText(ended, { ...nothing, deadlineMs: 60_000 })).toBe(
     "[stopped at its deadline; you can add up to 1 min here or on the page of the server, and an admin any amount: run_1]",
   );
+});
+
+it("the question about a merge offers Merge only if the whole diff is shown", () => {
+  const form = (lines: number, isCut?: true): ReturnType<typeof questionForm> => {
+    const hunk = `@@ -0,0 +1,${lines} @@\n${"+line\n".repeat(lines)}`;
+    const diff = `diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n${hunk}`;
+    const input = { message: "Merge the work of t1", merge: { sources: [] }, diff, ...(isCut && { isCut }) };
+    return questionForm({
+      kind: "merge",
+      toolName: "merge_worktrees",
+      reason: "",
+      agentId: "lead",
+      input,
+    } as unknown as PendingApproval);
+  };
+  const labels = (found: ReturnType<typeof questionForm>): unknown =>
+    found?.choices.map(({ label }) => label);
+  expect(form(1)?.text).toBe("lead: Merge the work of t1\n\na.txt:\n@@ -0,0 +1,1 @@\n+line");
+  expect(labels(form(1))).toEqual(["Merge", "Decline"]);
+  expect(labels(form(1, true))).toEqual(["Decline"]);
+  expect(labels(form(10_000))).toEqual(["Decline"]);
+  expect(form(10_000)?.text).toContain("too long to be merged from here");
 });
