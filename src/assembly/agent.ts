@@ -483,6 +483,9 @@ const foreignMethods = {
   streamText: "stream(input)",
   chat: "invoke(input, { sessionId })",
   call: "invoke(input)",
+  execute: "invoke(input)",
+  ask: "invoke(input)",
+  start: "submit(input)",
 } as const;
 
 for (const [method, use] of Object.entries(foreignMethods))

@@ -42,6 +42,14 @@ export function notABranch(caller: string, branch: unknown, name?: string): Faul
   );
 }
 
+/** The fault of something that is given as branches by name. */
+export function notBranches(caller: string, branches: unknown): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid branches ${describeValue(branches)} of ${caller}: expected an object with a function for each name; use ${caller.slice(0, -1)}{ first: async (branch) => branch.step(...) })`,
+  );
+}
+
 /** Refuses a signal that is neither a name nor one of `signal()`. */
 export function requireSignal(caller: string, signal: unknown): void {
   if (typeof signal === "string") return;

@@ -3,6 +3,7 @@ import { callAgent } from "./workflow-agent.ts";
 import {
   handleUpdateTable,
   notABranch,
+  notBranches,
   requireHandler,
   requireSignal,
   sendTable,
@@ -122,7 +123,8 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     // A body that returns nothing has the value `null`, because a record is JSON (J10).
     const run = async (step: WorkflowStepContext): Promise<JsonValue> =>
       ((await body(step)) ?? null) as JsonValue;
-    const retried = options === undefined ? defaultRetry : { ...defaultRetry, ...options };
+    const retried =
+      options === undefined || typeof options === "object" ? { ...defaultRetry, ...options } : options;
     const stepped = this.#ctx.step(name, typeof body === "function" ? run : body, retried);
     return this.#calls.follow("step", name, stepped as Promise<Value>);
   }
@@ -292,7 +294,8 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
   }
 
   publish(query: string | Query<never, unknown>, value: unknown): void {
-    this.#ctx.publish(typeof query === "string" ? query : query.name, (value ?? null) as JsonValue);
+    const name = typeof query === "string" ? query : readProperty(query, "name");
+    this.#ctx.publish(name as string, (value ?? null) as JsonValue);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {
@@ -531,6 +534,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Record<string, (ctx: RunContext) => Promise<Value>> {
     const caller = `ctx.${method}()`;
+    if (typeof branches !== "object" || branches === null) throw notBranches(caller, branches);
     const scoped = Object.entries(branches).map(([name, branch]) => {
       if (typeof branch !== "function" && typeof readProperty(branch, "result") !== "function")
         throw notABranch(caller, branch, name);

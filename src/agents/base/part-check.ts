@@ -129,6 +129,11 @@ export function checkTool(tool: Tool, place?: string): void {
   const isUnnamed = typeof readProperty(tool, "name") !== "string";
   const what = isUnnamed && place !== undefined ? place : `tool ${describeName(tool)}`;
   const use = "use tool({ name, description, inputSchema, execute })";
+  if (typeof readProperty(tool, "asTool") === "function")
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${what}: it is an agent; use subAgents: [agent], or tools: [agent.asTool()]`,
+    );
   if (tool !== null && typeof tool === "object" && !("parse" in tool) && "execute" in tool)
     throw new Fault(
       "invalid_argument",

@@ -1,5 +1,6 @@
 import type { ChatMessage } from "./chat-message.ts";
 import type { Hash } from "../base/sources.ts";
+import { Fault } from "../base/fault.ts";
 import { digestText } from "../base/json.ts";
 
 /** Messages and their digests, shared by all transcripts that continue the same chain. */
@@ -146,3 +147,34 @@ export class Transcript implements Iterable<ChatMessage> {
     return this.slice();
   }
 }
+
+const appended = "session.messages = session.messages.append(message)";
+const replaced = "session.messages = Transcript.of(messages)";
+
+/** Methods of arrays that a transcript does not have, and what to write in their place. They are not part of the type. */
+const methodsOfArrays = {
+  push: appended,
+  concat: appended,
+  unshift: replaced,
+  pop: replaced,
+  shift: replaced,
+  splice: replaced,
+  map: "transcript.slice().map(...)",
+  filter: "transcript.slice().filter(...)",
+  find: "transcript.slice().find(...)",
+  findLast: "transcript.slice().findLast(...)",
+  some: "transcript.slice().some(...)",
+  every: "transcript.slice().every(...)",
+  reduce: "transcript.slice().reduce(...)",
+  forEach: "for (const message of transcript)",
+} as const;
+
+for (const [method, use] of Object.entries(methodsOfArrays))
+  Object.defineProperty(Transcript.prototype, method, {
+    value(): never {
+      throw new Fault(
+        "unsupported",
+        `a Transcript, such as session.messages, has no method ${method}(), because it never changes; use ${use}`,
+      );
+    },
+  });

@@ -17,6 +17,7 @@ import {
 import type { NewTaskOptions } from "../journal/task-record.ts";
 import { joinWait } from "../journal/wait-names.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
+import { requireAgentId } from "./context-options.ts";
 import { inheritedBy } from "./shared-request.ts";
 
 /**
@@ -61,6 +62,7 @@ export class ChildSteps {
     const { handsOver: _handsOver, ...digested } = options;
     const step = this.#steps.identify("spawn", agentId, { input, options: digested });
     return this.#steps.run<SpawnOutcome>(step, async () => {
+      requireAgentId("ctx.spawn()", agentId);
       assertJson(input, `the input of ${agentId}`);
       runner.worker.sizes.assertInput(input, `the input of ${agentId}`);
       spawnTable.read("ctx.spawn()", options);

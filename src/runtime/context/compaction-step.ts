@@ -12,6 +12,7 @@ import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { estimateMessages } from "../model/token-bound.ts";
+import { requireFunction } from "./context-options.ts";
 
 /** A range of messages of the transcript that is kept, or a new message. */
 type Piece = readonly [from: number, to: number] | ChatMessage;
@@ -28,7 +29,13 @@ export async function compactTranscript(
   request: CompactionStep,
   scoped: (step: StepIdentity) => NestedContext,
 ): Promise<CompactedTranscript> {
-  const { transcript, contextTokens, manual = false, compact } = request;
+  const { transcript, contextTokens, manual = false, compact } = { ...request };
+  requireFunction(
+    "ctx.compact()",
+    "compact",
+    compact,
+    "{ transcript, contextTokens, compact: async (messages) => ... }",
+  );
   const { sessionId } = steps.runner.facts;
   const step: StepIdentity = {
     address: steps.next(),

@@ -85,6 +85,81 @@ export const maxDrained: Readonly<Record<DrainMode, number>> = { one: 1, all: In
 
 // Absent options cost nothing: these functions are called in every turn.
 
+/** The fault of an argument that has another form. `use` says what to write instead. */
+function invalid(what: string, value: unknown, owner: string, expected: string, use: string): Fault {
+  return new Fault(
+    "invalid_argument",
+    `invalid ${what} ${describeValue(value)} of ${owner}: expected ${expected}; use ${use}`,
+  );
+}
+
+/** Refuses an argument that is no function, such as a promise of work that has started already. */
+export function requireFunction(owner: string, what: string, value: unknown, use: string): void {
+  if (typeof value !== "function") throw invalid(what, value, owner, "a function", use);
+}
+
+/** Refuses branches that are no functions by name. */
+export function requireBranches(owner: string, branches: unknown): void {
+  const use = `${owner.slice(0, -1)}{ first: async (branch) => value })`;
+  if (typeof branches !== "object" || branches === null || Array.isArray(branches))
+    throw invalid("branches", branches, owner, "an object with a function for each name", use);
+  for (const [name, branch] of Object.entries(branches))
+    requireFunction(owner, `branch ${name}`, branch, use);
+}
+
+/** Refuses a resource that could not be opened or closed. */
+export function checkResource(open: unknown, close: unknown): void {
+  const use = "ctx.resource(async () => connect(), async (connection) => connection.close())";
+  requireFunction("ctx.resource()", "open", open, use);
+  requireFunction("ctx.resource()", "close", close, use);
+}
+
+/** Refuses what the plan of a turn returns if it is no plan. */
+export function requirePlan(planned: unknown): void {
+  if (typeof readProperty(planned, "instructions") === "string") return;
+  throw invalid("plan", planned, "ctx.turn()", "a text as instructions", "{ input, instructions, tools }");
+}
+
+/** Refuses tool calls that are no list, and an entry without the name of its tool or an id. */
+function requireCalls(calls: unknown): void {
+  const call = '{ callId: "1", toolName: "read", input: { ... } }';
+  if (!Array.isArray(calls)) throw invalid("calls", calls, "ctx.tools()", "an array", `ctx.tools([${call}])`);
+  for (const each of calls as readonly unknown[])
+    if (![readProperty(each, "callId"), readProperty(each, "toolName")].every(isFilled))
+      throw invalid(
+        "call",
+        each,
+        "ctx.tools()",
+        "the id of the call, the name of the tool and its input",
+        call,
+      );
+}
+
+function isFilled(text: unknown): boolean {
+  return typeof text === "string" && text !== "";
+}
+
+/** Refuses a target that is no id of an agent or a workflow, such as the agent itself. */
+export function requireAgentId(owner: string, target: unknown): void {
+  if (isFilled(target)) return;
+  const use = isFilled(readProperty(target, "id"))
+    ? "its id"
+    : 'formatAgentId({ name: "scout" }), or agent.id';
+  throw invalid("target", target, owner, "the id of an agent", use);
+}
+
+/** Refuses a value that is no message of an inbox. */
+export function requireMessage(message: unknown): void {
+  if (isFilled(readProperty(message, "id"))) return;
+  throw invalid(
+    "message",
+    message,
+    "ctx.reply()",
+    "a message of the inbox",
+    "one of the list that run() received",
+  );
+}
+
 /** Refuses a value that is no handle of a child, such as the outcome of `ctx.spawn` itself. */
 export function requireHandle(
   owner: string,
@@ -103,6 +178,12 @@ export function requireHandle(
     "invalid_argument",
     `invalid target ${describeValue(value)} of ${owner}: expected ${expected}; ${fix}`,
   );
+}
+
+/** Refuses a list that has another entry than handles of children. */
+export function requireHandles(owner: string, handles: unknown): asserts handles is readonly TaskHandle[] {
+  if (!Array.isArray(handles)) throw invalid("handles", handles, owner, "an array", "ctx.joinAll([handle])");
+  for (const handle of handles as readonly unknown[]) requireHandle(owner, handle);
 }
 
 export function checkWaitOptions(owner: string, options: WaitOptions | undefined): void {
@@ -165,16 +246,19 @@ export function checkCompensationOptions(options: CompensationOptions): void {
   if (options.retry !== undefined && options.retry !== false) stepRetry(options.retry, "ctx.compensate()");
 }
 
-export function checkUncancellableOptions(options: UncancellableOptions): void {
+export function checkUncancellable(branch: unknown, options: UncancellableOptions): void {
+  requireFunction("ctx.uncancellable()", "branch", branch, "ctx.uncancellable(async (branch) => value)");
   uncancellableTable.read("ctx.uncancellable()", options);
 }
 
-export function checkToolsOptions(options: ToolsOptions | undefined): void {
+export function checkTools(calls: unknown, options: ToolsOptions | undefined): void {
   if (options !== undefined) toolsTable.read("ctx.tools()", options);
+  requireCalls(calls);
 }
 
-export function checkParallelOptions(options: ParallelOptions | undefined): void {
+export function checkParallel(branches: unknown, options: ParallelOptions | undefined): void {
   if (options !== undefined) parallelTable.read("ctx.parallel()", options);
+  requireBranches("ctx.parallel()", branches);
 }
 
 /** Refuses arguments of `ctx.map` that are no list and no function. Returns the options with their defaults. */

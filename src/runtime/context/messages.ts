@@ -60,6 +60,8 @@ import {
   checkTimeout,
   maxDrained,
   noInput,
+  requireAgentId,
+  requireMessage,
   type DrainOptions,
 } from "./context-options.ts";
 
@@ -99,7 +101,8 @@ export class MessageSteps {
   }
 
   /** Replies to a message. In a fork it is a step that sends nothing, because only the origin answers. */
-  reply(message: Message, body: JsonValue): Promise<void> {
+  async reply(message: Message, body: JsonValue): Promise<void> {
+    requireMessage(message);
     const { runner } = this.#steps;
     return this.send("reply", message.id, body, async ({ address }) => {
       const { replyTo } = message;
@@ -117,7 +120,8 @@ export class MessageSteps {
     });
   }
 
-  sendTo(target: AgentId, body: JsonValue): Promise<void> {
+  async sendTo(target: AgentId, body: JsonValue): Promise<void> {
+    requireAgentId("ctx.send()", target);
     return this.send("send", target, body, async ({ address }) => () => {
       this.#steps.runner.log.add({ inbox: [this.#delivery(address, target, body)] });
     });

@@ -49,6 +49,7 @@ import { waitForDecision } from "../model/reservation.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { askOrStop } from "../task/budget-stop.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
+import { requireAgentId } from "./context-options.ts";
 import { awaitName } from "./messages.ts";
 
 /** The steps with which a task starts other runs and receives their ends. A started run takes no seat of this run. */
@@ -82,6 +83,7 @@ export class RunSteps {
   ): Promise<() => StartRecord> {
     const { runner } = this.#steps;
     const { worker } = runner;
+    requireAgentId("ctx.start()", agentId);
     const { id, onParentEnd, delayMs, ...given } = startRunTable.read("ctx.start()", options);
     assertJson(input, `the input of ${agentId}`);
     const agent = hostedAgent(worker, agentId);

@@ -67,14 +67,18 @@ import {
   type DrainOptions,
   type WaitOptions,
   checkInstructions,
-  checkParallelOptions,
+  checkParallel,
+  checkResource,
   checkAcceptingWait,
   checkPatchName,
-  checkToolsOptions,
-  checkUncancellableOptions,
+  checkTools,
+  checkUncancellable,
   checkWaitOptions,
   readMap,
+  requireBranches,
+  requireFunction,
   requireHandle,
+  requireHandles,
 } from "./context-options.ts";
 import { raceBranches, runBranches, runMap, type RaceResult } from "./branches.ts";
 import { CallHistory } from "../tool/call-history.ts";
@@ -251,7 +255,7 @@ export class TaskContext extends TaskFacts implements RunContext {
 
   tools(calls: readonly ToolCall[], options: ToolsOptions = {}): Promise<readonly ToolResult[]> {
     try {
-      checkToolsOptions(options);
+      checkTools(calls, options);
       for (const { toolName, input } of calls) {
         assertMadeJson(input, `the arguments of tool ${toolName}`);
         this.#runner.worker.sizes.assert(input, `the arguments of tool ${toolName}`);
@@ -327,7 +331,7 @@ export class TaskContext extends TaskFacts implements RunContext {
   }
 
   async joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
-    for (const handle of handles) requireHandle("ctx.joinAll()", handle);
+    requireHandles("ctx.joinAll()", handles);
     return this.#children.joinAll(handles);
   }
 
@@ -344,7 +348,7 @@ export class TaskContext extends TaskFacts implements RunContext {
     branches: Branches,
     options: ParallelOptions = {},
   ): Promise<BranchResults<Branches>> {
-    checkParallelOptions(options);
+    checkParallel(branches, options);
     const { stopOnFault = false } = options;
     const address = this.#steps.next();
     return this.#steps.exclusive("parallel", async () => {
@@ -362,8 +366,8 @@ export class TaskContext extends TaskFacts implements RunContext {
     });
   }
 
-  race<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
-    return this.#race(Object.keys(branches).join(" "), branches, false);
+  async race<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
+    return this.#race("race", branches);
   }
 
   compensate(
@@ -378,7 +382,7 @@ export class TaskContext extends TaskFacts implements RunContext {
     branch: Branch<Value>,
     options: UncancellableOptions = {},
   ): Promise<Value> {
-    checkUncancellableOptions(options);
+    checkUncancellable(branch, options);
     const scope = uncancellableIn(this.#steps.next());
     return this.#steps.exclusive("uncancellable", () =>
       runShielded(this.#steps, branch, options.timeoutMs, (cancelScope) =>
@@ -387,16 +391,18 @@ export class TaskContext extends TaskFacts implements RunContext {
     );
   }
 
-  any<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
-    return this.#race(`any ${Object.keys(branches).join(" ")}`, branches, true);
+  async any<Value>(branches: Readonly<Record<string, Branch<Value>>>): Promise<RaceResult<Value>> {
+    return this.#race("any", branches);
   }
 
   #race<Value>(
-    name: string,
+    method: "race" | "any",
     branches: Readonly<Record<string, Branch<Value>>>,
-    isAny: boolean,
   ): Promise<RaceResult<Value>> {
-    const step = this.#steps.identifyBranches("race", name, null);
+    requireBranches(`ctx.${method}()`, branches);
+    const isAny = method === "any";
+    const names = Object.keys(branches).join(" ");
+    const step = this.#steps.identifyBranches("race", isAny ? `any ${names}` : names, null);
     const contextOf = (branch: string, cancelScope: CancellationScope): TaskContext =>
       this.#inside(branchScope(step.address, branch), cancelScope, this.#isBody);
     return runBranchStep<RaceResult<Value>>(
@@ -422,6 +428,7 @@ export class TaskContext extends TaskFacts implements RunContext {
 
   async timeout<Value extends JsonValue>(limit: Duration, branch: Branch<Value>): Promise<Value> {
     const ms = readWait(limit, "ctx.timeout()");
+    requireFunction("ctx.timeout()", "branch", branch, "ctx.timeout(limit, async (branch) => value)");
     const timer = async (own: RunContext): Promise<never> => {
       await own.sleep(ms);
       throw new Fault("timeout", `the work inside ctx.timeout() took longer than ${describeLimit(limit)}`);
@@ -528,6 +535,7 @@ export class TaskContext extends TaskFacts implements RunContext {
 
   /** Opens a resource. It is not journaled: a replay opens it again. */
   async resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
+    checkResource(open, close);
     return this.#runner.openResource(open, close, this.#steps.cancelScope);
   }
 

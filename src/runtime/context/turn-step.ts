@@ -25,6 +25,7 @@ import type { ActiveStep } from "../task/active-step.ts";
 import type { NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
+import { requireFunction, requirePlan } from "./context-options.ts";
 import { requestOfRun } from "./closed-request.ts";
 import { requireModel, thawTurn } from "./taken-turn.ts";
 import { historySession, readHistory, rebuildHistory, transcriptOf } from "./turn-history.ts";
@@ -51,6 +52,7 @@ export function takeTurn(
   options: TurnOptions | undefined,
   inside: (address: StepAddress) => NestedContext,
 ): Promise<Turn> {
+  requireFunction("ctx.turn()", "plan", plan, "ctx.turn(() => ({ input, instructions, tools }))");
   if (options?.withSteps === true) return takeTurnWithSteps(steps, plan, inside);
   return startTurn(steps, plan as Plan, undefined);
 }
@@ -63,7 +65,7 @@ function takeTurnWithSteps(
 ): Promise<Turn> {
   const planInside = async (opening: TurnOpening, { address }: ActiveStep): Promise<TurnPlan> => {
     const ctx = inside(address);
-    const { events = none, ...planned } = await plan(opening, ctx);
+    const { events = none, ...planned } = { ...(await plan(opening, ctx)) };
     return { ...planned, events: [...(ctx.takeEvents() as readonly EmittableEvent[]), ...events] };
   };
   return startTurn(steps, planInside, inputEvent(steps.runner));
@@ -168,6 +170,7 @@ async function planTurn(
   const settings = chosen === undefined ? stored : { ...stored, model: chosen };
   if (settings.model !== null) requireModel(open.runner, settings.model);
   const planned = await plan({ input, sessionId, path, channel: record.channel ?? null }, open);
+  requirePlan(planned);
   const history = transcriptOf(planned.history ?? contextMessages(path));
   seen.history = history;
   return () => freeze(open, { plan: planned, sessionId, leafId, history, settings, isAnnounced });

@@ -113,7 +113,7 @@ const questionTable = optionTable({
 
 /** Asks a person on behalf of code. The record has its own address, as a tool's approval is below its call. */
 export function askPerson(steps: StepExecutor, question: PersonQuestion): Promise<ApprovalDecision> {
-  const { kind = "question", reason, toolName, callId, input } = question;
+  const { kind = "question", reason, toolName, callId, input } = { ...question };
   const round = steps.next();
   return steps.exclusive(`approval of ${toolName}`, async () => {
     questionTable.read("ctx.approval()", question);

@@ -66,6 +66,16 @@ const mistakes: readonly (readonly [mistake: string, attempt: () => unknown, mes
     "agent eye has no method generate(); use agent.invoke(input)",
   ],
   [
+    "execute() of an agent",
+    () => (agentOf({}) as never as { execute: () => unknown }).execute(),
+    "agent eye has no method execute(); use agent.invoke(input)",
+  ],
+  [
+    "an agent as a tool",
+    () => agentOf({ tools: [agentOf({})] }),
+    "invalid tool eye: it is an agent; use subAgents: [agent], or tools: [agent.asTool()]",
+  ],
+  [
     "streamText() of an agent",
     () => (agentOf({}) as never as { streamText: () => unknown }).streamText(),
     "agent eye has no method streamText(); use agent.stream(input)",
