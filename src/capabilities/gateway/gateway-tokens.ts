@@ -1,3 +1,4 @@
+import { createHmac, randomBytes } from "node:crypto";
 import {
   Fault,
   parseRunId,
@@ -22,7 +23,51 @@ export interface GatewayToken {
 /** A process that serves gateway runs of the store. */
 interface GatewayServer {
   readonly url: string;
-  readonly startedAt: number;
+  /** When the process has last said that it lives. */
+  readonly seenAt: number;
+  /** What the process proves to know before a token is sent to it. Another process may have got its port. */
+  readonly secret: string;
+  /** Marks of the keys of its providers, so that a program does not inherit one under any name. */
+  readonly keys: readonly string[];
+}
+
+/** How often a server says that it lives, and how long it counts as living, in milliseconds. */
+const sayEveryMs = 30_000;
+const livesForMs = 4 * sayEveryMs;
+
+/** What a server of the store proves with. */
+export class ServerProof {
+  readonly secret: string;
+
+  constructor(secret: string = randomBytes(32).toString("base64url")) {
+    this.secret = secret;
+  }
+
+  /** Answers a nonce. */
+  answer(nonce: string): string {
+    return this.#mark("nonce", nonce);
+  }
+
+  /** Whether another process has answered a nonce with the same secret. */
+  isAnswer(nonce: string, answer: unknown): boolean {
+    return typeof answer === "string" && hashOf(answer) === hashOf(this.answer(nonce));
+  }
+
+  /** A mark by which the key of a provider is recognised. It does not tell the key. */
+  markOf(key: string): string {
+    return this.#mark("key", key).slice(0, 22);
+  }
+
+  #mark(kind: string, text: string): string {
+    return createHmac("sha256", this.secret).update(`${kind} ${text}`).digest("base64url");
+  }
+}
+
+/** A server that commands of other processes have found. */
+export interface FoundServer {
+  readonly url: string;
+  readonly proof: ServerProof;
+  readonly isKey: (value: string) => boolean;
 }
 
 const tokenSpace = "gateway-tokens";
@@ -32,9 +77,12 @@ const serverSpace = "gateway-servers";
 /** The tokens of gateway runs, in the records of a store. A token is stored as a hash. */
 export class GatewayTokens {
   readonly #records: Records;
+  readonly #now: () => number;
 
-  constructor(records: Records) {
+  /** `now` in epoch milliseconds. Default: `Date.now`. */
+  constructor(records: Records, now: () => number = Date.now) {
     this.#records = records;
+    this.#now = now;
   }
 
   /** Creates a token of a run and returns its text, which cannot be read again. */
@@ -43,7 +91,7 @@ export class GatewayTokens {
     { expiresAt = null }: { readonly expiresAt?: number | null } = {},
   ): Promise<string> {
     const token = newToken();
-    const value = { runId, ending: token.slice(-3), createdAt: Date.now(), expiresAt };
+    const value = { runId, ending: token.slice(-3), createdAt: this.#now(), expiresAt };
     await this.#records.put({ namespace: tokenSpace, key: hashOf(token), value }, "absent");
     return token;
   }
@@ -52,7 +100,7 @@ export class GatewayTokens {
   async find(hash: string): Promise<GatewayToken | undefined> {
     const stored = await this.#records.get({ namespace: tokenSpace, key: hash });
     const token = stored && tokenOf(stored);
-    return token === undefined || (token.expiresAt ?? Infinity) <= Date.now() ? undefined : token;
+    return token === undefined || (token.expiresAt ?? Infinity) <= this.#now() ? undefined : token;
   }
 
   /** Returns the tokens of a run. Reads the tokens of all runs. */
@@ -86,20 +134,61 @@ export class GatewayTokens {
     return stored && runIn(stored);
   }
 
-  /** Lets commands of other processes find the gateway at `url`. Returns what withdraws the address. */
-  async announce(url: string): Promise<{ close(): Promise<void> }> {
-    const server: GatewayServer = { url, startedAt: Date.now() };
-    const place = { namespace: serverSpace, key: url };
-    const before = await this.#records.get(place);
-    await this.#records.put({ ...place, value: server as unknown as JsonValue }, before?.version ?? "absent");
-    return { close: () => this.#delete(serverSpace, url) };
+  /**
+   * Lets commands of other processes find the gateway at `url`, which answers with `proof`. `keys` are those of its providers.
+   * Returns what withdraws the address.
+   */
+  async announce(
+    url: string,
+    proof: ServerProof,
+    keys: readonly string[] = [],
+  ): Promise<{ close(): Promise<void> }> {
+    const say = async (): Promise<void> => {
+      const server: GatewayServer = {
+        url,
+        seenAt: this.#now(),
+        secret: proof.secret,
+        keys: keys.map((key) => proof.markOf(key)),
+      };
+      const place = { namespace: serverSpace, key: url };
+      const before = await this.#records.get(place);
+      const value = server as unknown as JsonValue;
+      await this.#records.put({ ...place, value }, before?.version ?? "absent");
+    };
+    await this.#forgetDead();
+    await say();
+    const timer = setInterval(() => {
+      // The store may be closed already, or unavailable for a moment: the next time says it again.
+      say().catch(() => undefined);
+    }, sayEveryMs).unref();
+    return {
+      close: () => {
+        clearInterval(timer);
+        return this.#delete(serverSpace, url);
+      },
+    };
   }
 
-  /** Returns the addresses of gateways on this store. One whose process was killed may be among them. */
-  async servers(): Promise<readonly string[]> {
-    const found: string[] = [];
-    for await (const { key } of this.#all(serverSpace)) found.push(key);
+  /** Returns the servers on this store that have said lately that they live. */
+  async servers(): Promise<readonly FoundServer[]> {
+    const found: FoundServer[] = [];
+    for await (const { value } of this.#all(serverSpace)) {
+      const { url, seenAt, secret, keys } = value as unknown as GatewayServer;
+      if (!this.#lives(seenAt)) continue;
+      const proof = new ServerProof(secret);
+      found.push({ url, proof, isKey: (text) => keys.includes(proof.markOf(text)) });
+    }
     return found;
+  }
+
+  async #forgetDead(): Promise<void> {
+    for await (const { key, value } of this.#all(serverSpace))
+      if (!this.#lives((value as unknown as GatewayServer).seenAt)) await this.#delete(serverSpace, key);
+  }
+
+  /** A record of an earlier version has no time. */
+  #lives(seenAt: number | undefined): boolean {
+    return this.#now() - (seenAt ?? 0) < livesForMs;
   }
 
   async #delete(namespace: string, key: string): Promise<void> {

@@ -99,7 +99,7 @@ export interface GatewayPlace {
 }
 
 /** Path of the request that asks a gateway to prove that it belongs to a store. */
-const proofPath = "/reeve/proof";
+export const proofPath = "/reeve/proof";
 
 /** Longest time in which the headers and the body of a request arrive, in milliseconds. */
 const longestHeadersMs = 10_000;

@@ -5,6 +5,8 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import { Gateway, type GatewayProgram } from "../../../src/capabilities/gateway/gateway.ts";
+import { GatewayTokens, ServerProof } from "../../../src/capabilities/gateway/gateway-tokens.ts";
+import { openStore } from "../../../src/runtime/index.ts";
 import { opened, post, type Access } from "./gateway-world.ts";
 import { answerJson, MockUpstream } from "./mock-upstream.ts";
 
@@ -72,4 +74,29 @@ test("L1: a request of a process that has lost its run is refused, and so is the
   expect(reply.status).toBe(401);
   expect(await statusesOf(program)).toEqual([401, 401, 401]);
   expect(upstream.received.filter(({ path }) => path === "/v1/messages").length).toBe(1);
+});
+
+test("a server that has not said for two minutes that it lives is not found, and its record is deleted", async () => {
+  const { records } = await openStore("memory:");
+  let now = 1_000_000;
+  const tokens = new GatewayTokens(records, () => now);
+  const proof = new ServerProof();
+  const killed = await tokens.announce("http://127.0.0.1:1", proof, ["key"]);
+  const [found] = await tokens.servers();
+  expect([found?.url, found?.isKey("key"), found?.isKey("other")]).toEqual([
+    "http://127.0.0.1:1",
+    true,
+    false,
+  ]);
+  expect(found?.proof.isAnswer("nonce", proof.answer("nonce"))).toBe(true);
+  expect(found?.proof.isAnswer("nonce", proof.answer("another nonce"))).toBe(false);
+  now += 120_000;
+  expect(await tokens.servers()).toEqual([]);
+  const next = await tokens.announce("http://127.0.0.1:2", new ServerProof());
+  expect((await records.list({ namespace: "gateway-servers" })).records.map(({ key }) => key)).toEqual([
+    "http://127.0.0.1:2",
+  ]);
+  await killed.close();
+  await next.close();
+  expect(await tokens.servers()).toEqual([]);
 });

@@ -3,6 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic, { APIError } from "@anthropic-ai/sdk";
 import { expect, onTestFinished, test } from "vitest";
+import { GatewayTokens, ServerProof } from "../../../src/capabilities/gateway/gateway-tokens.ts";
+import { openStore } from "../../../src/runtime/index.ts";
 import { answerJson, MockUpstream } from "../../capabilities/gateway/mock-upstream.ts";
 import { reeve, reeveProcess, type Said } from "./reeve-process.ts";
 import { serve } from "./serve-process.ts";
@@ -111,6 +113,25 @@ test("a token of the gateway survives restarts, stops at its budget, continues a
   expect(await second.stop("SIGTERM")).toBe(0);
 });
 
+test.each([
+  ["--max-budget-usd", "1e300"],
+  ["--max-budget-usd", "0x10"],
+  ["--max-budget-usd", "1e-12"],
+  ["--max-budget-usd", "0.0000001"],
+  ["--max-budget-usd", "0"],
+  ["--max-budget-usd", "-1"],
+  ["--max-budget-usd", "9000000"],
+  ["--max-budget-usd", ""],
+  ["--models", ""],
+  ["--models", "a,,b"],
+])("reeve gateway token refuses %s %j", async (option, value) => {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-gateway-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const valid = option === "--models" ? ["--max-budget-usd", "1"] : [];
+  const { code, talk } = await reeve(["gateway", "token", ...valid, option, value], { cwd: folder });
+  expect([code, talk]).toEqual([2, expect.stringContaining(`invalid ${option}`)]);
+});
+
 test("B7: a gateway token with --per and --wire spends its budget once per period, on its wire only", async () => {
   const { folder, billed, run } = await place();
   for (const wrong of [
@@ -155,19 +176,32 @@ test("reeve gateway env starts a program with a token of its own and without key
   await gatewayOf(server);
   await gatewayOf(other);
   const program = `
-    const { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: token, ANTHROPIC_API_KEY: key } = process.env;
+    const { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: token, ANTHROPIC_API_KEY, AWS_PROFILE, OTHER } = process.env;
     const headers = { authorization: "Bearer " + token };
     const ask = async (model) => {
       const body = JSON.stringify({ model, max_tokens: 9, messages: [] });
       return (await fetch(url + "/v1/messages", { method: "POST", headers, body })).status;
     };
-    console.log(JSON.stringify([key, await ask("m"), await ask("x"), process.argv.slice(2)]));
+    const inherited = [ANTHROPIC_API_KEY, OTHER, AWS_PROFILE];
+    console.log(JSON.stringify([inherited, await ask("m"), await ask("x"), process.argv.slice(2)]));
     process.exit(7);`;
   await writeFile(join(folder, "bot.mjs"), program);
-  const command = ["gateway", "env", "bot", "--", process.execPath, "bot.mjs", "-p", "hi"];
-  const env = { ANTHROPIC_API_KEY: "provider-key" };
-  const { code, out } = await reeveProcess(command, { cwd: folder, env });
-  expect([code, out]).toEqual([7, ['[null,200,403,["-p","hi"]]']]);
+  // A server that was killed has left its address, and another process has its port.
+  const impostor = await MockUpstream.open((_received, response) => answerJson(response, { proof: "x" }));
+  const store = await openStore(`sqlite:${join(folder, ".reeve/reeve.db")}`);
+  const stale = await new GatewayTokens(store.records).announce(impostor.url, new ServerProof());
+  const kept = ["--env", "AWS_PROFILE"];
+  const command = ["gateway", "env", "bot", ...kept, "--", process.execPath, "bot.mjs", "-p", "hi"];
+  const env = { ANTHROPIC_API_KEY: "key-1", OTHER: "provider-key", AWS_PROFILE: "work" };
+  const { code, out, talk } = await reeveProcess(command, { cwd: folder, env });
+  expect([code, out]).toEqual([7, ['[[null,null,"work"],200,403,["-p","hi"]]']]);
+  expect(talk).toContain("ANTHROPIC_API_KEY, OTHER. Keep a variable with --env NAME.");
+  expect(impostor.received.map(({ path }) => path.replace(/\?.*/, ""))).toEqual(["/reeve/proof"]);
+  expect(impostor.received.some(({ headers }) => "x-reeve-token" in headers)).toBe(false);
+  await stale.close();
+  await store.close();
+  await impostor.close();
+  expect(await run("gateway", "env", "bot", "--env", "ABSENT", "--", "true")).toMatchObject({ code: 2 });
   expect(upstream.received.length).toBe(1);
   const { out: shown } = await run("gateway", "show", "bot", "--json");
   // The token of the program is deleted, and the one that was printed stays.

@@ -6,6 +6,7 @@ import type {
   GatewayTokenOptions,
 } from "../commands/gateway/gateway-commands.ts";
 import { defaultStore, type StoreOptions } from "../setup/stored-runs.ts";
+import { collect } from "./server-program.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const tokenHelp = `
@@ -22,7 +23,8 @@ Examples:
 
 const envHelp = `
 Starts a program with the variables that Claude Code, Codex, OpenCode, Gemini CLI and the SDKs of OpenAI,
-Anthropic and Google read. It has a token of its own until it ends, and inherits no key of a provider.
+Anthropic and Google read. It has a token of its own until it ends, and inherits neither a key of a provider
+nor a variable that leads to another address or account, such as AWS_PROFILE.
 The exit code is that of the program.
 
 Examples:
@@ -96,6 +98,11 @@ export function addGatewayCommands(
     .argument("<NAME>", "the name of the run")
     .argument("<COMMAND...>", "the program and its arguments, after --")
     .option("--url <address>", "the gateway (default: the one that drives the run)")
+    .option(
+      "--env <NAME>",
+      "a variable that the program inherits although it holds a key or an account; may be repeated",
+      collect,
+    )
     .addHelpText("after", envHelp)
     .action(async (name: string, command: string[], options: GatewayEnvOptions) => {
       const { runBehindGateway } = await import("../commands/gateway/gateway-commands.ts");

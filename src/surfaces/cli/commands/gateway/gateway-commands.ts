@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import {
   gatewayAgent,
@@ -6,7 +7,12 @@ import {
   type GatewayRunFacts,
   type GatewayRunInput,
 } from "../../../../capabilities/gateway/gateway-runs.ts";
-import { GatewayTokens } from "../../../../capabilities/gateway/gateway-tokens.ts";
+import { proofPath } from "../../../../capabilities/gateway/gateway.ts";
+import {
+  GatewayTokens,
+  type FoundServer,
+  type ServerProof,
+} from "../../../../capabilities/gateway/gateway-tokens.ts";
 import {
   Fault,
   formatRunId,
@@ -25,7 +31,7 @@ import { openOwnStore } from "../../setup/own-store.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { readReport } from "../runs/run-report.ts";
-import { gatewayCommand } from "./program-environment.ts";
+import { gatewayCommand, type GatewayCommand } from "./program-environment.ts";
 
 export interface GatewayTokenOptions extends StoreOptions {
   readonly maxBudgetUsd: string;
@@ -45,6 +51,8 @@ export interface GatewayListOptions extends StoreOptions {
 
 export interface GatewayEnvOptions extends StoreOptions {
   readonly url?: string;
+  /** Names of variables that the program inherits although they may lead it past the gateway. */
+  readonly env?: readonly string[];
 }
 
 /** How long a token of `reeve gateway env` is valid, if the command is killed and cannot delete it. */
@@ -60,7 +68,7 @@ export async function createGatewayToken(
   const maxCostUsd = amountOf(options.maxBudgetUsd);
   const expiresAt = options.expires === undefined ? null : timeOf(options.expires);
   const { per, onBudget, wire } = choicesOf(options);
-  const models = options.models?.split(",").flatMap((model) => model.trim() || []) ?? null;
+  const models = modelsOf(options.models);
   const { user: userId, tenant: tenantId } = options;
   const unique = crypto.randomUUID();
   const runId = runIdWithin(tenantId, formatRunId(unique));
@@ -204,9 +212,17 @@ export function runBehindGateway(
     const runId = await runOf(tokens, name);
     const token = await tokens.create(runId, { expiresAt: Date.now() + programTokenMs });
     try {
-      const urls = options.url === undefined ? () => tokens.servers() : async () => [options.url ?? ""];
-      const url = await reachableGateway(urls, token, name);
-      return await runProgram(gatewayCommand(command, { url, token }, terminal.env));
+      const { url, isKey } = await reachableGateway(tokens, token, name, options.url);
+      const { env: kept = [] } = options;
+      const missing = kept.filter((each) => terminal.env[each] === undefined);
+      if (missing.length > 0)
+        throw new Fault("invalid_argument", `invalid --env ${missing.join(", ")}: the variable is not set`);
+      const started = gatewayCommand(command, { url, token, isKey, kept }, terminal.env);
+      const { removed, warning } = started;
+      if (warning !== undefined) terminal.say(`Warning: ${warning}`);
+      if (removed.length > 0)
+        terminal.say(`Not inherited: ${removed.join(", ")}. Keep a variable with --env NAME.`);
+      return await runProgram(started);
     } finally {
       await tokens.revoke(runId, token);
     }
@@ -218,7 +234,7 @@ function wait(): void {}
 function runProgram({
   args: [program = "", ...args],
   env,
-}: ReturnType<typeof gatewayCommand>): Promise<number> {
+}: Pick<GatewayCommand, "args" | "env">): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { env, stdio: "inherit" });
     // The terminal sends Ctrl-C to the program as well. This process waits for its end, and deletes the token.
@@ -238,19 +254,28 @@ function runProgram({
   });
 }
 
-/** Returns the address of the gateway that drives the run of a token. */
+/**
+ * Waits for a server that drives the run of the token. The token is sent only to a server that proves that it belongs to the
+ * store: another process may have got the port of one that was killed. `at` is the address that the person named.
+ */
 async function reachableGateway(
-  urls: () => Promise<readonly string[]>,
+  tokens: GatewayTokens,
   token: string,
   name: string,
-): Promise<string> {
+  at: string | undefined,
+): Promise<FoundServer> {
   const until = Date.now() + longestWait;
   let problem = "no server with a gateway uses this store";
   for (;;) {
-    for (const url of await urls()) {
+    for (const server of await tokens.servers()) {
+      const url = at ?? server.url;
+      if (!(await isProven(url, server.proof))) {
+        problem = `no gateway of this store answers at ${url}`;
+        continue;
+      }
       const status = await statusAt(url, token);
       // A run that has used up its budget has a gateway as well, which says so to the program.
-      if (status === 200 || status === 402) return url;
+      if (status === 200 || status === 402) return { ...server, url };
       problem =
         status === undefined
           ? `no gateway answers at ${url}`
@@ -262,6 +287,21 @@ async function reachableGateway(
         `cannot use gateway run ${name}: ${problem}; start reeve serve with a key of a provider, such as ANTHROPIC_API_KEY`,
       );
     await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
+async function isProven(url: string, proof: ServerProof): Promise<boolean> {
+  const nonce = randomBytes(16).toString("hex");
+  try {
+    const response = await fetch(`${url}${proofPath}?${nonce}`, {
+      redirect: "error",
+      signal: AbortSignal.timeout(2_000),
+    });
+    const { proof: answer } = (await response.json()) as { readonly proof?: unknown };
+    return proof.isAnswer(nonce, answer);
+  } catch {
+    // The process of this address was killed, has not started yet, or is none of Reeve.
+    return false;
   }
 }
 
@@ -364,12 +404,26 @@ function choiceOf<Word extends string>(
   throw new Fault("invalid_argument", `invalid ${option} ${text}: expected ${words.join(" or ")}`);
 }
 
+/** Budgets that the ledger can count, in dollars. */
+const [leastBudget, largestBudget] = [0.000_001, 9_000_000];
+
 function amountOf(text: string): number {
-  const usd = Number(text);
-  if (text.trim() !== "" && Number.isFinite(usd) && usd > 0) return usd;
+  const usd = /^\d{1,7}(?:\.\d{1,9})?$/.test(text) ? Number(text) : Number.NaN;
+  if (usd >= leastBudget && usd < largestBudget) return usd;
   throw new Fault(
     "invalid_argument",
-    `invalid --max-budget-usd ${text}: expected a number of dollars above 0`,
+    `invalid --max-budget-usd ${text}: expected dollars from 0.000001 to below 9000000, such as 5 or 0.50`,
+  );
+}
+
+/** `null`: the models of the gateway. A list without a name would refuse every model. */
+function modelsOf(text: string | undefined): readonly string[] | null {
+  const models = text?.split(",").map((model) => model.trim());
+  if (models === undefined) return null;
+  if (!models.includes("")) return models;
+  throw new Fault(
+    "invalid_argument",
+    `invalid --models ${JSON.stringify(text)}: expected names with commas between them, such as gpt-5.2,gpt-5-mini`,
   );
 }
 

@@ -7,20 +7,57 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface GatewayCommand {
   readonly args: readonly string[];
   readonly env: Record<string, string>;
+  /** Names of the variables that the program does not inherit. */
+  readonly removed: readonly string[];
+  /** What the person must do, because the command line does not show it. */
+  readonly warning?: string;
+}
+
+/** The gateway as the program uses it. */
+export interface ProgramGateway {
+  readonly url: string;
+  readonly token: string;
+  /** Whether a value is the key of a provider of the gateway. Default: no value is known to be one. */
+  readonly isKey?: (value: string) => boolean;
+  /** Names of variables that the program inherits although they may lead it past the gateway. Default: none. */
+  readonly kept?: readonly string[];
 }
 
 /**
+ * Variables that hold a key or an account, or that lead a program to another address. A program with one of them could spend
+ * past the gateway.
+ */
+const leadsAway = [
+  /(?:^|_)API_?(?:KEY|TOKEN)S?(?:_|$)/,
+  /^(?:HF_TOKEN|HUGGING_FACE_HUB_TOKEN)$/,
+  // Claude Code calls Bedrock, Vertex AI and Foundry with the account of the cloud, and its login with an account of Anthropic.
+  /^CLAUDE_CODE_(?:USE|SKIP|OAUTH)_/,
+  /^ANTHROPIC_(?:AUTH|BASE_URL|BEDROCK|VERTEX|FOUNDRY|AWS|CUSTOM_HEADERS|UNIX_SOCKET)/,
+  /^(?:AWS_(?!CA_BUNDLE)|AZURE_|VERTEX_|VERTEXAI_|GCLOUD_|CLOUDSDK_(?:AUTH|CONFIG|CORE_(?:ACCOUNT|PROJECT)))/,
+  /^GOOGLE_(?:GENAI_|CLOUD_|VERTEX|GEMINI_BASE_URL|APPLICATION_CREDENTIALS)/,
+  /^GEMINI_(?:BASE_URL|CLI_CUSTOM_HEADERS)/,
+  /^OPENAI_(?:API_(?:BASE|HOST|TYPE)|BASE_URL|ORG|ORGANIZATION|PROJECT)/,
+  /^CODEX_(?:ACCESS_TOKEN|AGENT_IDENTITY)/,
+] as const;
+
+/**
  * Returns the command line and the environment with which a program uses the gateway. It inherits the variables of `env`
- * except the keys of providers.
+ * except those that would lead it past the gateway.
  */
 export function gatewayCommand(
-  [program = "", ...args]: readonly string[],
-  { url, token }: { readonly url: string; readonly token: string },
+  args: readonly string[],
+  { url, token, isKey = () => false, kept = [] }: ProgramGateway,
   env: Environment,
 ): GatewayCommand {
-  const kept: Record<string, string> = {};
-  for (const [name, value] of Object.entries(env))
-    if (value !== undefined && !keyVariables.includes(name)) kept[name] = value;
+  const inherited: Record<string, string> = {};
+  const removed: string[] = [];
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined) continue;
+    const isRemoved =
+      keyVariables.includes(name) || leadsAway.some((each) => each.test(name)) || isKey(value);
+    if (isRemoved && !kept.includes(name)) removed.push(name);
+    else inherited[name] = value;
+  }
   const own = {
     REEVE_GATEWAY_URL: url,
     REEVE_GATEWAY_TOKEN: token,
@@ -29,17 +66,61 @@ export function gatewayCommand(
     // Claude Code would send some requests to other addresses.
     CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
     OPENAI_BASE_URL: `${url}/v1`,
+    OPENAI_API_BASE: `${url}/v1`,
     OPENAI_API_KEY: token,
     GOOGLE_GEMINI_BASE_URL: url,
     GEMINI_API_KEY: token,
     NO_PROXY: withLoopback(env["NO_PROXY"] ?? env["no_proxy"]),
     no_proxy: withLoopback(env["no_proxy"] ?? env["NO_PROXY"]),
   };
-  const name = basename(program).replace(/\.(?:cmd|exe|js)$/, "");
+  const codex = placeOf("codex", args);
+  const after = codex === undefined ? 0 : codex + 1;
+  const warning =
+    codex === undefined && args.some((each) => /\bcodex\b/.test(each)) ? codexWarning : undefined;
+  const isOpenCode = placeOf("opencode", args) !== undefined;
   return {
-    args: [program, ...(name === "codex" ? codexOptions(url) : []), ...args],
-    env: { ...kept, ...own, ...(name === "opencode" && openCodeSettings(url, token)) },
+    args: [...args.slice(0, after), ...(codex === undefined ? [] : codexOptions(url)), ...args.slice(after)],
+    env: { ...inherited, ...own, ...(isOpenCode && openCodeSettings(url, token)) },
+    removed: removed.filter((name) => !Object.hasOwn(own, name)),
+    ...(warning !== undefined && { warning }),
   };
+}
+
+const codexWarning =
+  "the command seems to start codex in a way that cannot be seen, so it is not set up for the gateway: write codex, or npx codex, as the command itself";
+
+/** Programs that start the program which their arguments name. */
+const launchers: ReadonlySet<string> = new Set([
+  "npx",
+  "npm",
+  "pnpm",
+  "pnpx",
+  "yarn",
+  "bun",
+  "bunx",
+  "node",
+  "deno",
+  "env",
+  "nice",
+  "time",
+  "timeout",
+]);
+
+/** Number of arguments of a launcher among which the program is looked for. */
+const mostLaunching = 6;
+
+/** Index of the argument that names a program: the first one, or one of the first behind a launcher. */
+function placeOf(program: "codex" | "opencode", args: readonly string[]): number | undefined {
+  const pattern = program === "codex" ? /^codex(?:@\S+)?$/ : /^opencode(?:-ai)?(?:@\S+)?$/;
+  const isIt = (text: string): boolean => pattern.test(plainName(text));
+  const [first = "", ...others] = args;
+  if (isIt(first)) return 0;
+  const place = launchers.has(plainName(first)) ? others.slice(0, mostLaunching).findIndex(isIt) : -1;
+  return place === -1 ? undefined : place + 1;
+}
+
+function plainName(program: string): string {
+  return basename(program).replace(/\.(?:cmd|exe|m?js)$/, "");
 }
 
 /** The gateway is on loopback, which a proxy would not reach. */

@@ -1,7 +1,7 @@
 import { Gateway } from "../../../../capabilities/gateway/gateway.ts";
 import type { GatewayOptions } from "../../../../capabilities/gateway/gateway-options.ts";
 import { GatewayRuns } from "../../../../capabilities/gateway/gateway-runs.ts";
-import { GatewayTokens } from "../../../../capabilities/gateway/gateway-tokens.ts";
+import { GatewayTokens, ServerProof } from "../../../../capabilities/gateway/gateway-tokens.ts";
 import { upstreamsFrom } from "../../../../capabilities/gateway/known-upstreams.ts";
 import type { Runtime, Store } from "../../../../kernel/index.ts";
 import { portOption } from "../../terminal/number-option.ts";
@@ -35,8 +35,10 @@ export async function openServedGateway(options: ServedGatewayOptions): Promise<
   if (Object.keys(upstreams).length === 0) return undefined;
   const tokens = new GatewayTokens(store.records);
   const runs = new GatewayRuns(tokens, runtime);
-  const gateway = await openAt(options, { ...config, upstreams }, runs);
-  const address = await tokens.announce(gateway.url);
+  const proof = new ServerProof();
+  const gateway = await openAt(options, { ...config, upstreams }, runs, proof);
+  const keys = Object.values(upstreams).map(({ apiKey }) => apiKey);
+  const address = await tokens.announce(gateway.url, proof, keys);
   runtime.register(runs.resolver);
   return {
     url: gateway.url,
@@ -53,14 +55,17 @@ async function openAt(
   { port, serverPort, onWarning }: ServedGatewayOptions,
   options: GatewayOptions,
   stored: GatewayRuns,
+  proof: ServerProof,
 ): Promise<Gateway> {
-  if (port !== undefined) return Gateway.open(options, { port: portOption(port, "--gateway-port"), stored });
+  const place = { stored, prove: (nonce: string) => proof.answer(nonce) };
+  if (port !== undefined)
+    return Gateway.open(options, { ...place, port: portOption(port, "--gateway-port") });
   const next = serverPort === 0 || serverPort === 65_535 ? 0 : serverPort + 1;
   try {
-    return await Gateway.open(options, { port: next, stored });
+    return await Gateway.open(options, { ...place, port: next });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
     onWarning(`port ${next} is in use, so the gateway has another one; choose one with --gateway-port`);
-    return Gateway.open(options, { stored });
+    return Gateway.open(options, place);
   }
 }
