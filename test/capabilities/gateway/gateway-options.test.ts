@@ -27,6 +27,7 @@ test.each([
   { baseUrl: "http://api.example", allowHttp: true },
 ])("a gateway accepts the upstream %o", async (upstream) => {
   const gateway = await openGateway({ upstreams: { openai: { ...upstream, apiKey: "k" } } });
+  expect(gateway.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   await gateway.close();
 });
 
