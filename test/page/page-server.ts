@@ -4,7 +4,10 @@ import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import { openStore } from "../../src/entries/index.ts";
-import type { HostedAgent, Runtime, Store } from "../../src/kernel/index.ts";
+import { GatewayDesk } from "../../src/capabilities/gateway/gateway-desk.ts";
+import type { GatewayRuns } from "../../src/capabilities/gateway/gateway-runs.ts";
+import { GatewayTokens } from "../../src/capabilities/gateway/gateway-tokens.ts";
+import type { HostedAgent, RunId, Runtime, Store } from "../../src/kernel/index.ts";
 import type { RuntimeOptions } from "../../src/runtime/index.ts";
 import { createServer, listen, type Listening } from "../../src/surfaces/server/index.ts";
 import { repository } from "../gates/run-node.ts";
@@ -26,6 +29,8 @@ export class PageServer {
   #parts: { readonly store: Store; readonly runtime: Runtime; readonly listening: Listening } | undefined;
   readonly #runtimeOptions: Pick<RuntimeOptions, "concurrency" | "crashLoopLimit" | "resolveModel">;
   #port: number;
+  /** The gateway of the server, if the test has opened one. */
+  gateway: { readonly runs: GatewayRuns } | undefined;
 
   constructor(
     agents: (folder: string) => readonly HostedAgent[],
@@ -63,10 +68,20 @@ export class PageServer {
     const runtime = await openRuntime({ store, prices, closeGraceMs: 0, ...this.#runtimeOptions });
     const limits = { requestsPerSecond: 10_000, requestBurst: 10_000, changesMs: 20 };
     const agents = this.#agents(this.folder);
-    const server = createServer(runtime, { agents, tokens: null, page: pageFolder, limits });
+    const gateway = this.#desk(store);
+    const server = createServer(runtime, { agents, tokens: null, page: pageFolder, limits, gateway });
     const listening = await listen(server, { port: this.#port });
     this.#port = listening.port;
     this.#parts = { store, runtime, listening };
+  }
+
+  /** What the page shows of the gateway of a test. */
+  #desk(store: Store): GatewayDesk {
+    const runs = {
+      figures: (runId: RunId) => this.gateway?.runs.figures(runId),
+      driven: () => this.gateway?.runs.driven() ?? [],
+    };
+    return new GatewayDesk(new GatewayTokens(store.records), { url: "http://127.0.0.1:1", runs });
   }
 
   async stop(): Promise<void> {

@@ -6,6 +6,8 @@ export type Run = Result<"GET", "/api/runs">["runs"][number];
 export type RunQueryValues = Query<"GET", "/api/run-count">;
 /** A question to a person, with the run that asks. */
 export type Approval = Result<"GET", "/api/approvals">["approvals"][number];
+/** The tokens and the open requests of a gateway run. */
+export type GatewayRun = NonNullable<Result<"GET", "/api/gateway/runs/{runId}">>;
 export type Facts = Result<"GET", "/api/facts">;
 export type DeadLetter = Result<"GET", "/api/dead-letters">["deadLetters"][number];
 /** What waits for the person. */

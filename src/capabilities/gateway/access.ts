@@ -29,9 +29,40 @@ export interface AccessLimits {
   readonly isOfRun?: boolean;
   /** The run that pays, for the text of a refusal. */
   readonly runId?: RunId;
+  /** Counts over all accesses of the run. If absent, those of this access alone. */
+  readonly counts?: AccessCounts;
   /** Called when a request has ended. */
   readonly onLeave?: (access: Access) => void;
 }
+
+/** What an access has done since this process drives its run. */
+export interface AccessFigures {
+  readonly open: number;
+  /** Number of open requests that wait for a top-up. */
+  readonly held: number;
+  readonly refused: number;
+  /** How long the last requests were with the gateway before they left, on average. `null` before the first. */
+  readonly addedDelayMs: number | null;
+}
+
+/** Counts what the accesses of one run have done. */
+export class AccessCounts {
+  refused = 0;
+  readonly #delays: number[] = [];
+
+  addDelay(ms: number): void {
+    this.#delays.push(ms);
+    if (this.#delays.length > countedDelays) this.#delays.shift();
+  }
+
+  get addedDelayMs(): number | null {
+    const count = this.#delays.length;
+    return count === 0 ? null : this.#delays.reduce((sum, ms) => sum + ms, 0) / count;
+  }
+}
+
+/** Number of requests of which the average delay is. */
+const countedDelays = 100;
 
 /** A request that an access has let in. */
 export interface OpenRequest {
@@ -62,7 +93,8 @@ export class Access {
   readonly #open = new Set<OpenRequest>();
   /** The open requests that wait for a top-up. They take no place of the others. */
   readonly #held = new Set<OpenRequest>();
-  readonly #counts = new Bucket(countsAtOnce, countsPerSecond);
+  readonly counts: AccessCounts;
+  readonly #tokenCounts = new Bucket(countsAtOnce, countsPerSecond);
   readonly #events = new Bucket(eventsAtOnce, eventsPerSecond);
   #bytes: ByteAllowance | undefined;
   #skipped = 0;
@@ -75,6 +107,7 @@ export class Access {
     this.models = limits.models;
     this.wire = limits.wire;
     this.#limits = limits;
+    this.counts = limits.counts ?? new AccessCounts();
     const { signal } = meter;
     if (signal.aborted) this.#isClosed = true;
     signal.addEventListener("abort", () => this.close());
@@ -88,6 +121,11 @@ export class Access {
   /** Number of open requests. */
   get openRequests(): number {
     return this.#open.size;
+  }
+
+  get figures(): AccessFigures {
+    const { refused, addedDelayMs } = this.counts;
+    return { open: this.#open.size, held: this.#held.size, refused, addedDelayMs };
   }
 
   /** Number of requests so far. */
@@ -128,9 +166,9 @@ export class Access {
     return true;
   }
 
-  /** A request that waited continues. */
-  release(request: OpenRequest): void {
-    this.#held.delete(request);
+  /** A request may leave. Returns whether it waited for a top-up. */
+  release(request: OpenRequest): boolean {
+    return this.#held.delete(request);
   }
 
   leave(request: OpenRequest): void {
@@ -141,7 +179,7 @@ export class Access {
 
   /** Counting is free at the provider, which bounds it per minute for all programs together. Throws if there is no count left. */
   takeCount(now: number): void {
-    if (!this.#counts.take(now))
+    if (!this.#tokenCounts.take(now))
       throw new Refusal(429, "the program counts tokens too often; wait a second", 1);
   }
 
@@ -160,12 +198,14 @@ export class Access {
   /** Notes why a request was refused, if the reason is money. */
   note(error: unknown): void {
     if (!(error instanceof BudgetExhaustedError)) return;
+    this.counts.refused++;
     if (this.#limits.isOfRun === true && (error.cap !== null || isAsked(error))) return;
     this.#refusal ??= error;
   }
 
   /** Adds a request that was not paid for to the log, so that its owner sees what is refused. A flood of them has few events. */
   log(now: number, data: Omit<EventData["gateway_request"], "skipped">): void {
+    if (data.reason !== undefined) this.counts.refused++;
     if (this.#isClosed) return;
     if (!this.#events.take(now)) {
       this.#skipped++;

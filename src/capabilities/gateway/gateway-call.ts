@@ -31,6 +31,7 @@ export class GatewayCall {
   readonly #body: RequestBody;
   readonly #signal: AbortSignal;
   readonly #withdrawn = Promise.withResolvers<never>();
+  readonly #arrivedAt = performance.now();
   #isSent = false;
 
   constructor(
@@ -60,6 +61,11 @@ export class GatewayCall {
   /** Rejects if the request is cut before it is sent, for example while it waits for its budget. */
   get withdrawn(): Promise<never> {
     return this.#withdrawn.promise;
+  }
+
+  /** How long the request is with the gateway, in milliseconds. */
+  get delayMs(): number {
+    return performance.now() - this.#arrivedAt;
   }
 
   get provider(): string {

@@ -12,7 +12,7 @@ import {
   type RunRecord,
   type Runtime,
 } from "../../kernel/index.ts";
-import { Access } from "./access.ts";
+import { Access, AccessCounts, type AccessFigures } from "./access.ts";
 import type { StoredAccesses } from "./gateway.ts";
 import type { GatewayTokens } from "./gateway-tokens.ts";
 import { Refusal } from "./refusal.ts";
@@ -69,6 +69,8 @@ export class GatewayRuns implements StoredAccesses {
   readonly #tokens: GatewayTokens;
   readonly #runs: Pick<Runtime, "findSubmitted">;
   readonly #live = new Map<RunId, Access>();
+  /** What the accesses of each run have done in this process. */
+  readonly #counts = new Map<RunId, AccessCounts>();
   /** The runs that begin a new history, and what waits for it. */
   readonly #paused = new Map<RunId, PromiseWithResolvers<void>>();
   readonly #requestsPerHistory: number;
@@ -125,6 +127,16 @@ export class GatewayRuns implements StoredAccesses {
     throw refusal;
   }
 
+  /** The runs that this process drives. */
+  driven(): readonly RunId[] {
+    return [...this.#live.keys()];
+  }
+
+  /** What a run has done since this process drives it. `undefined` if it does not. */
+  figures(runId: RunId): AccessFigures | undefined {
+    return this.#live.get(runId)?.figures;
+  }
+
   async #run(ctx: RunContext): Promise<JsonValue> {
     // The process ends: the code waits until the run is released.
     if (this.#isClosed) return new Promise<never>(() => {});
@@ -146,8 +158,11 @@ export class GatewayRuns implements StoredAccesses {
     { models, wire, expiresAt }: GatewayRunInput,
   ): Promise<{ readonly reason: "full" | "expired"; readonly requests: number }> {
     const ended = Promise.withResolvers<"full" | "expired">();
+    const counts = this.#counts.get(runId) ?? new AccessCounts();
+    this.#counts.set(runId, counts);
     const access = new Access(attempt, {
       isOfRun: true,
+      counts,
       runId,
       maxRequests: 2 * this.#requestsPerHistory,
       ...(models !== null && { models }),
@@ -162,7 +177,8 @@ export class GatewayRuns implements StoredAccesses {
     const over = Promise.withResolvers<void>();
     const serving = { settle, over: over.promise };
     this.#serving.add(serving);
-    const stop = (): void => ended.reject(new Fault("closed", "the gateway run was stopped"));
+    // With the cancellation as its error, the task ends as cancelled.
+    const stop = (): void => ended.reject(attempt.signal.reason);
     attempt.signal.addEventListener("abort", stop);
     if (attempt.signal.aborted) stop();
     const timer = new ExpiryTimer(expiresAt, () => ended.resolve("expired"));

@@ -231,9 +231,10 @@ export class Gateway {
     }
   }
 
-  /** Notes a request that was not paid for. One that money refused has an event already, and one that was cut has no reader. */
+  /** Notes a request that was not paid for. One that money refused or that failed has an event already, and one that was cut has no reader. */
   #log({ access, at, model }: Served, status: number, reason?: string): void {
-    if (status === 402 || status === 499) return;
+    const hasEvent = status === 402 || (status === 502 && at.route?.kind === "call");
+    if (hasEvent || status === 499) return;
     const endpoint = at.route === undefined ? null : at.path;
     access?.log(this.#now(), {
       endpoint,
@@ -367,7 +368,7 @@ export class Gateway {
     };
     const kept = new CallRecord(record, redact, body);
     const metered = meter.metered(request, async (granted) => {
-      access.release(open);
+      if (!access.release(open)) access.counts.addDelay(call.delayMs);
       try {
         return await call.perform(asked, granted, kept);
       } finally {

@@ -1,4 +1,5 @@
 import type { JsonObject } from "../../kernel/index.ts";
+import type { GatewayDesk } from "../../capabilities/gateway/gateway-desk.ts";
 import type { PageLogin } from "./access/page-login.ts";
 import type { FiguresOfRuns } from "./figures/run-figures.ts";
 import type { WorkingRuns } from "./figures/working-runs.ts";
@@ -18,6 +19,8 @@ export interface ServerParts {
   readonly working: WorkingRuns;
   /** The views of runs that were read last. */
   readonly views: RunViews;
+  /** The gateway runs of the store. Absent if the server was created without. */
+  readonly gateway?: GatewayDesk;
   /** Absent if the server needs no token. */
   readonly login?: PageLogin;
   /** The OpenAPI document of all routes. */

@@ -10,6 +10,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../kernel/index.ts";
+import type { GatewayDesk } from "../../capabilities/gateway/gateway-desk.ts";
 import type { McpMountOptions } from "../protocols/mcp/mcp-mount.ts";
 import { mcpRoutes } from "../protocols/mcp/mcp-routes.ts";
 import { packageVersion } from "../../assembly/package-root.ts";
@@ -111,6 +112,8 @@ export interface ServerOptions {
   readonly hosts?: readonly string[];
   /** Routes of other modules. They are checked and documented like those of the server. Default: none. */
   readonly routes?: readonly Route[];
+  /** The gateway runs of the store, as `reeve serve` knows them. Default: neither their tokens nor their open requests are shown. */
+  readonly gateway?: GatewayDesk;
   /** Options of the MCP server at `/mcp`, which offers the agents. `false`: there is none. Default: no further tools. */
   readonly mcp?: McpMountOptions | false;
   /** Folder of the page's files, with an `index.html`. They need no token. Default: no page. */
@@ -158,6 +161,7 @@ const serverTable = optionTable({
   },
   hosts: is.list({ of: is.text() }),
   routes: is.list(),
+  gateway: is.any,
   mcp: is.any,
   page: is.text(),
   cookie: is.text(),
@@ -214,6 +218,7 @@ class HonoServer implements Server {
       tokens,
       hosts = loopbackHosts,
       routes = [],
+      gateway,
       mcp = {},
       page,
       cookie = "reeve",
@@ -237,6 +242,7 @@ class HonoServer implements Server {
       working: new WorkingRuns(runtime, figures),
       streams: new OpenStreams(runtime, this.#limits, this.#gate, this.#report),
       views: new RunViews(),
+      ...(gateway !== undefined && { gateway }),
       ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),
       document: () => openApi(this.routes, packageVersion()),
       draining: this.#draining.signal,

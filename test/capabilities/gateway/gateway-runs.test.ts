@@ -323,7 +323,7 @@ test("each token of a gateway run has its own number of open requests", async ()
 test("the token of a cancelled run is refused", async () => {
   const { run, ask } = await served();
   await run.cancel("no longer needed");
-  await run.result();
+  expect((await run.result()).status).toBe("cancelled");
   expect((await ask()).status).toBe(401);
 });
 

@@ -189,7 +189,11 @@ test("reeve gateway env starts a program with a token of its own and without key
   // A server that was killed has left its address, and another process has its port.
   const impostor = await MockUpstream.open((_received, response) => answerJson(response, { proof: "x" }));
   const store = await openStore(`sqlite:${join(folder, ".reeve/reeve.db")}`);
-  const stale = await new GatewayTokens(store.records).announce(impostor.url, new ServerProof());
+  const stale = await new GatewayTokens(store.records).announce(
+    // With this port it is the first in the list.
+    impostor.url.replace(/:(?=\d+$)/, ":0"),
+    new ServerProof(),
+  );
   const kept = ["--env", "AWS_PROFILE"];
   const command = ["gateway", "env", "bot", ...kept, "--", process.execPath, "bot.mjs", "-p", "hi"];
   const env = { ANTHROPIC_API_KEY: "key-1", OTHER: "provider-key", AWS_PROFILE: "work" };
@@ -205,7 +209,13 @@ test("reeve gateway env starts a program with a token of its own and without key
   expect(upstream.received.length).toBe(1);
   const { out: shown } = await run("gateway", "show", "bot", "--json");
   // The token of the program is deleted, and the one that was printed stays.
-  expect((JSON.parse(shown[0] ?? "") as { tokens: unknown[] }).tokens.length).toBe(1);
+  expect(JSON.parse(shown[0] ?? "")).toMatchObject({
+    tokens: [expect.anything()],
+    refused: 0,
+    notAllowed: 1,
+  });
+  const { out: lines } = await run("gateway", "show", "bot");
+  expect(lines.join("\n")).toContain("the last one with 403 the model x is not allowed; use one of m");
   await server.stop("SIGTERM");
   await other.stop("SIGTERM");
 });

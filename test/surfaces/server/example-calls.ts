@@ -7,6 +7,8 @@ import {
   type Message,
   type RunHandle,
 } from "../../../src/kernel/index.ts";
+import { gatewayAgent } from "../../../src/capabilities/gateway/gateway-runs.ts";
+import { GatewayTokens } from "../../../src/capabilities/gateway/gateway-tokens.ts";
 import { Agent } from "../../../src/assembly/agent.ts";
 import { object, update, workflow } from "../../../src/entries/workflow.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
@@ -61,6 +63,8 @@ export interface ExampleWorld {
   readonly calling: { readonly runId: string };
   /** A run of a workflow that waits for an update, and its promise. */
   readonly parcel: { readonly runId: string; readonly promiseId: string };
+  /** A run that pays for programs, with a token. */
+  readonly gatewayRun: string;
   readonly deadLetter: Message;
   /** Name of a schedule. */
   readonly schedule: string;
@@ -100,6 +104,7 @@ export async function exampleWorld(server: TestServer, owner: Owner = {}): Promi
     },
     calling: { runId: calling.runId },
     parcel: await startParcel(server, owner),
+    gatewayRun: await startGatewayRun(server, owner),
     deadLetter: await deadLetter(server, owner),
     schedule: (
       await server.runtime.schedules.create({
@@ -118,6 +123,15 @@ async function startParcel(server: TestServer, owner: Owner): Promise<ExampleWor
   await until(async () => (await run.summary()).waitsFor.includes("signal"));
   await server.runtime.object(shelf, "a/1", owner).put(3);
   return { runId: run.runId, promiseId: (await run.read("callback")) as string };
+}
+
+const bot = gatewayAgent("bot");
+
+/** Creates a gateway run that no server drives, with a token. */
+export async function startGatewayRun({ runtime, store }: TestServer, owner: Owner): Promise<string> {
+  const run = await runtime.submit(bot, null, owner);
+  await new GatewayTokens(store.records).create(run.runId);
+  return run.runId;
 }
 
 /** Sends a message that becomes a dead letter at its first failure. */
@@ -303,6 +317,9 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "schedules.run": { params: { name: schedule }, query: owned, status: 202 },
     "schedules.remove": { params: { name: schedule }, query: owned, status: 204 },
     "facts.get": { status: 200 },
+    "gateway.runs": { status: 200 },
+    "gateway.run": { params: { runId: world.gatewayRun }, status: 200 },
+    "gateway.revoke": { params: { runId: world.gatewayRun }, status: 202 },
     "figures.list": { query: `?runId=${runId}`, status: 200 },
     "openapi.get": { status: 200 },
     "access.login": { query: "?code=wrong", status: 401 },

@@ -1,6 +1,8 @@
 import { openRuntime } from "../../../src/assembly/open-runtime.ts";
 import type { HostedAgent, JsonValue, Runtime, Store } from "../../../src/kernel/index.ts";
 import { memoryStore, sha256, type RuntimeOptions } from "../../../src/runtime/index.ts";
+import { GatewayDesk } from "../../../src/capabilities/gateway/gateway-desk.ts";
+import { GatewayTokens } from "../../../src/capabilities/gateway/gateway-tokens.ts";
 import { publicAccess } from "../../../src/surfaces/http/access/access.ts";
 import { callerSession } from "../../../src/surfaces/http/caller-session.ts";
 import {
@@ -66,6 +68,7 @@ export async function startServer(
     agents,
     tokens,
     onError: (error) => void errors.push(error),
+    gateway: new GatewayDesk(new GatewayTokens(store.records)),
     ...more,
     limits: { requestsPerSecond: 10_000, requestBurst: 10_000, changesMs: 10, ...more.limits },
   });

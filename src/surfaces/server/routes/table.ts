@@ -6,6 +6,7 @@ import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { agentRoutes } from "./agents.ts";
 import { factRoutes } from "./facts.ts";
+import { gatewayRoutes } from "./gateway.ts";
 import { inboxRoutes } from "./inbox.ts";
 import { operationRoutes } from "./operations.ts";
 import { runCommandRoutes } from "./run-commands.ts";
@@ -45,6 +46,7 @@ const typedRoutes = [
   ...usageRoutes,
   ...scheduleRoutes,
   ...factRoutes,
+  ...gatewayRoutes,
   ...streamRoutes,
   ...publicRoutes,
 ] as const;

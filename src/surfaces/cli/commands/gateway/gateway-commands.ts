@@ -139,7 +139,14 @@ export function showGateway(
     const runId = await runOf(tokens, name);
     const { summary, calls, unreported } = await readReport(store, runId);
     let refused = 0;
-    for await (const { type } of store.events.read(runId)) if (type === "budget_exhausted") refused++;
+    let notAllowed = 0;
+    let lastReason = "";
+    for await (const { type, data } of store.events.read(runId)) {
+      if (type === "budget_exhausted") refused++;
+      if (type !== "gateway_request" || data.reason === undefined) continue;
+      notAllowed += 1 + (data.skipped ?? 0);
+      lastReason = `${data.status} ${data.reason}`;
+    }
     const known = (await tokens.ofRun(runId)).map(({ ending, createdAt, expiresAt }) => ({
       ending,
       createdAt,
@@ -152,7 +159,14 @@ export function showGateway(
     }));
     if (options.json === true) {
       await terminal.out(
-        JSON.stringify({ ...listed(summary), models, lost: unreported.calls, refused, tokens: known }),
+        JSON.stringify({
+          ...listed(summary),
+          models,
+          lost: unreported.calls,
+          refused,
+          notAllowed,
+          tokens: known,
+        }),
       );
       return "ok";
     }
@@ -171,6 +185,10 @@ export function showGateway(
     if (unreported.calls > 0)
       await terminal.out(
         `  ${counted(unreported.calls)} requests ended without usage and are charged at their bound: ${dollars(unreported.costUsd)}`,
+      );
+    if (notAllowed > 0)
+      await terminal.out(
+        `  ${counted(notAllowed)} requests were refused for other reasons, the last one with ${printable(lastReason)}`,
       );
     for (const { ending, createdAt, expiresAt } of known)
       await terminal.out(

@@ -1,5 +1,6 @@
 import { Gateway } from "../../../../capabilities/gateway/gateway.ts";
 import type { GatewayOptions } from "../../../../capabilities/gateway/gateway-options.ts";
+import { GatewayDesk } from "../../../../capabilities/gateway/gateway-desk.ts";
 import { GatewayRuns } from "../../../../capabilities/gateway/gateway-runs.ts";
 import { GatewayTokens, ServerProof } from "../../../../capabilities/gateway/gateway-tokens.ts";
 import { upstreamsFrom } from "../../../../capabilities/gateway/known-upstreams.ts";
@@ -22,6 +23,8 @@ interface ServedGatewayOptions {
 /** The gateway of `reeve serve`. */
 export interface ServedGateway {
   readonly url: string;
+  /** What the server shows of it. */
+  readonly desk: GatewayDesk;
   close(): Promise<void>;
 }
 
@@ -42,6 +45,7 @@ export async function openServedGateway(options: ServedGatewayOptions): Promise<
   runtime.register(runs.resolver);
   return {
     url: gateway.url,
+    desk: new GatewayDesk(tokens, { url: gateway.url, runs }),
     close: async () => {
       await address.close();
       await runs.close();

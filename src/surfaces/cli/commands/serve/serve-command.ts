@@ -33,6 +33,8 @@ import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
 import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { GatewayDesk } from "../../../../capabilities/gateway/gateway-desk.ts";
+import { GatewayTokens } from "../../../../capabilities/gateway/gateway-tokens.ts";
 import { openServedGateway, type ServedGateway } from "../gateway/served-gateway.ts";
 import { servingEngineOf, type EngineAddressOptions } from "../worker/worker-engine.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
@@ -144,6 +146,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     const server = createServer(runtime, {
       agents: () => agents,
       routes: channels.routes,
+      gateway: gateway?.desk ?? new GatewayDesk(new GatewayTokens(store.records)),
       mcp: { stateKey: await storedStateKey(store.records) },
       tokens: needsToken ? tokens : null,
       hosts: [...hostsOf(host), ...(options.allowHost ?? [])],

@@ -1,0 +1,60 @@
+import type { RunId } from "../../kernel/index.ts";
+import type { AccessFigures } from "./access.ts";
+import type { GatewayRuns } from "./gateway-runs.ts";
+import type { GatewayToken, GatewayTokens } from "./gateway-tokens.ts";
+
+/** The gateway of this process. */
+interface OwnGateway {
+  readonly url: string;
+  readonly runs: Pick<GatewayRuns, "figures" | "driven">;
+}
+
+/** What a person may know of a gateway run besides its log. */
+export interface GatewayRunState {
+  readonly tokens: readonly Omit<GatewayToken, "hash" | "runId">[];
+  /** Figures since this process drives the run. `null` if it does not. */
+  readonly figures: AccessFigures | null;
+  /** Addresses of the other servers on the store, one of which may drive the run. */
+  readonly others: readonly string[];
+}
+
+/** What the page and the API of a server show of gateway runs, and the one order that is no command to a run. */
+export class GatewayDesk {
+  readonly #tokens: GatewayTokens;
+  readonly #own: OwnGateway | undefined;
+
+  constructor(tokens: GatewayTokens, own?: OwnGateway) {
+    this.#tokens = tokens;
+    this.#own = own;
+  }
+
+  /** Address of the gateway of this process, or `null` if it has none. */
+  get url(): string | null {
+    return this.#own?.url ?? null;
+  }
+
+  /** The runs that this process drives. */
+  get driven(): readonly RunId[] {
+    return this.#own?.runs.driven() ?? [];
+  }
+
+  /** Figures of a run since this process drives it. `null` if it does not. */
+  figures(runId: RunId): AccessFigures | null {
+    return this.#own?.runs.figures(runId) ?? null;
+  }
+
+  async describe(runId: RunId): Promise<GatewayRunState> {
+    const tokens = await this.#tokens.ofRun(runId);
+    const servers = await this.#tokens.servers();
+    return {
+      tokens: tokens.map(({ ending, createdAt, expiresAt }) => ({ ending, createdAt, expiresAt })),
+      figures: this.figures(runId),
+      others: servers.map(({ url }) => url).filter((url) => url !== this.url),
+    };
+  }
+
+  /** Deletes the tokens of a run. Every server refuses them from now on. */
+  async revoke(runId: RunId): Promise<void> {
+    await this.#tokens.revoke(runId);
+  }
+}
