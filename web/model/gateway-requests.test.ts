@@ -114,6 +114,6 @@ test.each([
   "a gateway run that is %s (ended at %o) with %o and the result %o says %o",
   (status, endedAt, run, result, words) => {
     const state = gatewayState({ status, endedAt }, run, result);
-    expect(state).toEqual(words === null ? null : expect.stringMatching(words));
+    expect(state === null ? null : words?.test(state)).toBe(words === null ? null : true);
   },
 );

@@ -3,6 +3,7 @@ import { dayRange } from "../../src/surfaces/view/run-words.ts";
 import { statusWords } from "../../src/surfaces/view/status-words.ts";
 import type { Run, RunQueryValues } from "../api/types.ts";
 import { asking } from "../api/runs-feed.ts";
+import { gatewayAgent } from "./gateway-requests.ts";
 import { groups, statusesOf, type Group } from "./run-filter.ts";
 import { waitsForPerson } from "./status.ts";
 
@@ -83,7 +84,9 @@ export function tokensOf(query: URLSearchParams): readonly FilterToken[] {
 
 export function tokenWords({ name, value }: FilterToken): string {
   if (name === "status") return statusWords[value as Run["status"]];
-  if (name === "agent" && value.startsWith(gateway)) return `${value.slice(gateway.length)} of the gateway`;
+  if (name === "agent" && value === gatewayAgent) return "the gateway";
+  if (name === "agent" && value.startsWith(`${gatewayAgent}/`))
+    return `${value.slice(gatewayAgent.length + 1)} of the gateway`;
   if (name === "above" || name === "below") return `$${value}`;
   if (name === "started" || name === "ended")
     return value === "7d" ? "last 7 days" : value.replace(/T(\d\d)Z$/u, " $1:00 UTC").replace(/Z$/u, " UTC");
@@ -152,13 +155,11 @@ export function fits(run: Run, filter: RunFilter): boolean {
   );
 }
 
-/** Whether a run is one of an agent, or of a program of the gateway, whose runs are shown by its name. */
+/** Whether a run is one of an agent, of all programs of the gateway, or of one of them, whose runs are shown by its name. */
 function isOf({ agentId, kind }: Run, agent: string): boolean {
-  return kind === "gateway" ? agent === `${gateway}${agentId}` : agentId.split("/")[0] === agent;
+  if (kind === "gateway") return agent === gatewayAgent || agent === `${gatewayAgent}/${agentId}`;
+  return agentId.split("/")[0] === agent;
 }
-
-/** What the ids of programs of the gateway begin with. */
-const gateway = "reeve:gateway/";
 
 function isBetween(value: number | null, above: number | undefined, below: number | undefined): boolean {
   if (above === undefined && below === undefined) return true;

@@ -51,6 +51,16 @@ it("S6: the tokens and open requests of gateway runs are shown to callers of the
   expect((await server.call("GET", path, { token })).json).toMatchObject({ tokens: [] });
 });
 
+it("runs are listed by the name of their agent, and those of one program by its whole id", async () => {
+  const server = await drivingServer();
+  const count = async (agent: string): Promise<number> => {
+    const { json } = await server.call("GET", `/api/runs?agent=${encodeURIComponent(agent)}`);
+    return (json["runs"] as unknown[]).length;
+  };
+  const names = ["reeve:gateway", "reeve:gateway/bot", "reeve:gateway/other", "bot"];
+  expect(await Promise.all(names.map(count))).toEqual([2, 2, 0, 0]);
+});
+
 it("a server without a gateway says so, and a run of another kind is no gateway run", async () => {
   const server = await startServer([], { gateway: undefined as never });
   onTestFinished(() => server.close());

@@ -145,7 +145,7 @@ export const runFilter = {
       minLength: 1,
       maxLength: 256,
       description:
-        "Name of the root agent, whatever its key, or the whole id of a program of the gateway, such as `reeve:gateway/bot`.",
+        "Name of the root agent, whatever its key, or its whole id, such as `reeve:gateway/bot` for one program of the gateway.",
     }),
   ),
   tenantId: optional(text({ minLength: 1, description: "Only for tokens without a tenant." })),

@@ -26,8 +26,7 @@ export function wantedRuns({ agent, metadata, ...query }: RequestedRuns): RunQue
   ]);
   return {
     ...query,
-    // All agents of Reeve itself have the same name.
-    ...(agent !== undefined && (agent.startsWith("reeve:") ? { agentId: agent } : { agentName: agent })),
+    ...(agent !== undefined && (agent.includes("/") ? { agentId: agent } : { agentName: agent })),
     ...(pairs !== undefined && { metadata: Object.fromEntries(pairs) as Record<string, string> }),
   };
 }
