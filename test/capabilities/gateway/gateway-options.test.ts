@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { openGateway } from "../../../src/capabilities/gateway/gateway.ts";
 
 test.each([
@@ -28,7 +28,9 @@ test.each([
 ])("a gateway accepts the upstream %o", async (upstream) => {
   const gateway = await openGateway({ upstreams: { openai: { ...upstream, apiKey: "k" } } });
   expect(gateway.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
-  await gateway.close();
+  onTestFinished(() => gateway.close());
+  const { status } = await fetch(`${gateway.url}/v1/models`);
+  expect(status).toBe(401);
 });
 
 test.each([
