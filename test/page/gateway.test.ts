@@ -4,6 +4,7 @@ import { Gateway } from "../../src/capabilities/gateway/gateway.ts";
 import { gatewayAgent, GatewayRuns } from "../../src/capabilities/gateway/gateway-runs.ts";
 import { GatewayTokens } from "../../src/capabilities/gateway/gateway-tokens.ts";
 import { formatRunId, type OnBudget, type RunHandle, type RunRecord } from "../../src/kernel/index.ts";
+import { runIdWithin } from "../../src/runtime/index.ts";
 import { answerJson, MockUpstream } from "../capabilities/gateway/mock-upstream.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { narrowIssues } from "./narrow-issues.ts";
@@ -48,7 +49,7 @@ async function program(
     await gateway.close();
     await upstream.close();
   });
-  const runId = formatRunId(crypto.randomUUID());
+  const runId = runIdWithin("acme", formatRunId(crypto.randomUUID()));
   const token = await tokens.create(runId);
   const metadata = { gateway: name, maxBudgetUsd: 0.1, ...(isCapped && { per: "month" }) };
   const { id } = gatewayAgent(name);

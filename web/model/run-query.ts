@@ -3,7 +3,7 @@ import { dayRange } from "../../src/surfaces/view/run-words.ts";
 import { statusWords } from "../../src/surfaces/view/status-words.ts";
 import type { Run, RunQueryValues } from "../api/types.ts";
 import { asking } from "../api/runs-feed.ts";
-import { gatewayAgent } from "./gateway-requests.ts";
+import { gatewayAgent } from "./gateway/gateway-requests.ts";
 import { groups, statusesOf, type Group } from "./run-filter.ts";
 import { waitsForPerson } from "./status.ts";
 

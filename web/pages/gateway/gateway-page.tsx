@@ -7,7 +7,7 @@ import { useRead } from "../../api/use-read.ts";
 import { ago, counted, grouped, took, usd } from "../../base/format.ts";
 import { now } from "../../base/now.ts";
 import { runPath } from "../../base/route.ts";
-import { gatewayAgent, gatewayBudget } from "../../model/gateway-requests.ts";
+import { gatewayAgent, gatewayBudget } from "../../model/gateway/gateway-requests.ts";
 import { lookOf, runWord } from "../../model/status.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";

@@ -18,11 +18,11 @@ import {
   requestOf,
   requestTypes,
   type RequestRow,
-} from "../../../model/gateway-requests.ts";
+} from "../../../model/gateway/gateway-requests.ts";
 import type { RunModel } from "../../../model/run-model.ts";
 import { useEvents } from "../../../model/use-events.ts";
 import { dialog, FormDialog } from "../../../parts/dialog.tsx";
-import { areOrdersOff } from "../../../parts/orders.tsx";
+import { areOrdersOff } from "../../../parts/orders.ts";
 import { ApprovalCard } from "../../../parts/approval-card.tsx";
 import { shownName } from "../../../parts/name.tsx";
 import { Models } from "../money-view.tsx";

@@ -1,6 +1,6 @@
-import type { Event, JsonObject } from "../../src/kernel/index.ts";
-import { capUsd } from "../base/format.ts";
-import type { GatewayRun, Run } from "../api/types.ts";
+import type { Event, JsonObject } from "../../../src/kernel/index.ts";
+import { capUsd } from "../../base/format.ts";
+import type { GatewayRun, Run } from "../../api/types.ts";
 
 /** The name of the agents of gateway runs. Their key is the name of the program. */
 export const gatewayAgent = "reeve:gateway";

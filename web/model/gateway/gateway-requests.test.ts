@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Event, EventType } from "../../src/kernel/index.ts";
+import type { Event, EventType } from "../../../src/kernel/index.ts";
 import { gatewayBudget, gatewayState, isRefused, requestOf } from "./gateway-requests.ts";
 
 const model = { provider: "anthropic", modelId: "sonnet" };
