@@ -25,12 +25,22 @@ export async function axeIssues(page: Page, paths: readonly string[]): Promise<r
   return found;
 }
 
+/** Lists the serious issues that axe finds in a page that is no view, with the contrast in both themes. */
+export async function axeIssuesHere(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe.source);
+  const found = await issuesOf(page, { resultTypes: ["violations"] });
+  await page.emulateMedia({ colorScheme: "dark" });
+  const contrast = { runOnly: ["color-contrast"], resultTypes: ["violations"] };
+  return [...found, ...(await issuesOf(page, contrast))];
+}
+
 /** Goes to a view as the browser's history does, without loading the page again. */
 async function goWithin(page: Page, path: string): Promise<void> {
   await page.evaluate(
     `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"));`,
   );
-  await page.locator("main h1").first().waitFor();
+  // A session on a narrow screen hides its heading.
+  await page.locator("main h1").first().waitFor({ state: "attached" });
 }
 
 async function issuesOf(page: Page, options: object): Promise<readonly string[]> {

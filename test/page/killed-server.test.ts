@@ -69,7 +69,11 @@ test("a page whose server is killed keeps what it shows, continues live, and dra
     .getByText("No owner", { exact: true })
     .waitFor();
   await page.keyboard.press("2");
-  await page.getByText("The worker died. No process owns the run, and nothing is spent.").waitFor();
+  await page
+    .getByText(
+      "The worker died. No call starts until a worker takes it over. A call in flight may still be billed.",
+    )
+    .waitFor();
   await page.locator(".axis").getByText("no owner", { exact: true }).waitFor();
   await page.keyboard.press("l");
   // A crash takes the same room in the dock, however long it lasted.

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createServer, listen, pageFolder, storedTokens } from "../../src/surfaces/server/index.ts";
-import { axeIssues } from "./axe-issues.ts";
+import { axeIssues, axeIssuesHere } from "./axe-issues.ts";
 import { submitRun } from "./page-runs.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
@@ -159,6 +159,7 @@ test("a browser without a token signs in on a form, and returns to the address t
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("This token is not known here").waitFor();
   expect(await page.getByLabel("Token").inputValue()).toBe("reeve_wrong");
+  expect(await axeIssuesHere(page)).toEqual([]);
   await page.getByLabel("Token").fill(token);
   await page.getByRole("button", { name: "Sign in" }).click();
   expect(await shown(page.getByRole("heading", { name: "Schedules" }))).toBe(true);

@@ -290,14 +290,26 @@ test.each([
   ["a run", 1440],
   ...(isFull
     ? ([
+        ["the sections", 1024],
         ["the sections", 1440],
         ["a run", 390],
+        ["a run", 1024],
       ] as const)
     : []),
 ] as const)("axe finds no serious issue in the views of %s on %i px, in both themes", async (what, width) => {
   const runId = await releaseRun(server);
+  const sessionId = (await (await server.runtime.find(runId))?.summary())?.sessionId ?? "";
+  await server.runtime.schedules.create({
+    name: `at_${width}`,
+    agent: "writer",
+    input: "Report on the orders",
+    cron: "0 9 * * 1",
+    timeZone: "UTC",
+  });
   const paths =
-    what === "a run" ? tabs.map((tab) => `/runs/${runId}/${tab}`) : sections.map((name) => `/${name}`);
+    what === "a run"
+      ? tabs.map((tab) => `/runs/${runId}/${tab}`)
+      : [...sections.map((name) => `/${name}`), `/sessions?id=${sessionId}`];
   const page = await open(paths[0] ?? "", {
     viewport: { width, height: 900 },
     colorScheme: "light",

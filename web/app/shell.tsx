@@ -293,10 +293,10 @@ function Offline(): JSX.Element | null {
   );
 }
 
-/** What becomes of the runs while the server does not answer. A server that hosts agents executes their runs itself. */
+/** What becomes of the runs while the server does not answer. A server that hosts agents executes runs itself. */
 function offlineWords(known: Facts | null): string {
   if (known === null) return "";
   return known.hostedAgents === 0
     ? "Workers execute the runs, which continue without this server."
-    : "This server executes runs itself: they stand still until it is back, and then continue where they stood.";
+    : "Runs that this server executes itself stand still until it is back or another worker takes them over. The others continue.";
 }

@@ -72,6 +72,11 @@ export function isGateway({ summary }: RunModel): boolean {
   return summary.value?.kind === "gateway";
 }
 
+/** Whether the tasks of a run are agents, which take seats and have a session. */
+export function hasAgents(model: RunModel): boolean {
+  return !isWorkflow(model) && !isGateway(model);
+}
+
 /** Whether a run is a call of an object. */
 export function isCallOf({ summary }: RunModel): boolean {
   return summary.value?.flow?.object !== undefined;

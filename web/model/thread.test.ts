@@ -38,3 +38,15 @@ test("a call that a person edited has the arguments that were asked and those th
     { input: { to: "eve" }, edit: null, status: "asks" },
   ]);
 });
+
+test("a fork at the first event has one brief, that of the agent", () => {
+  const log = [
+    { type: "run_start", data: { input: "Sort by date" } },
+    { type: "run_fork", data: { origin: "run_1", at: 0, by: "api" } },
+    { type: "agent_start", data: { input: "Sort by name" } },
+  ].map((event, seq) => ({ ...event, seq, at: seq }) as unknown as Event);
+  expect(threadOf(log, Infinity)).toMatchObject([
+    { kind: "note" },
+    { kind: "input", from: "Brief", text: "Sort by name" },
+  ]);
+});

@@ -167,9 +167,11 @@ class Thread {
     }
   }
 
-  /** The brief of an agent's loop replaces that of its run, which has the same words. */
+  /** The brief of an agent's loop replaces that of its run. Between the two, a fork may say where it began. */
   #addBrief(item: ThreadItem): void {
-    if (this.items.length === 1 && this.items[0]?.kind === "input") this.items.length = 0;
+    const ofRun = this.items.findIndex(({ kind }) => kind === "input");
+    if (ofRun >= 0 && this.items.every(({ kind }, at) => at === ofRun || kind === "note"))
+      this.items.splice(ofRun, 1);
     this.#push(item);
   }
 

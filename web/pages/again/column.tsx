@@ -14,6 +14,7 @@ import { heldNow } from "../../model/held.ts";
 import { lineDiff, partIn } from "../../model/line-diff.ts";
 import { rootId } from "../../model/money.ts";
 import { toolTitle } from "../../model/words/task-words.ts";
+import { idleSince, workedMs } from "../../model/idle.ts";
 import { RunModel } from "../../model/run-model.ts";
 import { endWord, hasEnded, lookOf } from "../../model/status.ts";
 import { useSteps } from "../../model/use-steps.ts";
@@ -92,8 +93,9 @@ export function Recorded({
   );
 }
 
+/** How long the run worked since an event. How long a person took to answer says nothing of a variant. */
 function timeOf(view: RunView | null, from: number): number {
-  return view === null || from === 0 ? 0 : Math.max(0, (view.endedAt ?? view.at) - from);
+  return view === null || from === 0 ? 0 : workedMs(view, from, view.endedAt ?? view.at, idleSince(view));
 }
 
 /** A variant: a fork of the run, as it works. */
@@ -185,7 +187,7 @@ export function Column({
         done={{ ...done, costUsd: facts.costUsd, tokens: root?.total.tokens ?? done.tokens }}
         mostUsd={mostUsd}
         heldUsd={facts.heldUsd}
-        ms={view === null ? 0 : (view.endedAt ?? now.value) - startOfRun(view)}
+        ms={view === null ? 0 : workedMs(view, startOfRun(view), view.endedAt ?? now.value, idleSince(view))}
         isLive={!isOver}
       />
       <Tools done={done} edited={edited} />
@@ -252,7 +254,7 @@ function Figures({
           </dd>
         </div>
         <div>
-          <dt>Time</dt>
+          <dt>Time at work</dt>
           <dd>{isLive ? clock(ms) : took(ms)}</dd>
         </div>
         <div>

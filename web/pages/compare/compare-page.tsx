@@ -7,6 +7,7 @@ import type { Run } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { go, place, runPath, setQuery } from "../../base/route.ts";
 import { counted, grouped, oneLine, plain, shortId, usd } from "../../base/format.ts";
+import { idleSince, workedMs } from "../../model/idle.ts";
 import { Name } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { purseOf, rootId } from "../../model/money.ts";
@@ -192,8 +193,9 @@ function costOf({ view }: ComparedRun): number {
   return view.tasks.get(rootId)?.total.costUsd ?? 0;
 }
 
+/** How long a run worked. How long a person took to answer says nothing of the run. */
 function lengthOf({ view }: ComparedRun): number {
-  return (view.endedAt ?? view.at) - startOfRun(view);
+  return workedMs(view, startOfRun(view), view.endedAt ?? view.at, idleSince(view));
 }
 
 function Differences({
@@ -214,7 +216,7 @@ function Differences({
   return (
     <div class="facts">
       <Fact name="Cost" {...cost} />
-      <Fact name="Time" {...time} />
+      <Fact name="Time at work" {...time} />
       <Fact
         name="Steps"
         value={`${grouped(left.steps)} / ${grouped(right.steps)}`}

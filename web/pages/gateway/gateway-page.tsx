@@ -8,7 +8,7 @@ import { ago, counted, grouped, took, usd } from "../../base/format.ts";
 import { now } from "../../base/now.ts";
 import { runPath } from "../../base/route.ts";
 import { gatewayAgent, gatewayBudget } from "../../model/gateway/gateway-requests.ts";
-import { lookOf, runWord } from "../../model/status.ts";
+import { lookOfRun, runWord } from "../../model/status.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
 
@@ -116,8 +116,8 @@ function Programs({
               </a>
             </td>
             <td>
-              <span class={`status ${lookOf(run.status)}`}>
-                <Glyph look={lookOf(run.status)} status={run.status} />
+              <span class={`status ${lookOfRun(run, asking.value)}`}>
+                <Glyph look={lookOfRun(run, asking.value)} status={run.status} />
                 <span>{runWord(run, asking.value)}</span>
               </span>
             </td>

@@ -37,7 +37,7 @@ import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { idleSince, workedMs } from "../../model/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, pause, resume } from "../../parts/orders.ts";
-import { isGateway, isWorkflow, mayFork, type RunModel } from "../../model/run-model.ts";
+import { hasAgents, isGateway, isWorkflow, mayFork, type RunModel } from "../../model/run-model.ts";
 import { raisable, useTopUp } from "../../model/top-up-left.ts";
 import { inputText } from "../../model/words/input-text.ts";
 
@@ -372,7 +372,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
           )}
         </span>
       )}
-      {!hasEnded(view.status) && (
+      {hasAgents(model) && !hasEnded(view.status) && (
         <span>
           <b>{grouped(view.seats)}</b>
           <span class="dim">{view.maxSeats === null ? "seats" : `of ${counted(view.maxSeats, "seat")}`}</span>
@@ -384,7 +384,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       </span>
       <Crashes view={view} />
       <Owner view={view} />
-      {!isWorkflow(model) && !isGateway(model) && (
+      {hasAgents(model) && (
         <span class="wide-only">
           <a href={sessionPath(view.sessionId)}>Session</a>
         </span>

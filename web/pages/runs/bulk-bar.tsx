@@ -95,17 +95,17 @@ export function BulkBar({ chosen, runs, filter, found, onChoose, onDone }: BulkB
           {preview === null && problem === null && <p class="dim">Counting</p>}
           {outcome !== null ? (
             <>
-              <Line count={outcome.count} words={`were ${done[order]}.`} />
+              <Line count={outcome.count} words={`were ${done[order]}.`} look="completed" />
               {outcome.refused.map(({ reason, runIds }) => (
-                <Line key={reason} count={runIds.length} words={reason} isRefused />
+                <Line key={reason} count={runIds.length} words={reason} look="cancelled" />
               ))}
             </>
           ) : (
             preview !== null && (
               <>
-                <Line count={size} words={will[order]} />
+                <Line count={size} words={will[order]} look="pending" />
                 {preview.refused.map(({ reason, runIds }) => (
-                  <Line key={reason} count={runIds.length} words={reason} isRefused />
+                  <Line key={reason} count={runIds.length} words={reason} look="cancelled" />
                 ))}
               </>
             )
@@ -209,13 +209,14 @@ function whyOff(order: Order, chosen: Choice, runs: readonly Run[]): string | nu
 interface LineProps {
   readonly count: number;
   readonly words: string;
-  readonly isRefused?: boolean;
+  /** What will happen is hollow. Only what has happened has a tick. */
+  readonly look: "pending" | "completed" | "cancelled";
 }
 
-function Line({ count, words, isRefused = false }: LineProps): JSX.Element {
+function Line({ count, words, look }: LineProps): JSX.Element {
   return (
-    <p class={`bulk-line ${isRefused ? "dim" : ""}`}>
-      <Glyph look={isRefused ? "cancelled" : "completed"} />
+    <p class={`bulk-line ${look === "cancelled" ? "dim" : ""}`}>
+      <Glyph look={look} />
       <b>{count}</b>
       <span>{words}</span>
     </p>

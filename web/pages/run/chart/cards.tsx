@@ -186,7 +186,7 @@ function Card({ placed, view, isRoot, held, isSelected, isDead, onSelect }: Card
   const purse = purseOf(task, held);
   const look = lookOfTask(task);
   const isOver = task.endedAt !== null;
-  const words = isDead && !isOver ? "no owner: the process died" : doingOrResult(task, view);
+  const words = isDead && !isOver ? "no worker owns it" : doingOrResult(task, view);
   return (
     <div
       class={`card ${look} ${isRoot ? "root" : ""} ${isDead && !isOver ? "ownerless" : ""}`}

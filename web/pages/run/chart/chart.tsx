@@ -9,8 +9,8 @@ import { place, runPath, setQuery } from "../../../base/route.ts";
 import { clock, counted, grouped } from "../../../base/format.ts";
 import { eventWords } from "../../../model/words/event-words.ts";
 import { rootId } from "../../../model/money.ts";
-import { hasNoOwner } from "../../../model/owner.ts";
-import type { RunModel } from "../../../model/run-model.ts";
+import { hasNoOwner, noOwnerWords } from "../../../model/owner.ts";
+import { hasAgents, type RunModel } from "../../../model/run-model.ts";
 import { Cards } from "./cards.tsx";
 import { Inspector } from "./inspector.tsx";
 import { Rows } from "./rows.tsx";
@@ -48,7 +48,7 @@ export function Chart({ model }: { readonly model: RunModel }): JSX.Element {
               </button>
             ))}
           </div>
-          <SeatCount view={view} isDead={isDead} />
+          {hasAgents(model) && <SeatCount view={view} isDead={isDead} />}
           <Ticker model={model} view={view} isDead={isDead} />
         </div>
         {root.taskId !== rootId && <Crumbs model={model} view={view} root={root} />}
@@ -146,8 +146,7 @@ function Ticker({
   readonly view: RunView;
   readonly isDead: boolean;
 }): JSX.Element | null {
-  if (isDead)
-    return <p class="ticker bad cut">The worker died. No process owns the run, and nothing is spent.</p>;
+  if (isDead) return <p class="ticker bad cut">{noOwnerWords(model)}</p>;
   const event = model.log.at(view.seq);
   if (event === undefined) return null;
   return (

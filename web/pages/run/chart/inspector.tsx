@@ -54,7 +54,7 @@ export function Inspector({
   const isOwnerless = isDead && !hasEndedTask(task);
   const look = isOwnerless ? "failed" : lookOfTask(task);
   const word = isOwnerless ? "No owner" : look === "running" ? "Running" : taskWord(task);
-  const does = isOwnerless ? "no owner: the process died" : doingInDetail(task, view);
+  const does = isOwnerless ? "no worker owns it" : doingInDetail(task, view);
   const isReplay = model.playhead.value !== null;
   const calledModel = model.steps
     .of(taskId)

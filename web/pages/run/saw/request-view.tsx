@@ -9,7 +9,7 @@ import {
 } from "../../../../src/kernel/index.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
-import { counted, grouped, plain } from "../../../base/format.ts";
+import { counted, grouped, oneLine, plain } from "../../../base/format.ts";
 import { argumentNames, rawRequest } from "../../../model/request-parts.ts";
 import {
   counterOf,
@@ -283,7 +283,7 @@ function Part({ part }: { readonly part: ContentPart }): JSX.Element {
         <summary>
           <Icon name="tool" />
           <b>{visibleLine(part.toolName)}</b>
-          <code class="cut">{visibleLine(cutText(plain(part.input), 300))}</code>
+          <code class="cut">{oneLine(part.input, 300)}</code>
         </summary>
         <Text text={plain(part.input)} isCode />
       </details>

@@ -88,14 +88,13 @@ export function Free({ fold, count }: { readonly fold: Fold; readonly count: num
   );
 }
 
-const died = "The worker died. No process owns the run, and nothing is spent.";
-
 /** The torn edges of a crash over all lanes, and what happened in words. A crash that goes on has no right edge. */
 export function Seams({
   scale,
   view,
   left,
   plot,
+  ownerless,
   isDead,
   onUnfold,
 }: {
@@ -104,6 +103,8 @@ export function Seams({
   readonly left: number;
   /** Width of the plot. The scale ends before it while no worker owns the run. */
   readonly plot: number;
+  /** What it means that no worker owns the run. */
+  readonly ownerless: string;
   readonly isDead: boolean;
   /** Draws waits as long as they were. */
   readonly onUnfold: () => void;
@@ -119,7 +120,7 @@ export function Seams({
   const crashes = scale.folds.filter(({ kind }) => kind === "crash");
   const flags: { fold: Fold; text: string }[] = crashes.flatMap((fold) => {
     const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
-    if (crash === undefined) return fold.seq > view.seq ? [{ fold, text: died }] : [];
+    if (crash === undefined) return fold.seq > view.seq ? [{ fold, text: ownerless }] : [];
     const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
     const free = `${counted(crash.replayed, "step")} free${lost}`;
     return [
@@ -129,7 +130,7 @@ export function Seams({
       },
     ];
   });
-  if (isDead) flags.push({ fold: open, text: died });
+  if (isDead) flags.push({ fold: open, text: ownerless });
   return (
     <>
       {scale.folds

@@ -13,9 +13,9 @@ import { useSize } from "../../../base/use-size.ts";
 import { rowsIn, useBand } from "../../../base/use-window.ts";
 import { rootId } from "../../../model/money.ts";
 import { isPastRead } from "../../../model/live-past.ts";
-import { hasNoOwner } from "../../../model/owner.ts";
+import { hasNoOwner, noOwnerWords } from "../../../model/owner.ts";
 import { idleSince } from "../../../model/idle.ts";
-import type { RunModel } from "../../../model/run-model.ts";
+import { hasAgents, type RunModel } from "../../../model/run-model.ts";
 import { useSteps } from "../../../model/use-steps.ts";
 import { useTreeOrder } from "../../../model/use-tree-order.ts";
 import { placeOf } from "../dock/dock-paths.ts";
@@ -114,9 +114,17 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
             )}
             <GridLines scale={scale} left={left} />
             <MoneyTrack {...lane} />
-            <SeatTrack {...lane} />
+            {hasAgents(model) && <SeatTrack {...lane} />}
             <Lanes {...lane} open={open} height={isNarrow ? narrowLaneHeight : laneHeight} />
-            <Seams scale={scale} view={view} left={left} plot={plot} isDead={isOpenFold} onUnfold={unfold} />
+            <Seams
+              ownerless={noOwnerWords(model)}
+              scale={scale}
+              view={view}
+              left={left}
+              plot={plot}
+              isDead={isOpenFold}
+              onUnfold={unfold}
+            />
             {isReplay && (
               <i
                 class="playhead"
