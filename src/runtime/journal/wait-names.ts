@@ -371,6 +371,15 @@ const causes: Readonly<Record<string, WaitCause>> = {
   cap: "cap",
 };
 
+/** The waits that calls in this run or in others end. The journal does not show whether they have. */
+const endedByCalls: readonly string[] = ["budget", "cap"];
+
+/** Whether only a message, a time or the end of a task ends the wait. The journal shows whether that has come. */
+export function isLastingWait(wait: string): boolean {
+  const [kind = ""] = wait.split(" ", 1);
+  return kind === "join" || (Object.hasOwn(causes, kind) && !endedByCalls.includes(kind));
+}
+
 /** Returns what a task waits for, from the data of its `task_suspend`. */
 export function causesOf({ waitsFor, until }: EventData["task_suspend"]): readonly WaitCause[] {
   const found = waitsFor.flatMap((name) => causes[name.split(" ", 1)[0] ?? ""] ?? []);

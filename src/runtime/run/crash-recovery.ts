@@ -11,12 +11,9 @@ import {
 import type { RunState } from "../journal/run-state.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
 import type { TaskState } from "../journal/task-state.ts";
-import { asksPerson, isCall } from "../journal/wait-names.ts";
+import { asksPerson, isCall, isLastingWait } from "../journal/wait-names.ts";
 import { hasPausing } from "./run-headcount.ts";
 import { openCalls } from "./run-ledger.ts";
-
-/** The first word of the waits that only a message, a time or the end of a task ends. The journal shows whether that has come. */
-const lastingWaits: readonly string[] = ["approval", "signal", "reply", "sleep", "join", "run"];
 
 /** How long a run that only waits may rest. `wakeAt` is in epoch milliseconds; `null` means until mail arrives. */
 export interface RunRest {
@@ -52,7 +49,7 @@ function stillWaits(state: RunState, { record, suspension }: TaskState): boolean
   if (suspension === undefined || suspension.waitsFor.length === 0) return false;
   return suspension.waitsFor.every((name) => {
     const [kind = "", ...rest] = name.split(" ");
-    if (!lastingWaits.includes(kind)) return false;
+    if (!isLastingWait(name)) return false;
     if (kind === "join") return rest.every((child) => state.tasks.get(child as TaskId)?.outcome === null);
     return state.resolutions.first(record.taskId, name) === undefined;
   });

@@ -139,9 +139,10 @@ function deadlyStep() {
 
 const poisonRun = formatRunId("poison");
 
-test("L7: runs that wait for a person, a signal, a time, a reply, a child or their start are neither replayed, counted nor paused when a poison run kills their workers", async () => {
+test("L7: runs that wait for a person, a signal, a time, a reply, a child, a promise, an update or their start are neither replayed, counted nor paused when a poison run kills their workers", async () => {
   const { state, step, killLives } = deadlyStep();
   const begun = new Map<string, number>();
+  let promiseId = "";
   const waiting = (name: string, wait: (ctx: RunContext) => Promise<unknown>): HostedAgent =>
     agent(name, async (ctx) => {
       begun.set(name, (begun.get(name) ?? 0) + 1);
@@ -158,6 +159,14 @@ test("L7: runs that wait for a person, a signal, a time, a reply, a child or the
     waiting("time", (ctx) => ctx.sleep(3_600_000)),
     waiting("reply", (ctx) => ctx.ask(silent.id, "hello")),
     waiting("parent", async (ctx) => ctx.ask(await spawnTask(ctx, sleeper), null)),
+    waiting("promise", (ctx) => ctx.waitForPromise((promiseId = ctx.newPromise()))),
+    waiting("update", (ctx) => ctx.waitForUpdate("address")),
+    waiting("race", (ctx) =>
+      ctx.race({
+        promise: async (own) => void (await own.waitForPromise(own.newPromise())),
+        time: async (own) => own.sleep(3_600_000),
+      }),
+    ),
   ];
   const poison = agent("poison", step);
   const later = waiting("later", async () => undefined);
@@ -167,10 +176,18 @@ test("L7: runs that wait for a person, a signal, a time, a reply, a child or the
     waits.map((each, index) => first.runtime.submit(each, null, { runId: formatRunId(`waits-${index}`) })),
   );
   const startLater = await first.runtime.submit(later, null, { startAt: lives.clock.now() + 7_200_000 });
-  const expected = ["waiting person", "waiting signal", "waiting time", "waiting message", "waiting signal"];
+  const ofWorkflows = ["waiting signal", "waiting signal", "waiting signal time"];
+  const expected = [
+    "waiting person",
+    "waiting signal",
+    "waiting time",
+    "waiting message",
+    "waiting signal",
+    ...ofWorkflows,
+  ];
   const statuses = (): Promise<string[]> => Promise.all(runs.map(({ runId }) => lives.statusOf(runId)));
   await until(async () => (await statuses()).join() === expected.join());
-  await until(async () => (await lives.store.journal.list({ status: "waiting" })).runs.length === 6);
+  await until(async () => (await lives.store.journal.list({ status: "waiting" })).runs.length === 9);
   const counted = new Map(begun);
   await first.runtime.submit(poison, null, { runId: poisonRun });
   await state.inside.promise;
@@ -184,14 +201,19 @@ test("L7: runs that wait for a person, a signal, a time, a reply, a child or the
   expect(begun).toEqual(counted);
   for (const { runId } of runs) expect(await lives.typesOf(runId)).not.toContain("run_recover");
   // Each of them continues when its wait ends.
-  const [person, signal, time, , parent] = await Promise.all(runs.map(({ runId }) => find(runtime, runId)));
+  const found = await Promise.all(runs.map(({ runId }) => find(runtime, runId)));
+  const [person, signal, time, , parent, promise, , race] = found;
   const [question] = (await runtime.approvals()).approvals;
   await person?.approve(question?.approvalId ?? "", { decision: "approved" });
   await signal?.signal("go");
   await parent?.signal("grow", null, "t1");
+  await runtime.promise(promiseId).resolve();
   await lives.clock.advance(3_600_001);
-  const results = [person, signal, time, parent].map(async (run) => (await run?.result())?.output);
-  expect(await Promise.all(results)).toEqual(["person done", "signal done", "time done", "parent done"]);
+  const results = [person, signal, time, parent, promise, race].map(
+    async (run) => (await run?.result())?.output,
+  );
+  const names = ["person", "signal", "time", "parent", "promise", "race"];
+  expect(await Promise.all(results)).toEqual(names.map((name) => `${name} done`));
 });
 
 test("L7: a run that waits for a cap keeps that status in each next process, and is neither counted nor paused", async () => {
