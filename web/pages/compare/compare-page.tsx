@@ -7,7 +7,7 @@ import type { Run } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { go, place, runPath, setQuery } from "../../base/route.ts";
 import { counted, grouped, oneLine, plain, shortId, usd } from "../../base/format.ts";
-import { idleSince, workedMs } from "../../model/idle.ts";
+import { idleSince, workedMs } from "../../model/time/idle.ts";
 import { Name } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { purseOf, rootId } from "../../model/money.ts";

@@ -34,7 +34,7 @@ import { runCancelWords } from "../../model/words/cancel-words.ts";
 import { Dock } from "./dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
-import { idleSince, workedMs } from "../../model/idle.ts";
+import { idleSince, workedMs } from "../../model/time/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, pause, resume } from "../../parts/orders.ts";
 import { hasAgents, isGateway, isWorkflow, mayFork, type RunModel } from "../../model/run-model.ts";

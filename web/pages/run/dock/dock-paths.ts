@@ -1,6 +1,6 @@
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { RunTrace } from "../../../../src/surfaces/view/run-trace.ts";
-import type { TimeScale } from "../../../model/time-scale.ts";
+import type { TimeScale } from "../../../model/time/time-scale.ts";
 
 const height = 32;
 const tallest = 22;

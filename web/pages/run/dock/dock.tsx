@@ -10,10 +10,10 @@ import { clock, grouped } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Icon } from "../../../parts/icon.tsx";
 import { hasEnded, lookOf } from "../../../model/status.ts";
-import { idleSince } from "../../../model/idle.ts";
+import { idleSince } from "../../../model/time/idle.ts";
 import { densityPaths, dockEnd, placeOf } from "./dock-paths.ts";
 import type { RunModel } from "../../../model/run-model.ts";
-import { timeScale, type TimeScale } from "../../../model/time-scale.ts";
+import { timeScale, type TimeScale } from "../../../model/time/time-scale.ts";
 
 /** Number of frames of a whole playback, and the time between two of them. */
 const frames = 240;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
-import { timeScale } from "../../../model/time-scale.ts";
+import { timeScale } from "../../../model/time/time-scale.ts";
 import { allowanceLabels } from "./tracks.tsx";
 
 const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);

@@ -1,7 +1,7 @@
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import { stepAt, type StepView } from "../../../../src/surfaces/view/step-log.ts";
 import { isFree, isHandOff } from "../../../model/words/step-words.ts";
-import type { Moment, Piece, TimeScale } from "../../../model/time-scale.ts";
+import type { Moment, Piece, TimeScale } from "../../../model/time/time-scale.ts";
 
 export type BarKind =
   | "model"

@@ -1,7 +1,7 @@
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { clock, counted, downTime, span } from "../../../base/format.ts";
-import type { Fold, TimeScale } from "../../../model/time-scale.ts";
+import type { Fold, TimeScale } from "../../../model/time/time-scale.ts";
 import { flagPlaces } from "./track-paths.ts";
 
 /** Room that the label of a time needs. */

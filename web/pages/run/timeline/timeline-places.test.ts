@@ -4,7 +4,7 @@ import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../../../src/surfaces/view/step-log.ts";
 import { densityPaths, dockEnd } from "../dock/dock-paths.ts";
 import { RunTrace } from "../../../../src/surfaces/view/run-trace.ts";
-import { clearOfFolds, scaleAt, timeScale, type TimeScale } from "../../../model/time-scale.ts";
+import { clearOfFolds, scaleAt, timeScale, type TimeScale } from "../../../model/time/time-scale.ts";
 import { downTime } from "../../../base/format.ts";
 import { tickLabels } from "./seams.tsx";
 import { barPaths, barsOf } from "./lane-bars.ts";

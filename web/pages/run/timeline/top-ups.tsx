@@ -1,7 +1,7 @@
 import type { TopUpPoint } from "../../../../src/surfaces/view/run-trace.ts";
 import { addedWords, type TopUpName } from "../../../../src/surfaces/view/top-up-offer.ts";
 import { personName } from "../../../base/format.ts";
-import { isClear, type TimeScale } from "../../../model/time-scale.ts";
+import { isClear, type TimeScale } from "../../../model/time/time-scale.ts";
 import type { JSX } from "preact";
 
 /** The label of one top-up, or of several that are too close to have one each. */

@@ -1,5 +1,5 @@
 import type { HeldSpan, TracePoint } from "../../../../src/surfaces/view/run-trace.ts";
-import type { Fold, Moment, TimeScale } from "../../../model/time-scale.ts";
+import type { Fold, Moment, TimeScale } from "../../../model/time/time-scale.ts";
 
 /** Maps a value to a place above the ground of a track. */
 type Height = (value: number) => number;

@@ -4,7 +4,7 @@ import { capUsd, counted, grouped, usd } from "../../../base/format.ts";
 import { rootId } from "../../../model/money.ts";
 import type { RunModel } from "../../../model/run-model.ts";
 import type { TracePoint } from "../../../../src/surfaces/view/run-trace.ts";
-import { type TimeScale, clearOfFolds, isClear } from "../../../model/time-scale.ts";
+import { type TimeScale, clearOfFolds, isClear } from "../../../model/time/time-scale.ts";
 import { areaPath, heldPath, linePath } from "./track-paths.ts";
 
 /** A label of the line of the allowance, which stands where the line has this value. */

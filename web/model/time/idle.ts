@@ -1,4 +1,4 @@
-import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 
 /** Since when no agent of a run works: all wait, or the run is paused. `null` if one works, or the run has ended. */
 export function idleSince({

@@ -1,5 +1,5 @@
-import { forksIn } from "../../src/surfaces/view/run-clock.ts";
-import type { RunView } from "../../src/surfaces/view/run-view.ts";
+import { forksIn } from "../../../src/surfaces/view/run-clock.ts";
+import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 
 /** A crash or a wait on the time axis: a band of fixed width, whatever it took. */
 export interface Fold {
