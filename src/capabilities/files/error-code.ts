@@ -5,3 +5,9 @@ export function codeOf(error: unknown): string | undefined {
   const { code } = error.info as { readonly code: string };
   return code;
 }
+
+/** For a file that does not exist. Other errors are thrown. */
+export function absent(error: unknown): undefined {
+  if (["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(error) ?? "")) return undefined;
+  throw error;
+}

@@ -1,6 +1,7 @@
-import { realpath } from "node:fs/promises";
+import { lstat, readdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { Fault, type SomePaths } from "../../kernel/index.ts";
+import { absent } from "../files/error-code.ts";
 import { git, gitList, type GitPlace } from "./git.ts";
 
 /** A folder that git has checked out: the checkout of a person, or the worktree of a task. All paths are real. */
@@ -38,7 +39,12 @@ export async function checkoutAt(folder: string): Promise<Checkout> {
     { answers: [128] },
   );
   if (code !== 0) throw noCheckout(path, problem);
-  const [top = "", gitDir = "", commonDir = ""] = text.trimEnd().split("\n");
+  const [top = "", gitDir = "", commonDir = "", ...rest] = text.trimEnd().split("\n");
+  if (rest.length > 0)
+    throw new Fault(
+      "invalid_argument",
+      `the path ${JSON.stringify(path)} of the repository has a line break, with which git cannot manage worktrees: rename the folder; or remove isolation from the agent`,
+    );
   return {
     path: await realpath(top),
     gitDir: await realpath(gitDir),
@@ -90,6 +96,26 @@ export async function stateOf(checkout: Checkout): Promise<CheckoutState> {
     "invalid_argument",
     `the repository ${checkout.path} has no commit, from which a worktree could start: commit once; or remove isolation from the agent`,
   );
+}
+
+/**
+ * Returns files of which git reports no change, although it can have one: those that `git update-index` has marked, and files
+ * in the folder of a submodule that was not fetched.
+ */
+export async function overlookedIn(checkout: Checkout): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const entry of await gitList(checkout, ["ls-files", "-v", "--stage", "-z"])) {
+    const [tag = "", mode = ""] = entry.split(" ", 2);
+    const path = entry.slice(entry.indexOf("\t") + 1);
+    const isMarked = tag === "S" || tag !== tag.toUpperCase();
+    const isSubmodule = mode === "160000";
+    if (!isMarked && !isSubmodule) continue;
+    const place = join(checkout.path, path);
+    const state = await lstat(place).catch(absent);
+    const isFilled = isSubmodule && state?.isDirectory() === true && (await readdir(place)).length > 0;
+    if (isSubmodule ? isFilled : state !== undefined) found.push(isSubmodule ? `${path}/` : path);
+  }
+  return found;
 }
 
 /** The rest of an entry after a number of fields: a path, which may contain spaces. */

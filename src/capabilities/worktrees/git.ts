@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../kernel/index.ts";
 import { codeOf } from "../files/error-code.ts";
@@ -43,6 +44,7 @@ const oldest = [2, 38] as const;
 const settings = [
   "core.hooksPath=/dev/null",
   "core.fsmonitor=false",
+  "core.ignoreStat=false",
   "commit.gpgSign=false",
   "merge.verifySignatures=false",
   "gc.auto=0",
@@ -176,9 +178,13 @@ const kept: ReadonlySet<string> = new Set([
 
 function missing(path: string, cause: Error): Fault {
   if (codeOf(cause) !== "ENOENT") return Fault.from(cause);
+  if (!existsSync(path))
+    return new Fault("not_found", `the folder ${path} does not exist: move it back`, {
+      cause,
+    });
   return new Fault(
     "dependency_missing",
-    `git cannot be started in ${path}: install git ${oldest.join(".")} or newer and check that the folder exists, or remove isolation from the agent`,
+    `git cannot be started in ${path}: install git ${oldest.join(".")} or newer, or remove isolation from the agent`,
     { cause },
   );
 }

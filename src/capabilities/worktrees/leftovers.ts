@@ -1,4 +1,3 @@
-import { lstat } from "node:fs/promises";
 import {
   Fault,
   type AgentId,
@@ -10,9 +9,9 @@ import {
 import { changedBetween, commitOf, somePaths, stateOf } from "./checkout.ts";
 import { takeSnapshot } from "./snapshot.ts";
 import {
-  absent,
   checkoutOf,
   defaultTreesFolder,
+  isGone,
   isIntact,
   repositoryOf,
   snapshotRef,
@@ -191,7 +190,7 @@ async function leftoverOf(record: TreeRecord): Promise<Leftover | undefined> {
     }
     if (record.state === "creating") return { ...known, state: "creating" };
     if (!(await isIntact(record))) {
-      const isReplaced = (await lstat(path).catch(absent)) !== undefined;
+      const isReplaced = !(await isGone(record));
       const problem = `something else is at ${path}`;
       return { ...known, state: "missing", ...(await branchWork(record)), ...(isReplaced && { problem }) };
     }

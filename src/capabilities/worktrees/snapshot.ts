@@ -34,8 +34,11 @@ export interface Snapshot {
  */
 export async function takeSnapshot(record: TreeRecord): Promise<Snapshot> {
   const checkout = checkoutOf(record);
-  const { head, uncommitted: dirty } = await stateOf(checkout);
+  const { head, branch, uncommitted: dirty } = await stateOf(checkout);
   const commit = dirty.length === 0 ? head : await commitFiles(record, checkout, head);
+  // The branch of the task does not have what was committed at another branch, or at none.
+  if (commit !== record.base && (commit !== head || branch !== record.branch))
+    await git(checkout, ["update-ref", snapshotRef(record), commit]);
   const changed = commit === record.base ? [] : await changedBetween(checkout, record.base, commit);
   const isNew = commit !== head;
   const uncommitted = !isNew
@@ -56,7 +59,7 @@ export async function holdsFiles(record: TreeRecord, commit: string): Promise<bo
 async function commitFiles(record: TreeRecord, checkout: Checkout, head: string): Promise<string> {
   const identity = await identityOf(checkout);
   const message = (what: string): string => `Reeve: ${what} of ${record.agentId} in ${treeName(record)}`;
-  const commit = await withIndex(checkout, async (env) => {
+  return withIndex(checkout, async (env) => {
     const staged = await stagedTree(checkout, env);
     const files = await writeFiles(checkout, env);
     const known = [files, await gitText(checkout, ["rev-parse", `${head}^{tree}`])];
@@ -68,8 +71,6 @@ async function commitFiles(record: TreeRecord, checkout: Checkout, head: string)
         : ["-p", await commitTree(checkout, identity, staged, ["-p", head], message("what is staged"))];
     return commitTree(checkout, identity, files, ["-p", head, ...index], message("work"));
   });
-  if (commit !== head) await git(checkout, ["update-ref", snapshotRef(record), commit]);
-  return commit;
 }
 
 async function commitTree(

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
+import { lstat, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { Fault, type AgentId, type FolderWork, type RunId, type TaskId } from "../../kernel/index.ts";
-import { codeOf } from "../files/error-code.ts";
+import { absent, codeOf } from "../files/error-code.ts";
 import type { Checkout } from "./checkout.ts";
 
 /** An ignored file that was copied into a worktree on purpose. */
@@ -113,10 +113,9 @@ export async function isIntact({ path, gitDir }: TreeRecord): Promise<boolean> {
   );
 }
 
-/** For a file that does not exist. Other errors are thrown. */
-export function absent(error: unknown): undefined {
-  if (["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(error) ?? "")) return undefined;
-  throw error;
+/** Whether nothing is at the path of a worktree. */
+export async function isGone({ path }: TreePlan): Promise<boolean> {
+  return (await lstat(path).catch(absent)) === undefined;
 }
 
 /** The records of the worktrees of this machine: `FOLDER/REPOSITORY/RUN-TASK.json`, beside the folders. */

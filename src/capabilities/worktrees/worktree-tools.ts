@@ -24,6 +24,8 @@ import {
   callerOf,
   checkoutOf,
   defaultTreesFolder,
+  isGone,
+  isIntact,
   TreeRecords,
   treeName,
   type TreeRecord,
@@ -304,7 +306,10 @@ class WorkMerge {
 /** The commit with the work of a task that has ended. `undefined` if its files have changed since. */
 async function commitToMerge(record: TreeRecord): Promise<string | undefined> {
   const known = record.removed?.commit ?? record.work?.commit;
-  if (known === undefined) return (await takeSnapshot(record)).commit;
+  const isThere = await isIntact(record);
+  if (known === undefined) return isThere ? (await takeSnapshot(record)).commit : undefined;
+  // The commit of a folder that was deleted is still there.
+  if (!isThere && record.removed === undefined && (await isGone(record))) return known;
   return record.removed !== undefined || (await holdsFiles(record, known)) ? known : undefined;
 }
 

@@ -4,12 +4,19 @@ import { copyFile, lstat, mkdir, readFile, realpath, rm, rmdir } from "node:fs/p
 import { dirname, join, resolve } from "node:path";
 import { Fault, type FolderMount, type TaskFolder } from "../../kernel/index.ts";
 import { isInside } from "../files/control-references.ts";
-import { codeOf } from "../files/error-code.ts";
-import { borrowedObjects, commitOf, identityOf, isAncestor, stateOf, type Checkout } from "./checkout.ts";
+import { absent, codeOf } from "../files/error-code.ts";
+import {
+  borrowedObjects,
+  commitOf,
+  identityOf,
+  isAncestor,
+  overlookedIn,
+  stateOf,
+  type Checkout,
+} from "./checkout.ts";
 import { git, gitList, gitText } from "./git.ts";
 import { holdsFiles } from "./snapshot.ts";
 import {
-  absent,
   callerOf,
   checkoutOf,
   isIntact,
@@ -230,7 +237,7 @@ export async function assertTree(plan: TreePlan, record: TreeRecord | undefined)
 }
 
 /**
- * Creates the folder of a worktree again that was deleted, with what its branch has. Throws `already_exists` if something is at its path, and
+ * Creates the folder of a worktree again that was deleted, with what its branch and its snapshot have. Throws `already_exists` if something is at its path, and
  * `not_found` if the branch is gone as well.
  */
 export function restoreTree(records: TreeRecords, record: TreeRecord): Promise<TreeRecord> {
@@ -252,9 +259,19 @@ export function restoreTree(records: TreeRecords, record: TreeRecord): Promise<T
     const lock = ["--lock", "--reason", lockReason(plan)];
     await git(repositoryOf(plan), ["worktree", "add", ...lock, plan.path, plan.branch]);
     const restored: TreeRecord = { ...plan, gitDir: await gitDirOf(plan) };
+    await restoreFiles(restored);
     await records.write(restored);
     return restored;
   });
+}
+
+/** Brings back the files of the snapshot as changes that are not committed, unless the branch has moved on. */
+async function restoreFiles(record: TreeRecord): Promise<void> {
+  const checkout = checkoutOf(record);
+  const snapshot = await commitOf(checkout, snapshotRef(record));
+  if (snapshot === undefined || !(await isAncestor(checkout, "HEAD", snapshot))) return;
+  await git(checkout, ["read-tree", "-m", "-u", "HEAD", snapshot]);
+  await git(checkout, ["reset", "--quiet"]);
 }
 
 /** The folders of the references that only this worktree writes. */
@@ -326,6 +343,8 @@ async function remove(
     const reason = await whyKept(record, commit, ignored);
     if (reason !== undefined) return reason;
     await settleAt(record, commit);
+    const unheld = await hold(record, commit);
+    if (unheld !== undefined) return unheld;
     for (const each of record.copied) await rm(join(path, each.path), { force: true });
   }
   if (known !== undefined) {
@@ -354,6 +373,9 @@ async function whyKept(record: TreeRecord, commit: string, ignored: boolean): Pr
     return `its branch has commits that ${commit} does not have`;
   if (head === commit && state.uncommitted.length > 0)
     return `it has changes that are not committed: ${listed(state.uncommitted)}`;
+  const overlooked = await overlookedIn(checkout);
+  if (overlooked.length > 0)
+    return `it has files whose changes git does not report (submodules, or marks of git update-index): ${listed(overlooked)}`;
   if (!(await holdsFiles(record, commit))) return `its files have changed since ${commit}`;
   return undefined;
 }
@@ -397,6 +419,18 @@ async function settleAt(record: TreeRecord, commit: string): Promise<void> {
   await git(checkout, ["update-ref", "-m", "Reeve: keep the work", "HEAD", commit, head]);
   await git(checkout, ["read-tree", commit]);
   await git(checkout, ["update-index", "-q", "--refresh"], { answers: [1] });
+}
+
+/** Keeps a commit that no branch has, such as that of a `HEAD` at no branch. Returns why it cannot, if it cannot. */
+async function hold(record: TreeRecord, commit: string): Promise<string | undefined> {
+  const place = repositoryOf(record);
+  if ((await holdersOf(place, commit)).length > 0) return undefined;
+  const ref = snapshotRef(record);
+  const snapshot = await commitOf(place, ref);
+  if (snapshot !== undefined && !(await isAncestor(place, snapshot, commit)))
+    return `no branch has its commit ${commit}: make one with git branch NAME ${commit}`;
+  await git(place, ["update-ref", ref, commit]);
+  return undefined;
 }
 
 /**

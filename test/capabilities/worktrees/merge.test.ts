@@ -46,6 +46,22 @@ test("D9: an approved merge moves the branch of the person forward, and removes 
   expect(readdirSync(join(trees, folder)).filter((name) => !name.endsWith(".json"))).toEqual([]);
 });
 
+test("D9: the recorded work of an employee is merged although its worktree was deleted by hand", async () => {
+  const repository = testRepository();
+  const { trees, git, read } = repository;
+  const bench = await setUp();
+  const run = await bench.runtime.submit(teamOf(repository, noConflict, [["t2"], ["t1"]]), "Work.");
+  const { approvalId } = await asked(run);
+  await run.approve(approvalId, { decision: "denied" });
+  await ended(bench, run, approvalId);
+  const [folder = ""] = readdirSync(trees);
+  rmSync(join(trees, folder, `${run.runId}-t1`), { recursive: true });
+  await run.approve((await asked(run)).approvalId, { decision: "approved" });
+  await run.result();
+  expect([read("a.txt"), git("status --porcelain")]).toEqual(["one\n", ""]);
+  expect(git("branch --list reeve/* --format=%(refname:short)")).toBe(`reeve/${run.runId}/t2/two`);
+});
+
 test("D9: a conflict is reported by file before a person is asked, and changes nothing", async () => {
   const repository = testRepository();
   const { git } = repository;

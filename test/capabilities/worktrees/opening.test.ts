@@ -38,6 +38,9 @@ test("open() says what to do if there is no repository, no commit, or no checkou
   await expect(inTree(empty, async () => null)).rejects.toThrow(
     "has no commit, from which a worktree could start",
   );
+  const broken = { path: join(folder, "new\nline"), trees };
+  execFileSync("git", ["init", "--quiet", broken.path]);
+  await expect(inTree(broken, async () => null)).rejects.toThrow("has a line break");
   expect(existsSync(empty.trees)).toBe(false);
 });
 

@@ -157,8 +157,90 @@ test("D5: finish() keeps a worktree with a repository in it, whose settings have
   expect(work.state).toBe("kept");
   const leftovers = new Leftovers(repository.trees);
   const name = (await leftovers.list())[0]?.name ?? "";
-  await expect(leftovers.remove(name, { commit: true })).rejects.toThrow("cannot be moved or removed");
+  await expect(leftovers.remove(name, { commit: true })).rejects.toThrow(
+    "does not report (submodules, or marks of git update-index): inner/",
+  );
   expect(readFileSync(join(work.path, "inner", "i.txt"), "utf8")).toBe("INNER\n");
+});
+
+test("D5: finish() keeps a worktree with changes that git does not report", async () => {
+  const [repository, library] = [testRepository(), testRepository()];
+  const { git } = repository;
+  git(`-c protocol.file.allow=always submodule add --quiet ${library.path} lib`);
+  git("commit --quiet --message submodule");
+  const change = (name: string, mark?: string): Promise<FolderWork> =>
+    finished(repository, ({ path }) => {
+      if (mark !== undefined) git(`update-index ${mark} ${name}`, path);
+      writeFileSync(join(path, name), "agent\n");
+    });
+  const kept = [
+    ["lib/", await change("lib/new.txt")],
+    ["a.txt", await change("a.txt", "--assume-unchanged")],
+    ["src/c.txt", await change("src/c.txt", "--skip-worktree")],
+  ] as const;
+  for (const [name, { state, reason, path }] of kept) {
+    expect([state, reason]).toEqual([
+      "kept",
+      expect.stringMatching(new RegExp(`not report .*: ${name}$`, "u")),
+    ]);
+    expect(existsSync(path)).toBe(true);
+  }
+  expect((await finished(repository, () => undefined)).state).toBe("removed");
+});
+
+test("D5: the work of an agent that has left its branch stays when its worktree is removed or deleted", async () => {
+  const repository = testRepository();
+  const { git, trees } = repository;
+  const commit = (text: string, path: string): string => {
+    writeFileSync(join(path, "a.txt"), text);
+    git("commit --quiet --all --message detached", path);
+    return git("rev-parse HEAD", path);
+  };
+  const { path } = await finished(repository, (folder) => {
+    git("checkout --quiet --detach", folder.path);
+    commit("one\n", folder.path);
+  });
+  const last = commit("two\n", path);
+  const leftovers = new Leftovers(trees);
+  expect(await leftovers.remove(path)).toMatchObject({ branch: "kept" });
+  expect(await leftovers.find(path)).toMatchObject({ state: "branch", commit: last });
+  const deleted = await finished(repository, (folder) => {
+    git("checkout --quiet --detach", folder.path);
+    commit("three\n", folder.path);
+  });
+  rmSync(deleted.path, { recursive: true });
+  git("worktree prune");
+  git("gc --quiet --prune=now");
+  expect(git(`show ${deleted.commit}:a.txt`)).toBe("three");
+  expect(git(`show ${last}:a.txt`)).toBe("two");
+});
+
+test("D5: removal refuses a commit that no branch has, if it would replace the work of the task", async () => {
+  const repository = testRepository();
+  const { git, trees } = repository;
+  const { path } = await finished(repository, (folder) => writeFileSync(join(folder.path, "a.txt"), "one\n"));
+  git("checkout --quiet --detach", path);
+  git("commit --quiet --all --message other", path);
+  await expect(new Leftovers(trees).remove(path)).rejects.toThrow("no branch has its commit");
+  expect(existsSync(join(path, "a.txt"))).toBe(true);
+});
+
+test("a restored worktree has the files that were not committed when its task ended", async () => {
+  const repository = testRepository();
+  const { git, trees } = repository;
+  const { path, base } = await finished(repository, (folder) => {
+    writeFileSync(join(folder.path, "new.txt"), "new\n");
+    rmSync(join(folder.path, "b.txt"));
+  });
+  rmSync(path, { recursive: true });
+  expect(await new Leftovers(trees).restore(path)).toMatchObject({
+    state: "finished",
+    uncommitted: { paths: ["b.txt", "new.txt"] },
+  });
+  expect([git("status --porcelain", path), git("rev-parse HEAD", path)]).toEqual([
+    "D b.txt\n?? new.txt",
+    base,
+  ]);
 });
 
 test("a resumed task fails if its worktree was deleted, names the branch, and continues in the restored one", async () => {
