@@ -8,6 +8,7 @@ import {
   requireHandlerName,
   requireObjectKey,
   type FlowControl,
+  type GivenAsJson,
   type HandlerTypes,
   type HostedObject,
   type Infer,
@@ -99,6 +100,13 @@ export type ObjectHandlers<State> = Readonly<
   Record<string, PlainHandler<State> | ObjectHandler<State, never, unknown>>
 >;
 
+/** Names the parts of what plain handlers return that JSON cannot hold. */
+type SerializableHandlers<Handlers> = {
+  readonly [Name in keyof Handlers]: Handlers[Name] extends (...given: never) => Promise<infer Output>
+    ? (...given: never) => Promise<Serializable<Output>>
+    : unknown;
+};
+
 /** What callers know of the handlers of an object. */
 export type TypesOfHandlers<Handlers> = {
   readonly [Name in keyof Handlers]: Handlers[Name] extends ObjectHandler<never, infer Given, infer Output>
@@ -135,7 +143,7 @@ type StateOf<S extends Schema> = [S] extends [never] ? JsonValue : Infer<S>;
  */
 export function handler<State, const In extends Schema, const Out extends Schema>(
   schemas: HandlerSchemas<In, Out> & { readonly output: Out },
-  code: HandlerCode<ObjectContext<State>, InputOf<In>, InferInput<Out>>,
+  code: HandlerCode<ObjectContext<State>, InputOf<In>, GivenAsJson<InferInput<Out>, Infer<Out>>>,
 ): ObjectHandler<State, GivenOf<In>, Infer<Out>>;
 /** Without a schema of the output, the handler returns any JSON value. */
 export function handler<State, const In extends Schema, Output>(
@@ -156,7 +164,7 @@ export function shared<State, Given, Output>(
 /** With schemas, like `handler()`. */
 export function shared<State, const In extends Schema, const Out extends Schema>(
   schemas: HandlerSchemas<In, Out> & { readonly output: Out },
-  code: HandlerCode<SharedObjectContext<State>, InputOf<In>, InferInput<Out>>,
+  code: HandlerCode<SharedObjectContext<State>, InputOf<In>, GivenAsJson<InferInput<Out>, Infer<Out>>>,
 ): ObjectHandler<State, GivenOf<In>, Infer<Out>>;
 /** Without a schema of the output, the handler returns any JSON value. */
 export function shared<State, const In extends Schema, Output>(
@@ -463,18 +471,18 @@ function readHandlers(name: string, handlers: unknown): ReadonlyMap<string, Read
 export function object<const State extends Schema, Handlers extends ObjectHandlers<StateOf<State>>>(
   name: string,
   options: ObjectOptions<State> & { readonly state: State },
-  handlers: Handlers,
+  handlers: Handlers & SerializableHandlers<Handlers>,
 ): DurableObject<StateOf<State>, TypesOfHandlers<Handlers>>;
 /** Without a schema of the state, the state is any JSON value. */
 export function object<Handlers extends ObjectHandlers<JsonValue>>(
   name: string,
   options: ObjectOptions,
-  handlers: Handlers,
+  handlers: Handlers & SerializableHandlers<Handlers>,
 ): DurableObject<JsonValue, TypesOfHandlers<Handlers>>;
 /** Without options. */
 export function object<Handlers extends ObjectHandlers<JsonValue>>(
   name: string,
-  handlers: Handlers,
+  handlers: Handlers & SerializableHandlers<Handlers>,
 ): DurableObject<JsonValue, TypesOfHandlers<Handlers>>;
 export function object(name: string, first: unknown, second?: unknown): unknown {
   const [options, handlers] = second === undefined ? [{}, first] : [first, second];

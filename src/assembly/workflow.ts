@@ -23,6 +23,7 @@ import {
   type OnBudget,
   type FlowControl,
   type FlowOptions,
+  type GivenAsJson,
   type HostedAgent,
   type HostedWorkflow,
   type Infer,
@@ -303,7 +304,7 @@ export function workflow<const Out extends Schema, const In extends Schema = nev
   code: (
     ctx: Omit<WorkflowContext<Context>, "continueAsNew">,
     inputs: readonly InputOf<In>[],
-  ) => Promise<InferInput<Out>>,
+  ) => Promise<GivenAsJson<InferInput<Out>, Infer<Out>>>,
 ): Workflow<GivenOf<In>, Infer<Out>, Context>;
 /** With `batch` and without a schema of the output, the function returns any JSON value. */
 export function workflow<const In extends Schema = never, Output = unknown, Context = unknown>(
@@ -318,7 +319,10 @@ export function workflow<const In extends Schema = never, Output = unknown, Cont
 export function workflow<const Out extends Schema, const In extends Schema = never, Context = unknown>(
   name: string,
   options: WorkflowOptions<In, Out> & { readonly output: Out },
-  code: (ctx: WorkflowContext<Context, GivenOf<In>>, input: InputOf<In>) => Promise<InferInput<Out>>,
+  code: (
+    ctx: WorkflowContext<Context, GivenOf<In>>,
+    input: InputOf<In>,
+  ) => Promise<GivenAsJson<InferInput<Out>, Infer<Out>>>,
 ): Workflow<GivenOf<In>, Infer<Out>, Context>;
 /** Without a schema of the output, the function returns any JSON value. */
 export function workflow<const In extends Schema = never, Output = unknown, Context = unknown>(

@@ -7,7 +7,7 @@ import { repository, runNode } from "../gates/run-node.ts";
 const opening = [
   'import { Agent, openRuntime, tool, withSettings, type ToolContext } from "reeve";',
   'import type { Model, RunHandle, Runtime } from "reeve/kernel";',
-  'import { query, signal, update, workflow } from "reeve/workflow";',
+  'import { handler, object, query, signal, update, workflow } from "reeve/workflow";',
   'import { z } from "zod";',
   "declare const agent: Agent;",
   "declare const model: Model;",
@@ -18,7 +18,7 @@ const opening = [
   "interface Shop { readonly currency: string }",
   'const clerk = new Agent<Shop>({ name: "clerk", model });',
   'const order = workflow("order", { input: z.object({ cents: z.number() }) }, async () => null);',
-  "void [order, query, signal, update, workflow, Agent, openRuntime, tool, withSettings, agent, model, run, runtime, schema, base, clerk];",
+  "void [order, handler, object, query, signal, update, workflow, Agent, openRuntime, tool, withSettings, agent, model, run, runtime, schema, base, clerk];",
   "export type Used = ToolContext;",
 ];
 
@@ -67,8 +67,8 @@ const misuses: readonly (readonly [option: string, code: string])[] = [
   ["output", 'void (await agent.invoke("x", { onApproval: "return" })).output;'],
   ["cents", 'await runtime.start(order, { cents: "5" });'],
   ["cents", 'await order.run({ cents: "5" });'],
-  ["at", 'workflow("w", async () => ({ at: new Date() }));'],
-  ["at", 'workflow("w", async (ctx) => ctx.step("s", async () => ({ at: new Date() })));'],
+  ["bornOn", 'workflow("w", async () => ({ bornOn: new Date() }));'],
+  ["bornOn", 'workflow("w", async (ctx) => ctx.step("s", async () => ({ bornOn: new Date() })));'],
   ["price", 'workflow("w", { output: z.object({ price: z.string() }) }, async () => ({ price: 5 }));'],
   ["cents", 'await run.signal(signal("paid", z.object({ cents: z.number() })), { cents: "5" });'],
   ["cents", 'await run.update(update("pay", { input: z.object({ cents: z.number() }) }), { cents: "5" });'],
@@ -84,6 +84,16 @@ const misuses: readonly (readonly [option: string, code: string])[] = [
     "ok",
     'workflow("w", async (ctx) => void (await ctx.handleUpdate(update("u", { output: z.object({ ok: z.boolean() }) }), async () => ({ ok: "5" }))));',
   ],
+  ["bornOn", 'object("o", { get: async () => ({ bornOn: new Date() }) });'],
+  [
+    "at",
+    'object("o", { state: z.number().default(0) }, { get: async (ctx) => ({ at: new Date(ctx.state) }) });',
+  ],
+  [
+    "bornOn",
+    'workflow("w", { output: z.object({ bornOn: z.date() }) }, async () => ({ bornOn: new Date() }));',
+  ],
+  ["bornOn", "handler({ output: z.object({ bornOn: z.date() }) }, async () => ({ bornOn: new Date() }));"],
   ["inputs", 'workflow("w", { inputs: z.object({}) }, async () => null);'],
 ];
 

@@ -224,3 +224,32 @@ if (first?.status === "started") {
 }
 // @ts-expect-error -- the input of an item has the type of the workflow's
 void client.startMany(fees, [{ input: { cents: "5" } }]);
+
+// @ts-expect-error: what a handler returns is JSON
+object("dated", { at: async () => new Date() });
+// @ts-expect-error: what a handler returns is JSON, also in an object with a state
+object("timed", { state: z.number().default(0) }, { when: async (ctx) => ({ at: new Date(ctx.state) }) });
+// @ts-expect-error: a stored output is JSON
+workflow("stored", { output: z.object({ at: z.date() }) }, async () => ({ at: new Date() }));
+// @ts-expect-error: what a handler with a schema returns is JSON
+handler({ output: z.object({ at: z.date() }) }, async () => ({ at: new Date() }));
+
+/** A part of an output whose type is unknown is any JSON. */
+export const loose = workflow(
+  "loose",
+  { output: z.object({ data: z.unknown(), rest: z.record(z.string(), z.unknown()) }) },
+  async () => ({ data: 1, rest: {} }),
+);
+/** A transform of the output counts with what it returns. */
+export const measured = workflow(
+  "measured",
+  { output: z.string().transform((text) => text.length) },
+  async () => "text",
+) satisfies Workflow<JsonValue, number>;
+const aDay = z.string().transform((text) => new Date(text));
+workflow(
+  "parsed",
+  // @ts-expect-error: what the transform of `at` returns is not JSON
+  { output: z.object({ at: aDay }) },
+  async () => ({ at: "2026-01-01" }),
+);

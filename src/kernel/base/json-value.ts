@@ -15,9 +15,9 @@ interface NotJson {
 /**
  * The type itself if JSON can hold its values. Otherwise each part that JSON cannot hold, such as a `Date` or a function,
  * has a type to which no value can be assigned, so that the error of the compiler names the part. Unlike `JsonValue`, it
- * accepts interfaces.
+ * accepts interfaces. A part of type `unknown` has the type `Unknown`.
  */
-export type Serializable<Value> = Value extends JsonValue
+export type Serializable<Value, Unknown = NotJson> = Value extends JsonValue
   ? Value
   : Value extends undefined | void
     ? Value
@@ -33,8 +33,15 @@ export type Serializable<Value> = Value extends JsonValue
           | PromiseLike<unknown>
       ? NotJson
       : Value extends object
-        ? { readonly [Key in keyof Value]: Serializable<Value[Key]> }
-        : NotJson;
+        ? { readonly [Key in keyof Value]: Serializable<Value[Key], Unknown> }
+        : Unknown;
+
+/**
+ * What code returns whose result a schema turns from `Given` into `Stored`. Parts of `Stored` that JSON cannot hold are
+ * compile errors of the code. A part of type `unknown` is any JSON.
+ */
+export type GivenAsJson<Given, Stored> =
+  Stored extends Serializable<Stored, unknown> ? Given : Given & Serializable<Stored, unknown>;
 
 /** An object that JSON can hold. */
 export type JsonObject = { readonly [key: string]: JsonValue };
