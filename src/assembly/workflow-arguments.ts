@@ -49,20 +49,3 @@ export function notBranches(caller: string, branches: unknown): Fault {
     `invalid branches ${describeValue(branches)} of ${caller}: expected an object with a function for each name; use ${caller.slice(0, -1)}{ first: async (branch) => branch.step(...) })`,
   );
 }
-
-/** Refuses a signal that is neither a name nor one of `signal()`. */
-export function requireSignal(caller: string, signal: unknown): void {
-  if (typeof signal === "string") return;
-  const isMessage = typeof readProperty(signal, "read") === "function";
-  const other =
-    typeof readProperty(signal, "readReply") === "function"
-      ? "an update"
-      : typeof readProperty(signal, "refusalOf") === "function"
-        ? "a query"
-        : undefined;
-  if (isMessage && other === undefined) return;
-  throw new Fault(
-    "invalid_argument",
-    `invalid signal ${other ?? describeValue(signal)} of ${caller}: expected a name or a signal; use signal("name", schema) of reeve/workflow`,
-  );
-}

@@ -5,7 +5,6 @@ import {
   notABranch,
   notBranches,
   requireHandler,
-  requireSignal,
   sendTable,
 } from "./workflow-arguments.ts";
 import { PromiseHandle, StartedWorkflowRun, type HandleScope, type ScopeOf } from "./workflow-handles.ts";
@@ -17,6 +16,7 @@ import {
   readProperty,
   outcomeStatus,
   requireObject,
+  requireMessage,
   requireObjectKey,
   requireWorkflow,
   type AgentId,
@@ -44,6 +44,7 @@ import {
   type ParallelOptions,
   type PersonQuestion,
   type Query,
+  type RecordedValue,
   type RunContext,
   type RunFacts,
   type RunId,
@@ -77,6 +78,8 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
   /** Checks the input of `continueAsNew`. Absent in a branch. */
   readonly #readInput: ((input: JsonValue) => MaybePromise<JsonValue>) | undefined;
   readonly #calls = new ScopeCalls();
+  /** The refusals of published values whose schema is asynchronous. Created with the first. */
+  #refusals: Promise<Fault | undefined>[] | undefined;
   /** How handles of this scope wait: in this scope, or in the one that their caller passes. */
   readonly #waits: ScopeOf = (call, ctx = this) => {
     if (ctx instanceof WorkflowScope) return ctx;
@@ -94,6 +97,8 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
   /** Executes the code of this scope. J2: throws unless the code has awaited its calls. `name` is that of the code, in words. */
   async run<Value>(name: string, code: (ctx: this) => MaybePromise<Value>): Promise<Value> {
     const value = await code(this);
+    const refused = (await Promise.all(this.#refusals ?? [])).find((each) => each !== undefined);
+    if (refused !== undefined) throw refused;
     this.#calls.requireAwaited(`the end of ${name}`);
     return value;
   }
@@ -119,14 +124,14 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     name: string,
     body: (step: WorkflowStepContext) => MaybePromise<Value & Serializable<Value>>,
     options?: StepOptions,
-  ): Promise<Value> {
+  ): Promise<RecordedValue<Value>> {
     // A body that returns nothing has the value `null`, because a record is JSON (J10).
     const run = async (step: WorkflowStepContext): Promise<JsonValue> =>
       ((await body(step)) ?? null) as JsonValue;
     const retried =
       options === undefined || typeof options === "object" ? { ...defaultRetry, ...options } : options;
     const stepped = this.#ctx.step(name, typeof body === "function" ? run : body, retried);
-    return this.#calls.follow("step", name, stepped as Promise<Value>);
+    return this.#calls.follow("step", name, stepped as Promise<RecordedValue<Value>>);
   }
 
   patched(name: string): boolean {
@@ -194,7 +199,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     signal: string | Signal<never, unknown>,
     options: { readonly timeoutMs?: number } | undefined,
   ): Promise<unknown> {
-    requireSignal("ctx.waitForSignal()", signal);
+    requireMessage("signal", "ctx.waitForSignal()", signal);
     if (typeof signal === "string") return this.#ctx.waitForSignal(signal, options);
     const read = new ReadOnce((value) => signal.read(value));
     const value = await this.#ctx.waitForSignal(signal.name, { ...options, accept: read.accept });
@@ -222,7 +227,12 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
       ...(timeoutMs !== undefined && { timeoutMs }),
       accept: async (sent) => {
         const value = await update.read(sent);
-        await validate?.(value);
+        // A body that is not type-checked may return anything.
+        if ((await validate?.(value)) !== false) return;
+        throw new Fault(
+          "update_refused",
+          `validate of ctx.handleUpdate(${JSON.stringify(update.name)}) refused the value by returning false; send another one`,
+        );
       },
     });
     if (received === undefined) return undefined;
@@ -256,7 +266,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     given: unknown,
     options: SignalOptions | undefined,
   ): Promise<void> {
-    requireSignal("ctx.sendSignal()", signal);
+    requireMessage("signal", "ctx.sendSignal()", signal);
     const value = given as JsonValue;
     if (typeof signal !== "string") await signal.read(value);
     const runId = typeof run === "string" ? run : readProperty(run, "runId");
@@ -294,8 +304,13 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
   }
 
   publish(query: string | Query<never, unknown>, value: unknown): void {
-    const name = typeof query === "string" ? query : readProperty(query, "name");
-    this.#ctx.publish(name as string, (value ?? null) as JsonValue);
+    requireMessage("query", "ctx.publish()", query);
+    const given = (value ?? null) as JsonValue;
+    if (typeof query === "string") return this.#ctx.publish(query, given);
+    const refusal = query.refusalOf(given);
+    if (refusal instanceof Promise) (this.#refusals ??= []).push(refusal);
+    else if (refusal !== undefined) throw refusal;
+    this.#ctx.publish(query.name, given);
   }
 
   approval(question: PersonQuestion): Promise<ApprovalDecision> {

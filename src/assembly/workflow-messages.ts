@@ -77,7 +77,19 @@ export function query<const Source extends Schema>(
   schema: Source,
 ): Query<InferInput<Source>, Infer<Source>> {
   requireName("query", name, 'query("progress", schema)');
-  return { name, read: messageReader(`query ${name}`, schema) };
+  const reader = readerOf(`query ${name}`, schema);
+  return {
+    name,
+    read: (value) => reader.parse(value),
+    refusalOf: (value) => {
+      const found = reader.inspect(value);
+      return found instanceof Promise ? found.then(refusalIn) : refusalIn(found);
+    },
+  };
+
+  function refusalIn({ problems }: Awaited<ReturnType<typeof reader.inspect>>): Fault | undefined {
+    return problems === undefined ? undefined : refusalOfMessage(`query ${name}`, problems);
+  }
 }
 
 /**
@@ -135,11 +147,14 @@ export function messageReader(
   return (value) => reader.parse(value);
 }
 
+function refusalOfMessage(owner: string, problems: readonly string[]): Fault {
+  return new Fault("invalid_argument", `invalid value of ${owner}: ${problems.join("; ")}`, {
+    details: { message: owner, problems },
+  });
+}
+
 function readerOf(owner: string, schema: Schema): SchemaReader<never> {
-  const refuse = (problems: readonly string[]): Fault =>
-    new Fault("invalid_argument", `invalid value of ${owner}: ${problems.join("; ")}`, {
-      details: { message: owner, problems },
-    });
+  const refuse = (problems: readonly string[]): Fault => refusalOfMessage(owner, problems);
   return new SchemaReader<never>({ schemaName: `the schema of ${owner}`, refuse }, schema);
 }
 

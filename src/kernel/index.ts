@@ -77,6 +77,7 @@ export {
 export { nearestJson } from "./base/json-safe-copy.ts";
 export {
   messageNameKind,
+  requireMessage,
   signalTable,
   updateTable,
   type PromiseOutcome,
@@ -94,7 +95,7 @@ export {
   type WaitForUpdateOptions,
 } from "./run/run-messages.ts";
 export { readDuration, readWait, timeOfDate, type Duration } from "./base/duration.ts";
-export type { GivenAsJson, JsonObject, JsonValue, Serializable } from "./base/json-value.ts";
+export type { GivenAsJson, JsonObject, JsonValue, RecordedValue, Serializable } from "./base/json-value.ts";
 export type { Guest, Lifetime } from "./base/lifetime.ts";
 export { andThen, attempt, type MaybePromise } from "./base/maybe-promise.ts";
 export { addUsd, fromNanoUsd, toNanoUsd, toNanoUsdLimit } from "./base/money.ts";

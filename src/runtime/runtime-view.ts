@@ -236,10 +236,11 @@ export class RuntimeView implements Runtime {
     options: StartOptions<Context> & NamedStartOptions = {},
   ): Promise<RunHandle<WorkflowResult<Output>>> {
     const isNamed = typeof workflow === "string";
+    if (!isNamed) requireWorkflow("start()", workflow);
     (isNamed ? namedStartTable : startTable).read("start()", options);
     const { startAt, delayMs, version, ...more } = options;
     const hosted = isNamed ? this.#hostedAs(workflow, version) : workflow;
-    if (hosted !== undefined) requireWorkflow("start()", hosted);
+    if (isNamed && hosted !== undefined) requireWorkflow("start()", hosted);
     const at = startTime(this.clock, startAt, delayMs);
     const submitted: SubmitOptions<Context> = at === undefined ? more : { ...more, startAt: at };
     // `readInput` of the workflow checks that the input is one, and its code returns nothing but an output.

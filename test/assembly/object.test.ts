@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { memoryStore, openRuntime } from "../../src/entries/index.ts";
-import { handler, object, shared, workflow } from "../../src/entries/workflow.ts";
+import { FatalError, handler, object, shared, workflow } from "../../src/entries/workflow.ts";
 import { withRuntime } from "./with-runtime.ts";
 
 const counter = object(
@@ -25,7 +25,7 @@ const counter = object(
     inStep: async (ctx) => ctx.step("body", () => ctx.setState({ count: 7 }), { retry: false }),
     undo: async (ctx) => {
       await ctx.compensate("undo", () => ctx.setState({ count: -1 }), { retry: false });
-      throw new TypeError("no");
+      throw new FatalError("no");
     },
   },
 );

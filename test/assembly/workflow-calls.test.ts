@@ -127,6 +127,15 @@ describe("ends of workflows", () => {
     await runtime.close();
   });
 
+  test("a TypeError of the function restarts it like another error, so that corrected code continues the run", async () => {
+    const runtime = await openRuntime({ store: "memory:", runRetry: { baseDelayMs: 1 } });
+    const { flow } = failing((attempt) => {
+      if (attempt < 3) throw new TypeError("not a function");
+    });
+    expect(await retriesOf(runtime, flow)).toEqual(["completed", 2]);
+    await runtime.close();
+  });
+
   test("resume() of a workflow that a FatalError ended executes its function again on its records", () =>
     withRuntime(async (runtime) => {
       const { flow, attempts } = failing((attempt) => {

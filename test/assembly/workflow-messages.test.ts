@@ -3,6 +3,92 @@ import { z } from "zod";
 import { FatalError, object, query, signal, update, workflow } from "../../src/entries/workflow.ts";
 import { withRuntime } from "./with-runtime.ts";
 
+describe("mistakes in messages", () => {
+  const paid = signal("paid", z.number());
+  const done = query("done", z.object({ parts: z.number() }));
+  const move = update("move");
+
+  test("a message of another kind is refused by each call, with the kind that it is", () =>
+    withRuntime(async (runtime) => {
+      const flow = workflow("kinds", async (ctx) => {
+        const texts: string[] = [];
+        const note = ({ message }: Error): void => void texts.push(message);
+        await ctx.waitForSignal(done as never).catch(note);
+        await ctx.waitForSignal(move as never).catch(note);
+        await ctx.sendSignal("run_a", done as never, null as never).catch(note);
+        try {
+          ctx.publish(paid as never, 5);
+        } catch (error) {
+          note(error as Error);
+        }
+        return texts;
+      });
+      const run = await runtime.start(flow, null);
+      const { output } = await run.result();
+      expect(output).toEqual([
+        expect.stringMatching(
+          /^invalid signal a query of ctx\.waitForSignal\(\): expected a name or a signal/u,
+        ),
+        expect.stringMatching(/^invalid signal an update of ctx\.waitForSignal\(\)/u),
+        expect.stringMatching(/^invalid signal a query of ctx\.sendSignal\(\)/u),
+        expect.stringMatching(/^invalid query a signal of ctx\.publish\(\): expected a name or a query/u),
+      ]);
+      await expect(run.signal(done as never, null as never)).rejects.toThrow("invalid signal a query");
+      await expect(run.read(paid as never)).rejects.toThrow("invalid query a signal of read()");
+      await expect(run.update(paid as never, 5 as never)).rejects.toThrow("invalid update a signal");
+    }));
+
+  test("publish() refuses a value that the schema of the query refuses, and publishes nothing", () =>
+    withRuntime(async (runtime) => {
+      const flow = workflow("published", async (ctx) => {
+        ctx.publish(done, { parts: 1 });
+        try {
+          ctx.publish(done, { parts: "two" } as never);
+        } catch (error) {
+          return (error as Error).message;
+        }
+        return "accepted";
+      });
+      const run = await runtime.start(flow, null);
+      expect((await run.result()).output).toMatch(/^invalid value of query done: parts /u);
+      expect(await run.read(done)).toEqual({ parts: 1 });
+    }));
+
+  test("a value that an asynchronous schema of a query refuses fails the function at its end", () =>
+    withRuntime(async (runtime) => {
+      const slow = query(
+        "slow",
+        z.string().refine(async (text) => text !== "wrong", "is wrong"),
+      );
+      const flow = workflow("slowly", async (ctx, text) => {
+        ctx.publish(slow, text as string);
+        return "ended";
+      });
+      const results = await Promise.all(
+        ["right", "wrong"].map(async (text) => (await runtime.start(flow, text)).result()),
+      );
+      expect(results.map(({ output, error }) => [output, error?.message ?? null])).toEqual([
+        ["ended", null],
+        [null, expect.stringMatching(/^invalid value of query slow: is wrong/u)],
+      ]);
+    }));
+
+  test("an update whose validate returns false is refused, and the wait continues", () =>
+    withRuntime(async (runtime) => {
+      const flow = workflow("choosy", async (ctx) => {
+        const handled = await ctx.handleUpdate(move, async () => null, { validate: (to) => to !== "away" });
+        return handled?.value ?? null;
+      });
+      const run = await runtime.start(flow, null);
+      await expect(run.update(move, "away")).rejects.toMatchObject({
+        code: "update_refused",
+        message: expect.stringContaining('ctx.handleUpdate("move") refused the value by returning false'),
+      });
+      await run.update(move, "home");
+      expect((await run.result()).output).toBe("home");
+    }));
+});
+
 describe("messages of a workflow", () => {
   const rename = update("rename", {
     input: z.object({ to: z.string().min(1) }),

@@ -42,6 +42,47 @@ describe("mistakes in the use of a workflow", () => {
     }));
 });
 
+describe("wrong arguments of a workflow", () => {
+  test.each([5, "text", null, [], new Date(0), () => 1, { "~standard": 1 }])(
+    "a value that cannot be a schema is refused by the declaration, with its owner: %o",
+    (wrong) => {
+      const input = wrong as never;
+      const text = "expected a Standard Schema or a plain JSON Schema; use z.object({ ... })";
+      expect(() => workflow("order", { input }, async () => null)).toThrow(text);
+      expect(() => workflow("order", { output: input }, async () => null)).toThrow(
+        "for the output schema of workflow order: ",
+      );
+      expect(() => signal("paid", input)).toThrow("for the schema of signal paid: ");
+    },
+  );
+
+  test("a step refuses an empty idempotencyKey, and a function as its value, without a second attempt", () =>
+    withRuntime(async (runtime) => {
+      let calls = 0;
+      const flow = workflow("steps", async (ctx) => {
+        const texts: string[] = [];
+        const note = ({ message }: Error): void => void texts.push(message);
+        await ctx.step("keyed", () => null, { idempotencyKey: "" }).catch(note);
+        const body = (): never => (() => ++calls) as never;
+        await ctx.step("late", body).catch(note);
+        return texts;
+      });
+      expect(await flow.run(null, { runtime })).toEqual([
+        'invalid idempotencyKey "" of ctx.step(): expected a text that is not empty',
+        "the value of step late is a function, which JSON cannot hold; call it in the step, and return its result",
+      ]);
+      expect(calls).toBe(0);
+    }));
+
+  test("start() refuses what is neither a workflow nor a name, and says what to use", () =>
+    withRuntime(async (runtime) => {
+      for (const wrong of [undefined, null, 5, {}])
+        await expect(runtime.start(wrong as never, null as never)).rejects.toThrow(
+          /^invalid workflow .+ of start\(\): expected a workflow; use workflow\(/u,
+        );
+    }));
+});
+
 describe("input and output of a workflow", () => {
   test("run() returns the output after the schemas have applied their defaults and transforms once", async () => {
     expect(await order.run({ cents: 5 })).toEqual({ price: "5 EUR!" });

@@ -253,3 +253,10 @@ workflow(
   { output: z.object({ at: aDay }) },
   async () => ({ at: "2026-01-01" }),
 );
+
+/** A step that returns nothing has the value `null`. */
+export const empty = workflow("empty", async (ctx) => {
+  (await ctx.step("nothing", () => {})) satisfies null;
+  (await ctx.step("perhaps", (): number | undefined => 1)) satisfies number | null;
+  return null;
+});

@@ -6,6 +6,7 @@ import {
   type StandardResult,
   type StandardSchema,
   copyJson,
+  describeValue,
   formatIssue,
   readProperty,
 } from "../../kernel/index.ts";
@@ -68,6 +69,7 @@ export class SchemaReader<Value> {
   readonly #coercion: Coercion;
 
   constructor(owner: SchemaOwner, schema: Schema, coercion: Coercion = unchanged) {
+    requireSchema(owner.schemaName, schema);
     this.#owner = owner;
     this.#source = isStandard(schema) ? new StandardSource(owner, schema) : new JsonSource(owner, schema);
     this.#coercion = coercion;
@@ -124,6 +126,21 @@ export function toolSchema(toolName: string): SchemaOwner {
 
 function unchanged(_schema: JsonSchema, input: JsonValue): JsonValue {
   return input;
+}
+
+/** Refuses a value that is neither a Standard Schema, which may be a function, nor a plain object. */
+function requireSchema(schemaName: string, schema: unknown): void {
+  if (isStandardValue(schema)) {
+    if (typeof readProperty(readProperty(schema, "~standard"), "validate") === "function") return;
+  } else if (typeof schema === "object" && schema !== null) {
+    const prototype: unknown = Object.getPrototypeOf(schema);
+    // An object of another realm has another prototype, which has none itself.
+    if (prototype === null || Object.getPrototypeOf(prototype) === null || isValidator(schema)) return;
+  }
+  throw new Fault(
+    "invalid_argument",
+    `invalid value ${describeValue(schema)} for ${schemaName}: expected a Standard Schema or a plain JSON Schema; use z.object({ ... }), or { type: "object", properties: { ... } }`,
+  );
 }
 
 function isStandard(schema: Schema): schema is StandardSchema {

@@ -3,7 +3,7 @@ import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { AgentId, RunId } from "../base/identity.ts";
 import type { Infer, Schema } from "../base/schema.ts";
 import type { Duration } from "../base/duration.ts";
-import type { JsonValue, Serializable } from "../base/json-value.ts";
+import type { JsonValue, RecordedValue, Serializable } from "../base/json-value.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { UserPart } from "../messages/content.ts";
 import type { ApprovalDecision, PersonQuestion } from "../run/approval.ts";
@@ -54,8 +54,11 @@ export interface DurablePromise<Value> {
 export interface HandleUpdateOptions<Value = unknown> {
   /** Milliseconds after which the wait ends without an update. Default: no limit. */
   readonly timeoutMs?: number;
-  /** Throws to refuse the update. It must decide by the value and by what the function knows from its steps. */
-  readonly validate?: (value: Value) => MaybePromise<void>;
+  /**
+   * Throws, or returns `false`, to refuse the update. It must decide by the value and by what the function knows from its
+   * steps.
+   */
+  readonly validate?: (value: Value) => MaybePromise<boolean | void>;
 }
 
 /** How an update ended. */
@@ -154,13 +157,13 @@ export interface WorkflowContext<Context = unknown, Input = JsonValue> {
    * Runs an effect and records its result. J6: the body runs at least once, its result is recorded exactly once. Pass
    * `idempotencyKey`, which is the same on every attempt, to services that detect repeated requests. A body that throws
    * is retried, by default up to 5 times within 10 minutes; `retry: false` switches that off, and a `FatalError` ends the
-   * step at once.
+   * step at once. A body that returns nothing has the value `null`.
    */
   step<Value>(
     name: string,
     body: (step: WorkflowStepContext) => MaybePromise<Value & Serializable<Value>>,
     options?: StepOptions,
-  ): Promise<Value>;
+  ): Promise<RecordedValue<Value>>;
   /**
    * J9: whether changed code takes its new path: `if (ctx.patched("vat-2027")) { ... }`. A run that was already beyond this
    * place when the change was deployed gets `false`, every other one `true`. The first call with a name decides for the
@@ -205,8 +208,8 @@ export interface WorkflowContext<Context = unknown, Input = JsonValue> {
   waitForSignal(name: string, options?: { readonly timeoutMs?: number }): Promise<JsonValue | undefined>;
   /**
    * Waits for an update, runs the handler and replies with what it returns. Returns how the update ended, or `undefined`
-   * after the timeout. An update that arrives early is kept. `validate` throws to refuse an update before it is accepted;
-   * its sender receives the error, and the wait continues. An error of the handler is the reply and does not end the run.
+   * after the timeout. An update that arrives early is kept. `validate` throws or returns `false` to refuse an update
+   * before it is accepted; its sender receives the error, and the wait continues. An error of the handler is the reply and does not end the run.
    */
   handleUpdate<Value, Returned, Reply>(
     update: Update<never, Value, Returned, Reply>,
@@ -241,7 +244,8 @@ export interface WorkflowContext<Context = unknown, Input = JsonValue> {
   rejectPromise(id: string, error: Error): Promise<void>;
   /**
    * Publishes a value that `run.read(name)` returns, in any process, without waking the run. It is committed with the next
-   * step, or at once if the function waits for something else.
+   * step, or at once if the function waits for something else. Throws `invalid_argument` for a value that the schema
+   * refuses; if the schema is asynchronous, the function fails with it when it returns.
    */
   publish<Given>(query: Query<Given, unknown>, value: NoInfer<Given>): void;
   /** Like the other overload, for a value without a schema. */

@@ -43,5 +43,8 @@ export type Serializable<Value, Unknown = NotJson> = Value extends JsonValue
 export type GivenAsJson<Given, Stored> =
   Stored extends Serializable<Stored, unknown> ? Given : Given & Serializable<Stored, unknown>;
 
+/** What a record of a value has: `null` in place of nothing. */
+export type RecordedValue<Value> = Value extends undefined | void ? null : Value;
+
 /** An object that JSON can hold. */
 export type JsonObject = { readonly [key: string]: JsonValue };

@@ -1,9 +1,11 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { Failure } from "../base/fault.ts";
+import { describeValue } from "../base/describe-value.ts";
+import { Fault, type Failure } from "../base/fault.ts";
 import type { RunId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import type { MaybePromise } from "../base/maybe-promise.ts";
 import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import { readProperty } from "../base/read-property.ts";
 import type { JsonSchema } from "../base/schema.ts";
 
 /** A signal with a typed value. `signal()` of `reeve/workflow` creates one. `Given` is what a sender passes. */
@@ -40,6 +42,8 @@ export interface Query<Given = JsonValue, Value = Given> {
   readonly name: string;
   /** Returns the value as the schema of the query defines it. Throws `invalid_argument` for another value. */
   read(value: JsonValue): MaybePromise<Value>;
+  /** Returns the error of a value that a run must not publish. Synchronous if the schema is. */
+  refusalOf(value: JsonValue): MaybePromise<Fault | undefined>;
   /** The type of the values that a run publishes. For the compiler only; no query has this property. */
   readonly givenType?: (value: Given) => void;
 }
@@ -89,6 +93,33 @@ export const updateTable = optionTable({
   id: is.text({ empty: false }),
   signal: is.any,
 } satisfies OptionKinds<UpdateOptions>);
+
+/** What kind of message a value is: what `signal()`, `query()` or `update()` returned. */
+function kindOfMessage(value: unknown): "signal" | "query" | "update" | undefined {
+  if (typeof readProperty(value, "name") !== "string" || typeof readProperty(value, "read") !== "function")
+    return undefined;
+  if (typeof readProperty(value, "readReply") === "function") return "update";
+  return typeof readProperty(value, "refusalOf") === "function" ? "query" : "signal";
+}
+
+/** Throws `invalid_argument` unless the value is a name, or a message of this kind. `caller` names the call. */
+export function requireMessage(kind: "signal" | "query" | "update", caller: string, message: unknown): void {
+  if (typeof message === "string") return;
+  const found = kindOfMessage(message);
+  if (found === kind) return;
+  const articles = { signal: "a signal", query: "a query", update: "an update" } as const;
+  const given = found === undefined ? describeValue(message) : articles[found];
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${kind} ${given} of ${caller}: expected a name or ${articles[kind]}; use ${kind}(${uses[kind]}) of reeve/workflow`,
+  );
+}
+
+const uses = {
+  signal: '"paid", schema',
+  query: '"progress", schema',
+  update: '"changeAddress", { input, output }',
+} as const;
 
 /** A run as the target of a message: its id, or a handle of it. */
 export type RunTarget = string | { readonly runId: RunId };

@@ -45,6 +45,7 @@ import {
   parseTaskId,
   rootTaskId as root,
   readTopUp,
+  requireMessage,
   signalTable,
   is,
   optionTable,
@@ -464,6 +465,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   ): Promise<void> {
     const { taskId = root, id } = typeof options === "string" ? { taskId: options } : options;
     signalTable.read("signal()", typeof options === "string" ? {} : options);
+    requireMessage("signal", "signal()", signal);
     const value = given as JsonValue;
     const name = typeof signal === "string" ? signal : signal.name;
     // The value is stored as it was sent: the wait applies the schema, also to a value that was sent by name.

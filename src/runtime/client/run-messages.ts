@@ -2,6 +2,7 @@ import {
   CancellationError,
   Fault,
   messageNameKind,
+  requireMessage,
   reviveFault,
   rootTaskId as root,
   updateTable,
@@ -32,6 +33,7 @@ export async function readPublished(
   runId: RunId,
   query: string | Query<never, unknown>,
 ): Promise<unknown> {
+  requireMessage("query", "read()", query);
   const name = nameOf(query, "read()");
   let end = (await events.lastSeq(runId)) + 1;
   for (let length = firstPart; end > 0; length *= 2) {
@@ -73,6 +75,7 @@ export async function sendUpdate(
   value: JsonValue,
   options: UpdateOptions,
 ): Promise<JsonValue> {
+  requireMessage("update", "update()", update);
   const name = nameOf(update, "update()");
   const { id = run.newId(), signal } = updateTable.read("update()", options);
   if (typeof update !== "string") await update.read(value);

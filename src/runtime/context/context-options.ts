@@ -45,14 +45,14 @@ const stepTable = optionTable({
   // `false`, or settings that `stepRetry` checks.
   retry: is.any,
   timeoutMs: is.number({ from: 1 }),
-  idempotencyKey: is.text(),
+  idempotencyKey: is.text({ empty: false }),
   // A text or a list of texts.
   formerly: is.any,
 } satisfies OptionKinds<StepOptions>);
 const compensationTable = optionTable({
   retry: is.any,
   timeoutMs: is.number({ from: 1 }),
-  idempotencyKey: is.text(),
+  idempotencyKey: is.text({ empty: false }),
   // A text or a list of texts.
   formerly: is.any,
 } satisfies OptionKinds<CompensationOptions>);

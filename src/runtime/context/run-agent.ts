@@ -156,7 +156,8 @@ function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly Eve
     return { kind: "ended", outcome, endedOn: [], events };
   }
   const endedOn = runner.journal.originsOf(error);
-  if (endedOn.length === 0 && !isFinalFault(fault) && !isMistake(error))
+  const isWorkflow = runner.agent.runKind === "workflow";
+  if (endedOn.length === 0 && !isFinalFault(fault) && !isMistake(error, isWorkflow))
     return { kind: "crashed", fault, events };
   const outcome = reported(runner, failedOutcome(fault, outputAt(fault, runner.output)));
   return { kind: "ended", outcome, endedOn, events };
@@ -192,9 +193,12 @@ export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutco
   return { status: "failed", output, failure: fault.toJSON() };
 }
 
-/** Whether a restart would not help: the code is wrong, or the thrower says so. */
-function isMistake(error: unknown): boolean {
-  return isProgrammingError(error) || isMarkedFinal(error);
+/**
+ * Whether a restart would not help: the code is wrong, or the thrower says so. The code of a workflow is restarted in any
+ * case, so that its runs continue as soon as the corrected code is deployed.
+ */
+function isMistake(error: unknown, isWorkflow: boolean): boolean {
+  return (!isWorkflow && isProgrammingError(error)) || isMarkedFinal(error);
 }
 
 /**

@@ -175,6 +175,11 @@ async function runBody<Value>(
     );
     const work = insideTask(inside, () => body(running));
     const value = await running.unlessAbandoned(Promise.resolve(work), inside);
+    if (typeof value === "function")
+      throw new Fault(
+        "not_json",
+        `the value of step ${name} is a function, which JSON cannot hold; call it in the step, and return its result`,
+      );
     for (const draft of running.takeEvents()) open.emit(draft);
     open.emit({ type: "step_end", data: { name, durationMs: open.durationSince(from) } });
     return value;
