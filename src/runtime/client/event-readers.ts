@@ -1,4 +1,11 @@
-import { CancellationError, type Delta, type Event, type TailOptions } from "../../kernel/index.ts";
+import {
+  CancellationError,
+  type Delta,
+  type Event,
+  type Guest,
+  type Lifetime,
+  type TailOptions,
+} from "../../kernel/index.ts";
 import { currentTask, type SlotYielder } from "../process/async-context.ts";
 
 export type EventStream = AsyncIterable<Event | Delta>;
@@ -23,25 +30,21 @@ export async function* storedEvents(
   }
 }
 
-/** A reader that calls `unwatch` when it has read the last event or its caller leaves. */
-export function watchedReader(
-  reader: AsyncIterator<Event | Delta>,
-  unwatch: () => void,
-): AsyncIterator<Event | Delta> {
+/** The lifetime of readers of a log. `enter` is called when a reader begins, and its result when the reader ends. */
+export function watchedLife(life: Lifetime | undefined, enter: () => () => void): Lifetime {
+  const leaving = new Map<Guest, () => void>();
   return {
-    next: async () => {
-      let isOver = true;
-      try {
-        const item = await reader.next();
-        isOver = item.done === true;
-        return item;
-      } finally {
-        if (isOver) unwatch();
-      }
+    get fault() {
+      return life?.fault;
     },
-    return: async () => {
-      unwatch();
-      return (await reader.return?.()) ?? { value: undefined, done: true };
+    join: (reader) => {
+      leaving.set(reader, enter());
+      life?.join(reader);
+    },
+    leave: (reader) => {
+      leaving.get(reader)?.();
+      leaving.delete(reader);
+      life?.leave(reader);
     },
   };
 }

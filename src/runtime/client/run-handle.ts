@@ -9,6 +9,7 @@ import {
   Fault,
   type ForkOptions,
   type Guest,
+  type Lifetime,
   type Hash,
   type IdSource,
   type InputQueue,
@@ -63,7 +64,7 @@ import { forkRun } from "./fork-run.ts";
 import { isStoppedWork, refuseForkOfCall, refuseIfFinal } from "./resume-check.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
-import { storedEvents, watchedReader, yieldingSlot, type EventStream } from "./event-readers.ts";
+import { storedEvents, watchedLife, yieldingSlot, type EventStream } from "./event-readers.ts";
 import { StoredRun, mayResume } from "./stored-run.ts";
 import { readPublished, sendUpdate } from "./run-messages.ts";
 import { refuseIfResent } from "./unsent-input.ts";
@@ -261,7 +262,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     life?.check();
     const { fromSeq, follow } = eventOptionTable.read("events()", options);
     if (!follow) return storedEvents(store.events.read(this.runId, fromSeq), options);
-    return yieldingSlot(this.#watched(this.#tail(options)));
+    return yieldingSlot(this.#tail(options, this.#watchedLife()));
   }
 
   result(): Promise<Result> {
@@ -306,24 +307,20 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   /** While a caller reads the events, a person can be reached, and the run is watched if this process cannot drive it. */
-  #watched(events: EventStream): EventStream {
-    const { unhosted, attendance, record } = this.#options;
-    return {
-      [Symbol.asyncIterator]: () => {
-        const reader = events[Symbol.asyncIterator]();
-        const unwatch = unhosted?.watch(record);
-        const leave = attendance?.read(this.runId);
-        return watchedReader(reader, () => {
-          unwatch?.();
-          leave?.();
-        });
-      },
-    };
+  #watchedLife(): Lifetime {
+    const { life, unhosted, attendance, record } = this.#options;
+    return watchedLife(life, () => {
+      const unwatch = unhosted?.watch(record);
+      const leave = attendance?.read(this.runId);
+      return () => {
+        unwatch?.();
+        leave?.();
+      };
+    });
   }
 
-  #tail(options: TailOptions): AsyncIterable<Event | Delta> {
-    const { store, life } = this.#options;
-    return store.events.tail(this.runId, life === undefined ? options : { ...options, life });
+  #tail(options: TailOptions, life: Lifetime | undefined = this.#options.life): EventStream {
+    return this.#options.store.events.tail(this.runId, life === undefined ? options : { ...options, life });
   }
 
   /** Follows the run until it has ended and no command is left that may resume it. */
