@@ -9,6 +9,7 @@ import {
   readProperty,
   type TaskHandle,
   type TaskReport,
+  type ToolCall,
   type ToolsOptions,
   is,
   optionTable,
@@ -124,8 +125,8 @@ export function requirePlan(planned: unknown): void {
 function requireCalls(calls: unknown): void {
   const call = '{ callId: "1", toolName: "read", input: { ... } }';
   if (!Array.isArray(calls)) throw invalid("calls", calls, "ctx.tools()", "an array", `ctx.tools([${call}])`);
-  for (const each of calls as readonly unknown[])
-    if (![readProperty(each, "callId"), readProperty(each, "toolName")].every(isFilled))
+  for (const each of calls as readonly (Partial<ToolCall> | null | undefined)[])
+    if (!isFilled(each?.callId) || !isFilled(each?.toolName))
       throw invalid(
         "call",
         each,
