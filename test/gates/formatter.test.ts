@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { runTogether, stepsOf } from "../../build/check.ts";
 import { inCopy, readScripts } from "./planted-copy.ts";
 
@@ -41,5 +41,9 @@ test.for<[first: string, beside: string, succeeds: boolean]>([
   ["false", "true", false],
   ["true", "false", false],
 ])("a step of %s beside %s succeeds: %s", async ([first, beside, succeeds]) => {
+  const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
+  onTestFinished(() => write.mockRestore());
   expect(await runTogether(first, beside)).toBe(succeeds);
+  const said = write.mock.calls.map(([text]) => String(text)).join("");
+  expect(said).toBe(`\n${beside}: ${beside === "true" ? "succeeded" : "failed"}\n`);
 });

@@ -83,7 +83,7 @@ export class Upstreams {
       outgoing.once("socket", (socket) => {
         // A socket of an earlier request is connected already.
         isConnected = outgoing.reusedSocket;
-        socket.once(isTls ? "secureConnect" : "connect", () => (isConnected = true));
+        if (!isConnected) socket.once(isTls ? "secureConnect" : "connect", () => (isConnected = true));
       });
       outgoing.once("error", (error) => {
         reject(isConnected || signal.aborted ? error : new UnsentError(error.message, { cause: error }));
