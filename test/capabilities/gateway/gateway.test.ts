@@ -1,5 +1,5 @@
 import OpenAI from "openai";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import { post, worldOf, type Access, type Sent } from "./gateway-world.ts";
 import { answerEvents, answerJson, eventsOf, type Received } from "./mock-upstream.ts";
@@ -46,6 +46,22 @@ test("a program in an endless loop is billed at most its cap, and each of its br
   const refusal: unknown = await refusals[0]?.json();
   expect(refusal).toMatchObject({ type: "error", error: { type: "billing_error" } });
   expect(JSON.stringify(refusal)).toMatch(/reeve top-up run_\S+ --usd 1/);
+});
+
+test("requests that share a connection leave no listeners on it", async () => {
+  const warnings: Error[] = [];
+  const note = (warning: Error): void => void warnings.push(warning);
+  process.on("warning", note);
+  onTestFinished(() => void process.off("warning", note));
+  const world = await worldOf((_received, response) =>
+    answerJson(response, { usage: { input_tokens: 5, output_tokens: 1 } }),
+  );
+  await world.run(async (access) => {
+    const body = { model: "m", max_tokens: 2, messages: [] };
+    for (let request = 0; request < 12; request++)
+      expect((await post(access, { path: "/v1/messages", body })).status).toBe(200);
+  });
+  expect(warnings).toEqual([]);
 });
 
 test("a chat stream is asked for its usage, and the client receives no event for which it did not ask", async () => {
