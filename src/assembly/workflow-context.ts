@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { ScopeCalls } from "./scope-calls.ts";
 import { callAgent } from "./workflow-agent.ts";
 import {
@@ -421,11 +422,22 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     return this.#follow("call", () => this.#call(workflow, input, options), readProperty(workflow, "name"));
   }
 
+  /** A call of this workflow with the input of this run would make the same call, and so on. */
+  #refuseSelfCall(workflow: unknown, input: unknown): void {
+    const own = this.#ctx;
+    if (readProperty(workflow, "id") !== own.agentId || !isDeepStrictEqual(input, own.input)) return;
+    throw new Fault(
+      "invalid_argument",
+      `invalid input of ctx.call(): it is the input of this run of ${own.agentId}, so that its runs would start each other in an endless cycle; pass another input, or use ctx.continueAsNew() to repeat work`,
+    );
+  }
+
   async #call<Output>(
     workflow: HostedWorkflow<never, Output>,
     input: unknown,
     options: StartRunOptions | undefined,
   ): Promise<Output> {
+    this.#refuseSelfCall(workflow, input);
     const { runId } = await this.#start(workflow, input, options);
     return this.#join(runId, workflow.name) as Promise<Output>;
   }

@@ -7,6 +7,7 @@ import {
   namedStartTable,
   optionTable,
   parseRunId,
+  requireWorkflow,
   startItemTable,
   type Client,
   type ClientStartOptions,
@@ -223,7 +224,15 @@ class StoreClient implements Client {
         `invalid items of startMany(): expected an array, not ${describeValue(items)}; use [{ input, runId }]`,
       );
     // Before the first run is started, so that a mistake of the caller starts none.
-    items.forEach((item, index) => startItemTable.read(`item ${index} of startMany()`, item));
+    if (!isNamed) requireWorkflow("startMany()", workflow);
+    items.forEach((item, index) => {
+      const owner = `item ${index} of startMany()`;
+      if (startItemTable.read(owner, item).input !== undefined) return;
+      throw new Fault(
+        "invalid_argument",
+        `missing input of ${owner}; use { input: null } for a workflow that takes none`,
+      );
+    });
     const outcomes: StartOutcome[] = [];
     for (let from = 0; from < items.length; from += mostAtOnce)
       outcomes.push(

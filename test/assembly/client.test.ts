@@ -163,5 +163,12 @@ test("openClient() and its starts refuse options that only a worker can use, and
   expect(await messageOf(() => client.startMany("order", [], { runId: "run_a" }))).toMatch(
     /set runId of each item/u,
   );
+  expect(await messageOf(() => client.startMany("order", [{ input: null }, {} as never]))).toBe(
+    "missing input of item 1 of startMany(); use { input: null } for a workflow that takes none",
+  );
+  expect(await messageOf(() => client.startMany(undefined as never, []))).toMatch(
+    /^invalid workflow undefined of startMany\(\): expected a workflow/u,
+  );
+  expect(await client.count({})).toBe(0);
   await client.close();
 });

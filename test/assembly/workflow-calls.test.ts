@@ -127,6 +127,28 @@ describe("ends of workflows", () => {
     await runtime.close();
   });
 
+  test("ctx.call() of the own workflow with the own input is refused as a cycle; with another input it is a recursion", () =>
+    withRuntime(async (runtime) => {
+      const sum: Workflow<number, number> = workflow(
+        "sum",
+        { input: z.number() },
+        async (ctx, to): Promise<number> =>
+          to === 0 ? ctx.call(sum, 0) : to + (await ctx.call(sum, to - 1)),
+      );
+      const below: Workflow<number, number> = workflow(
+        "below",
+        { input: z.number() },
+        async (ctx, to): Promise<number> => (to === 0 ? 0 : to + (await ctx.call(below, to - 1))),
+      );
+      expect(await below.run(3, { runtime })).toBe(6);
+      const { error } = await (await runtime.start(sum, 0)).result();
+      expect(error).toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining("its runs would start each other in an endless cycle"),
+      });
+      expect((await runtime.list({ agentId: sum.id })).runs.length).toBe(1);
+    }));
+
   test("a TypeError of the function restarts it like another error, so that corrected code continues the run", async () => {
     const runtime = await openRuntime({ store: "memory:", runRetry: { baseDelayMs: 1 } });
     const { flow } = failing((attempt) => {
