@@ -13,7 +13,13 @@ import {
   type Received,
 } from "../capabilities/gateway/mock-upstream.ts";
 import { openCrashStore } from "./crash-store.ts";
-import { doGatewayWork, gatewayCapUsd, gatewayRun, type GatewayWorkData } from "./gateway-work.ts";
+import {
+  doGatewayWork,
+  firstEvent,
+  gatewayCapUsd,
+  gatewayRun,
+  type GatewayWorkData,
+} from "./gateway-work.ts";
 import { isFull } from "../effort.ts";
 
 const script = new URL("gateway-worker.mjs", inject("crashWorkers"));
@@ -22,6 +28,8 @@ const capNanoUsd = toNanoUsd(gatewayCapUsd);
 /** A provider of both wires that bills each request at its output limit, as soon as the request has arrived. */
 class BillingProvider {
   billedNanoUsd = 0;
+  /** Whether the next stream ends after its first event, and stays open. */
+  stalls = false;
   readonly #upstream: MockUpstream;
 
   private constructor(upstream: MockUpstream) {
@@ -63,7 +71,10 @@ class BillingProvider {
       const named = [start, delta, { type: "message_stop" }].map(
         (event) => `event: ${event.type}\n${eventsOf(event)}`,
       );
-      return answerEvents(response, named.join(""));
+      if (!this.stalls) return answerEvents(response, named.join(""));
+      this.stalls = false;
+      response.writeHead(200, { "content-type": "text/event-stream" }).write(named[0]);
+      return;
     }
     const usage = { prompt_tokens: 3, completion_tokens: output_tokens };
     if (stream !== true) return answerJson(response, { choices: [{ message: { content: "hello" } }], usage });
@@ -74,24 +85,43 @@ class BillingProvider {
   }
 }
 
+/** Where a process dies: at a write, or in the middle of a stream. `null`: it lives on. */
+type End = Death | "in the middle of a stream" | null;
+
+/** What became of a store. */
+interface Lived {
+  readonly ends: readonly WorkerEnd[];
+  readonly problems: readonly string[];
+  readonly billedUsd: number;
+  readonly spentUsd: number;
+  /** Number of requests with usage, and of those whose usage is unknown. */
+  readonly answered: number;
+  readonly lost: number;
+}
+
+type Work = Pick<GatewayWorkData, "isCapped" | "branches" | "maxTokens">;
+
 /** One store: workers of one life each, and what they were billed. */
-async function liveOut(
-  folder: string,
-  name: string,
-  deaths: readonly (Death | null)[],
-  isCapped: boolean,
-): Promise<{ readonly ends: readonly WorkerEnd[]; readonly problems: readonly string[] }> {
+async function liveOut(folder: string, name: string, deaths: readonly End[], work: Work): Promise<Lived> {
   const provider = await BillingProvider.open();
   const file = join(folder, `${name}.db`);
   const ends: WorkerEnd[] = [];
   try {
     for (const [life, death] of deaths.entries()) {
       const server = { url: provider.url, caller: `${name} ${life}` };
-      const data = { url: provider.url, isCapped } satisfies GatewayWorkData;
-      const orders = { file, workload: "gateway", data, death, server };
+      const isCut = death === "in the middle of a stream";
+      const data = { url: provider.url, ...work, saysEvents: isCut } satisfies GatewayWorkData;
+      const orders = { file, workload: "gateway", data, death: isCut ? null : death, server };
       // A life that is not killed needs no process of its own.
-      if (death === null) ends.push({ kind: "finished", ...(await doDuty(orders, doGatewayWork)) });
-      else ends.push(await WorkerProcess.start(script, orders, join(folder, "compiled")).endWithin(120_000));
+      if (death === null) {
+        ends.push({ kind: "finished", ...(await doDuty(orders, doGatewayWork)) });
+        continue;
+      }
+      provider.stalls = isCut;
+      const worker = WorkerProcess.start(script, orders, join(folder, "compiled"));
+      if (isCut) await worker.hasSaid(firstEvent).finally(() => worker.signal("SIGKILL"));
+      const end = await worker.endWithin(120_000);
+      ends.push(isCut ? { kind: "killed", write: death } : end);
     }
     const store = await openCrashStore(file);
     try {
@@ -105,7 +135,16 @@ async function liveOut(
         ...(spent <= capNanoUsd ? [] : [`spent ${spent} of ${capNanoUsd}`]),
         ...(billed > 0 ? [] : ["nothing was billed"]),
       ];
-      return { ends, problems: problems.map((problem) => `${name}: ${problem}`) };
+      const calls = trace?.events.flatMap(({ type }) => (type === "metered_call" ? [type] : [])) ?? [];
+      const lost = trace?.events.filter(({ type }) => type === "budget_lost").length ?? 0;
+      return {
+        ends,
+        problems: problems.map((problem) => `${name}: ${problem}`),
+        billedUsd: billed / 1e9,
+        spentUsd: spent / 1e9,
+        answered: calls.length,
+        lost,
+      };
     } finally {
       await store.close();
     }
@@ -139,8 +178,9 @@ export async function budgetProblems(
   { isCapped = false }: { readonly isCapped?: boolean } = {},
 ): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-gateway-"));
+  const work = { isCapped, branches: 20, maxTokens: 10 };
   try {
-    const whole = await liveOut(folder, "whole", [null], isCapped);
+    const whole = await liveOut(folder, "whole", [null], work);
     expect(whole.problems).toEqual([]);
     const kinds = whole.ends.flatMap((end) => (end.kind === "finished" ? end.kinds : []));
     const points = isFull ? everyWrite(kinds.length) : someWrites(kinds.length, few);
@@ -148,7 +188,7 @@ export async function budgetProblems(
     let killed = 0;
     for (const death of points) {
       const name = `${death.when} ${death.at}`;
-      const { ends, problems: found } = await liveOut(folder, name, [death, null], isCapped);
+      const { ends, problems: found } = await liveOut(folder, name, [death, null], work);
       problems.push(...found, ...ends.flatMap((end) => (end.kind === "failed" ? [end.reason] : [])));
       if (ends[0]?.kind === "killed") killed++;
     }
@@ -158,3 +198,43 @@ export async function budgetProblems(
     await rm(folder, { recursive: true, force: true });
   }
 }
+
+/** The writes of the first request of a run: its reservation, and its settlement. */
+const [reserving, settling] = [6, 7];
+
+/**
+ * Kills a process with one open request at each point of its life. Returns for each point what was billed and spent of a
+ * cap that pays for six requests, and the number of answered and lost requests.
+ */
+export async function requestPoints(): Promise<readonly (readonly [string, object])[]> {
+  const points: readonly (readonly [string, End])[] = [
+    ["before its reservation", { at: reserving, when: "before" }],
+    ["after its reservation", { at: reserving, when: "after" }],
+    ["in the middle of its stream", "in the middle of a stream"],
+    ["before its settlement", { at: settling, when: "before" }],
+    ["after its settlement", { at: settling, when: "after" }],
+  ];
+  const work = { isCapped: false, branches: 1, maxTokens: 100 };
+  const folder = await mkdtemp(join(tmpdir(), "reeve-gateway-"));
+  try {
+    return await Promise.all(
+      points.map(async ([name, end]) => {
+        const { ends, problems, ...money } = await liveOut(folder, name, [end, null], work);
+        expect([ends.map(({ kind }) => kind), problems]).toEqual([["killed", "finished"], []]);
+        return [name, money] as const;
+      }),
+    );
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** What `requestPoints` returns if nothing is lost and nothing is paid twice. */
+export const exactMoney = [
+  ["before its reservation", { billedUsd: 0.6, spentUsd: 0.6, answered: 6, lost: 0 }],
+  // It did not leave, which no one knows.
+  ["after its reservation", { billedUsd: 0.5, spentUsd: 0.6, answered: 5, lost: 1 }],
+  ["in the middle of its stream", { billedUsd: 0.6, spentUsd: 0.6, answered: 5, lost: 1 }],
+  ["before its settlement", { billedUsd: 0.6, spentUsd: 0.6, answered: 5, lost: 1 }],
+  ["after its settlement", { billedUsd: 0.6, spentUsd: 0.6, answered: 6, lost: 0 }],
+];

@@ -17,14 +17,21 @@ export interface GatewayWorkData {
   readonly url: string;
   /** Whether caps per agent and per month stop the program, and not the budget of its run. */
   readonly isCapped: boolean;
+  /** Number of branches of the program, and so of open requests. */
+  readonly branches: number;
+  /** Output tokens for which each request asks. */
+  readonly maxTokens: number;
+  /** Whether the work says when it has the first event of a stream. */
+  readonly saysEvents: boolean;
 }
 
-/** Number of branches of the program, and so of open requests. */
-const branches = 20;
+/** What the work writes to stderr when it has the first event of a stream. */
+export const firstEvent = "first event";
 
 /** Drives a program with both clients, whole and streamed, twenty calls at once, until the gateway refuses each branch. */
 export const doGatewayWork: DutyWork = async ({ file, mortal, data }) => {
-  const { url: baseUrl, isCapped } = data as unknown as GatewayWorkData;
+  const work = data as unknown as GatewayWorkData;
+  const { url: baseUrl, isCapped, branches } = work;
   const runtime = await createRuntime({
     store: mortal(await openCrashStore(file)),
     // Input is free, and a thousand output tokens cost a dollar.
@@ -36,7 +43,7 @@ export const doGatewayWork: DutyWork = async ({ file, mortal, data }) => {
   const upstream = { baseUrl, apiKey: "provider-key" };
   const gateway = await openGateway({ upstreams: { anthropic: upstream, openai: upstream } });
   const agent = gateway.program("program", async (program) => {
-    await Promise.all(Array.from({ length: branches }, (_, branch) => loop(program, branch)));
+    await Promise.all(Array.from({ length: branches }, (_, branch) => loop(program, branch, work)));
     return "said to have succeeded";
   });
   const budget = { maxCostUsd: isCapped ? 2 * gatewayCapUsd : gatewayCapUsd };
@@ -47,24 +54,33 @@ export const doGatewayWork: DutyWork = async ({ file, mortal, data }) => {
   return [gatewayRun];
 };
 
-async function loop({ url, token }: GatewayProgram, branch: number): Promise<void> {
+async function loop(
+  { url, token }: GatewayProgram,
+  branch: number,
+  { maxTokens, saysEvents }: GatewayWorkData,
+): Promise<void> {
   const anthropic = new Anthropic({ baseURL: url, apiKey: token, maxRetries: 0 });
   const openai = new OpenAI({ baseURL: `${url}/v1`, apiKey: token, maxRetries: 0 });
   const messages = [{ role: "user" as const, content: `branch ${branch}` }];
   const stream = branch % 2 === 0;
   const ask = async (): Promise<void> => {
     if (branch % 4 < 2) {
-      const answer = await anthropic.messages.create({ model: "m", max_tokens: 10, messages, stream });
-      if (!("content" in answer)) await drain(answer);
+      const answer = await anthropic.messages.create({
+        model: "m",
+        max_tokens: maxTokens,
+        messages,
+        stream,
+      });
+      if (!("content" in answer)) await drain(answer, saysEvents);
       return;
     }
     const answer = await openai.chat.completions.create({
       model: "m",
-      max_completion_tokens: 10,
+      max_completion_tokens: maxTokens,
       messages,
       stream,
     });
-    if (!("choices" in answer)) await drain(answer);
+    if (!("choices" in answer)) await drain(answer, saysEvents);
   };
   for (;;)
     try {
@@ -75,7 +91,9 @@ async function loop({ url, token }: GatewayProgram, branch: number): Promise<voi
     }
 }
 
-async function drain(stream: AsyncIterable<unknown>): Promise<void> {
+async function drain(stream: AsyncIterable<unknown>, saysEvents: boolean): Promise<void> {
   const events = stream[Symbol.asyncIterator]();
+  await events.next();
+  if (saysEvents) process.stderr.write(`${firstEvent}\n`);
   while ((await events.next()).done !== true);
 }

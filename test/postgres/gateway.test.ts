@@ -1,6 +1,6 @@
 import { expect, inject, test } from "vitest";
 import { crashServer } from "../crash/crash-store.ts";
-import { budgetProblems } from "../crash/gateway-kills.ts";
+import { budgetProblems, exactMoney, requestPoints } from "../crash/gateway-kills.ts";
 
 process.env[crashServer] = inject("postgresUrl");
 
@@ -10,4 +10,8 @@ test("PostgreSQL, B1, B3: a program with the clients of OpenAI and Anthropic who
 
 test("PostgreSQL, B7: a program under caps per agent and per month whose process is killed around its writes is billed at most the tightest cap, and spends at least what is billed", async () => {
   expect(await budgetProblems(2, { isCapped: true })).toEqual([]);
+});
+
+test("PostgreSQL, B1, B3: a request whose process is killed at any point of its life is paid for at most once, and is never lost", async () => {
+  expect(await requestPoints()).toEqual(exactMoney);
 });
