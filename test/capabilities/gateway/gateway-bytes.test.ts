@@ -63,7 +63,7 @@ const wires = {
 
 type WireName = keyof typeof wires;
 
-const rounds = casesOf(1_000, 40);
+const rounds = casesOf(1_000, 60);
 
 const sha = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Anthropic, { APIError } from "@anthropic-ai/sdk";
@@ -50,11 +50,33 @@ async function gatewayOf(server: Awaited<ReturnType<typeof serve>>): Promise<str
   return /Gateway: (http:\S+\d)/.exec(server.said())?.[1] ?? "";
 }
 
+const prompt = "the password is swordfish";
+
+/** A proxy that does not answer, for what a server must reach directly. */
+const deadProxy = {
+  NODE_USE_ENV_PROXY: "1",
+  HTTP_PROXY: "http://127.0.0.1:9",
+  http_proxy: "http://127.0.0.1:9",
+  NO_PROXY: "",
+  no_proxy: "",
+};
+
+/** Returns which of the texts the files of a store contain. */
+async function storedIn(folder: string, texts: readonly string[]): Promise<readonly string[]> {
+  const found = new Set<string>();
+  for (const entry of await readdir(join(folder, ".reeve"), { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const content = await readFile(join(entry.parentPath, entry.name));
+    for (const text of texts) if (content.includes(text)) found.add(text);
+  }
+  return [...found];
+}
+
 /** Asks once, and returns the text of the answer or the status of the error. */
 async function ask(baseURL: string, apiKey: string, max_tokens = 100): Promise<string | number | undefined> {
   const client = new Anthropic({ baseURL, apiKey, maxRetries: 8 });
   try {
-    const messages = [{ role: "user", content: "Hello" }] as const;
+    const messages = [{ role: "user", content: prompt }] as const;
     const { content } = await client.messages.create({ model: "m", max_tokens, messages: [...messages] });
     return content[0]?.type === "text" ? content[0].text : "";
   } catch (error) {
@@ -80,7 +102,7 @@ test("a token of the gateway survives restarts, stops at its budget, continues a
   expect(created).toMatchObject({ code: 0 });
   const token = created.out[0] ?? "";
   expect(await run("gateway", "token", "--max-budget-usd", "1", "--name", "bot")).toMatchObject({ code: 2 });
-  const first = await serve(folder, {});
+  const first = await serve(folder, deadProxy);
   expect(await ask(await gatewayOf(first), token)).toBe("Hello");
   expect(await first.stop("SIGTERM")).toBe(0);
   const second = await serve(folder, {});
@@ -111,6 +133,48 @@ test("a token of the gateway survives restarts, stops at its budget, continues a
   const { out } = await run("gateway", "list", "--json");
   expect(out.map((line) => (JSON.parse(line) as { name: string }).name)).toEqual(["bot"]);
   expect(await second.stop("SIGTERM")).toBe(0);
+  // Neither the store nor what the servers have said contains the key, the token or a prompt.
+  expect(await storedIn(folder, ["provider-key", token, prompt, runId])).toEqual([runId]);
+  const said = first.said() + second.said();
+  expect(["provider-key", token, prompt].filter((text) => said.includes(text))).toEqual([]);
+});
+
+test("a token of one tenant pays from its own run, and reeve cost counts it for its user, tenant and program", async () => {
+  const { folder, billed, run } = await place();
+  const create = async (name: string, tenant: string): Promise<string> => {
+    const owner = ["--user", "ann", "--tenant", tenant];
+    const { out } = await run("gateway", "token", "--max-budget-usd", "0.25", "--name", name, ...owner);
+    return out[0] ?? "";
+  };
+  const [ours, theirs] = [await create("ours", "acme"), await create("theirs", "other")];
+  const server = await serve(folder, {});
+  const url = await gatewayOf(server);
+  expect([await ask(url, ours), await ask(url, ours), await ask(url, ours, 150)]).toEqual([
+    "Hello",
+    "Hello",
+    "Hello",
+  ]);
+  expect([await ask(url, ours), await ask(url, theirs)]).toEqual([402, "Hello"]);
+  expect(billed()).toBe(350);
+  await server.stop("SIGTERM");
+  const costs = async (by: string): Promise<readonly (readonly unknown[])[]> =>
+    (await run("cost", "--by", by, "--json")).out.map((line) => {
+      const { key, costUsd } = JSON.parse(line) as { key: string; costUsd: number };
+      return [key, costUsd];
+    });
+  expect(await costs("tenant")).toEqual([
+    ["acme", 0.25],
+    ["other", 0.1],
+  ]);
+  expect(await costs("agent")).toEqual([
+    ["reeve:gateway/ours", 0.25],
+    ["reeve:gateway/theirs", 0.1],
+  ]);
+  // A user belongs to a tenant.
+  expect(await costs("user")).toEqual([
+    ["ann", 0.25],
+    ["ann", 0.1],
+  ]);
 });
 
 test.each([
@@ -176,6 +240,7 @@ test("reeve gateway env starts a program with a token of its own and without key
   await gatewayOf(server);
   await gatewayOf(other);
   const program = `
+    import { readFileSync } from "node:fs";
     const { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: token, ANTHROPIC_API_KEY, AWS_PROFILE, OTHER } = process.env;
     const headers = { authorization: "Bearer " + token };
     const ask = async (model) => {
@@ -183,6 +248,8 @@ test("reeve gateway env starts a program with a token of its own and without key
       return (await fetch(url + "/v1/messages", { method: "POST", headers, body })).status;
     };
     const inherited = [ANTHROPIC_API_KEY, OTHER, AWS_PROFILE];
+    const file = process.platform === "linux" ? readFileSync("/proc/self/environ", "utf8") : "";
+    if (/provider-key|key-1/.test(file)) inherited.push("a key in /proc");
     console.log(JSON.stringify([inherited, await ask("m"), await ask("x"), process.argv.slice(2)]));
     process.exit(7);`;
   await writeFile(join(folder, "bot.mjs"), program);
