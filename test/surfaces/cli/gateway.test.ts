@@ -263,7 +263,9 @@ test("reeve gateway env starts a program with a token of its own and without key
   );
   const kept = ["--env", "AWS_PROFILE"];
   const command = ["gateway", "env", "bot", ...kept, "--", process.execPath, "bot.mjs", "-p", "hi"];
-  const env = { ANTHROPIC_API_KEY: "key-1", OTHER: "provider-key", AWS_PROFILE: "work" };
+  const proxy = await MockUpstream.open((_received, response) => answerJson(response, {}));
+  const proxied = { ...deadProxy, HTTP_PROXY: proxy.url, http_proxy: proxy.url };
+  const env = { ...proxied, ANTHROPIC_API_KEY: "key-1", OTHER: "provider-key", AWS_PROFILE: "work" };
   const { code, out, talk } = await reeveProcess(command, { cwd: folder, env });
   expect([code, out]).toEqual([7, ['[[null,null,"work"],200,403,["-p","hi"]]']]);
   expect(talk).toContain("ANTHROPIC_API_KEY, OTHER. Keep a variable with --env NAME.");
@@ -272,6 +274,9 @@ test("reeve gateway env starts a program with a token of its own and without key
   await stale.close();
   await store.close();
   await impostor.close();
+  // Neither the command nor the program has sent its token to a proxy.
+  expect(proxy.received).toEqual([]);
+  await proxy.close();
   expect(await run("gateway", "env", "bot", "--env", "ABSENT", "--", "true")).toMatchObject({ code: 2 });
   expect(upstream.received.length).toBe(1);
   const { out: shown } = await run("gateway", "show", "bot", "--json");

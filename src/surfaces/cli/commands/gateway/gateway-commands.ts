@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
+import { Agent, get, type IncomingMessage } from "node:http";
 import { constants } from "node:os";
 import {
   gatewayAgent,
@@ -59,6 +60,8 @@ export interface GatewayEnvOptions extends StoreOptions {
 const programTokenMs = 30 * 86_400_000;
 /** How long `reeve gateway env` waits for a server that drives the run, in milliseconds. */
 const longestWait = 15_000;
+/** Number of characters that are read of an answer of a gateway. */
+const longestAnswer = 1_000_000;
 
 /** Creates a gateway run with a token and prints the token. A server drives the run. */
 export async function createGatewayToken(
@@ -311,12 +314,8 @@ async function reachableGateway(
 async function isProven(url: string, proof: ServerProof): Promise<boolean> {
   const nonce = randomBytes(16).toString("hex");
   try {
-    const response = await fetch(`${url}${proofPath}?${nonce}`, {
-      redirect: "error",
-      signal: AbortSignal.timeout(2_000),
-    });
-    const { proof: answer } = (await response.json()) as { readonly proof?: unknown };
-    return proof.isAnswer(nonce, answer);
+    const { text } = await read(`${url}${proofPath}?${nonce}`);
+    return proof.isAnswer(nonce, (JSON.parse(text) as { readonly proof?: unknown }).proof);
   } catch {
     // The process of this address was killed, has not started yet, or is none of Reeve.
     return false;
@@ -325,17 +324,28 @@ async function isProven(url: string, proof: ServerProof): Promise<boolean> {
 
 async function statusAt(url: string, token: string): Promise<number | undefined> {
   try {
-    const response = await fetch(`${url}/v1/models`, {
-      headers: { "x-reeve-token": token },
-      redirect: "error",
-      signal: AbortSignal.timeout(2_000),
-    });
-    await response.body?.cancel();
-    return response.status;
+    return (await read(`${url}/v1/models`, { "x-reeve-token": token })).status;
   } catch {
     // The process of this address was killed, or has not started yet.
     return undefined;
   }
+}
+
+/** Reads from a gateway. No proxy variable applies, because a proxy would receive the token, and no redirect is followed. */
+async function read(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<{ readonly status: number | undefined; readonly text: string }> {
+  const signal = AbortSignal.timeout(2_000);
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    get(url, { headers, agent: new Agent(), signal }, resolve).once("error", reject);
+  });
+  let text = "";
+  for await (const piece of answer.setEncoding("utf8")) {
+    text += piece as string;
+    if (text.length > longestAnswer) break;
+  }
+  return { status: answer.statusCode, text };
 }
 
 async function runOf(tokens: GatewayTokens, name: string): Promise<RunId> {
