@@ -7,7 +7,7 @@ import { median } from "./row.ts";
 export interface Side {
   readonly firstByteMs: number;
   readonly wholeMs: number;
-  /** Of all streams at once. */
+  /** Time in which all streams that begin at once have ended. */
   readonly manyMs: number;
 }
 
