@@ -173,7 +173,7 @@ const inWorkflows: typeof mistakes = [
   [
     "ctx.publish() without a query",
     async (ctx) => ctx.publish(undefined, 1),
-    "invalid name undefined of ctx.publish(): expected a text that is not empty",
+    'invalid query undefined of ctx.publish(): expected a name or a query; use query("progress", schema)',
   ],
   [
     "ctx.approval() without a question",
