@@ -1,78 +1,18 @@
 import type { Locator } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
-import { Gateway } from "../../src/capabilities/gateway/gateway.ts";
-import { gatewayAgent, GatewayRuns } from "../../src/capabilities/gateway/gateway-runs.ts";
-import { GatewayTokens } from "../../src/capabilities/gateway/gateway-tokens.ts";
-import { formatRunId, type OnBudget, type RunHandle, type RunRecord } from "../../src/kernel/index.ts";
-import { runIdWithin } from "../../src/runtime/index.ts";
-import { answerJson, MockUpstream } from "../capabilities/gateway/mock-upstream.ts";
+import { answerJson } from "../capabilities/gateway/mock-upstream.ts";
 import { axeIssues } from "./axe-issues.ts";
+import { gatewayModel, openProgram, type Program, type ProgramOptions } from "./gateway-program.ts";
 import { narrowIssues } from "./narrow-issues.ts";
 import { pageTests } from "./page-tests.ts";
 
 const { server, open } = pageTests();
-const model = "claude-sonnet-4-5";
 
-interface Program {
-  readonly run: RunHandle;
-  readonly runs: GatewayRuns;
-  readonly upstream: MockUpstream;
-  /** Sends a request and returns the status of the answer. */
-  readonly ask: (changes?: object) => Promise<number>;
-}
-
-interface ProgramOptions {
-  readonly onBudget?: OnBudget;
-  /** B7: whether the budget renews each month, as a cap. */
-  readonly isCapped?: boolean;
-}
-
-/** A gateway run whose budget of 0.10 USD pays for one request of 1,000 tokens. */
-async function program(
-  name: string,
-  { onBudget = "ask", isCapped = false }: ProgramOptions = {},
-): Promise<Program> {
-  const { runtime, store } = server;
-  const upstream = await MockUpstream.open(({ path, body }, response) => {
-    if (path.endsWith("count_tokens")) return answerJson(response, { input_tokens: 0 });
-    const { max_tokens } = JSON.parse(body.toString()) as { max_tokens: number };
-    answerJson(response, { usage: { input_tokens: 0, output_tokens: max_tokens } });
-  });
-  const tokens = new GatewayTokens(store.records);
-  const runs = new GatewayRuns(tokens, runtime);
-  const provider = { baseUrl: upstream.url, apiKey: "secret-key" };
-  const gateway = await Gateway.open({ upstreams: { anthropic: provider } }, { stored: runs });
-  server.gateway = { runs };
-  onTestFinished(async () => {
-    server.gateway = undefined;
-    await runs.close(0);
-    await gateway.close();
-    await upstream.close();
-  });
-  const runId = runIdWithin("acme", formatRunId(crypto.randomUUID()));
-  const token = await tokens.create(runId);
-  const metadata = { gateway: name, maxBudgetUsd: 0.1, ...(isCapped && { per: "month" }) };
-  const { id } = gatewayAgent(name);
-  const agent = await runs.resolver.resolve({ agentId: id, metadata } as unknown as RunRecord);
-  if (agent === undefined) throw new Error("the resolver made no agent");
-  const run = await runtime.submit(
-    { ...agent, onBudget },
-    { models: null, wire: null, expiresAt: null, served: 0 },
-    { runId, metadata, ...(!isCapped && { budget: { maxCostUsd: 0.1 } }), userId: "ann", tenantId: "acme" },
-  );
-  return {
-    run,
-    runs,
-    upstream,
-    ask: async (changes = {}) => {
-      const body = JSON.stringify({ model, max_tokens: 1000, messages: [], ...changes });
-      for (;;) {
-        const headers = { "x-api-key": token };
-        const { status } = await fetch(`${gateway.url}/v1/messages`, { method: "POST", headers, body });
-        if (status !== 503) return status;
-      }
-    },
-  };
+/** A program that ends with its test. */
+async function program(name: string, options?: ProgramOptions): Promise<Program> {
+  const opened = await openProgram(server, name, options);
+  onTestFinished(opened.close);
+  return opened;
 }
 
 test("a gateway run shows its requests, and an answer to its question in the inbox lets the held request pass", async () => {
@@ -85,7 +25,7 @@ test("a gateway run shows its requests, and an answer to its question in the inb
   await row.getByRole("link", { name: "claude" }).click();
   await page.getByRole("heading", { name: "claude", level: 1 }).waitFor();
   const requests = page.getByRole("table", { name: "Requests, newest first" });
-  await requests.getByRole("row").filter({ hasText: model }).getByText("done").waitFor();
+  await requests.getByRole("row").filter({ hasText: gatewayModel }).getByText("done").waitFor();
   expect(await page.getByRole("button", { name: "Fork" }).count()).toBe(0);
   await page.getByRole("link", { name: "1 question" }).click();
   await page.getByRole("button", { name: "Top up" }).first().click();
@@ -112,7 +52,7 @@ test("a gateway run shows what was refused and why, what was reserved and sent, 
   const page = await open(`/runs/${run.runId}`);
   const requests = page.getByRole("table", { name: "Requests, newest first" });
   const row = (text: string): Locator => requests.getByRole("row").filter({ hasText: text });
-  await row("402, above the cap, not sent").getByText(model).waitFor();
+  await row("402, above the cap, not sent").getByText(gatewayModel).waitFor();
   await row("403, not sent")
     .getByText(/web_search_20250305/)
     .waitFor();
@@ -150,7 +90,7 @@ test("a refusal because of the budget is shown with the model, and a run that an
   server.gateway = { runs };
   expect(await ask()).toBe(402);
   const refused = page.getByRole("row").filter({ hasText: "402, above the budget, not sent" });
-  await refused.getByText(model).waitFor();
+  await refused.getByText(gatewayModel).waitFor();
   await run.cancel("the test ends");
 });
 

@@ -1,7 +1,7 @@
 import type { Locator, Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { serverIsDown } from "./page-server.ts";
-import { deadLetter, releaseRun } from "./page-runs.ts";
+import { deadLetter, releaseRun, submitRun, waitsForPerson } from "./page-runs.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
 const { server, openWatched } = pageTests();
@@ -67,6 +67,12 @@ test("a view whose script the server did not send says so and is loaded again", 
   const { page, expect: expectFailures } = await openWatched("/runs");
   const answers = expectFailures({ says: /net::ERR_FAILED/u, path: /later-views/u });
   await page.route(/later-views/u, (route) => route.abort());
+  await page.goto(`${server.url}/usage`);
+  await page.getByRole("heading", { name: "This view could not be loaded" }).waitFor();
+  const asking = await submitRun(server, "publisher", "Publish the patch");
+  await waitsForPerson(server, asking);
+  await page.goto(`${server.url}/runs/${asking}/conversation`);
+  await page.getByText("The form could not be loaded. Load the page again.").waitFor();
   await page.goto(`${server.url}/usage`);
   await page.getByRole("heading", { name: "This view could not be loaded" }).waitFor();
   await page.unroute(/later-views/u);

@@ -12,6 +12,7 @@ import { SchedulesPage } from "../pages/schedules/schedules-page.tsx";
 import { SessionsPage } from "../pages/sessions/sessions-page.tsx";
 import { UsagePage } from "../pages/usage/usage-page.tsx";
 import { Help } from "./help.tsx";
+import { ApprovalCard } from "../parts/approval-card.tsx";
 import { NewRunForm } from "../parts/new-run-form.tsx";
 import { CancelForm, ForkForm, PriorityForm, TopUpForm } from "../parts/order-forms.tsx";
 import { Events } from "../pages/run/events.tsx";
@@ -60,8 +61,8 @@ export const laterTabs = {
   steps: Steps,
 };
 
-/** The forms of the dialogs. */
-export const laterForms = { NewRunForm, TopUpForm, CancelForm, PriorityForm, ForkForm };
+/** The forms of the dialogs and of questions. */
+export const laterForms = { ApprovalCard, NewRunForm, TopUpForm, CancelForm, PriorityForm, ForkForm };
 
 /** The parts that are needed only after a person has done something, or without any run. */
 export const laterParts = { BulkBar, EmptyRuns, Help, NoneFits, SaveView };

@@ -4,11 +4,13 @@ import type { JSX } from "preact";
 import type { NewRunValues } from "../model/attached.ts";
 import { rootId } from "../model/money.ts";
 import type { RunModel } from "../model/run-model.ts";
+import type { ApprovalCard } from "./approval-card.tsx";
 import { Dialog, dialog } from "./dialog.tsx";
 import type { NewRunForm } from "./new-run-form.tsx";
 import type { CancelForm, ForkForm, PriorityForm, TopUpForm } from "./order-forms.tsx";
 
 interface Forms {
+  readonly ApprovalCard: typeof ApprovalCard;
   readonly NewRunForm: typeof NewRunForm;
   readonly TopUpForm: typeof TopUpForm;
   readonly CancelForm: typeof CancelForm;
@@ -16,8 +18,29 @@ interface Forms {
   readonly ForkForm: typeof ForkForm;
 }
 
-/** The forms of the dialogs, which the page loads after it has drawn its first view. */
+/** The forms, which the page loads after it has drawn its first view. */
 export const forms = signal<Forms | "loading" | "failed">("loading");
+
+/** Whether the forms are loaded, with which a thread grows. */
+export function areFormsHere(): boolean {
+  return typeof forms.value === "object";
+}
+
+/** What stands in the place of a form until it is here. */
+function Missing(): JSX.Element {
+  const isLoading = forms.value === "loading";
+  return (
+    <p class="dim" aria-busy={isLoading}>
+      {isLoading ? "Loading the form" : "The form could not be loaded. Load the page again."}
+    </p>
+  );
+}
+
+/** A question in a thread: the card of the inbox. */
+export function QuestionCard(props: Parameters<typeof ApprovalCard>[0]): JSX.Element {
+  const { value } = forms;
+  return typeof value === "object" ? <value.ApprovalCard {...props} /> : <Missing />;
+}
 
 interface FormProps {
   /** Title of the dialog until its form is here. */
@@ -34,9 +57,7 @@ function LaterForm({ title, draw }: FormProps): JSX.Element {
   if (typeof value === "object") return draw(value);
   return (
     <Dialog title={title}>
-      <p class="dim" aria-busy={value === "loading"}>
-        {value === "loading" ? "Loading the form" : "The form could not be loaded. Load the page again."}
-      </p>
+      <Missing />
     </Dialog>
   );
 }

@@ -4,9 +4,9 @@ import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { limitOf } from "../../src/surfaces/view/status-words.ts";
 import type { ComponentChildren, JSX } from "preact";
 import { runPath } from "../base/route.ts";
-import { ApprovalCard } from "./approval-card.tsx";
 import { counted, downTime, oneLine, usd, shortId } from "../base/format.ts";
 import { Glyph } from "./glyph.tsx";
+import { QuestionCard } from "./open-form.tsx";
 import { Prose } from "./prose.tsx";
 import { ToolCall } from "./tool-call.tsx";
 import { cancelWords } from "../model/words/cancel-words.ts";
@@ -108,7 +108,7 @@ function Entry({ item, view, model, agentId, taskId, time, hasKeys }: EntryProps
       const dropped = droppedAt(question, view);
       return (
         <Message when={time(question.decidedAt ?? dropped ?? item.at)}>
-          <ApprovalCard
+          <QuestionCard
             question={{ ...question, runId: view.runId, droppedAt: dropped }}
             hasKeys={hasKeys && model.playhead.value === null}
           />

@@ -17,7 +17,7 @@ import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { rowsIn, useBand } from "../../base/use-window.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { sharesOfRequest, sized } from "../../model/request-shares.ts";
-import { openCancel, openPriority } from "../../parts/open-form.tsx";
+import { areFormsHere, openCancel, openPriority } from "../../parts/open-form.tsx";
 import { areOrdersOff, followUp, steer } from "../../parts/orders.ts";
 import { isGateway, type RunModel } from "../../model/run-model.ts";
 import { doingInDetail, hasEndedTask, toolTitle } from "../../model/words/task-words.ts";
@@ -120,7 +120,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
   const live = model.playhead.value === null ? model.textOf(taskId) : undefined;
   useKeys({ Escape: () => (isSheetOpen() ? toggleSheet() : false) });
   const scroller = useRef<HTMLDivElement>(null);
-  useStickToEnd(scroller, items.length + (live?.text.length ?? 0));
+  useStickToEnd(scroller, items.length + Number(areFormsHere()) + (live?.text.length ?? 0));
   return (
     <>
       <div
