@@ -26,7 +26,7 @@ export function areFormsHere(): boolean {
   return typeof forms.value === "object";
 }
 
-/** What stands in the place of a form until it is here. */
+/** Takes the place of a form until it is here. */
 function Missing(): JSX.Element {
   const isLoading = forms.value === "loading";
   return (
