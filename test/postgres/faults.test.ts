@@ -67,6 +67,16 @@ test.each([
   await expect(openStore(urlOf(inject("postgresUrl")))).rejects.toMatchObject({ code });
 });
 
+test.each([
+  ["leaseMs=3000", "leaseMs"],
+  ["connect_timeout=5", "timeoutMs"],
+])("openStore() refuses %s in the URL and says that it belongs beside the URL", async (option, name) => {
+  await expect(openStore(`${inject("postgresUrl")}?${option}`)).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining(`give it beside the URL; use { url, ${name}: ... }`) as string,
+  });
+});
+
 test("a role without rights is refused, and needs no right to create once the tables exist", async () => {
   const schema = newSchema();
   const url = await roleUrl();

@@ -4,27 +4,41 @@ import { describeValue, Fault, is, optionTable } from "../../../../kernel/index.
  * The options of a URL: `schema`, and those to which the driver gives a meaning. The driver ignores all others, among them some that
  * protect the connection elsewhere, such as `channel_binding`.
  */
-const urlOptions = optionTable({
-  schema: is.text(),
-  host: is.text(),
-  port: is.text(),
-  user: is.text(),
-  password: is.text(),
-  ssl: is.text(),
-  sslmode: is.text(),
-  sslcert: is.text(),
-  sslkey: is.text(),
-  sslrootcert: is.text(),
-  sslnegotiation: is.text(),
-  uselibpqcompat: is.text(),
-  application_name: is.text(),
-  fallback_application_name: is.text(),
-  statement_timeout: is.text(),
-  lock_timeout: is.text(),
-  idle_in_transaction_session_timeout: is.text(),
-  query_timeout: is.text(),
-  options: is.text(),
-});
+const urlOptions = optionTable(
+  {
+    schema: is.text(),
+    host: is.text(),
+    port: is.text(),
+    user: is.text(),
+    password: is.text(),
+    ssl: is.text(),
+    sslmode: is.text(),
+    sslcert: is.text(),
+    sslkey: is.text(),
+    sslrootcert: is.text(),
+    sslnegotiation: is.text(),
+    uselibpqcompat: is.text(),
+    application_name: is.text(),
+    fallback_application_name: is.text(),
+    statement_timeout: is.text(),
+    lock_timeout: is.text(),
+    idle_in_transaction_session_timeout: is.text(),
+    query_timeout: is.text(),
+    options: is.text(),
+  },
+  besideUrl,
+);
+
+/** Options of the function that takes the URL, and those of libpq that have the meaning of one. */
+const optionsBesideUrl = new Map(
+  ["connections", "timeoutMs", "retryForMs", "leaseMs", "watchEveryMs", "pollMs"].map((name) => [name, name]),
+).set("connect_timeout", "timeoutMs");
+
+/** Says where an option belongs that is no part of the URL. `undefined` for an unknown one. */
+function besideUrl(name: string): string | undefined {
+  const option = optionsBesideUrl.get(name);
+  return option && `give it beside the URL; use { url, ${option}: ... }`;
+}
 
 /** A schema of a database. */
 export interface SchemaPlace {
