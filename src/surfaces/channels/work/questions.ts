@@ -186,8 +186,10 @@ export class Questions {
       found.record.version,
     );
     // The question was decided while it was sent.
-    if (written.kind === "conflict" && ref !== undefined)
-      await this.#show(question, ref, "answered elsewhere");
+    if (written.kind === "conflict" && ref !== undefined) {
+      const now = await this.#get(key);
+      await this.#show(question, ref, now?.question.decided ?? "answered elsewhere");
+    }
     return true;
   }
 
@@ -236,7 +238,7 @@ export class Questions {
       if (error.code === "permission_denied")
         return { kind: "refused", text: "Only an admin of the server can add it." };
       if (error.code !== "already_exists") throw error;
-      const first = `${wordOf(error.details?.["decision"])} by ${nameOf(error.details?.["by"])}`;
+      const first = wordsOf(error.details?.["decision"], error.details?.["by"]);
       await this.#close(key, first);
       return late(first);
     }
@@ -295,7 +297,7 @@ export class Questions {
     decision: ApprovalDecision,
   ): Promise<void> {
     const key = this.#keyOf(conversationId, shortDigest(run.runId, approvalId));
-    await this.#close(key, `${wordOf(decision.decision)} by ${nameOf(decision.by)}`);
+    await this.#close(key, wordsOf(decision.decision, decision.by));
   }
 
   /** Closes all questions of a run that has ended. */
@@ -375,7 +377,9 @@ const refused: DecisionReceipt = { kind: "refused", text: "You may not answer th
 const unknown: DecisionReceipt = { kind: "unknown", text: "This question is no longer open." };
 
 function late(first: string): DecisionReceipt {
-  return { kind: "late", text: `This was already answered: ${first}.` };
+  const text =
+    first === withdrawn ? `This question was ${withdrawn}.` : `This was already answered: ${first}.`;
+  return { kind: "late", text };
 }
 
 function tokenOf(key: string): string {
@@ -397,6 +401,13 @@ function decisionOf(
 
 function wordOf(decision: unknown): string {
   return decision === "approved" ? "approved" : decision === "skipped" ? "skipped" : "denied";
+}
+
+/** What became of a question that the runtime closed, for example because the attempt that asked has ended. */
+const withdrawn = "withdrawn, because nothing waits for its answer any more";
+
+function wordsOf(decision: unknown, by: unknown): string {
+  return by === "runtime" ? withdrawn : `${wordOf(decision)} by ${nameOf(by)}`;
 }
 
 function nameOf(by: unknown): string {
