@@ -70,9 +70,9 @@ export default defineConfig({
   test: {
     // A terminal shows the progress. A log has only failures and the closing line.
     reporters: [process.stdout.isTTY ? "default" : "minimal", new ClosingLine()],
-    // One more worker than processors, because the longest suites mostly wait for processes that they start and kill. A
+    // Two more workers than processors, because the longest suites mostly wait for processes that they start and kill. A
     // number, because Vitest limits a percentage to the number of processors.
-    maxWorkers: availableParallelism() + 1,
+    maxWorkers: availableParallelism() + 2,
     sequence: { sequencer: AlternatingProjects },
     projects: [
       {

@@ -127,10 +127,11 @@ async function startParcel(server: TestServer, owner: Owner): Promise<ExampleWor
 
 const bot = gatewayAgent("bot");
 
-/** Creates a gateway run that no server drives, with a token. */
+/** Creates a gateway run with a token. The run has ended, because no gateway drives it. */
 export async function startGatewayRun({ runtime, store }: TestServer, owner: Owner): Promise<string> {
   const run = await runtime.submit(bot, null, owner);
   await new GatewayTokens(store.records).create(run.runId);
+  await run.result();
   return run.runId;
 }
 
