@@ -94,9 +94,12 @@ test("a refusal because of the budget is shown with the model, and a run that an
   await run.cancel("the test ends");
 });
 
-test.each([1440, 390])(
-  "the views of a gateway run fit %i px and have no serious issue in axe",
+test.each([1440, 1024, 390])(
+  "the views of a gateway run fit %i px, cut no status and no amount, and have no serious issue in axe",
   async (width) => {
+    const ended = await program(`stopped-${width}`, { onBudget: "end" });
+    for (const status of [200, 402]) expect(await ended.ask()).toBe(status);
+    await ended.run.result();
     const { run, ask } = await program(`narrow-${width}`);
     expect(await ask()).toBe(200);
     const view = { viewport: { width, height: 900 }, colorScheme: "light", reducedMotion: "reduce" } as const;
@@ -106,6 +109,9 @@ test.each([1440, 390])(
       expect(width < 720 ? await narrowIssues(page) : []).toEqual([]);
       const overflow = "document.documentElement.scrollWidth - innerWidth";
       expect(await page.evaluate(overflow)).toBeLessThanOrEqual(0);
+      const cut =
+        "[...document.querySelectorAll('.gateway td:not(.cut)')].filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)";
+      expect(await page.evaluate(cut)).toEqual([]);
       expect(await axeIssues(page, [path])).toEqual([]);
     }
     await run.cancel("the test ends");

@@ -155,6 +155,13 @@ test("a browser without a token signs in on a form, and returns to the address t
   if (page === undefined) throw new Error("the browser is closed");
   await page.goto(`${listening.url}/schedules`);
   await page.getByRole("heading", { name: "Sign in to reeve" }).waitFor();
+  // A token with markup stays the text of the field, and none of it is drawn.
+  const hostile = `"><img src=x onerror=alert(1)>\u202Eevil \u001B[31m`;
+  await page.getByLabel("Token").fill(hostile);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("This token is not known here").waitFor();
+  expect(await page.getByLabel("Token").inputValue()).toBe(hostile);
+  expect(await page.locator("img[src=x]").count()).toBe(0);
   await page.getByLabel("Token").fill("reeve_wrong");
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByText("This token is not known here").waitFor();
