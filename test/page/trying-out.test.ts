@@ -15,7 +15,7 @@ import { booker } from "./company.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { narrowIssues } from "./narrow-issues.ts";
 import { goTo, openPage, PageServer, type OpenPage } from "./page-server.ts";
-import { submitRun } from "./page-runs.ts";
+import { submitRun, waitsForPerson } from "./page-runs.ts";
 import { Stage } from "./stage.ts";
 
 const stage = new Stage();
@@ -65,6 +65,21 @@ const rascal = new Agent({
   ]),
   tools: [echo],
   instructions: shortHostile,
+});
+/** It asks a person about a call whose name of a file and argument of a megabyte are hostile. */
+const bandit = new Agent({
+  name: "bandit",
+  description: shortHostile,
+  model: stage.actor([{ text: shortHostile, calls: [{ tool: "seize", input: { path: `a/${hostile}` } }] }]),
+  tools: [
+    tool({
+      name: "seize",
+      description: shortHostile,
+      inputSchema: { type: "object", properties: { path: { type: "string" } } },
+      needsApproval: true,
+      execute: async () => "seized",
+    }),
+  ],
 });
 
 const paid = signal(
@@ -119,7 +134,16 @@ const sorter: ServedAgent = {
     save: (instructions, hash) => workspace.saveInstructions("sorter", instructions, hash),
   },
 };
-const agents = [checker, booker(stage), villain, rascal, order, cart, sorter as unknown as HostedAgent];
+const agents = [
+  checker,
+  booker(stage),
+  villain,
+  rascal,
+  bandit,
+  order,
+  cart,
+  sorter as unknown as HostedAgent,
+];
 const server = new PageServer(() => agents, {
   resolveModel: (name) =>
     name === "stage/haiku-5"
@@ -563,6 +587,9 @@ const views: readonly (readonly [path: string, ready: string])[] = [
   ["/runs/FORK/saw", ".context-parts"],
   ["/runs/RUN/money", "tr.total"],
   ["/runs/RUN/events", ".event-row"],
+  ["/inbox?run=ASKING", ".inbox-detail .approval"],
+  ["/runs/ASKING/conversation", ".approval"],
+  ["/runs/ASKING/messages", "main"],
 ];
 
 /** Hidden characters that a page shows outside of the prose of a model, elements that its texts made, and its overflow. */
@@ -593,15 +620,20 @@ test("hostile texts stay text, in one line, in the lists, in every view of a run
     body: JSON.stringify(schedule),
   });
   expect(made.ok).toBe(true);
+  const asking = await submitRun(server, "bandit", shortHostile);
+  await waitsForPerson(server, asking);
   const { runs } = await server.runtime.list({ agentId: "rascal" });
   const ids = {
     RUN: runId,
     FORK: fork?.runId ?? "",
+    ASKING: asking,
     SESSION: runs.find((run) => run.runId === runId)?.sessionId ?? "",
   };
   const found: (readonly [path: string, problems: readonly string[]])[] = [];
   for (const [path, ready] of views) {
-    const page = await open(path.replaceAll(/RUN|FORK|SESSION/gu, (name) => ids[name as keyof typeof ids]));
+    const page = await open(
+      path.replaceAll(/RUN|FORK|SESSION|ASKING/gu, (name) => ids[name as keyof typeof ids]),
+    );
     const shown = page.locator(ready);
     await shown.first().waitFor();
     found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
