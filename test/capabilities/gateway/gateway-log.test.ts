@@ -2,7 +2,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { expect, test } from "vitest";
 import type { Event } from "../../../src/kernel/index.ts";
-import { post, worldOf } from "./gateway-world.ts";
+import { post, worldOf, type Access } from "./gateway-world.ts";
 import { answerJson } from "./mock-upstream.ts";
 
 const usage = { input_tokens: 12, output_tokens: 30 };
@@ -39,6 +39,25 @@ test.each([
   const sizes = recorded(events).map((each) => ({ ...each, requestBytes: 59, answerBytes: 64 }));
   expect(sizes).toEqual(expected);
 });
+
+test.each(["permanent", "none"] as const)(
+  "the bodies that a gateway records follow the retention of their run: %s",
+  async (retention) => {
+    const world = await worldOf(
+      (_received, response) => answerJson(response, { content: ["an answer about cats"], usage }),
+      { record: "bodies" },
+    );
+    const program = async (access: Access): Promise<void> => {
+      const body = { model: "m", max_tokens: 9, messages: [{ content: "a question about cats" }] };
+      await post(access, { path: "/v1/messages", body });
+    };
+    const { events, costUsd } = await world.run(program, undefined, retention);
+    const log = JSON.stringify(events);
+    const found = ["a question about cats", "an answer about cats"].filter((text) => log.includes(text));
+    expect(found).toHaveLength(retention === "none" ? 0 : 2);
+    expect(costUsd).toBeCloseTo(0.03, 9);
+  },
+);
 
 test("a body that cannot be redacted is not stored, and the log says why", async () => {
   const world = await worldOf((_received, response) => answerJson(response, { usage }), {

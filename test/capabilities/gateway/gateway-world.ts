@@ -8,7 +8,7 @@ import {
 } from "../../../src/capabilities/gateway/gateway.ts";
 import type { GatewayOptions } from "../../../src/capabilities/gateway/gateway-options.ts";
 import type { GatewayUpstream } from "../../../src/capabilities/gateway/upstream.ts";
-import type { Event, ExecutionBudget } from "../../../src/kernel/index.ts";
+import type { Event, ExecutionBudget, HistoryRetention } from "../../../src/kernel/index.ts";
 import { MockUpstream } from "./mock-upstream.ts";
 
 export const opened: { close(): Promise<void> }[] = [];
@@ -30,6 +30,7 @@ export interface World {
   readonly run: (
     program: (access: Access) => Promise<void>,
     budget?: Partial<ExecutionBudget>,
+    retention?: HistoryRetention,
   ) => Promise<{
     readonly status: string;
     readonly costUsd: number | null;
@@ -72,7 +73,7 @@ export async function worldOf(
   let programs = 0;
   return {
     upstream,
-    run: async (program, budget) => {
+    run: async (program, budget, retention) => {
       const agent = gateway.program(
         ++programs === 1 ? "employee" : `employee-${programs}`,
         async ({ url, token }) => {
@@ -80,7 +81,10 @@ export async function worldOf(
           return null;
         },
       );
-      const run = await runtime.submit(agent, null, { ...(budget && { budget }) });
+      const run = await runtime.submit(agent, null, {
+        ...(budget && { budget }),
+        ...(retention && { retention }),
+      });
       const { status, costUsd, error } = await run.result();
       const events: Event[] = [];
       for await (const event of run.events({ follow: false })) if ("seq" in event) events.push(event);
