@@ -21,3 +21,9 @@ test("the line of an answered question has the answer, and that of a call names 
     "ada denied edit: too early",
   );
 });
+
+test("the line of a question that the runtime closed says that it was withdrawn, and why", () => {
+  const decision = { decision: "denied", reason: "the attempt has ended", by: "runtime" } as const;
+  for (const request of [question, call])
+    expect(decisionWords(decision, request)).toBe("This question was withdrawn: the attempt has ended");
+});

@@ -9,6 +9,8 @@ export function decisionWords(
   const who = personName(decision.by);
   const reason =
     decision.decision === "denied" && decision.reason !== undefined ? `: ${decision.reason}` : "";
+  // The runtime closes a question for whose answer nothing waits any more.
+  if (decision.by === "runtime") return `This question was withdrawn${reason}`;
   if (kind === "tool_call") {
     const isEdited = decision.decision === "approved" && decision.input !== undefined;
     return isEdited
