@@ -66,20 +66,11 @@ const rascal = new Agent({
   tools: [echo],
   instructions: shortHostile,
 });
-/** It asks a person about a call whose name of a file and argument of a megabyte are hostile. */
+/** It asks a person about a call with a hostile argument of a megabyte. */
 const bandit = new Agent({
   name: "bandit",
-  description: shortHostile,
-  model: stage.actor([{ text: shortHostile, calls: [{ tool: "seize", input: { path: `a/${hostile}` } }] }]),
-  tools: [
-    tool({
-      name: "seize",
-      description: shortHostile,
-      inputSchema: { type: "object", properties: { path: { type: "string" } } },
-      needsApproval: true,
-      execute: async () => "seized",
-    }),
-  ],
+  model: stage.actor([{ text: shortHostile, calls: [{ tool: "wipe", input: { path: `a/${hostile}` } }] }]),
+  tools: [{ ...wipe, needsApproval: () => true }],
 });
 
 const paid = signal(
@@ -589,7 +580,6 @@ const views: readonly (readonly [path: string, ready: string])[] = [
   ["/runs/RUN/events", ".event-row"],
   ["/inbox?run=ASKING", ".inbox-detail .approval"],
   ["/runs/ASKING/conversation", ".approval"],
-  ["/runs/ASKING/messages", "main"],
 ];
 
 /** Hidden characters that a page shows outside of the prose of a model, elements that its texts made, and its overflow. */
