@@ -27,7 +27,7 @@ import { clientCases } from "./client-cases.ts";
 import { flowCases } from "./flow-cases.ts";
 import { objectCases } from "./object-cases.ts";
 import { settingsCases } from "./settings-cases.ts";
-import { retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
+import { restartCases, retryCases, signalCases, timeCases, workflowCases } from "./workflow-cases.ts";
 import { messageCases, promiseCases } from "./message-cases.ts";
 
 /** Tests of the rules that every engine and every host of runs must keep. */
@@ -37,6 +37,7 @@ export function engineContract(harness: EngineHarness): void {
   limitCases(harness);
   lifeCases(harness);
   retryCases(harness);
+  restartCases(harness);
   timeCases(harness);
   signalCases(harness);
   messageCases(harness);

@@ -28,6 +28,8 @@ export interface EngineRuntimeOptions {
   readonly capWaitMs?: number;
   /** As the option of `openRuntime`. Default: 0. */
   readonly suspendAfterMs?: number;
+  /** As the option of `openRuntime`. Default: the first restart of failed code after 5 seconds. */
+  readonly runRetry?: { readonly baseDelayMs: number };
   readonly prices?: PriceTable;
   /** L21: as the option of `openRuntime`. */
   readonly host?: string;

@@ -115,6 +115,30 @@ export function objectCases(harness: EngineHarness): void {
   );
 
   declare(
+    "L19: objectStates() lists the committed states by key, in pages, without a key whose state was cleared",
+    async (world) => {
+      const [one, two] = [await world.open("one"), await world.open("two")];
+      const clear: Handler = async (ctx) => ctx.setObjectState(undefined);
+      const counter = counterOf({ recall: clear });
+      one.register(counter);
+      two.register(counter);
+      for (const key of ["a", "b", "c"]) await one.object(counter, key).add(1);
+      await two.object(counter, "b").recall();
+      const first = await two.objectStates("counter", { limit: 1 });
+      const rest = await two.objectStates("counter", { after: first.next ?? "" });
+      const states = [...first.states, ...rest.states].toSorted((x, y) => (x.key < y.key ? -1 : 1));
+      expect(states).toEqual([
+        { key: "a", state: 1 },
+        { key: "c", state: 1 },
+      ]);
+      expect([first.states.length, rest.next]).toEqual([1, null]);
+      expect((await two.objectStates("counter", { key: "b" })).states).toEqual([]);
+      expect(await one.object(counter, "b").state()).toBe(0);
+      expect(await one.object(counter, "b").add(3)).toBe(3);
+    },
+  );
+
+  declare(
     "L19: a failed handler leaves its last state, frees its key, and can be neither resumed nor forked",
     async (world) => {
       const runtime = await world.open();

@@ -218,6 +218,36 @@ export function retryCases(harness: EngineHarness): void {
   );
 }
 
+/** Cases about errors of a workflow's own code. */
+export function restartCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  declare(
+    "J5: an error of a workflow's own code restarts it on its records, with an event, also a TypeError; a FatalError does not",
+    async (world) => {
+      const runtime = await world.open("one", { runRetry: { baseDelayMs: 1 } });
+      const thrown = [new Error("not yet"), new TypeError("not a function"), new FatalError("declined")];
+      let [executions, steps] = [0, 0];
+      const worker = workflowOf("worker", async (ctx) => {
+        await ctx.step("count", async () => ++steps);
+        const error = thrown[executions++];
+        if (error !== undefined) throw error;
+        return executions;
+      });
+      const run = await runtime.submit(worker, null);
+      const { status, error } = await run.result();
+      expect([status, error?.message, executions, steps]).toEqual(["failed", "declined", 3, 1]);
+      const restarts = (await eventsOf(run)).flatMap((event) =>
+        event.type === "task_retry" ? [event.data.failure.message] : [],
+      );
+      expect(restarts).toEqual(["not yet", "not a function"]);
+      await run.resume();
+      expect((await run.result()).output).toBe(4);
+    },
+  );
+}
+
 /** Cases about typed signals. */
 export function signalCases(harness: EngineHarness): void {
   const { expect } = harness;
