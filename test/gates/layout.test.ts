@@ -90,26 +90,26 @@ function roomOf(place: string, file: string): string | undefined {
   return file.startsWith(`${place}/`) ? file.slice(place.length + 1).split("/")[0] : undefined;
 }
 
-/** The folders of `place` that are in a circle of imports, or import a folder that is in one. */
+/** The folders of `place` that are in a circle of imports, also one that leads through a file beside them. */
 function circleIn(place: string, files: readonly Source[]): readonly string[] {
   const arrows = new Map<string, Set<string>>();
   for (const source of files) {
     const from = roomOf(place, source.file);
-    if (from === undefined || from.includes(".")) continue;
+    if (from === undefined) continue;
     const targets = arrows.get(from) ?? new Set();
     arrows.set(from, targets);
     for (const { path } of importsOf(source)) {
       const to = roomOf(place, path);
-      if (to !== undefined && !to.includes(".") && to !== from) targets.add(to);
+      if (to !== undefined && to !== from) targets.add(to);
     }
   }
-  // A folder from which no folder is reachable any more is in no circle.
-  for (let isSmaller = true; isSmaller;) {
-    isSmaller = false;
-    for (const [from, targets] of arrows)
-      if (![...targets].some((to) => arrows.has(to))) isSmaller = arrows.delete(from);
-  }
-  return [...arrows.keys()];
+  return [...arrows.keys()].filter((room) => !room.includes(".") && reachedFrom(room, arrows).has(room));
+}
+
+function reachedFrom(room: string, arrows: ReadonlyMap<string, ReadonlySet<string>>): ReadonlySet<string> {
+  const reached = new Set(arrows.get(room));
+  for (const each of reached) for (const next of arrows.get(each) ?? []) reached.add(next);
+  return reached;
 }
 
 const isSource = ({ file }: Source): boolean => !/\.test\.tsx?$/u.test(file);
@@ -173,5 +173,11 @@ test("the gate finds a small file with one importer and a circle of folders", ()
       middle,
       by("src/d/end.ts", `export { user } from "../b/user.ts";\n`),
     ]),
-  ).toEqual(["a", "b", "c", "d"]);
+  ).toEqual(["a", "b", "c"]);
+  const part = by("src/e/part.ts", `import { whole } from "../whole.ts";\n`);
+  const whole = by(
+    "src/whole.ts",
+    `import { part } from "./e/part.ts";\nimport { end } from "./f/end.ts";\n`,
+  );
+  expect(circleIn("src", [part, whole, by("src/f/end.ts", "")])).toEqual(["e"]);
 });

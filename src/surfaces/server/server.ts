@@ -18,7 +18,7 @@ import { addressKey, type SenderBindings } from "../http/access/address-key.ts";
 import { publicAccess, requireScope, type Access } from "../http/access/access.ts";
 import { AccessGate, loopbackHosts } from "../http/access/gate.ts";
 import { PageLogin } from "../http/access/page-login.ts";
-import { isForPerson, safeTarget, signInPage } from "../http/access/sign-in.ts";
+import { isForPerson, safeTarget, signInPage } from "./sign-in-page.ts";
 import { RequestRate } from "../http/access/request-rate.ts";
 import type { Tokens } from "../http/access/tokens.ts";
 import { FiguresOfRuns } from "../http/figures/run-figures.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { safeTarget } from "../../../src/surfaces/http/access/sign-in.ts";
+import { safeTarget } from "../../../src/surfaces/server/sign-in-page.ts";
 import { startServer, type TestServer } from "./test-server.ts";
 
 let server: TestServer;

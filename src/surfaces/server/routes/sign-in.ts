@@ -1,6 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { PageLogin } from "../../http/access/page-login.ts";
-import { isForPerson, safeTarget, signInPage } from "../../http/access/sign-in.ts";
+import { isForPerson, safeTarget, signInPage } from "../sign-in-page.ts";
 import { route } from "../../http/route.ts";
 import { object, optional, text } from "../../http/schema/schema.ts";
 import type { ServerParts } from "../../http/server-parts.ts";

@@ -1,5 +1,5 @@
-import { escapeMarkup } from "../../../kernel/index.ts";
-import { pagePolicy, styleHashes } from "../response.ts";
+import { escapeMarkup } from "../../kernel/index.ts";
+import { pagePolicy, styleHashes } from "../http/response.ts";
 
 /** Why a person sees the page on which they sign in. */
 type SignInReason = "used" | "missing" | "unknown" | "wait";
