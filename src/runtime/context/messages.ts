@@ -129,9 +129,10 @@ export class MessageSteps {
 
   emit(topic: TopicId, body: JsonValue): Promise<void> {
     const { runner } = this.#steps;
-    return this.send("emit", topic, body, async ({ address }) => {
+    return this.send("emit", topic, body, async ({ address, cancelScope }) => {
       parseTopicId(topic);
-      const followers = await runner.worker.store.topics.followers(topic);
+      const reading = Promise.resolve(runner.worker.store.topics.followers(topic));
+      const followers = await runner.activity.pauseFor(cancelScope, reading);
       return () =>
         runner.log.add({ inbox: followers.map((follower) => this.#delivery(address, follower, body)) });
     });
@@ -262,10 +263,11 @@ export class MessageSteps {
     value: JsonValue,
     { taskId, id }: SignalOptions,
   ): Promise<void> {
-    await this.send("signal", `${target} ${name}`, value, async ({ address }) => {
+    await this.send("signal", `${target} ${name}`, value, async ({ address, cancelScope }) => {
       const { runner } = this.#steps;
       const task = taskId === undefined ? rootTaskId : parseTaskId(taskId);
-      const runId = await reachable(runner, parseRunId(target), `signal ${JSON.stringify(name)}`);
+      const reading = reachable(runner, parseRunId(target), `signal ${JSON.stringify(name)}`);
+      const runId = await runner.activity.pauseFor(cancelScope, reading);
       const mailId =
         id === undefined
           ? `signal ${this.#steps.idempotencyKey(address)}`
@@ -306,9 +308,10 @@ export class MessageSteps {
   /** Settles a promise with the commit of this step. */
   async settlePromise(id: string, outcome: PromiseOutcome): Promise<void> {
     const place = parsePromiseId(id);
-    await this.send("settle", id, outcome as unknown as JsonValue, async () => {
+    await this.send("settle", id, outcome as unknown as JsonValue, async ({ cancelScope }) => {
       const { runner } = this.#steps;
-      await reachable(runner, place.runId, `value of promise ${JSON.stringify(id)}`);
+      const reading = reachable(runner, place.runId, `value of promise ${JSON.stringify(id)}`);
+      await runner.activity.pauseFor(cancelScope, reading);
       const sender = { from: runner.agentId, at: runner.worker.clock.now() };
       return () => runner.log.add({ mail: [settlingMail(place, outcome, sender)] });
     });

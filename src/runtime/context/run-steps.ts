@@ -93,7 +93,10 @@ export class RunSteps {
     const runId =
       id === undefined
         ? this.#derivedId(open.address)
-        : await storedRunId(worker.store.journal, tenantId, calledRunId(id));
+        : await runner.activity.pauseFor(
+            open.cancelScope,
+            storedRunId(worker.store.journal, tenantId, calledRunId(id)),
+          );
     const above = callChain(runner.state, runner.facts.runId);
     refuseCycle(runId, above);
     const { userId } = runner.facts;

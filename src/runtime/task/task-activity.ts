@@ -37,7 +37,8 @@ export interface OpenProgram {
  * - working: the line executes or has a call in flight (`beginCall`, `endCall`). The task holds a slot.
  * - waiting (`waitFor`): the line awaits a name that the log shows, such as a child or a signal. The run may leave memory, except if
  *   only this process can end the wait (`staysHere`).
- * - delayed (`pauseFor`): the line awaits something that only this process can deliver. The run stays in memory.
+ * - delayed (`pauseFor`): the line awaits something that only this process can deliver, such as a delay or a read of the store. The run
+ *   stays in memory.
  * - resting (`restWhile`): the line is an attempt that only waits for requests of others. Each of them is a call, which takes the slot,
  *   and gives it back when it ends. The run stays in memory, and the task keeps its seat.
  * - yielding (`yieldSlotWhile`): the line awaits another run. The run stays in memory.
