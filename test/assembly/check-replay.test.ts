@@ -46,7 +46,7 @@ const forever = async (ctx: WorkflowContext): Promise<never> => {
 const same = async (code: Code, isOver = true): Promise<ReplayReport> => check(code, code, isOver);
 
 describe("checkReplay() on the code that recorded the journal", () => {
-  test("finds no difference, executes no body of a step and counts the steps", async () => {
+  test("checkReplay() finds no difference, executes no body of a step and counts the steps", async () => {
     let bodies = 0;
     const code: Code = async (ctx) => {
       await ctx.step("a", () => ++bodies);
@@ -67,7 +67,7 @@ describe("checkReplay() on the code that recorded the journal", () => {
     expect(report.steps).toBeGreaterThan(7);
   });
 
-  test("finds no difference in runs that wait in a race, failed, were compensated or hold a resource", async () => {
+  test("checkReplay() finds no difference in runs that wait in a race, failed, were compensated or hold a resource", async () => {
     const waiting: Code = async (ctx) => {
       await ctx.step("a", () => 1);
       await ctx.race({
@@ -100,7 +100,7 @@ describe("checkReplay() on the code that recorded the journal", () => {
       expect(await same(code, isOver)).toMatchObject({ runs: 1, differences: [], skipped: [] });
   });
 
-  test("skips the tasks of agents and says so", async () => {
+  test("checkReplay() skips the tasks of agents and says so", async () => {
     const store = memoryStore();
     const clerk = new Agent({ name: "clerk", model: scriptedModel(["Done."]) });
     const code = workflow("office", { agents: [clerk] }, async (ctx) => ctx.agent(clerk, "Work"));
@@ -205,7 +205,7 @@ describe("checkReplay() on changed code", () => {
     });
   });
 
-  test("accepts code that is guarded by ctx.patched, and a step with formerly", async () => {
+  test("checkReplay() accepts code that is guarded by ctx.patched, and a step with formerly", async () => {
     const { differences, runs } = await check(before, async (ctx) => {
       await ctx.step("hold", () => 1, { formerly: "reserve" });
       if (ctx.patched("check")) await ctx.step("check", () => 1);
@@ -214,7 +214,7 @@ describe("checkReplay() on changed code", () => {
     expect([runs, differences]).toEqual([1, []]);
   });
 
-  test("finds steps that depend on Math.random() and Date.now(), and reports uses that change nothing", async () => {
+  test("checkReplay() finds steps that depend on Math.random() and Date.now(), and reports uses that change nothing", async () => {
     const unsteady: Code = async (ctx) => {
       const name = Math.random() < 2 ? `a${Date.now()}` : "b";
       await ctx.step(name, () => 1);
@@ -234,7 +234,7 @@ describe("checkReplay() on changed code", () => {
     expect([Date, Math.random]).toEqual(real);
   });
 
-  test("refuses unknown options, and checks at most `limit` runs", async () => {
+  test("checkReplay() refuses unknown options, and checks at most `limit` runs", async () => {
     const store = memoryStore();
     const runtime = await openRuntime({ store });
     const order = workflow("order", async (ctx) => ctx.step("a", () => 1));

@@ -49,7 +49,7 @@ const failing: Readonly<Record<string, (ctx: WorkflowContext) => unknown>> = {
 
 describe("J2: a call of a workflow that is not awaited", () => {
   test.each(Object.keys(failing).filter((name) => name !== "ctx.promise()"))(
-    "fails the run with journal_ambiguous if it fails, and leaves the process alone: %s",
+    "a call fails the run with journal_ambiguous if it fails, and leaves the process alone: %s",
     (name) =>
       withRuntime(async (runtime) => {
         const unhandled: unknown[] = [];
@@ -92,7 +92,7 @@ describe("J2: a call of a workflow that is not awaited", () => {
     }),
   );
 
-  test("names the branch, the item, the handler and the compensation that ended before it", () =>
+  test("the error of a call names the branch, the item, the handler and the compensation that ended before it", () =>
     withRuntime(async (runtime) => {
       const messageOf = async (work: () => Promise<unknown>): Promise<string> =>
         work().then(
@@ -127,7 +127,7 @@ describe("J2: a call of a workflow that is not awaited", () => {
       await expect(runtime.object(handling, "k").open()).rejects.toThrow("at the end of the handler;");
     }));
 
-  test("is no problem if it has ended before the function, and its error is that of the run if the function throws it", () =>
+  test("a call may end before the function, and its error is that of the run if the function throws it", () =>
     withRuntime(async (runtime) => {
       const patient = workflow("patient", async (ctx) => {
         void ctx.now();

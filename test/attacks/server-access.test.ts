@@ -161,7 +161,7 @@ describe("a caller of another tenant or user", () => {
     ["tenant", ["other", "ann"]],
     ["user", ["acme", "bob"]],
   ] as const)
-    it(`gets 404 for every id of another ${name} in a path, sees nothing of it in lists, and changes nothing`, async () => {
+    it(`a caller gets 404 for every id of another ${name} in a path, sees nothing of it in lists, and changes nothing`, async () => {
       const token = await server.tokenOf(other[0], "admin", other[1]);
       const ids = [
         world.runId,
@@ -433,7 +433,7 @@ describe("a page of another site", () => {
 });
 
 describe("a path that leads elsewhere", () => {
-  it("never leaves the folder of the page", async () => {
+  it("a path never leaves the folder of the page", async () => {
     const tries = [
       "/../secret.txt",
       "/..%2fsecret.txt",

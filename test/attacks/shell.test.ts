@@ -101,7 +101,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       ...networks.map(([name, command]) => [`reach ${name}`, command] as const),
       ...controls.map(([name, command]) => [`leave behind ${name}`, command] as const),
     ];
-    test.each(attacksAs(identity, attacks))("cannot %s", async (_, command) => {
+    test.each(attacksAs(identity, attacks))("a command cannot %s", async (_, command) => {
       const { world, before, result, text } = await run(command);
       expect(text).not.toContain("BREACH");
       expect(text).not.toContain(outsideSecret);
@@ -147,7 +147,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test.each(["beside the workspace", "above the workspace"])(
-      "cannot write control files of a writable folder %s",
+      "a command cannot write control files of a writable folder %s",
       async (where) => {
         const world = worlds.take();
         const root = join(world.inside, where === "above the workspace" ? "sub" : "dotfiles");
@@ -221,7 +221,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(text).toContain("'/etc/shadow': No such file");
     });
 
-    test("cannot use descriptors that the process inherited, and keep their own", async () => {
+    test("a command cannot use descriptors that the process inherited, and keep their own", async () => {
       const world = ownWorlds.take();
       await writeFile(
         join(world.folder, "call.ts"),

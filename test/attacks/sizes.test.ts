@@ -193,7 +193,7 @@ const entryPoints: Readonly<Record<string, Attack>> = {
 
 describe.each(Object.entries(entryPoints))("a value that is too large in %s", (_where, attack) => {
   test.each(sizes)(
-    "is refused above the limit and accepted up to it: %s",
+    "a value is refused above the limit and accepted up to it: %s",
     async (_size, bytes, isAccepted) => {
       const runtime = await openRuntime({ maxValueBytes: limit, runRetry: { maxRetries: 0 } });
       const fault = await attack(runtime, textOf(bytes));
@@ -454,7 +454,7 @@ describe.each(twoStores)("a hostile JSON value on the %s store", (_store, prepar
     ],
   ];
 
-  test.each(harmless)("is stored and returned unchanged: %s", async (_what, value) => {
+  test.each(harmless)("a value is stored and returned unchanged: %s", async (_what, value) => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open() });
     const run = await runtime.submit(echo, value);
@@ -493,7 +493,7 @@ describe.each(twoStores)("a hostile JSON value on the %s store", (_store, prepar
     ["an instance of a class", () => new Map()],
   ];
 
-  test.each(refused)("is refused with not_json: %s", async (_what, make) => {
+  test.each(refused)("a value is refused with not_json: %s", async (_what, make) => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open() });
     const fault = await refusalOf(runtime.submit(echo, make() as JsonValue));

@@ -421,7 +421,7 @@ describe("openTelemetry() without the package", () => {
     });
   });
 
-  test('records nothing with `ifMissing: "ignore"`', async () => {
+  test('openTelemetry() records nothing with `ifMissing: "ignore"`', async () => {
     const { stdout } = await evaluate(`
       const telemetry = await openTelemetry({ ifMissing: "ignore" });
       process.stdout.write(telemetry.startSpan("x").during(() => "quiet"));

@@ -67,13 +67,13 @@ function textOf({ message }: ModelResponse): string {
 describe.each(providerKeys)("a model of %s", (key) => {
   const model = () => providers.models[key];
 
-  test("returns text and usage", async () => {
+  test("a model returns text and usage", async () => {
     const answer = await model().generate({ messages: [systemMessage("Be kind."), userMessage("hello")] });
     expect(textOf(answer)).toBe("Hello there, friend.");
     expect(answer).toMatchObject({ stopReason: "stop", usage: { inputTokens: 11, outputTokens: 5 } });
   });
 
-  test("streams the text in pieces, and its finish part equals the result of generate()", async () => {
+  test("a model streams the text in pieces, and its finish part equals the result of generate()", async () => {
     const request = { messages: [userMessage("hello")] };
     const parts = await partsOf(model(), request);
     const pieces = parts.flatMap((part) => (part.type === "text_delta" ? [part.text] : []));
@@ -88,7 +88,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
   });
 
   test.for([false, true])(
-    "calls several tools in one turn and receives their results (streamed: %s)",
+    "a model calls several tools in one turn and receives their results (streamed: %s)",
     async (streamed) => {
       const ask = async (
         request: Parameters<ReturnType<typeof model>["generate"]>[0],
@@ -176,7 +176,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(wire.includes("Answer with one JSON value")).toBe(false);
   });
 
-  test("knows whether the provider enforces an output schema", () => {
+  test("a model knows whether the provider enforces an output schema", () => {
     expect(model().supportsStructuredOutput).toBe(key === "openai-compatible" ? undefined : true);
   });
 
@@ -211,7 +211,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(wire.includes("41")).toBe(key === "google");
   });
 
-  test("returns arguments that are not JSON unchanged, so that the tool's schema refuses them", async () => {
+  test("a model returns arguments that are not JSON unchanged, so that the tool's schema refuses them", async () => {
     const { message } = await model().generate({
       messages: [userMessage("broken arguments")],
       tools: [weather],
@@ -222,7 +222,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(call?.input).toEqual(parsed ? {} : '{"town": "To');
   });
 
-  test("stops when the call is cancelled", async () => {
+  test("a model stops when the call is cancelled", async () => {
     const controller = new AbortController();
     controller.abort(new Error("enough"));
     const request = { messages: [userMessage("hello")] };
@@ -230,7 +230,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     await expect(partsOf(model(), request, controller.signal)).rejects.toThrow("enough");
   });
 
-  test("stops in the middle of a stream when the call is cancelled", async () => {
+  test("a model stops in the middle of a stream when the call is cancelled", async () => {
     const controller = new AbortController();
     const seen: string[] = [];
     const read = async () => {

@@ -122,7 +122,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
   const model = () => providers.models[key];
 
   test.each(Object.keys(errorKinds) as ErrorKind[])(
-    "is classified as %s, for whole and streamed answers",
+    "an error is classified as %s, for whole and streamed answers",
     async (kind) => {
       const { status } = told[kind];
       const wait = kind === "rate_limit" ? { retryAfterMs: 7_000 } : {};
@@ -132,7 +132,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
     },
   );
 
-  test("is thrown if the socket closes in the middle of an answer", async () => {
+  test("an error is thrown if the socket closes in the middle of an answer", async () => {
     const seen: string[] = [];
     const read = async () => {
       for await (const part of model().stream(asking("socket cut"))) seen.push(part.type);
@@ -141,7 +141,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
     expect(seen).not.toContain("finish");
   });
 
-  test("has no status if the server closes the connection", async () => {
+  test("an error has no status if the server closes the connection", async () => {
     const failure = await failureOf(model().generate(asking("never answered")));
     expect(failure).toMatchObject({ kind: "server_error" });
     expect(failure.status).toBeUndefined();
@@ -150,7 +150,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
     });
   });
 
-  test("is thrown for malformed JSON, for whole and streamed answers", async () => {
+  test("an error is thrown for malformed JSON, for whole and streamed answers", async () => {
     expect(await failureOf(model().generate(asking("malformed")))).toMatchObject({ kind: "server_error" });
     expect(await failureOf(partsOf(model(), asking("malformed")))).toMatchObject({ kind: "server_error" });
   });

@@ -162,7 +162,7 @@ const lengthReasons: readonly (readonly [Wire, string])[] = [
 describe.each(lengthReasons.flatMap(([wire, reason]) => ways.map((way) => ({ wire, reason, way }))))(
   "a tool call on $wire ($way)",
   ({ wire, reason, way }) => {
-    test("is not executed if the reply was cut at the output limit, even if its arguments are complete", async () => {
+    test("a tool call is not executed if the reply was cut at the output limit, even if its arguments are complete", async () => {
       for (const call of ['{"town":"Tou', '{"town":"Tours"}']) {
         const result = await run(wire, way, [{ text: "Let me see.", call, reason }]);
         expect(result).toMatchObject({ status: "max_output", finishReason: "length", output: "Let me see." });
@@ -170,7 +170,7 @@ describe.each(lengthReasons.flatMap(([wire, reason]) => ways.map((way) => ({ wir
       }
     });
 
-    test("is executed if the reply is complete, and the finish reason is that of the final answer", async () => {
+    test("a tool call is executed if the reply is complete, and the finish reason is that of the final answer", async () => {
       const result = await run(wire, way, [{ call: '{"town":"Tours"}' }, { text: "Found." }]);
       expect(result).toMatchObject({ status: "completed", finishReason: "stop", output: "Found." });
       expect(executed).toEqual([{ town: "Tours" }]);
@@ -203,7 +203,7 @@ describe.each(ways)("a turn that Anthropic pauses (%s)", (way) => {
 describe.each(ways)("a malformed tool call of Google (%s)", (way) => {
   const malformed = { reason: "MALFORMED_FUNCTION_CALL" };
 
-  test("is retried once, and both calls are paid with the usage that they report", async () => {
+  test("a malformed call is retried once, and both calls are paid with the usage that they report", async () => {
     const result = await run("google", way, [malformed, { text: "All." }]);
     expect(result).toMatchObject({ status: "completed", finishReason: "stop", output: "All." });
     expect(result.usage).toMatchObject({ inputTokens: 20, outputTokens: 8 });
@@ -211,7 +211,7 @@ describe.each(ways)("a malformed tool call of Google (%s)", (way) => {
     expect(result.turns).toBe(1);
   });
 
-  test("fails the run with model_format_error if the retry is malformed too", async () => {
+  test("a malformed call fails the run with model_format_error if the retry is malformed too", async () => {
     const result = await run("google", way, [malformed, malformed, { text: "All." }]);
     expect(result).toMatchObject({ status: "failed", error: { code: "model_format_error" } });
     expect(server.sent).toHaveLength(2);

@@ -49,7 +49,7 @@ async function projectHash(project: string, limits: CoverageOptions = {}): Promi
 describe("the hash of a project", () => {
   // The manifest counts by the files that it names; see the attacks.
   test.for(Object.keys(covered).filter((path) => path !== "package.json"))(
-    "changes with %s",
+    "the hash changes with %s",
     async (path) => {
       const { project, write, link } = await testFolders();
       await write(covered);
@@ -330,7 +330,7 @@ describe("a project that was trusted with code that can limit its agents", () =>
     await expect(open()).rejects.toThrow(changed);
   });
 
-  test("does not run after its folder .reeve became a link to the folder of the user", async () => {
+  test("a trusted project does not run after its folder .reeve became a link to the folder of the user", async () => {
     const { project, home, open } = await trusted();
     await rm(join(project, ".reeve"), { recursive: true });
     await symlink(home, join(project, ".reeve"));
@@ -343,7 +343,7 @@ describe("a project that was trusted with code that can limit its agents", () =>
     expect((await open()).isTrusted).toBe(true);
   });
 
-  test("does not run after its folder .reeve was removed, or a folder .reeve was added below it", async () => {
+  test("a trusted project does not run after its folder .reeve was removed, or a folder .reeve was added below it", async () => {
     const { project, write, open } = await trusted("packages/one");
     await write({ "sub/.reeve/settings.json": "{}" });
     await expect(open(join(project, "sub"))).rejects.toThrow(
@@ -360,7 +360,7 @@ describe("a project that was trusted with code that can limit its agents", () =>
     await expect(open()).rejects.toThrow("run reeve trust");
   });
 
-  test("keeps its trust when a text changes, and a text with an effect loses only that effect", async () => {
+  test("a trusted project keeps its trust when a text changes, and a text with an effect loses only that effect", async () => {
     const { project, write, open } = await trusted();
     const before = await open();
     expect(before.skills[0]?.isTrusted).toBe(true);

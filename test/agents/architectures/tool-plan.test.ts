@@ -41,7 +41,7 @@ describe("a plan of tool calls", () => {
     ]);
   });
 
-  test("never numbers a call with an id that the plan gives to another call", () => {
+  test("a plan never numbers a call with an id that the plan gives to another call", () => {
     expect(named({ tool: "a" }, { id: "E1", tool: "b" }, { id: " E4 ", tool: "c" }, { tool: "d" })).toEqual([
       ["E1_", "a"],
       ["E1", "b"],

@@ -25,7 +25,7 @@ const parts: readonly UserPart[] = [
 ];
 
 describe.each(twoStores)("an input of several parts on the %s store", (_name, prepare) => {
-  test("keeps the order and the provider metadata of its parts, in the next run of the session too", async () => {
+  test("an input keeps the order and the provider metadata of its parts, in the next run of the session too", async () => {
     const open = await prepare();
     const model = scriptedModel(["A dot.", "Still."]);
     const agent = new Agent({ name: "watcher", model });

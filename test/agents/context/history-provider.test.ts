@@ -74,7 +74,7 @@ function clerk(script: readonly ScriptStep[], { provider }: Table) {
 }
 
 describe.each(twoStores)("a history provider with a %s store", (_name, prepare) => {
-  it("is read and never appended to by a run with retention none", async () => {
+  it("a history provider is read and never appended to by a run with retention none", async () => {
     const table = new Table();
     const runtime = await createRuntime({ store: await (await prepare())(), pollMs: 10 });
     const { agent, model } = clerk(["one", "two"], table);
@@ -146,7 +146,7 @@ const delegate = (task: string): ScriptStep => ({
 });
 
 describe.each(twoStores)("a child with remember and a history provider in a %s store", (_name, prepare) => {
-  it("sees and keeps what earlier tasks of its agent said in this run, also after a restart, and in later runs", async () => {
+  it("a child with a history provider sees and keeps what earlier tasks of its agent said in this run, also after a restart, and in later runs", async () => {
     const table = new Table();
     const open = await prepare();
     const first = await createRuntime({ store: await open(), pollMs: 10 });

@@ -37,7 +37,7 @@ const ways = [
 
 describe.for(ways)("FileRoot $how", ({ isPinned, skip }) => {
   describe.skipIf(skip)("R1 (skipped if there is no /proc/self/fd)", () => {
-    test("opens a path inside the root, in any spelling", async () => {
+    test("FileRoot opens a path inside the root, in any spelling", async () => {
       const { root, inside } = await house(isPinned);
       for (const path of [
         "a/b/file",
@@ -66,12 +66,12 @@ describe.for(ways)("FileRoot $how", ({ isPinned, skip }) => {
       expect(existsSync(join(await root.path(), "../inside-not"))).toBe(false);
     });
 
-    test("refuses a path with a zero byte", async () => {
+    test("FileRoot refuses a path with a zero byte", async () => {
       const { root } = await house(isPinned);
       await expect(content(root, "a/b/file\0.txt")).rejects.toMatchObject({ code: "invalid_argument" });
     });
 
-    test("follows links that stay inside, and refuses links that lead outside, for reading and writing", async () => {
+    test("FileRoot follows links that stay inside, and refuses links that lead outside, for reading and writing", async () => {
       const { root, inside, outside } = await house(isPinned);
       await symlink("b", join(inside, "a/near"));
       await symlink(join(inside, "a/b/file"), join(inside, "absolute"));
@@ -147,7 +147,7 @@ describe.for(ways)("FileRoot $how", ({ isPinned, skip }) => {
 });
 
 describe.skipIf(!canPin)("R2: FileRoot with pinned folders", () => {
-  test("uses the folder that it looked up, even if the folder is replaced by a link afterwards", async () => {
+  test("FileRoot uses the folder that it looked up, even if the folder is replaced by a link afterwards", async () => {
     const { root, inside, outside } = await house(true);
     await writeFile(join(outside, "file"), "out");
     const place = await root.place("a/b/file");

@@ -115,7 +115,7 @@ describe("read", () => {
     );
   });
 
-  test("reads an empty file, a file without a final line break and a file that ends at the limit", async () => {
+  test("read reads an empty file, a file without a final line break and a file that ends at the limit", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "empty"), "");
     await writeFile(join(root, "one"), "a\nb\n");
@@ -125,7 +125,7 @@ describe("read", () => {
     expect([textOf(whole), whole.metadata?.["isWhole"]]).toEqual(["a\nb", true]);
   });
 
-  test("reads a huge file in time and memory that depend only on the page", async () => {
+  test("read reads a huge file in time and memory that depend only on the page", async () => {
     const root = await tempFolder();
     const handle = await open(join(root, "huge"), "w");
     await handle.write("first\nsecond\n");

@@ -94,7 +94,7 @@ describe("a further folder of the file tools", () => {
 });
 
 describe.skipIf("problem" in bubblewrap)("a further folder of bash in the sandbox", () => {
-  test("is written and started in, while other folders beside it are not visible", async () => {
+  test("a further folder is written and started in, while other folders beside it are not visible", async () => {
     const { root, scratch, outside } = await place();
     const program = "program" in bubblewrap ? bubblewrap.program : "bwrap";
     const bash = bashTool({ root, folders: [scratch], sandbox: { mode: "enforce", program } });

@@ -175,7 +175,7 @@ test.each([
 });
 
 describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing or may not work)", () => {
-  test("can read the system and write only the workspace", async () => {
+  test("bash can read the system and write only the workspace", async () => {
     const root = await tempFolder();
     const tool = bashTool({ root, sandbox: { mode: "enforce", program } });
     const result = await callTool(tool, {
@@ -193,7 +193,7 @@ describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing
     });
   });
 
-  test("cannot reach the network, not even this machine, unless the policy allows it", async () => {
+  test("bash cannot reach the network, not even this machine, unless the policy allows it", async () => {
     const server = createServer((socket) => socket.end("hello"));
     onTestFinished(() => void server.close());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -209,7 +209,7 @@ describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing
     expect(textOf(open)).toBe("hello");
   });
 
-  test("ends processes that left the process group, too", async () => {
+  test("bash ends processes that left the process group, too", async () => {
     const root = await tempFolder();
     const tool = bashTool({ root, sandbox: { mode: "enforce", program }, graceMs: 20 });
     const command = "setsid bash -c 'trap \"\" TERM; touch begun; while :; do sleep 1; done' & wait";

@@ -38,7 +38,7 @@ describe.skipIf("problem" in bubblewrap)("D1: bash in the sandbox of a worktree"
     });
   });
 
-  it("cannot change the history, the branches, the settings and the hooks of the repository", async () => {
+  it("bash cannot change the history, the branches, the settings and the hooks of the repository", async () => {
     const repository = testRepository();
     const { path, git } = repository;
     git("gc --quiet");
@@ -70,7 +70,7 @@ describe.skipIf("problem" in bubblewrap)("D1: bash in the sandbox of a worktree"
     });
   });
 
-  it("cannot reach the worktree and the branch of another task", async () => {
+  it("bash cannot reach the worktree and the branch of another task", async () => {
     const repository = testRepository();
     const bash = runner(repository.path);
     await inTree(repository, async (other) => {

@@ -50,13 +50,13 @@ describe("an option table", () => {
     );
   });
 
-  test("names its own option in place of that of another library", () => {
+  test("an option table names its own option in place of that of another library", () => {
     const table = optionTable({ sessionId: is.text(), execute: is.callback() });
     expect(() => table.read("it", { threadId: "t" })).toThrow('of it: use "sessionId"');
     expect(() => table.read("it", { handler: () => 1 })).toThrow('of it: use "execute"');
   });
 
-  test("asks where an option belongs that it does not have", () => {
+  test("an option table asks where an option belongs that it does not have", () => {
     const table = optionTable({ name: is.text() }, (name) =>
       name === "input" ? "pass it to invoke()" : undefined,
     );
@@ -80,7 +80,7 @@ describe("an option table", () => {
     );
   });
 
-  test("returns the options with their defaults", () => {
+  test("an option table returns the options with their defaults", () => {
     class Chosen {
       readonly maxAgents = 3;
     }
@@ -94,7 +94,7 @@ describe("an option table", () => {
     expect(limits.read("limits", new Chosen())).toEqual({ maxAgents: 3 });
   });
 
-  test("reads getters of a class, hidden properties and a proxy, and each only once", () => {
+  test("an option table reads getters of a class, hidden properties and a proxy, and each only once", () => {
     let reads = 0;
     class Getters {
       get maxAgents(): number {
@@ -110,7 +110,7 @@ describe("an option table", () => {
     expect(limits.read("limits", proxy)).toEqual({ maxAgents: 50, timeoutMs: 7 });
   });
 
-  test("checks a getter of a class like any other value", () => {
+  test("an option table checks a getter of a class like any other value", () => {
     class Wrong {
       readonly onFull = "wait";
       get maxAgents(): number {
@@ -122,7 +122,7 @@ describe("an option table", () => {
     );
   });
 
-  test("refuses null for a required list and accepts it for another one", () => {
+  test("an option table refuses null for a required list and accepts it for another one", () => {
     const table = optionTable({ steps: is.list({ required: true }), tags: is.list() });
     expect(() => table.read("it", { steps: null })).toThrow(
       refusal("invalid steps null of it: expected an array"),
@@ -130,7 +130,7 @@ describe("an option table", () => {
     expect(table.read("it", { steps: [], tags: null })).toEqual({ steps: [], tags: null });
   });
 
-  test("returns the same object if no option has a default", () => {
+  test("an option table returns the same object if no option has a default", () => {
     const options = { name: "x" };
     expect(optionTable({ name: is.text() }).read("it", options)).toBe(options);
   });

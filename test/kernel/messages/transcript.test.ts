@@ -169,7 +169,7 @@ describe("Transcript.append()", () => {
 });
 
 describe("J4: Transcript.digest()", () => {
-  test("is equal for two transcripts if and only if their messages are equal", () => {
+  test("the digest is equal for two transcripts if and only if their messages are equal", () => {
     fc.assert(
       fc.property(messages, messages, (one, other) => {
         const same = Transcript.of(one).digest(sha256) === Transcript.of(other).digest(sha256);
@@ -179,7 +179,7 @@ describe("J4: Transcript.digest()", () => {
     );
   });
 
-  test("does not depend on how messages were appended, on the order of keys or on a JSON round trip", () => {
+  test("the digest does not depend on how messages were appended, on the order of keys or on a JSON round trip", () => {
     fc.assert(
       fc.property(messages, fc.nat(4), (all, cut) => {
         const digest = Transcript.of(all).digest(sha256);
@@ -194,7 +194,7 @@ describe("J4: Transcript.digest()", () => {
     );
   });
 
-  test("changes with every appended message and with an edit of the first message", () => {
+  test("the digest changes with every appended message and with an edit of the first message", () => {
     const long = numbered(50);
     const versions = long.map((_message, index) => Transcript.of(long.slice(0, index)).digest(sha256));
     expect(new Set(versions).size).toBe(50);
@@ -208,7 +208,7 @@ describe("J4: Transcript.digest()", () => {
     expect(one).not.toBe(two);
   });
 
-  test("uses the hash it is called with, also after another hash", () => {
+  test("the digest uses the hash it is called with, also after another hash", () => {
     const transcript = Transcript.of(numbered(3));
     const other: Hash = (hashed) => `other:${sha256(hashed)}`;
     const fresh = Transcript.of(numbered(3)).digest(other);
@@ -259,7 +259,7 @@ describe("J4: the cost of Transcript.digest()", () => {
     expect(count.calls).toBe(102);
   });
 
-  test("takes one hash of constant size per message for 20,000 messages with a digest after each", () => {
+  test("the digest takes one hash of constant size per message for 20,000 messages with a digest after each", () => {
     const { count, hash } = countingHash();
     let transcript = Transcript.empty;
     for (const each of numbered(20_000)) {
@@ -271,7 +271,7 @@ describe("J4: the cost of Transcript.digest()", () => {
     expect(count.characters).toBeLessThan(20_000 * 200);
   });
 
-  test("reads each message once, independent of the length of the conversation", () => {
+  test("the digest reads each message once, independent of the length of the conversation", () => {
     const { hash } = countingHash();
     const reads = { count: 0 };
     const watched = new Proxy(userMessage("watched"), {
@@ -300,7 +300,7 @@ describe("J4: the cost of Transcript.digest()", () => {
 });
 
 describe("J4: compaction with Transcript.of()", () => {
-  test("starts a new chain that hashes only the kept messages", () => {
+  test("compaction starts a new chain that hashes only the kept messages", () => {
     const { count, hash } = countingHash();
     const long = Transcript.of(numbered(1000));
     long.digest(hash);

@@ -28,7 +28,7 @@ describe("J2: a step address", () => {
     expect(stepAt(branchScope(stepAt("", 5), "left"), 3)).toBe("5/left/3");
   });
 
-  test("joins all indexes and branch names of its path with /", () => {
+  test("an address joins all indexes and branch names of its path with /", () => {
     fc.assert(
       fc.property(path, (steps) => {
         expect(addressOf(steps)).toBe(steps.join("/"));
@@ -36,7 +36,7 @@ describe("J2: a step address", () => {
     );
   });
 
-  test("is equal for two paths if and only if the paths are equal", () => {
+  test("an address is equal for two paths if and only if the paths are equal", () => {
     fc.assert(
       fc.property(path, path, (one, other) => {
         const same = one.length === other.length && one.every((step, index) => step === other[index]);
@@ -53,7 +53,7 @@ describe("J2: a step address", () => {
     );
   });
 
-  test("writes the index -0 as 0", () => {
+  test("an address writes the index -0 as 0", () => {
     expect(stepAt("", -0)).toBe("0");
   });
 });

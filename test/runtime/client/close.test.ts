@@ -30,7 +30,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     return { runtime, run: await runtime.submit(waitingAgent(), null) };
   };
 
-  test("rejects pending result() and events() with closed, without a run_end event", async () => {
+  test("close() rejects pending result() and events() with closed, without a run_end event", async () => {
     const { runtime, run } = await openWithRun();
     const types: string[] = [];
     const outcomes = Promise.allSettled([run.result(), collectTypes(run, types)]);
@@ -41,7 +41,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     expect(types).not.toContain("run_end");
   });
 
-  test("rejects result() with closed while a resume command waits for an owner", async () => {
+  test("close() rejects result() with closed while a resume command waits for an owner", async () => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open(), closeGraceMs: 0 });
     const clerk = agent("clerk", () => Promise.reject(new Fault("unsupported", "always fails")));
@@ -59,7 +59,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     expect(await outcomes).toMatchObject([{ status: "rejected", reason: closed }]);
   });
 
-  test("makes every later method of the runtime and its handles fail with closed", async () => {
+  test("close() makes every later method of the runtime and its handles fail with closed", async () => {
     const { runtime, run } = await openWithRun();
     await runtime.close();
     const calls: readonly (() => Promise<unknown>)[] = [
@@ -122,7 +122,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     expect(await result).toMatchObject({ status: "completed" });
   });
 
-  test("leaves a run whose task works as pending, so that the next runtime continues it", async () => {
+  test("close() leaves a run whose task works as pending, so that the next runtime continues it", async () => {
     const open = await prepare();
     const first = await createRuntime({ store: await open(), closeGraceMs: 0 });
     const { runId } = await first.submit(
@@ -136,7 +136,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     expect((await second.list()).runs).toMatchObject([{ runId, status: "pending", waitsFor: ["worker"] }]);
   });
 
-  test("lets a reader that is behind read the remaining events of an ended run", async () => {
+  test("close() lets a reader that is behind read the remaining events of an ended run", async () => {
     const { runtime, run } = await openWithRun();
     const events = run.events()[Symbol.asyncIterator]();
     await events.next();

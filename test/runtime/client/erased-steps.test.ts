@@ -93,7 +93,7 @@ describe.each(twoStores)("%s: retention NONE", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("keeps the winner of a race, which the state of the run needs, and erases its value", async () => {
+  test("retention NONE keeps the winner of a race, which the state of the run needs, and erases its value", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });

@@ -29,7 +29,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     return { store, clock, runtime, worker, origin };
   }
 
-  it("emits no dead letter when it fails, even if its origin is at the last delivery", async () => {
+  it("a fork emits no dead letter when it fails, even if its origin is at the last delivery", async () => {
     const { store, runtime, worker, origin } = await startByMessage(async () => {
       throw new Error("broken");
     });
@@ -49,7 +49,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     await runtime.close();
   });
 
-  it("does not acknowledge the message of its origin when it completes", async () => {
+  it("a fork does not acknowledge the message of its origin when it completes", async () => {
     const { store, runtime, worker, origin } = await startByMessage(async (isFork) => {
       if (!isFork) throw new Error("broken");
     });
@@ -87,7 +87,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     return { store, runtime, run, origin, fork };
   }
 
-  it("does not end the ask to its origin when it fails without a reply", async () => {
+  it("a fork does not end the ask to its origin when it fails without a reply", async () => {
     const { runtime, run, origin, fork } = await startByAsk(async (isFork, reply) => {
       if (isFork) throw new Error("broken");
       await reply("answer");
@@ -100,7 +100,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     await runtime.close();
   });
 
-  it("sends no reply to the caller of its origin", async () => {
+  it("a fork sends no reply to the caller of its origin", async () => {
     const { store, runtime, run, origin, fork } = await startByAsk((isFork, reply) =>
       reply(isFork ? "fork" : "answer"),
     );

@@ -55,7 +55,7 @@ async function seqBefore(store: Store, { runId }: RunHandle, type: Event["type"]
 }
 
 describe.each(twoStores)("%s: a fork", (_name, prepare) => {
-  it("has the labels of the entries of its session", async () => {
+  it("a fork has the labels of the entries of its session", async () => {
     const { store, runtime, send } = await converse(await prepare(), ["one", "two"]);
     await send("first");
     const origin = await send("second");
@@ -69,7 +69,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("reads the session as it was at the cut, and writes to a session of its own", async () => {
+  it("a fork reads the session as it was at the cut, and writes to a session of its own", async () => {
     const { store, runtime, model, send } = await converse(await prepare(), [
       "one",
       "two",
@@ -131,7 +131,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("gets a new session, even if its run id was used by a deleted fork", async () => {
+  it("a fork gets a new session, even if its run id was used by a deleted fork", async () => {
     const { store, runtime, model, send } = await converse(await prepare(), ["one", "two", "three"]);
     const first = await send("first?");
     const runId = formatRunId("fork");
@@ -183,7 +183,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("gives its children the history they had at the cut", async () => {
+  it("a fork gives its children the history they had at the cut", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });
@@ -256,7 +256,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("is refused at a seq after the last event, and at a value that is not a seq", async () => {
+  it("a fork is refused at a seq after the last event, and at a value that is not a seq", async () => {
     const { store, runtime, send } = await converse(await prepare(), ["one"]);
     const run = await send("first?");
     const last = await store.events.lastSeq(run.runId);

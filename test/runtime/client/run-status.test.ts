@@ -88,7 +88,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
   };
 
   it.each(Object.entries(causes))(
-    "is waiting for %s while its worker owns the run and after the run was suspended",
+    "a run is waiting for %s while its worker owns the run and after the run was suspended",
     async (waitsFor, { agent: waiting, options = {} }) => {
       const { runtime, clock, open: another } = await open();
       const other = await another();
@@ -100,7 +100,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     },
   );
 
-  it("goes from running to waiting, running and completed", async () => {
+  it("a run goes from running to waiting, running and completed", async () => {
     const { runtime, clock, open: another } = await open();
     const [before, after] = [gate(), gate()];
     const worker = agent("worker", async (ctx) => {
@@ -124,7 +124,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await runtime.close();
   });
 
-  it("is pending and waits for a worker after its process closed, until another hosts its agent", async () => {
+  it("a run is pending and waits for a worker after its process closed, until another hosts its agent", async () => {
     const { runtime, clock, open: another } = await open();
     const hanging = agent("hanging", () => new Promise<never>(() => undefined));
     const run = await runtime.submit(hanging, null);
@@ -138,7 +138,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await other.close();
   });
 
-  it("is paused from pause() to resume(), and list() finds it", async () => {
+  it("a run is paused from pause() to resume(), and list() finds it", async () => {
     const { runtime, clock, open: another } = await open();
     const other = await another();
     const run = await runtime.submit(holder, null);
@@ -157,7 +157,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await runtime.close();
   });
 
-  it("is the status at the cut for a fork", async () => {
+  it("a fork has the status of its run at the cut", async () => {
     const { runtime, events, clock } = await open();
     const run = await runtime.submit(holder, null);
     await until(async () => (await statusIn(runtime, run)) === "waiting signal");

@@ -83,7 +83,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await world.store.close();
   }
 
-  it("refuses ids that a store cannot keep as they are, so that no two tenants become one", async () => {
+  it("a tenant view refuses ids that a store cannot keep as they are, so that no two tenants become one", async () => {
     const world = await setUp();
     const { runtime } = world;
     const before = (await runtime.list()).runs.length;
@@ -110,7 +110,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
-  it("refuses a query of usage that is no object, as the runtime does", async () => {
+  it("a tenant view refuses a query of usage that is no object, as the runtime does", async () => {
     const world = await setUp();
     const query = null as unknown as Parameters<Runtime["usage"]>[0];
     for (const view of [world.runtime, world.ann])
@@ -118,7 +118,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
-  it("keeps the user of a submission and of a query in a view whose userId is undefined", async () => {
+  it("a tenant view keeps the user of a submission and of a query in a view whose userId is undefined", async () => {
     const world = await setUp();
     const scope = { tenantId: "acme", userId: undefined } as unknown as TenantScope;
     const view = world.runtime.forTenant(scope);
@@ -129,7 +129,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
   });
 
   describe.each(Object.entries(intruders))("for %s", (_name, scope) => {
-    it("hides every run, session, dead letter and usage of others, and changes nothing", async () => {
+    it("a tenant view hides every run, session, dead letter and usage of others, and changes nothing", async () => {
       const world = await setUp();
       const { runtime, agent, waiting, ended, hidden } = world;
       const view = runtime.forTenant(scope);
@@ -159,7 +159,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
-    it("hides the sessions of others from every method of runtime.sessions, and changes nothing", async () => {
+    it("a tenant view hides the sessions of others from every method of runtime.sessions, and changes nothing", async () => {
       const world = await setUp();
       const { runtime, ann, ended, waiting, hidden } = world;
       const { sessions } = runtime.forTenant(scope);
@@ -216,7 +216,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
-    it("gives the id of a run of others to a fork in another tenant only, where it means another run", async () => {
+    it("a tenant view gives the id of a run of others to a fork in another tenant only, where it means another run", async () => {
       const world = await setUp();
       const view = world.runtime.forTenant(scope);
       const own = await view.submit(quick, "mine");
@@ -231,7 +231,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
-    it("refuses every call of a handle whose run id belongs to others by now", async () => {
+    it("a tenant view refuses every call of a handle whose run id belongs to others by now", async () => {
       const world = await setUp();
       const { runtime, store } = world;
       const view = runtime.forTenant(scope);
@@ -274,7 +274,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     });
   });
 
-  it("gives the runs, sessions and usage of the view to its tenant and user", async () => {
+  it("a tenant view gives the runs, sessions and usage of the view to its tenant and user", async () => {
     const world = await setUp();
     const { runtime, ann, ended, agent } = world;
     const { runs } = await ann.list();
@@ -291,7 +291,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
-  it("refuses names of other tenants and users, and names that are no text", async () => {
+  it("a tenant view refuses names of other tenants and users, and names that are no text", async () => {
     const world = await setUp();
     const { runtime, ann, ended } = world;
     const invalid = { code: "invalid_argument" };
@@ -341,7 +341,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
-  it("keeps the runtime open when a view is closed", async () => {
+  it("a tenant view keeps the runtime open when a view is closed", async () => {
     const world = await setUp();
     await world.ann.close();
     expect((await world.runtime.list()).runs).toHaveLength(3);

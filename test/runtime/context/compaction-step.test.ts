@@ -32,7 +32,7 @@ const shown = (transcript: Iterable<ChatMessage>): string[] =>
   [...transcript].map((each) => messageText(each));
 
 describe("J4, S3: ctx.compact", () => {
-  it("runs once, pays once for its summary, and starts a digest chain that a replay repeats", async () => {
+  it("ctx.compact() runs once, pays once for its summary, and starts a digest chain that a replay repeats", async () => {
     const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
     const model = scriptedModel(["it was about a and b", "and on"]);
     let compactions = 0;
@@ -76,7 +76,7 @@ describe("J4, S3: ctx.compact", () => {
     expect(records[0]).not.toContain("seen");
   });
 
-  it("returns the transcript unchanged when there is nothing to compact", async () => {
+  it("ctx.compact() returns the transcript unchanged when there is nothing to compact", async () => {
     const { runtime, events } = await setUp();
     const worker = agent("worker", async (ctx) => {
       const transcript = Transcript.of(long);

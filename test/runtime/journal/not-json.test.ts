@@ -32,7 +32,7 @@ const throwers: Readonly<Record<string, (ctx: RunContext) => Promise<unknown>>> 
 
 describe.each(twoStores)("J10: a fault whose details are not JSON, in a %s store", (_name, prepare) => {
   test.each(Object.entries(throwers))(
-    "ends the run as failed, without a retry, when %s throws it",
+    "a fault ends the run as failed, without a retry, when %s throws it",
     async (_who, run) => {
       const open = await prepare();
       const errors: Fault[] = [];
@@ -92,18 +92,21 @@ describe.each(twoStores)("J10: a value without a JSON text, in a %s store", (_na
   const cases = Object.entries(senders).flatMap(([call, send]) =>
     Object.entries(textless).map(([what, make]) => ({ call, send, what, make })),
   );
-  test.each(cases)("is refused by $call, and the code may continue: $what", async ({ send, make }) => {
-    const open = await prepare();
-    const errors: Fault[] = [];
-    const runtime = await createRuntime({ store: await open(), onError: (error) => errors.push(error) });
-    const clerk = agent("clerk", async (ctx) => {
-      const refused = await send(ctx, make() as never).catch((error: unknown) => error);
-      return ctx.step("after", async () => Fault.is(refused) && refused.code);
-    });
-    expect(await (await runtime.submit(clerk, null)).result()).toMatchObject({ output: "not_json" });
-    expect(errors).toEqual([]);
-    await runtime.close();
-  });
+  test.each(cases)(
+    "a value is refused by $call, and the code may continue: $what",
+    async ({ send, make }) => {
+      const open = await prepare();
+      const errors: Fault[] = [];
+      const runtime = await createRuntime({ store: await open(), onError: (error) => errors.push(error) });
+      const clerk = agent("clerk", async (ctx) => {
+        const refused = await send(ctx, make() as never).catch((error: unknown) => error);
+        return ctx.step("after", async () => Fault.is(refused) && refused.code);
+      });
+      expect(await (await runtime.submit(clerk, null)).result()).toMatchObject({ output: "not_json" });
+      expect(errors).toEqual([]);
+      await runtime.close();
+    },
+  );
 });
 
 const notJson = { when: new Date(0) } as never;

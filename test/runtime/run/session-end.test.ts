@@ -52,14 +52,14 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     return { store, runtime, passTime };
   }
 
-  test("has an id derived from its run", async () => {
+  test("an unnamed session has an id derived from its run", async () => {
     const { runtime } = await setUp();
     const run = await runtime.submit(listener, "hello");
     expect(run.sessionId).toBe(unnamedSessionId(run.runId));
     await runtime.close();
   });
 
-  test("is not shared with a later run that has the same caller-chosen run id as a deleted run", async () => {
+  test("an unnamed session is not shared with a later run that has the same caller-chosen run id as a deleted run", async () => {
     const { runtime, store } = await setUp();
     const runId = formatRunId("job-1");
     const alice = { runId, userId: "alice" };
@@ -81,7 +81,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("is not shared with a later run that has the same run id as the deleted run of an inbox message", async () => {
+  test("an unnamed session is not shared with a later run that has the same run id as the deleted run of an inbox message", async () => {
     const { runtime, store, passTime } = await setUp();
     const mailed = agent("mailed", async () => "read", {
       messageOf: (input) => userMessage(JSON.stringify(input)),
@@ -102,7 +102,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("is deleted after keepUnnamedSessionsMs also if an earlier run had the same run id", async () => {
+  test("an unnamed session is deleted after keepUnnamedSessionsMs also if an earlier run had the same run id", async () => {
     const { runtime, passTime, store } = await setUp(options);
     for (const input of ["one", "two"]) {
       await (await runtime.submit(listener, input, { runId: "run_job-1" })).result();
@@ -114,7 +114,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("is deleted when no run has used it for keepUnnamedSessionsMs", async () => {
+  test("an unnamed session is deleted when no run has used it for keepUnnamedSessionsMs", async () => {
     const { runtime, passTime, store } = await setUp(options);
     for (let count = 0; count < 10; count++) await (await runtime.submit(listener, "hello")).result();
     await passTime(9_000);
@@ -124,7 +124,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("is kept forever once a caller has named it in a later submission", async () => {
+  test("an unnamed session is kept forever once a caller has named it in a later submission", async () => {
     const { runtime, passTime, store } = await setUp(options);
     const named = formatSessionId("mine");
     await (await runtime.submit(listener, "hello", { sessionId: named })).result();
@@ -136,7 +136,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("is kept while its run has not ended", async () => {
+  test("an unnamed session is kept while its run has not ended", async () => {
     const { runtime, passTime, store } = await setUp(options);
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null, {
       messageOf: (input) => userMessage(JSON.stringify(input)),
@@ -150,7 +150,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("is deleted if it belongs to a fork of a run with an unnamed session", async () => {
+  test("an unnamed session is deleted if it belongs to a fork of a run with an unnamed session", async () => {
     const { runtime, passTime, store } = await setUp(options);
     const origin = await runtime.submit(listener, "hello");
     await origin.result();
@@ -167,7 +167,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("is kept for keepUnnamedSessionsMs after the fork that created it", async () => {
+  test("an unnamed session is kept for keepUnnamedSessionsMs after the fork that created it", async () => {
     const { runtime, passTime, store } = await setUp({ ...options, keepEndedRunsMs: 20_000 });
     const origin = await runtime.submit(listener, "hello");
     await origin.result();
@@ -182,7 +182,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("is kept if it belongs to a fork that a caller continued, or to a fork of a named session", async () => {
+  test("an unnamed session is kept if it belongs to a fork that a caller continued, or to a fork of a named session", async () => {
     const { runtime, passTime, store } = await setUp(options);
     const origin = await runtime.submit(listener, "hello");
     const named = await runtime.submit(listener, "hello", { sessionId: "mine" });
@@ -211,7 +211,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
 });
 
 describe.each(twoStores)("sessions.delete() in a %s store", (_name, prepare) => {
-  test("deletes the session and the sessions of its workers, and no other session", async () => {
+  test("sessions.delete() deletes the session and the sessions of its workers, and no other session", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store });
     const mine = parseSessionId("mine");
@@ -233,7 +233,7 @@ describe.each(twoStores)("sessions.delete() in a %s store", (_name, prepare) => 
     await runtime.close();
   });
 
-  test("throws agent_busy while a run of the session has not ended", async () => {
+  test("sessions.delete() throws agent_busy while a run of the session has not ended", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store, closeGraceMs: 0 });
     const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);

@@ -106,7 +106,7 @@ async function outcomeOfCall(call: Promise<unknown>): Promise<string> {
 
 describe("C1: a call that ignores the cancellation of its task", () => {
   it.each(Object.entries(hangingCalls))(
-    "is abandoned after stopGraceMs (%s), and the code around it receives the cancellation error",
+    "a call is abandoned after stopGraceMs (%s), and the code around it receives the cancellation error",
     async (_name, worker) => {
       for (const streaming of [false, true]) {
         const bench = await setUp({ stopGraceMs: 2_000, prices });
@@ -187,7 +187,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
     },
   );
 
-  it("is abandoned at once with stopGraceMs: 0", async () => {
+  it("a call is abandoned at once with stopGraceMs: 0", async () => {
     const bench = await setUp({ stopGraceMs: 0 });
     const run = await cancelledRun(bench, hangingCalls["a step"]);
     await bench.clock.advance(0);
@@ -195,7 +195,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("cannot continue its body: steps that the abandoned body takes later never settle", async () => {
+  it("a call cannot continue its body: steps that the abandoned body takes later never settle", async () => {
     const bench = await setUp();
     const late = gate();
     const trace: string[] = [];

@@ -63,7 +63,7 @@ describe("input for a child", () => {
     return { bench, run };
   }
 
-  it("is reported if the child completes without reading it, and starts no run", async () => {
+  it("input is reported if the child completes without reading it, and starts no run", async () => {
     const work = gate();
     const { bench, run } = await withChild(work);
     await run.steer("faster", "t1");
@@ -105,7 +105,7 @@ describe("input for a child", () => {
     expect((await run.result()).output).toEqual([[], "worked", 5]);
   });
 
-  it("is refused if the child has ended or does not exist", async () => {
+  it("input is refused if the child has ended or does not exist", async () => {
     const work = gate();
     work.resolve();
     const { run } = await withChild(work);
@@ -117,7 +117,7 @@ describe("input for a child", () => {
 });
 
 describe("S5: input that a run has not read when it ends", () => {
-  it("starts a run with the metadata of its own submission, which the first run lists as received", async () => {
+  it("input starts a run with the metadata of its own submission, which the first run lists as received", async () => {
     const bench = await setUp();
     const work = gate();
     const reader = earlyReader(work);
@@ -135,7 +135,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect(await run.receivedInput()).toMatchObject([{ ...sent, seq: expect.any(Number) }]);
   });
 
-  it("starts a new run in the session, in the commit that completes the run", async () => {
+  it("input starts a new run in the session, in the commit that completes the run", async () => {
     const bench = await setUp();
     const work = gate();
     const run = await bench.runtime.submit(earlyReader(work), "one", { sessionId, userId: "ann" });
@@ -157,7 +157,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect(next.runs.at(-2)).toMatchObject({ runId: carryOvers[0]?.data.runId, userId: "ann" });
   });
 
-  it("starts a run with the run id that the caller of submit() chose for it", async () => {
+  it("input starts a run with the run id that the caller of submit() chose for it", async () => {
     const { runtime } = await setUp();
     const listener = agent("listener", async (ctx) => {
       if (ctx.input === "one") await ctx.waitForSignal("go");
@@ -172,7 +172,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect((await (await runtime.find(runId))?.result())?.output).toBe("two");
   });
 
-  it("starts a new run also if it arrives after the end, and run_end stays the last event of the ended run", async () => {
+  it("input starts a new run also if it arrives after the end, and run_end stays the last event of the ended run", async () => {
     const bench = await setUp();
     const echo = agent("echo", async (ctx) => ctx.input);
     const run = await bench.runtime.submit(echo, "one", { sessionId });
@@ -184,7 +184,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect(typesOf(await bench.events(run.runId)).at(-1)).toBe("run_end");
   });
 
-  it("steers the run of the session that is active by then", async () => {
+  it("input steers the run of the session that is active by then", async () => {
     const bench = await setUp();
     const work = gate();
     const clerk = agent("clerk", async (ctx) => {
@@ -215,7 +215,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect((await run.result()).output).toEqual(["one", ["two"], []]);
   });
 
-  it("is erased from the journals of both runs with retention NONE", async () => {
+  it("input is erased from the journals of both runs with retention NONE", async () => {
     const { runtime, store } = await setUp();
     const work = gate();
     const options = { sessionId, retention: HistoryRetention.NONE };
@@ -240,7 +240,7 @@ describe("S5: input that a run has not read when it ends", () => {
     }
   });
 
-  it("is answered by an Agent in a separate run if it arrives during the last model call", async () => {
+  it("input is answered by an Agent in a separate run if it arrives during the last model call", async () => {
     const bench = await setUp();
     const isAsked = gate();
     const mayAnswer = gate();
@@ -411,7 +411,7 @@ removeStoresAfterEach();
 
 describe.each(twoStores)("S5: input that a run in a %s store reads too late", (_name, prepare) => {
   it.each(["steer", "submit"] as const)(
-    "starts a second run, and both complete (sent by %s)",
+    "input starts a second run, and both complete (sent by %s)",
     async (how) => {
       const runtime = await createRuntime({ store: await (await prepare())() });
       onTestFinished(() => runtime.close());

@@ -129,7 +129,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     expect(await rows(runtime, { by: "day" })).toEqual([[day, 1, 3, 240e-6]]);
   });
 
-  it("counts the calls of sub-agents for their agents and models, and the run for its root agent", async () => {
+  it("a row counts the calls of sub-agents for their agents and models, and the run for its root agent", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn(store, new FakeClock());
     const worker = agent("worker", async (ctx) => void (await ctx.llm(request)), {
@@ -152,7 +152,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     ]);
   });
 
-  it("counts a run without model calls in the row of no model", async () => {
+  it("a row counts a run without model calls in the row of no model", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn(store, new FakeClock());
     await (
@@ -193,7 +193,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     expect(await rows(runtime, { by: "agent" })).toEqual([["clerk", 2, 5, 5 * callUsd]]);
   });
 
-  it("counts a call for the UTC day on which it was reserved, also if the run ends on the next day", async () => {
+  it("a row counts a call for the UTC day on which it was reserved, also if the run ends on the next day", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     await using runtime = await openOn(store, clock, { suspendAfterMs: 1e9, pollMs: 1e9 });

@@ -93,7 +93,7 @@ describe("pairings", () => {
 });
 
 describe("N6: the lease of a channel", () => {
-  test("is held by one host, and passes to another one when it is released or its process is dead", async () => {
+  test("the lease is held by one host, and passes to another one when it is released or its process is dead", async () => {
     const { records, clock } = open();
     const [one, other] = [new ChannelLease(records, clock, "c"), new ChannelLease(records, clock, "c")];
     expect([await one.hold(), await other.hold(), await one.hold()]).toEqual([true, false, true]);

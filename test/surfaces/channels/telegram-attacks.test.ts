@@ -230,7 +230,7 @@ describe("the Telegram channel", () => {
     ]);
   });
 
-  test("never writes the token of the bot to the log", async () => {
+  test("the channel never writes the token of the bot to the log", async () => {
     const { telegram, lines, said } = await start();
     telegram.disturb = () => "hang up";
     telegram.say("1", "1", "1", "hello");

@@ -402,7 +402,7 @@ describe("runtime in reeve.config.ts", () => {
 });
 
 describe("a hostile repository", () => {
-  test("runs nothing, sends no request and no secret, and each attempt is listed as skipped", async () => {
+  test("a hostile repository runs nothing, sends no request and no secret, and each attempt is listed as skipped", async () => {
     const { run, write, root, home, project, requests } = await place((request) =>
       request === 1
         ? { tool: "bash", input: { command: `touch ${join(root, "model-ran")}` } }

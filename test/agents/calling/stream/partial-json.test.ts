@@ -24,7 +24,7 @@ describe("PartialJson", () => {
     );
   });
 
-  test("never changes a value that it has returned", () => {
+  test("PartialJson never changes a value that it has returned", () => {
     const parser = new PartialJson();
     parser.push('{"list":[{"a":"x');
     const before = parser.value;

@@ -14,7 +14,7 @@ import {
 } from "./compacted-session.ts";
 
 describe("sessions.compact(id, { instructions })", () => {
-  it("starts a run for the owner of the session, once at a time, and reports when there is nothing to compact", async () => {
+  it("sessions.compact() starts a run for the owner of the session, once at a time, and reports when there is nothing to compact", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = Object.assign(chatModel(), { contextWindow: 100_000 });
     const held = hold(model, isSummary);
@@ -49,7 +49,7 @@ describe("sessions.compact(id, { instructions })", () => {
     expect(typesIn(log, ["session_before_compact", "compaction_skipped", "settled"])).toHaveLength(3);
   });
 
-  it("refuses unknown sessions, sessions of others, busy sessions and invalid options", async () => {
+  it("sessions.compact() refuses unknown sessions, sessions of others, busy sessions and invalid options", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel(["one", "two"]);
     const held = hold(model, (request) => textIn(request).includes("two"));

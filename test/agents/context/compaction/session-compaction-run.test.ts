@@ -18,7 +18,7 @@ import {
 } from "./compacted-session.ts";
 
 describe("session compaction", () => {
-  it("runs after the invocation that exceeds the window minus the reserve, and the next one sees the summary", async () => {
+  it("a compaction runs after the invocation that exceeds the window minus the reserve, and the next one sees the summary", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
     const agent = chat(model);

@@ -118,7 +118,7 @@ describe.each(places)("a critical tool without permissions, with the %s store", 
     expect(await toldOf(found, "approval_request")).toHaveLength(1);
   });
 
-  test("runs without a question if the permissions allow it", async () => {
+  test("a critical tool runs without a question if the permissions allow it", async () => {
     const place = await openPlace(name);
     const allowed = composeGate({ permissions: permissions({ allow: ["wipe"] }) });
     const agent = calling([wiper({ risk: "critical" })], {}, { callPath: allowed ? { tool: allowed } : {} });
@@ -126,7 +126,7 @@ describe.each(places)("a critical tool without permissions, with the %s store", 
     expect((await run.result()).output).toMatchObject({ text: "wiped" });
   });
 
-  test("counts a risk that is not known as critical", async () => {
+  test("an unknown risk of a tool counts as critical", async () => {
     const place = await openPlace(name);
     const odd = { ...wiper({}), risk: "none" } as unknown as Tool;
     const run = await (await place.restart()).submit(calling([odd], {}), null);

@@ -58,7 +58,7 @@ async function fetching(
 const at = (host: string, path = "/"): string => `http://${host}:${port}${path}`;
 
 describe.each(places)("fetch with the %s store", (place) => {
-  test("asks once per host in the mode default, without a wish to remember", async () => {
+  test("fetch asks once per host in the mode default, without a wish to remember", async () => {
     const urls = [at("one.test"), at("one.test", "/more"), at("two.test"), at("ONE.test."), at("two.test")];
     const { results, asked } = await fetching(urls, {}, { place });
     expect(results).toEqual(
@@ -71,14 +71,14 @@ describe.each(places)("fetch with the %s store", (place) => {
     expect(asked[0]).toMatchObject({ kind: "tool_call", toolName: "fetch", input: { url: at("one.test") } });
   });
 
-  test("asks again for a host that a person denied", async () => {
+  test("fetch asks again for a host that a person denied", async () => {
     const answer = { decision: "denied", reason: "no" } as const;
     const { results, asked } = await fetching([at("one.test"), at("one.test")], {}, { place, answer });
     expect(results).toEqual(["[denied: no]", "[denied: no]"]);
     expect(asked).toHaveLength(2);
   });
 
-  test("asks about the host of a redirect before it is fetched", async () => {
+  test("fetch asks about the host of a redirect before it is fetched", async () => {
     const urls = [at("one.test", "/away"), at("other.test")];
     const { results, asked } = await fetching(urls, {}, { place });
     expect(results[0]).toContain(`redirects to another host`);
@@ -89,7 +89,7 @@ describe.each(places)("fetch with the %s store", (place) => {
     ]);
   });
 
-  test("remembers the host that a person wrote in place of the model's", async () => {
+  test("fetch remembers the host that a person wrote in place of the model's", async () => {
     const answer = { decision: "approved", input: { url: at("two.test") } } as const;
     const urls = [at("one.test"), at("two.test"), at("one.test")];
     const { results, asked } = await fetching(urls, {}, { place, answer });
@@ -97,7 +97,7 @@ describe.each(places)("fetch with the %s store", (place) => {
     expect(asked).toHaveLength(2);
   });
 
-  test("waits for a person over a restart, and remembers the host for the next run", async () => {
+  test("fetch waits for a person over a restart, and remembers the host for the next run", async () => {
     const store = await openPlace(place);
     const memory = inMemoryApprovals();
     const agentOf = (script: readonly ScriptStep[]) =>

@@ -41,7 +41,7 @@ async function openOn(open: () => Promise<Store>) {
 }
 
 describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) => {
-  test("sends what the last closed invocation of the session was sent, its answer and the prompt, also in another process", async () => {
+  test("spawnChild() sends what the last closed invocation of the session was sent, its answer and the prompt, also in another process", async () => {
     const open = await prepare();
     const first = await openOn(open);
     const before = scout([asks("look", "c1"), "It rains."]);
@@ -66,7 +66,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  test("leaves the session as it is: idle, without new entries, and without the child's messages", async () => {
+  test("spawnChild() leaves the session as it is: idle, without new entries, and without the child's messages", async () => {
     const open = await prepare();
     const runtime = await openOn(open);
     const store = await open();
@@ -99,7 +99,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await store.close();
   });
 
-  test("starts from the shortened transcript if the invocation was compacted", async () => {
+  test("spawnChild() starts from the shortened transcript if the invocation was compacted", async () => {
     const runtime = await openOn(await prepare());
     const keepLast = (messages: readonly ChatMessage[]): readonly ChatMessage[] =>
       messages.length > 4 ? [userMessage("[summary]"), ...messages.slice(-2)] : messages;
@@ -145,7 +145,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  test("starts from the last request to a model if an extension has handled the input since", async () => {
+  test("spawnChild() starts from the last request to a model if an extension has handled the input since", async () => {
     const runtime = await openOn(await prepare());
     const { agent, model } = scout(["It rains.", "Rain."], {
       extensions: [
@@ -175,7 +175,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  test("refuses an unknown tool with the valid names, and a session without a closed invocation", async () => {
+  test("spawnChild() refuses an unknown tool with the valid names, and a session without a closed invocation", async () => {
     const runtime = await openOn(await prepare());
     const { agent } = scout(["It rains."]);
     const { sessionId } = await agent.invoke("Where?", { runtime });
@@ -199,7 +199,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  test("does not find the session of another tenant, and belongs to the user of the invocation", async () => {
+  test("spawnChild() does not find the session of another tenant, and belongs to the user of the invocation", async () => {
     const runtime = await openOn(await prepare());
     const { agent } = scout(["It rains.", "Learnt."]);
     const ann = runtime.forTenant({ tenantId: "acme", userId: "ann" });

@@ -33,7 +33,7 @@ async function reviewsOf(runtime: Runtime) {
 }
 
 describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
-  test("starts after the invocation in which the session has made its tool calls, also in another process", async () => {
+  test("a reviewer starts after the invocation in which the session has made its tool calls, also in another process", async () => {
     const open = await prepare();
     const first = await openOn(open);
     const { sessionId } = await scout([looks, "Rain."]).agent.invoke("Where?", { runtime: first });
@@ -62,7 +62,7 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("counts from 0 after a review, for each session", async () => {
+  test("a reviewer counts from 0 after a review, for each session", async () => {
     const runtime = await openOn(await prepare());
     const { agent } = scout([looks, looks, "Rain.", "Reviewed.", looks, "Rain.", looks, "Rain."]);
     const { sessionId } = await agent.invoke("Where?", { runtime });
@@ -73,7 +73,7 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("starts no second review of a session while one is unfinished", async () => {
+  test("a reviewer starts no second review of a session while one is unfinished", async () => {
     const runtime = await openOn(await prepare());
     let release = (): void => undefined;
     const held = new Promise<string>((resolve) => (release = () => resolve("noted")));
@@ -129,7 +129,7 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("does not start after an invocation that was cancelled, and not without a kept history", async () => {
+  test("a reviewer does not start after an invocation that was cancelled, and not without a kept history", async () => {
     const runtime = await openOn(await prepare());
     const abort = new AbortController();
     const stop = tool({
