@@ -3,7 +3,7 @@ export { auditLog } from "./client/audit-log.ts";
 export { objectCallId } from "./client/object-client.ts";
 export { readRequest } from "./client/recorded-request.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
-export { openStore, refuseAbsentFile, type StoreAddress } from "./open-store.ts";
+export { openStore, refuseAbsentFile, sqlitePath, type StoreAddress } from "./open-store.ts";
 export { getRunContext, insideCall } from "./process/async-context.ts";
 export type { RunRetry } from "./process/run-retry.ts";
 export { sha256, sha256Hex } from "./process/sha256.ts";

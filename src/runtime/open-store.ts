@@ -56,7 +56,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     inbox = {},
     create,
   } = knownOptions.read("openStore()", options);
-  const [scheme, path] = [address.slice(0, address.indexOf(":")), address.slice(address.indexOf(":") + 1)];
+  const scheme = address.slice(0, address.indexOf(":"));
   if (address === "memory:") {
     if (auditKey === undefined) return memoryStore({ hash, inbox });
     throw new Fault(
@@ -64,12 +64,8 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
       "a store in memory takes no auditKey, because no other process can write to it: omit auditKey",
     );
   }
-  if (scheme === "sqlite" && /^\/\/[^/]/u.test(path))
-    throw new Fault(
-      "invalid_argument",
-      `invalid store ${JSON.stringify(address)}: an address has no // after sqlite:; use ${JSON.stringify(`sqlite:${path.slice(2)}`)}`,
-    );
-  if (scheme === "sqlite" && path !== "") {
+  const path = sqlitePath(address);
+  if (path !== undefined) {
     if (!create) refuseAbsentFile(path);
     const { sqliteStore } = await import("./stores/sqlite/store.ts");
     return sqliteStore({ path, hash, clock, inbox, ...(auditKey === undefined ? {} : { auditKey }) });
@@ -89,6 +85,24 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     "invalid_argument",
     `invalid store ${JSON.stringify(address)}: expected "memory:", "sqlite:PATH" or "postgres://HOST/DATABASE"`,
   );
+}
+
+/** Returns the path of the file that an address of SQLite names. `undefined` for an address of another store. */
+export function sqlitePath(address: string): string | undefined {
+  const path = /^sqlite:(.+)$/su.exec(address)?.[1];
+  if (path === undefined) return undefined;
+  const invalid = (what: string): Fault =>
+    new Fault("invalid_argument", `invalid store ${JSON.stringify(address)}: ${what}`);
+  if (/^\/\/[^/]/u.test(path))
+    throw invalid(`an address has no // after sqlite:; use ${JSON.stringify(`sqlite:${path.slice(2)}`)}`);
+  // A "?" in the name of a folder starts no options.
+  const [options] = /\?[^/]*$/u.exec(path) ?? [];
+  if (options !== undefined)
+    throw invalid(
+      `an address of SQLite takes no options after "?"; use ${JSON.stringify(`sqlite:${path.slice(0, -options.length)}`)}, ` +
+        'or sqliteStore({ path }) of reeve/sqlite for options and for a file name that contains "?"',
+    );
+  return path;
 }
 
 /** Throws `not_found` if no store is in the file. An empty file is no store. */

@@ -209,6 +209,11 @@ const runtimes: readonly Mistake[] = [
     'invalid store "sqlite://./a.db": an address has no // after sqlite:; use "sqlite:./a.db"',
   ],
   [
+    "an option in the address of a SQLite store",
+    () => openRuntime({ store: "sqlite:./a.db?mode=ro" }),
+    'invalid store "sqlite:./a.db?mode=ro": an address of SQLite takes no options after "?"; use "sqlite:./a.db"',
+  ],
+  [
     "the name of an agent for submit()",
     () => onRuntime((runtime) => runtime.submit("member" as never, "Hello")),
     'invalid agent "member": expected an agent; use new Agent({ ... })',

@@ -130,6 +130,17 @@ describe("a store of the command line", () => {
     },
   );
 
+  test("a store of the command line is refused before a file is created if its address has options, and a folder may contain a ?", async () => {
+    const { root } = await place();
+    mkdirSync(join(root, "why?"));
+    await expect(drive(join(root, "why?/reeve.db?mode=ro"))).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(`use "sqlite:${root}/why?/reeve.db", or sqliteStore({ path })`),
+    });
+    expect(readdirSync(join(root, "why?"))).toEqual([]);
+    await drive(join(root, "why?/reeve.db"));
+  });
+
   test("a store of the command line belongs to the user if a command that created it was killed before", async () => {
     const { path, home } = await place();
     // The two traces of a killed command: an id without a store, and a store without its name.

@@ -3,7 +3,7 @@ import { existsSync, linkSync, lstatSync, realpathSync, renameSync, rmSync, stat
 import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { Fault, type Store } from "../../../kernel/index.ts";
-import { openStore, readOnlyPlace } from "../../../runtime/index.ts";
+import { openStore, readOnlyPlace, sqlitePath } from "../../../runtime/index.ts";
 import { isBelow, makeFolder, StoreList } from "../../../workspace/files/index.ts";
 import { defaultStore } from "./stored-runs.ts";
 
@@ -87,8 +87,8 @@ function storeList(): StoreList {
 
 /** The file of a store. `undefined` for a store that is not a file. */
 function pathOf(address: string): string | undefined {
-  const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : "";
-  return path === "" || path === ":memory:" ? undefined : resolve(path);
+  const path = sqlitePath(address);
+  return path === undefined || path === ":memory:" ? undefined : resolve(path);
 }
 
 function isNew(path: string): boolean {
