@@ -132,7 +132,8 @@ export interface BeforeCall {
 }
 
 /**
- * An entry that decides about the result of an executed tool call, failed or not. It does not see denied calls.
+ * An entry that decides about the result of a tool call, failed or not, also of one with invalid arguments. It does not see denied
+ * calls.
  *
  * A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Any other error of the entry withholds the
  * result.

@@ -29,8 +29,8 @@ import type { FolderMerge, FolderMergeStatus, FolderWork, SomePaths } from "../r
 /** Events of the tool gate. */
 export interface ApprovalEvents {
   /**
-   * The gate denied a tool call without asking a person. `by` names what denied the call: a rule, a hook, an extension,
-   * a guardrail or the tool list of a child.
+   * The gate denied a tool call by itself. `by` names what denied the call: `permissions`, a hook, an extension, a guardrail,
+   * an entry, or the tools of the run, task, turn or child (`whitelist`).
    */
   permission_deny: {
     readonly callId: string;

@@ -16,7 +16,7 @@ export type RunSummaryStatus = (typeof runSummaryStatuses)[number];
 
 /**
  * One run in a list. K3: `usage`, `costUsd`, `unreported` and `turns` are as of the last time that the run waited, was
- * paused or ended. `RunHandle.snapshot` returns them for a run that is running.
+ * paused or ended. For a run that is running, the ledger of `RunHandle.snapshot` has its cost and turns.
  */
 export interface RunSummary extends RunRecord, RunSpend {
   /** Status of the run. */

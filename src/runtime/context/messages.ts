@@ -278,6 +278,14 @@ export class MessageSteps {
     });
   }
 
+  publish(name: string, value: JsonValue): void {
+    const where = `the value of ctx.publish(${JSON.stringify(name)})`;
+    assertJson(value, where);
+    this.#steps.runner.worker.sizes.assert(value, where);
+    // The code may change its value before the commit.
+    this.#steps.emit({ type: "value_published", data: { name, value: structuredClone(value) } });
+  }
+
   /** The id of a new promise. It follows from the scope and its number there, so it is the same on every replay. */
   newPromise(): string {
     const { runner, scope } = this.#steps;

@@ -1,5 +1,4 @@
 import {
-  assertJson,
   assertMadeJson,
   type AgentId,
   type ApprovalDecision,
@@ -514,11 +513,7 @@ export class TaskContext extends TaskFacts implements RunContext {
 
   publish(name: string, value: JsonValue): void {
     messageNameKind.check?.(name, "name", "ctx.publish()");
-    const where = `the value of ctx.publish(${JSON.stringify(name)})`;
-    assertJson(value, where);
-    this.#runner.worker.sizes.assert(value, where);
-    // The code may change its value before the commit.
-    this.#steps.emit({ type: "value_published", data: { name, value: structuredClone(value) } });
+    this.#messages.publish(name, value);
   }
 
   objectState(): Promise<JsonValue | undefined> {

@@ -72,7 +72,7 @@ function statementsOf({ lastCommitAt }: Dialect) {
   };
 }
 
-/** Lists runs, newest first. Reads from the most selective index that fits the query until the page is full. */
+/** Lists runs in the order of the query. Reads from the most selective index that fits the query until the page is full. */
 export class RunList {
   readonly #tables: SqlTables;
   readonly #sql: ReturnType<typeof statementsOf>;

@@ -25,7 +25,7 @@ export interface ListRunsOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Prints the runs of a store, newest first: those that have not ended, or all. */
+/** Prints the runs of a store in the chosen order: those that have not ended, or all. */
 export function printRuns(options: ListRunsOptions, terminal: Terminal): Promise<ExitKind> {
   const { all = false, status, json = false } = options;
   checkChoice("reeve ps", "--status", status, runSummaryStatuses);
