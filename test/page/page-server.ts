@@ -29,6 +29,8 @@ export class PageServer {
   #parts: { readonly store: Store; readonly runtime: Runtime; readonly listening: Listening } | undefined;
   readonly #runtimeOptions: Pick<RuntimeOptions, "concurrency" | "crashLoopLimit" | "resolveModel">;
   #port: number;
+  /** Errors that the runtime reported because no caller receives them. */
+  readonly errors: unknown[] = [];
   /** The gateway of the server, if the test has opened one. */
   gateway: { readonly runs: GatewayRuns } | undefined;
 
@@ -65,7 +67,13 @@ export class PageServer {
 
   async start(): Promise<void> {
     const store = await openStore(`sqlite:${join(this.folder, "reeve.db")}`);
-    const runtime = await openRuntime({ store, prices, closeGraceMs: 0, ...this.#runtimeOptions });
+    const runtime = await openRuntime({
+      store,
+      prices,
+      closeGraceMs: 0,
+      onError: (error) => this.errors.push(error),
+      ...this.#runtimeOptions,
+    });
     const limits = { requestsPerSecond: 10_000, requestBurst: 10_000, changesMs: 20 };
     const agents = this.#agents(this.folder);
     const gateway = this.#desk(store);

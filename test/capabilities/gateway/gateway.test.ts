@@ -64,6 +64,19 @@ test("requests that share a connection leave no listeners on it", async () => {
   expect(warnings).toEqual([]);
 });
 
+test("the gateway closes an idle connection before the provider does", async () => {
+  const { promise: closedBy, resolve } = Promise.withResolvers<string>();
+  const world = await worldOf((_received, response) => {
+    response.socket?.once("end", () => resolve("gateway")).once("close", () => resolve("provider"));
+    answerJson(response, { usage: { input_tokens: 5, output_tokens: 1 } }, { "keep-alive": "timeout=2" });
+  });
+  await world.run(async (access) => {
+    const body = { model: "m", max_tokens: 2, messages: [] };
+    expect((await post(access, { path: "/v1/messages", body })).status).toBe(200);
+    expect(await closedBy).toBe("gateway");
+  });
+});
+
 test("a chat stream is asked for its usage, and the client receives no event for which it did not ask", async () => {
   const text = eventsOf({ choices: [{ delta: { content: "usage" } }] });
   const counted = { choices: [], usage: { prompt_tokens: 3, completion_tokens: 7 } };
