@@ -1,8 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
-import { engineContract } from "../../src/testing/contracts/index.ts";
+import { engineContract, type EngineHarness } from "../../src/testing/contracts/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
+import { assembledCases } from "./assembled-cases.ts";
 import { roundRobinEngine } from "./round-robin-engine.ts";
 import type { EngineFactory } from "../../src/kernel/index.ts";
 
@@ -16,7 +17,7 @@ const engines: Readonly<Record<string, EngineFactory>> = {
 for (const [name, engine] of Object.entries(engines))
   for (const [store, prepare] of twoStores)
     describe(`${name} engine, ${store} store`, () => {
-      engineContract({
+      const harness: EngineHarness = {
         test,
         expect,
         engine,
@@ -32,5 +33,7 @@ for (const [name, engine] of Object.entries(engines))
             onError: () => undefined,
             ...options,
           }),
-      });
+      };
+      engineContract(harness);
+      assembledCases(harness);
     });

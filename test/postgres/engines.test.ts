@@ -3,14 +3,15 @@ import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
-import { engineContract } from "../../src/testing/contracts/index.ts";
+import { engineContract, type EngineHarness } from "../../src/testing/contracts/index.ts";
+import { assembledCases } from "../contract/assembled-cases.ts";
 import { everyOther } from "../effort.ts";
 import { emptySchema, newSchema } from "./schemas.ts";
 
 const schema = newSchema();
 
 describe("local engine, PostgreSQL store", () => {
-  engineContract({
+  const harness: EngineHarness = {
     test: everyOther(test, "first"),
     expect,
     engine: (port) => new LocalEngine(port),
@@ -30,5 +31,7 @@ describe("local engine, PostgreSQL store", () => {
         onError: () => undefined,
         ...options,
       }),
-  });
+  };
+  engineContract(harness);
+  assembledCases(harness);
 });

@@ -9,6 +9,7 @@ import { restate } from "../../src/runtime/engines/restate/index.ts";
 import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { engineContract, type EngineHarness } from "../../src/testing/contracts/index.ts";
+import { assembledCases } from "../contract/assembled-cases.ts";
 import { everyOther, isFull } from "../effort.ts";
 import { emptySchema, newSchema } from "../postgres/schemas.ts";
 import { newCluster, type Cluster } from "./cluster.ts";
@@ -60,5 +61,7 @@ async function preparePostgres(): ReturnType<EngineHarness["prepare"]> {
 const stores = { PostgreSQL: preparePostgres, ...(isFull && { SQLite: prepareSqlite }) };
 
 describe.each(Object.entries(stores))("Restate engine, %s store", (_name, prepare) => {
-  engineContract({ test: everyOther(test, "second"), expect, engine, prepare, open });
+  const harness: EngineHarness = { test: everyOther(test, "second"), expect, engine, prepare, open };
+  engineContract(harness);
+  assembledCases(harness);
 });
