@@ -396,9 +396,17 @@ export class TaskActivity implements SlotYielder {
     if (this.#yields > 0 || this.onlyWaits || this.#isResting) this.#slot.give();
     if (!this.isOffSlot) return;
     this.#slot.give();
-    if (this.onlyWaits && this.#waits.length > 0)
+    if (this.onlyWaits && this.#waits.length > 0 && !this.#hasWork)
       this.#host.seats.suspend(this.#taskId, [...this.#waits, ...this.#programWaits()]);
     this.#host.listener.noteIdle();
+  }
+
+  /**
+   * G4: a line is parked only because the engine ends the drive. Nothing that the log shows would wake it, so the store must not say
+   * that the task only waits: after the loss of the next owner, the run would rest until another line wakes (L7).
+   */
+  get #hasWork(): boolean {
+    return this.isParked && this.#host.seats.hasSeat(this.#taskId);
   }
 
   /** No call of the attempts that rest is open. */

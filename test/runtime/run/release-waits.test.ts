@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Engine, EnginePort, RunHost, Store } from "../../../src/kernel/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
-import { agent, settle, setUp, until } from "../runtime-setup.ts";
+import { agent, gate, settle, setUp, until } from "../runtime-setup.ts";
 
 /** A clock that fires a due timer before the event loop takes its next turn, as a busy process does. */
 class HastyClock extends FakeClock {
@@ -73,6 +73,8 @@ it("a run that continues while its release is written keeps what its code added 
 class SliceEngine implements Engine {
   readonly kind = "slices";
   slice = new AbortController();
+  /** Whether the engine drives nothing for now. */
+  isPaused = false;
   readonly #port: EnginePort;
   #host: RunHost | undefined;
 
@@ -87,6 +89,7 @@ class SliceEngine implements Engine {
   }
 
   wake(): void {
+    if (this.isPaused) return;
     this.#drive().catch(this.#port.onError);
   }
 
@@ -130,5 +133,43 @@ it("a task that wakes while a drained run is released continues in the next driv
   await settle();
   engine?.wake();
   expect((await run.result()).output).toBe("done");
+  await runtime.close();
+});
+
+it("a branch that a drained run keeps from its next call continues after its next owner was lost, while another branch sleeps", async () => {
+  let engine: SliceEngine | undefined;
+  const { clock, runtime, store } = await setUp({
+    engine: (port) => (engine = new SliceEngine(port)),
+  });
+  const effect = gate();
+  const done: string[] = [];
+  const clerk = agent("clerk", async (ctx) => {
+    await ctx.parallel({
+      long: (own) => own.sleep(3_600_000),
+      short: async (own) => {
+        await own.step("first", async () => effect.promise.then(() => null));
+        await own.step("second", async () => done.push("second"));
+      },
+    });
+  });
+  const run = await runtime.submit(clerk, null);
+  await settle();
+  if (engine === undefined) throw new Error("the engine was not created");
+  engine.isPaused = true;
+  engine.slice.abort();
+  effect.resolve();
+  await settle();
+  engine.isPaused = false;
+  engine.slice = new AbortController();
+  const lost = { workerId: "lost", limit: 1, now: clock.now() };
+  await store.leases.enlist(lost.workerId);
+  expect((await store.leases.claim(lost)).map(({ runId }) => runId)).toEqual([run.runId]);
+  await store.leases.dismiss(lost.workerId);
+  engine.wake();
+  await until(() => done.length === 1);
+  await settle();
+  await clock.advance(3_600_000);
+  engine.wake();
+  expect((await run.result()).status).toBe("completed");
   await runtime.close();
 });
