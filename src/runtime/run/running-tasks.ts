@@ -90,6 +90,11 @@ export class RunningTasks {
     (this.#delayed ??= new Set()).add(taskId);
   }
 
+  /** The time of a task has come. If the engine ends the drive, the task starts with the next one, so it no longer waits. */
+  endDelay(taskId: TaskId): void {
+    this.#delayed?.delete(taskId);
+  }
+
   /** Whether code of the run executes in this process, or waits in its memory. */
   get hasCode(): boolean {
     return this.#runners.size > 0;

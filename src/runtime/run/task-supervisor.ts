@@ -331,6 +331,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     if (startAt > worker.clock.now() && cancelled === null) {
       this.running.delay(taskId);
       this.waits.at(startAt, () => {
+        this.running.endDelay(taskId);
         this.listener.stayAwake();
         this.#start(taskId);
       });

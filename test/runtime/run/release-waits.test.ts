@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Engine, EnginePort, RunHost, Store } from "../../../src/kernel/index.ts";
+import type { Engine, EnginePort, Event, RunHost, Store } from "../../../src/kernel/index.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agent, gate, settle, setUp, until } from "../runtime-setup.ts";
 
@@ -29,13 +29,13 @@ it("a run that is released at once records what it waits for, also if the timer 
   await runtime.close();
 });
 
-/** Holds the first commit with a `task_suspend`: stored, and not yet known to the worker. Resolves when it is held with a function that lets it go. */
-function holdSuspend({ journal }: Store): Promise<() => void> {
+/** Holds the first commit with an event of the type: stored, and not yet known to the worker. Resolves when it is held with a function that lets it go. */
+function holdCommit({ journal }: Store, held: Event["type"]): Promise<() => void> {
   const append = journal.append.bind(journal);
   return new Promise((resolve) => {
     journal.append = async (lease, commit, submissions) => {
       const stored = await append(lease, commit, submissions);
-      if (commit.events?.some(({ type }) => type === "task_suspend") !== true) return stored;
+      if (commit.events?.some(({ type }) => type === held) !== true) return stored;
       journal.append = append;
       const { promise, resolve: letGo } = Promise.withResolvers<void>();
       resolve(letGo);
@@ -47,7 +47,7 @@ function holdSuspend({ journal }: Store): Promise<() => void> {
 
 it("a run that continues while its release is written keeps what its code added and wakes at its new time", async () => {
   const { clock, runtime, store } = await setUp({ suspendAfterMs: 0 });
-  const held = holdSuspend(store);
+  const held = holdCommit(store, "task_suspend");
   let signals = 0;
   const clerk = agent("clerk", async (ctx) => {
     await ctx.waitForSignal("go");
@@ -115,7 +115,7 @@ it("a task that wakes while a drained run is released continues in the next driv
   const { clock, runtime, store } = await setUp({
     engine: (port) => (engine = new SliceEngine(port)),
   });
-  const held = holdSuspend(store);
+  const held = holdCommit(store, "task_suspend");
   let letGo: (() => void) | undefined;
   const clerk = agent("clerk", async (ctx) => {
     await ctx.sleep(1000);
@@ -131,6 +131,31 @@ it("a task that wakes while a drained run is released continues in the next driv
   if (engine !== undefined) engine.slice = new AbortController();
   await clock.advance(1000);
   await settle();
+  engine?.wake();
+  expect((await run.result()).output).toBe("done");
+  await runtime.close();
+});
+
+it("a task whose delay before a restart ends while a drained run is released starts in the next drive", async () => {
+  let engine: SliceEngine | undefined;
+  const { clock, runtime, store } = await setUp({
+    engine: (port) => (engine = new SliceEngine(port)),
+    runRetry: { baseDelayMs: 1000 },
+  });
+  const held = holdCommit(store, "task_retry");
+  let executions = 0;
+  const clerk = agent("clerk", async () => {
+    if (executions++ === 0) throw new Error("not yet");
+    return "done";
+  });
+  const run = await runtime.submit(clerk, null);
+  const letGo = await held;
+  engine?.slice.abort();
+  await settle();
+  await clock.advance(1000);
+  letGo();
+  await settle();
+  if (engine !== undefined) engine.slice = new AbortController();
   engine?.wake();
   expect((await run.result()).output).toBe("done");
   await runtime.close();
