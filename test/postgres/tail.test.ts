@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { expect, inject, onTestFinished, test, vi } from "vitest";
-import { all, ownRun, runEnd } from "../../src/testing/contracts/store-fixtures.ts";
+import { all, ownRun, rootTask, runEnd } from "../../src/testing/contracts/store-fixtures.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 
 test("E3: a tail of an own run yields a commit that was stored while the tail read the tables", async () => {
@@ -18,4 +18,25 @@ test("E3: a tail of an own run yields a commit that was stored while the tail re
   await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
   await blocker.query("COMMIT");
   expect((await tail).map((item) => ("seq" in item ? item.seq : item.type))).toEqual([0, 1]);
+});
+
+test("E2: a tail of an own run that begins after its deltas were written yields each of them once", async () => {
+  const schema = newSchema();
+  const store = await openSchema(schema);
+  const lease = await ownRun(store);
+  const { runId } = lease;
+  const put = (offset: number, text: string): void => {
+    const place = { runId, taskId: rootTask, messageSeq: 1, attempt: 1, offset } as const;
+    store.events.putDelta(lease, { ...place, type: "message_update", kind: "text", text });
+  };
+  put(0, "Hel");
+  const written = `SELECT 1 FROM ${schema}.deltas`;
+  await vi.waitFor(async () => expect(await query(written)).toHaveLength(1), { timeout: 20_000 });
+  const tail = store.events.tail(runId)[Symbol.asyncIterator]();
+  await tail.next();
+  const first: unknown = (await tail.next()).value;
+  put(3, "lo");
+  const second: unknown = (await tail.next()).value;
+  expect([first, second]).toMatchObject([{ text: "Hel" }, { text: "lo" }]);
+  await tail.return?.();
 });

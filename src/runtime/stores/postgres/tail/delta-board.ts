@@ -76,9 +76,9 @@ export class DeltaBoard {
     return queries.all<DeltaRow>(readDeltas, id, this.lastRowOf(runId));
   }
 
-  /** Shows deltas that other processes wrote. Returns whether any of them is new. */
+  /** Shows deltas that other processes wrote. Returns whether any of them is new. Those of an own run are in memory. */
   add({ runId }: RunKey, rows: readonly DeltaRow[]): boolean {
-    return this.#memory.add(runId, rows);
+    return !this.#tables.owned.has(runId) && this.#memory.add(runId, rows);
   }
 
   forget(runId: RunId): void {
