@@ -3,10 +3,13 @@
 import { expect, test } from "vitest";
 import {
   Agent,
+  auditLog,
   getRunContext,
   HookManager,
+  memoryStore,
   openRuntime,
   permissions,
+  sha256,
   toolHooks,
   tool,
   type AgentSession,
@@ -89,6 +92,15 @@ test("003:66 class Dependencies bundles what an architecture may use, and its fl
     fastBudget: false,
     maxTurns: 3,
   });
+});
+
+test("003:85 the event log is the audit log, which the store holds for each run", async () => {
+  const store = memoryStore({ hash: sha256 });
+  await using runtime = await openRuntime({ store });
+  const agent = new Agent({ name: "clerk", model: scriptedModel(["Hi."]) });
+  const { runId } = await agent.invoke("Hi.", { runtime });
+  const log = auditLog(store); // 003:85 audit_log: AuditLog | None
+  expect(await log.verify(runId)).toMatchObject({ ok: true });
 });
 
 test("003:132 tools read the same context with get_run_context()", async () => {

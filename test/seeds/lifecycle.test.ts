@@ -14,9 +14,11 @@ import {
   type Guardrail,
   type RunHandle,
 } from "../../src/entries/index.ts";
-import { messageText, userMessage } from "../../src/entries/kernel.ts";
+import { messageText, userMessage, type SessionId } from "../../src/entries/kernel.ts";
 import { FakeClock, scriptedModel, type ScriptStep } from "../../src/entries/testing.ts";
+import { openWorkspace, type WorkspaceOptions } from "../../src/entries/workspace.ts";
 import { until } from "../runtime/runtime-setup.ts";
+import { testFolders } from "../workspace/folders.ts";
 
 const look = tool({
   name: "look",
@@ -101,6 +103,17 @@ test("004:112 a failed model call is tried again after 2, 4 and 8 seconds, max_r
   expect(delays).toEqual([2_000, 4_000, 8_000]);
 });
 
+test("004:184 retry: false disables retries, and maxRetries and baseDelayMs change them", async () => {
+  for (const [retry, calls] of [
+    [false, 1], // 004:184 config.retry_enabled = False
+    [{ maxRetries: 5, baseDelayMs: 0 }, 6], // 004:185 config.retry_config.max_retries = 5; 004:186 base_delay_ms * 2^(attempt-1)
+  ] as const) {
+    const model = scriptedModel(Array.from({ length: 6 }, () => ({ error: timeout })));
+    const { status, error } = await new Agent({ name: "clerk", model, retry }).invoke("Hello?");
+    expect([status, error?.code, model.calls.length]).toEqual(["failed", "model_timeout", calls]);
+  }
+});
+
 const http = (status: number, message: string): Error => Object.assign(new Error(message), { status });
 const abort = Object.assign(new Error("The operation timed out"), { name: "TimeoutError" });
 
@@ -177,9 +190,10 @@ test("004:213 extensions block calls, patch results and end the loop, and live s
       execute: () => (executed.push(name), "secret"),
     });
   const setup = (api: ExtensionApi): void => {
-    // 004:218 ToolCallEventResult(block=True)
+    // 004:29 _before_tool_call: emits 'tool_call', can block; 004:218 ToolCallEventResult(block=True)
     api.on("tool_call", ({ toolName }) => (toolName === "wipe" ? { block: true, reason: "no" } : undefined));
-    api.on("tool_result", () => ({ output: "[redacted]" })); // 004:220 ToolResultEventResult patches the content
+    // 004:30 _after_tool_call: emits 'tool_result', can patch; 004:220 ToolResultEventResult patches the content
+    api.on("tool_result", () => ({ output: "[redacted]" }));
     api.on("tool_result", ({ result }) => ({ isError: result.isError, terminate: true })); // 004:220 terminate=True
   };
   const model = scriptedModel([
@@ -207,6 +221,36 @@ test("004:213 extensions block calls, patch results and end the loop, and live s
   const stored = JSON.stringify(await runtime.sessions.path(sessionId));
   expect(stored).toContain("[redacted]");
   expect(stored).not.toMatch(/secret|inbox/u);
+});
+
+test("004:241 the footer of a workspace's prompt says date and places, with a profile also those of the profile", async () => {
+  const folders = await testFolders();
+  const { home, project } = folders;
+  await folders.write({ "~/.reeve/profiles/work/SOUL.md": "You are Ada's colleague." });
+  const footer = async (options: WorkspaceOptions): Promise<string> => {
+    const now = (): number => new Date(2026, 10, 16, 12).getTime();
+    const { prompts } = await openWorkspace({ cwd: project, home, env: {}, now, ...options });
+    const { text } = await prompts.build({ channel: null, sessionId: "ses_1" as SessionId, toolNames: [] });
+    return text.slice(text.indexOf("Current date:"));
+  };
+  const start = [
+    "Current date: 2026-11-16", // 004:241 Current date: <ISO date>
+    `Current working directory: ${project}`, // 004:242 Current working directory: <cwd>
+    `Global directory: ${home}`, // 004:243 Global directory: ~/.operator
+  ];
+  expect(await footer({})).toBe(start.join("\n"));
+  const profile = `${home}/profiles/work`;
+  expect((await footer({ profile: "work" })).split("\n")).toEqual([
+    ...start,
+    `Profile directory: ${profile}`, // 004:246 Profile directory: ~/.operator/profiles/<name>
+    `Profile SOUL.md: ${profile}/SOUL.md (persona and identity)`, // 004:247 ← persona and identity
+    `Profile MEMORY.md: ${profile}/MEMORY.md (long-term memory)`, // 004:248 ← long-term memory
+    `Profile USER.md: ${profile}/USER.md (the user)`, // 004:249 ← who you are talking to
+    `Profile skills directory: ${profile}/skills`, // 004:250 Profile skills directory
+    `Profile knowledge directory: ${profile}/knowledge`, // 004:251 Profile knowledge directory
+    `Profile temp directory: ${profile}/temp (scratch files)`, // 004:252 ← scratchpad / terminal CWD
+    "Session ID: ses_1", // 004:253 Session ID: <id> ← only when a session exists
+  ]);
 });
 
 test("004:264 a session is compacted after the turn, if it is too large or an extension asks for it", async () => {
