@@ -45,7 +45,7 @@ export interface ExtensionPortOptions {
 /** Creates what the extensions of an agent use of the runtime. S6: with a tenant, they see only its sessions. */
 export function extensionPort(
   { worker, errors, surface, view }: ExtensionPortOptions,
-  { sessionId, runId, tenantId, userId, signal, hasQueued = () => false }: PortOwner,
+  { sessionId, runId, tenantId, userId, signal, hasQueued = () => false, emitEvent = () => {} }: PortOwner,
 ): ExtensionPort {
   const scope = tenantId === null ? undefined : { tenantId, ...(userId !== null && { userId }) };
   const runtime = view(scope);
@@ -84,6 +84,7 @@ export function extensionPort(
         await (await runtime.find(open.runId))?.result();
       }
     },
+    emitEvent,
     reportError: (reported) => {
       const error = { ...reported, at: clock.now(), sessionId, runId, tenantId, userId };
       errors.add(error);

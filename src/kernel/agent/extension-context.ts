@@ -1,5 +1,6 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { Clock } from "../base/sources.ts";
+import type { EmittableEvent } from "../events/emittable-event.ts";
 import type { Failure } from "../base/fault.ts";
 import type { AgentId, RunId, SessionId } from "../base/identity.ts";
 import type { JsonValue } from "../base/json-value.ts";
@@ -208,6 +209,11 @@ export interface ExtensionPort {
   hasPendingMessages(): Promise<boolean>;
   /** Resolves when no run in the session is unfinished. */
   untilIdle(): Promise<void>;
+  /**
+   * Adds an event to the log of the run at once. E4: unlike `RunContext.emitEvent`, it does so on a replay, too, for what
+   * happens in this process and not in the code of the task. Does nothing outside a run, and once the task is dropped.
+   */
+  emitEvent(event: EmittableEvent): void;
   /** Adds an error to `Runtime.extensionErrors`. */
   reportError(error: Pick<ExtensionError, "extension" | "event" | "failure" | "agentId">): void;
 }

@@ -1,6 +1,7 @@
 import type {
   AgentId,
   CallSettings,
+  EmittableEvent,
   ExtensionPort,
   Headcount,
   JsonValue,
@@ -21,11 +22,15 @@ import { portFor } from "../process/worker-context.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
 /** Creates what the extensions of a task's agent use of the runtime. */
-export function taskPort({ worker, facts, state, taskId }: TaskRunner, signal: AbortSignal): ExtensionPort {
+export function taskPort(runner: TaskRunner, signal: AbortSignal): ExtensionPort {
+  const { worker, facts, state, taskId } = runner;
   const hasQueued = (): boolean =>
     state.resolutions.all(taskId, queueWait("steer")).length > 0 ||
     state.resolutions.all(taskId, queueWait("follow_up")).length > 0;
-  return portFor(worker, { ...facts, signal, hasQueued });
+  const emitEvent = (event: EmittableEvent): void => {
+    if (!runner.isDropped) runner.journal.emit(event);
+  };
+  return portFor(worker, { ...facts, signal, hasQueued, emitEvent });
 }
 
 /** Shows the seats and the money of a run as they are at the moment. The rest of the state, such as the records of tasks, is not reachable from it. */

@@ -4,6 +4,7 @@ import {
   type AgentId,
   type CapLimits,
   type Clock,
+  type EmittableEvent,
   type Engine,
   type ExtensionPort,
   type Hash,
@@ -46,6 +47,8 @@ export interface PortOwner extends Pick<RunFacts, "tenantId" | "userId" | "sessi
   readonly signal?: AbortSignal;
   /** Whether the owner of the run holds input that no drain has taken. Default: it holds none. */
   readonly hasQueued?: () => boolean;
+  /** Adds an event to the log of the run. If absent, there is no run. */
+  readonly emitEvent?: (event: EmittableEvent) => void;
 }
 
 /** What all runs of a worker share. */

@@ -135,13 +135,16 @@ export class ExtensionHost {
     return this.#setup;
   }
 
-  /** Prepares an invocation: runs `setup` before the first one, and records its errors there. */
+  /**
+   * Prepares an invocation: runs `setup` before the first one, and records its errors there, also if a process resumes the
+   * run in which the `setup` of an earlier process had no error.
+   */
   async open(ctx: RunContext): Promise<void> {
     const { extensionPort: port } = ctx;
     await this.ready(() => port.clock);
     const failures = this.#failures;
     this.#failures = [];
-    const place = { port, systemPrompt: "", emit: (event) => ctx.emitEvent(event) } satisfies HandlerPlace;
+    const place = { port, systemPrompt: "", emit: (event) => port.emitEvent(event) } satisfies HandlerPlace;
     for (const { extension, fault } of failures) this.#record(extension, "setup", fault, place);
   }
 

@@ -42,6 +42,33 @@ describe.each(twoStores)("questions of extensions in a %s store", (_name, prepar
     expect(log).toEqual(["started", '[true,"Ada"]']);
   });
 
+  test("S4: a setup that fails only in the process that resumes a run is recorded in the log of the run", async () => {
+    const open = await prepare();
+    const agent = (keyed: boolean): Agent => {
+      const ask = extension("asker", (api) =>
+        api.on("input", async (_event, { ui }) => void (await ui.confirm("Sure?"))),
+      );
+      const needsKey = extension("key", () => {
+        if (!keyed) throw new Error("no key");
+      });
+      return new Agent({ name: "scout", model: scriptedModel(["Done."]), extensions: [ask, needsKey] });
+    };
+    let runtime: Runtime = await openRuntime({ store: await open() });
+    const submitted = await agent(true).submit("go", { runtime });
+    const question = await asked(submitted);
+    await runtime.close();
+    runtime = await openRuntime({ store: await open() });
+    runtime.register(agent(false));
+    const run = await findRun(runtime, submitted);
+    await run.approve(question.approvalId, { decision: "approved" });
+    expect(await run.result()).toMatchObject({ status: "completed", output: "Done." });
+    const failures: unknown[] = [];
+    for await (const event of run.events({ types: ["extension_error"] }))
+      if (event.type === "extension_error") failures.push(event.data);
+    expect(failures).toMatchObject([{ extension: "key", event: "setup", failure: { message: "no key" } }]);
+    await runtime.close();
+  });
+
   test("a question survives a restart, is listed with its kind and choices, and each answer is recorded once", async () => {
     const open = await prepare();
     const log: string[] = [];
