@@ -137,7 +137,7 @@ describe("reeve demo", () => {
     expect(workers.filter(isAlive)).toEqual([]);
   });
 
-  test("reeve demo --stay serves finished runs, a question, a tree and a schedule until SIGINT, and leaves nothing behind", async () => {
+  test("reeve demo --stay serves finished runs, which can be forked with the other model, a question, a tree and a schedule until SIGINT, and leaves nothing behind", async () => {
     const { child, lines, line } = startDemo("--stay");
     const url = await line("http://");
     await line("Next");
@@ -154,6 +154,12 @@ describe("reeve demo", () => {
     expect(await read("schedules")).toMatchObject({ schedules: [{ name: "weekly-report" }] });
     const { nodes } = (await read("sessions/order-8841/tree")) as { nodes: { children: string[] }[] };
     expect(nodes.some(({ children }) => children.length > 1)).toBe(true);
+    const fork = await fetch(new URL("/api/runs/run_release-0-9/fork", url), {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ at: 7, model: "demo/small" }),
+    });
+    expect([fork.status, await fork.text()]).toEqual([201, expect.stringContaining("run_")]);
     const workers = workersIn(lines.join("\n"));
     expect(workers.filter(isAlive)).toHaveLength(1);
     expect(existsSync(folder)).toBe(true);

@@ -6,7 +6,7 @@ import { permissions } from "../../../agents/index.ts";
 import { fileTools } from "../../../capabilities/tools/index.ts";
 import { type ExecutionBudget, Priority, type Tool } from "../../../kernel/index.ts";
 import * as parts from "./demo-parts.ts";
-import { DemoModel, type Part, type ProviderBook } from "./demo-model.ts";
+import { demoModels, type Part, type ProviderBook } from "./demo-model.ts";
 
 /** Creates the tool `test`, which runs the tests of the demo's project with Node. */
 function testsTool(root: string): Tool {
@@ -120,7 +120,7 @@ class Hiring {
   agent(name: string, description: string, tools: readonly string[], part: Part): Agent {
     return new Agent({
       ...this.options(name, description, tools, part),
-      model: this.#model(name, "small", part),
+      ...this.#models(name, "small", part),
     });
   }
 
@@ -138,7 +138,7 @@ class Hiring {
     return new Agent({
       ...this.options("reviewer", `Reviews the ${key}.`, ["read", "grep"], part),
       key,
-      model: this.#model(`reviewer/${key}`, "large", part),
+      ...this.#models(`reviewer/${key}`, "large", part),
     });
   }
 
@@ -147,14 +147,14 @@ class Hiring {
       name,
       description,
       instructions: `You are ${name}. ${description} Work in the folder of the project, and report in one sentence.`,
-      model: this.#model(name, "large", part),
+      ...this.#models(name, "large", part),
       tools: tools.flatMap((each) => this.#tools.get(each) ?? []),
     };
   }
 
-  #model(agent: string, size: "large" | "small", part: Part): DemoModel {
+  #models(agent: string, size: "large" | "small", part: Part): ReturnType<typeof demoModels> {
     const { book, worker, paceMs } = this.#options;
     const maxOutputTokens = agent === "lead" ? 300 : 160;
-    return new DemoModel({ agent, size, part, book, worker, paceMs, maxOutputTokens });
+    return demoModels({ agent, size, part, book, worker, paceMs, maxOutputTokens });
   }
 }

@@ -1,7 +1,7 @@
 import { Agent } from "../../../assembly/agent.ts";
 import { askHumanTool, fileTools } from "../../../capabilities/tools/index.ts";
 import type { CompanyOptions } from "./demo-company.ts";
-import { DemoModel, lines, sinceQuestion, type Part } from "./demo-model.ts";
+import { demoModels, lines, sinceQuestion, type Part } from "./demo-model.ts";
 
 /** The agents of the demo beside the company, for shorter runs. */
 export interface DemoDesk {
@@ -20,7 +20,7 @@ export function demoDesk({ book, root, worker, paceMs }: CompanyOptions): DemoDe
     name,
     description,
     instructions: `You are ${name}. ${description}`,
-    model: new DemoModel({ agent: name, size: "small", part, book, worker, paceMs }),
+    ...demoModels({ agent: name, size: "small", part, book, worker, paceMs }),
   });
   return {
     support: new Agent({

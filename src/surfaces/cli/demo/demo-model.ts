@@ -97,6 +97,18 @@ interface Answer {
 
 const slowMs = 60_000;
 
+/** The models of an agent: the one that it uses, and the other one, to which a person may change a run or a fork. */
+export function demoModels(options: DemoModelOptions): {
+  readonly model: DemoModel;
+  readonly models: Readonly<Record<string, DemoModel>>;
+} {
+  const other = options.size === "large" ? "small" : "large";
+  return {
+    model: new DemoModel(options),
+    models: { other: new DemoModel({ ...options, size: other }) },
+  };
+}
+
 /** A model without a provider. It takes its time and writes its text piece by piece, as models do. */
 export class DemoModel implements Model {
   readonly provider = "demo";
