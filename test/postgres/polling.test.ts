@@ -1,7 +1,8 @@
 import { Client } from "pg";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { openRuntime } from "../../src/entries/index.ts";
 import { formatAgentId, type HostedAgent, type StoreChange } from "../../src/kernel/index.ts";
+import { createServer, listen } from "../../src/surfaces/server/index.ts";
 import { createRun, ownRun } from "../../src/testing/contracts/store-fixtures.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 
@@ -78,4 +79,64 @@ test("a poll announces a run of the store with new mail once, and one with anoth
   await vi.waitFor(() => expect(owned()).toEqual([lease.runId, lease.runId]), { timeout: 60_000 });
   await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
   await createRun(store, "b");
+});
+
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+/** Fills a schema with suspended runs that have not changed since, as copies of one run. */
+async function addWaiting(schema: string, count: number): Promise<void> {
+  const own = ["id", "run_id", "session_id", "change", "cost", "state", "epoch"];
+  const columns = (await query(
+    `SELECT column_name AS name FROM information_schema.columns WHERE table_schema = '${schema}' AND table_name = 'runs'`,
+  )) as readonly { readonly name: string }[];
+  const copied = columns.flatMap(({ name }) => (own.includes(name) ? [] : [`"${name}"`])).join(", ");
+  await query(`INSERT INTO ${schema}.runs (run_id, session_id, change, state, epoch, ${copied})
+    SELECT 'run_w' || n, 'ses_w' || n, 1, 2, 1, ${copied} FROM ${schema}.runs, generate_series(1, ${count}) AS n`);
+  await query(`ANALYZE ${schema}.runs`);
+}
+
+test("K5: an idle server with an open page and 20,000 waiting runs reads runs by indexes alone", async () => {
+  const schema = newSchema();
+  const store = await openSchema(schema, { pollMs: 20 });
+  await createRun(store, "a");
+  await addWaiting(schema, 20_000);
+  const runtime = await openRuntime({ store });
+  onTestFinished(() => runtime.close());
+  const server = createServer(runtime, { tokens: null, limits: { changesMs: 20 } });
+  const listening = await listen(server, { port: 0 });
+  onTestFinished(() => listening.close());
+  const page = new AbortController();
+  onTestFinished(() => page.abort());
+  const stream = await fetch(`${listening.url}/api/stream`, { signal: page.signal });
+  await stream.body?.getReader().read();
+  const sent = new Map<string, Statement>();
+  let looks = 0;
+  const send = Reflect.get(Client.prototype, "query") as (...args: unknown[]) => unknown;
+  const spy = vi.spyOn(Client.prototype, "query").mockImplementation(function (
+    this: Client,
+    ...args: unknown[]
+  ) {
+    const [sql, values = []] = args as [sql: unknown, values?: readonly unknown[]];
+    if (typeof sql === "string" && sql.includes(`"${schema}".runs`)) {
+      sent.set(sql, { sql, values });
+      if (sql.includes("change > $1")) looks++;
+    }
+    return Reflect.apply(send, this, args) as never;
+  });
+  await vi.waitFor(() => expect(looks).toBeGreaterThan(polls), { timeout: 60_000 });
+  spy.mockRestore();
+  const client = new Client({ connectionString: inject("postgresUrl") });
+  await client.connect();
+  onTestFinished(() => client.end());
+  const scans: string[] = [];
+  for (const { sql, values } of sent.values()) {
+    const explained = await client.query(`EXPLAIN ${sql}`, [...values]);
+    const plan = JSON.stringify((explained as unknown as { readonly rows: readonly object[] }).rows);
+    if (/Seq Scan on (?:\S+\.)?runs\b/u.test(plan)) scans.push(sql);
+  }
+  expect(sent.size).toBeGreaterThan(1);
+  expect(scans).toEqual([]);
 });
