@@ -22,13 +22,15 @@ export interface ProgramOptions {
   readonly onBudget?: OnBudget;
   /** B7: whether the budget renews each month, as a cap. */
   readonly isCapped?: boolean;
+  /** Default: ann. */
+  readonly userId?: string;
 }
 
 /** A gateway run whose budget of 0.10 USD pays for one request of 1,000 tokens. */
 export async function openProgram(
   server: PageServer,
   name: string,
-  { onBudget = "ask", isCapped = false }: ProgramOptions = {},
+  { onBudget = "ask", isCapped = false, userId = "ann" }: ProgramOptions = {},
 ): Promise<Program> {
   const { runtime, store } = server;
   const upstream = await MockUpstream.open(({ path, body }, response) => {
@@ -50,7 +52,7 @@ export async function openProgram(
   const run = await runtime.submit(
     { ...agent, onBudget },
     { models: null, wire: null, expiresAt: null, served: 0 },
-    { runId, metadata, ...(!isCapped && { budget: { maxCostUsd: 0.1 } }), userId: "ann", tenantId: "acme" },
+    { runId, metadata, ...(!isCapped && { budget: { maxCostUsd: 0.1 } }), userId, tenantId: "acme" },
   );
   return {
     run,

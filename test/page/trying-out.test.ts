@@ -15,14 +15,11 @@ import { booker } from "./company.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { narrowIssues } from "./narrow-issues.ts";
 import { goTo, openPage, PageServer, type OpenPage } from "./page-server.ts";
-import { submitRun, waitsForPerson } from "./page-runs.ts";
+import { submitRun } from "./page-runs.ts";
 import { Stage } from "./stage.ts";
+import { hostile, shortHostile, unsafe } from "./unsafe.ts";
 
 const stage = new Stage();
-const hostile = `<img src=x onerror="alert(1)"> \u202Eevil \u001B[31mred ${"x".repeat(1_000_000)}`;
-
-const shortHostile = hostile.slice(0, 200);
-
 const look = tool({
   name: "look",
   description: "Looks.",
@@ -34,13 +31,6 @@ const wipe = tool({
   description: "Wipes.",
   inputSchema: { type: "object" },
   execute: async () => "wiped",
-});
-/** Its result has a line of a megabyte. */
-const echo = tool({
-  name: "echo",
-  description: shortHostile,
-  inputSchema: { type: "object", properties: { path: { type: "string" } } },
-  execute: async () => hostile,
 });
 const looks = { calls: [{ tool: "look", input: { where: "here" } }] };
 const checker = new Agent({
@@ -56,23 +46,6 @@ const villain = new Agent({
   tools: [look],
   instructions: hostile,
 });
-const rascal = new Agent({
-  name: "rascal",
-  description: shortHostile,
-  model: stage.actor([
-    { text: shortHostile, calls: [{ tool: "echo", input: { path: `a/${shortHostile}` } }] },
-    { text: shortHostile },
-  ]),
-  tools: [echo],
-  instructions: shortHostile,
-});
-/** It asks a person about a call with a hostile argument of a megabyte. */
-const bandit = new Agent({
-  name: "bandit",
-  model: stage.actor([{ text: shortHostile, calls: [{ tool: "wipe", input: { path: `a/${hostile}` } }] }]),
-  tools: [{ ...wipe, needsApproval: () => true }],
-});
-
 const paid = signal(
   "paid",
   z.object({
@@ -125,16 +98,7 @@ const sorter: ServedAgent = {
     save: (instructions, hash) => workspace.saveInstructions("sorter", instructions, hash),
   },
 };
-const agents = [
-  checker,
-  booker(stage),
-  villain,
-  rascal,
-  bandit,
-  order,
-  cart,
-  sorter as unknown as HostedAgent,
-];
+const agents = [checker, booker(stage), villain, order, cart, sorter as unknown as HostedAgent];
 const server = new PageServer(() => agents, {
   resolveModel: (name) =>
     name === "stage/haiku-5"
@@ -561,78 +525,3 @@ test("the calls of an object that have not ended are shown by key, the one that 
 });
 
 /** The views that show texts of a run and its fork, each with what is visible when it has read them. */
-const views: readonly (readonly [path: string, ready: string])[] = [
-  ["/runs", ".table.runs .title"],
-  ["/find?text=evil", ".found-line"],
-  ["/sessions", ".session-line"],
-  ["/sessions?id=SESSION", ".thread .prose"],
-  ["/agents", ".chip"],
-  ["/schedules", ".table.schedules"],
-  ["/usage?by=agent", ".table.usage"],
-  ["/compare?a=RUN&b=FORK", ".facts"],
-  ["/again?run=FORK", ".variant-answer"],
-  ["/runs/RUN/chart", ".card"],
-  ["/runs/RUN/chart?zoom=rows", ".org-rows tr"],
-  ["/runs/FORK/timeline", ".step-lane"],
-  ["/runs/FORK/conversation", ".shares"],
-  ["/runs/FORK/saw", ".context-parts"],
-  ["/runs/RUN/money", "tr.total"],
-  ["/runs/RUN/events", ".event-row"],
-  ["/inbox?run=ASKING", ".inbox-detail .approval"],
-  ["/runs/ASKING/conversation", ".approval"],
-];
-
-/** Hidden characters that a page shows outside of the prose of a model, elements that its texts made, and its overflow. */
-const unsafe = String.raw`(() => {
-  const hidden = /[\u202a-\u202e\u2066-\u2069\u001b\u200b]/u;
-  const found = [...document.querySelectorAll("main img, main script")].map(({ outerHTML }) => outerHTML);
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
-  for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
-    const text = node.nodeType === 3 ? node.data : [...node.attributes].map(({ value }) => value).join(" ");
-    const element = node.nodeType === 3 ? node.parentElement : node;
-    if (hidden.test(text) && element.closest(".prose") === null) found.push(element.outerHTML.slice(0, 120));
-  }
-  const wider = document.documentElement.scrollWidth - innerWidth;
-  return wider > 0 ? [...found, "wider by " + wider] : found;
-})()`;
-
-test("hostile texts stay text, in one line, in the lists, in every view of a run and in a fork of it", async () => {
-  const runId = await submitRun(server, "rascal", shortHostile);
-  await ended(runId);
-  const origin = await server.runtime.find(runId);
-  const fork = await origin?.fork({ at: 5, input: shortHostile });
-  await fork?.result();
-  const schedule = { name: "night", agent: "rascal", cron: "0 0 1 1 *", input: shortHostile };
-  const headers = { "content-type": "application/json" };
-  const made = await fetch(`${server.url}/api/schedules`, {
-    method: "POST",
-    headers,
-    body: JSON.stringify(schedule),
-  });
-  expect(made.ok).toBe(true);
-  const asking = await submitRun(server, "bandit", shortHostile);
-  await waitsForPerson(server, asking);
-  const { runs } = await server.runtime.list({ agentId: "rascal" });
-  const ids = {
-    RUN: runId,
-    FORK: fork?.runId ?? "",
-    ASKING: asking,
-    SESSION: runs.find((run) => run.runId === runId)?.sessionId ?? "",
-  };
-  const found: (readonly [path: string, problems: readonly string[]])[] = [];
-  for (const [path, ready] of views) {
-    const page = await open(
-      path.replaceAll(/RUN|FORK|SESSION|ASKING/gu, (name) => ids[name as keyof typeof ids]),
-    );
-    const shown = page.locator(ready);
-    await shown.first().waitFor();
-    found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
-    if (ready !== ".step-lane") continue;
-    for (const step of await shown.all()) {
-      await step.click();
-      await page.getByRole("complementary", { name: "About the step" }).waitFor();
-      found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
-    }
-  }
-  expect(found.filter(([, problems]) => problems.length > 0)).toEqual([]);
-});

@@ -6,7 +6,7 @@ import type { JSX } from "preact";
 import { get, post } from "../../../api/client.ts";
 import type { GatewayRun } from "../../../api/types.ts";
 import { useRead } from "../../../api/use-read.ts";
-import { ago, clock, counted, grouped, took, usd } from "../../../base/format.ts";
+import { ago, clock, columnUsd, counted, grouped, took } from "../../../base/format.ts";
 import { now } from "../../../base/now.ts";
 import { runPath } from "../../../base/route.ts";
 import type { EventFilter } from "../../../model/event-filter.ts";
@@ -95,7 +95,7 @@ function Row({ row, view }: { readonly row: RequestRow; readonly view: RunView }
     <tr>
       <td class="dim">{clock(runTime(view, at))}</td>
       <td class="cut">{model === null ? "–" : visibleLine(model)}</td>
-      <td class={isBad ? "bad" : "mid"}>{words}</td>
+      <td class={isBad ? "bad" : "mid"}>{visibleLine(words)}</td>
       <td class="right" data-head="Tokens">
         {tokens === null ? "–" : `${grouped(tokens.input)} in, ${grouped(tokens.output)} out`}
       </td>
@@ -109,7 +109,7 @@ function Row({ row, view }: { readonly row: RequestRow; readonly view: RunView }
         {reservedUsd === null ? "–" : reservedWords(reservedUsd, costUsd)}
       </td>
       <td class="right" data-head="Cost">
-        {costUsd === null ? "–" : usd(costUsd)}
+        {costUsd === null ? "–" : columnUsd(costUsd)}
       </td>
     </tr>
   );
@@ -122,7 +122,7 @@ function limitWords({ asked, sent }: NonNullable<RequestRow["limit"]>): string {
 
 function reservedWords(reservedUsd: number, costUsd: number | null): string {
   const back = reservedUsd - (costUsd ?? reservedUsd);
-  return back <= 0 ? usd(reservedUsd) : `${usd(reservedUsd)}, ${usd(back)} given back`;
+  return back <= 0 ? columnUsd(reservedUsd) : `${columnUsd(reservedUsd)}, ${columnUsd(back)} given back`;
 }
 
 /** The tokens of the run, its open requests, and whether this server answers them. */
@@ -260,5 +260,5 @@ function utcTime(iso: string): string {
 }
 
 function capWords(limitUsd: number, name: string): string {
-  return `The cap of ${usd(limitUsd)} (${name})`;
+  return `The cap of ${columnUsd(limitUsd)} (${name})`;
 }

@@ -1,0 +1,229 @@
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import type { Browser } from "playwright-core";
+import { buildPage } from "../../build/page.ts";
+import { Agent, OrchestratorAgent, tool } from "../../src/entries/index.ts";
+import type { JsonValue, RunId } from "../../src/kernel/index.ts";
+import { removeBrowser, startBrowser } from "./chromium.ts";
+import { openProgram } from "./gateway-program.ts";
+import { submitRun, waitsForPerson } from "./page-runs.ts";
+import { goTo, openPage, PageServer, type OpenPage } from "./page-server.ts";
+import { Stage } from "./stage.ts";
+import { hostile, shortHostile, unsafe } from "./unsafe.ts";
+
+const stage = new Stage();
+/** Its result has a line of a megabyte. */
+const echo = tool({
+  name: "echo",
+  description: shortHostile,
+  inputSchema: { type: "object", properties: { path: { type: "string" } } },
+  execute: async () => hostile,
+});
+const rascal = new Agent({
+  name: "rascal",
+  description: shortHostile,
+  model: stage.actor([
+    { text: shortHostile, calls: [{ tool: "echo", input: { path: `a/${shortHostile}` } }] },
+    { text: shortHostile },
+  ]),
+  tools: [echo],
+  instructions: shortHostile,
+});
+const wipe = tool({
+  name: "wipe",
+  description: "Wipes.",
+  inputSchema: { type: "object" },
+  needsApproval: true,
+  execute: async () => "wiped",
+});
+/** It asks a person about a call with a hostile argument of a megabyte. */
+const bandit = new Agent({
+  name: "bandit",
+  model: stage.actor([{ text: shortHostile, calls: [{ tool: "wipe", input: { path: `a/${hostile}` } }] }]),
+  tools: [wipe],
+});
+
+/** It hands a hostile task to its report. */
+const chief = new OrchestratorAgent({
+  name: "chief",
+  model: stage.actor([{ calls: [{ tool: "handoff_rascal", input: { task: hostile } }] }, { text: "Told." }]),
+  subAgents: [rascal],
+});
+const hostileName = "src/<img src=x onerror=alert(1)>\u202Egnp.ts";
+/** Asks as the tool that merges worktrees does. Each name of git and a line of the difference are hostile. */
+const merge = tool({
+  name: "merge",
+  description: "Merges.",
+  inputSchema: { type: "object" },
+  suspends: true,
+  execute: async (_input, { ctx, callId }) => {
+    const paths = { count: 1, paths: [hostileName] };
+    const question = {
+      message: `Merge the work of t1 into ${hostileName}: 1 changed file`,
+      merge: {
+        path: `/work/${hostileName}`,
+        branch: hostileName,
+        head: "a".repeat(40),
+        sources: [{ taskId: "t1", branch: `reeve/${hostileName}`, commit: "b".repeat(40) }],
+        commit: "c".repeat(40),
+        changed: paths,
+        conflicts: { count: 0, paths: [] },
+      },
+      diff: `diff --git a/${hostileName} b/${hostileName}\n--- a/${hostileName}\n+++ b/${hostileName}\n@@ -1 +1 @@\n-one\n+${hostile}\n`,
+    } satisfies JsonValue;
+    const answer = await ctx.approval({
+      kind: "merge",
+      toolName: "merge",
+      callId,
+      input: question,
+      reason: question.message,
+    });
+    return answer.decision;
+  },
+});
+const merger = new Agent({
+  name: "merger",
+  model: stage.actor([{ calls: [{ tool: "merge", input: {} }] }, { text: "Merged." }]),
+  tools: [merge],
+});
+
+let browser: Browser;
+let watched: OpenPage;
+const server = new PageServer(() => [rascal, bandit, chief, merger]);
+
+beforeAll(async () => {
+  await buildPage();
+  await server.start();
+  browser = await startBrowser();
+  watched = await openPage(browser, `${server.url}/agents`);
+});
+afterAll(async () => {
+  await browser.close();
+  removeBrowser();
+  await server.remove();
+  if (watched.problems.length > 0) throw new Error(`the page reported: ${watched.problems.join("; ")}`);
+});
+
+/** Goes to a path in the page that all tests share, because a new page takes seconds. */
+async function open(path: string): Promise<Page> {
+  await goTo(watched.page, `${server.url}${path}`);
+  return watched.page;
+}
+
+async function ended(runId: string): Promise<void> {
+  await (await server.runtime.find(runId))?.result();
+}
+
+/** Makes a message of a run that could not be delivered. */
+async function deliverHostile(runId: string): Promise<void> {
+  const { inbox } = server.store;
+  const sender = { runId: runId as RunId, userId: null, tenantId: null, metadata: {} };
+  const letter = {
+    id: "letter",
+    from: null,
+    to: "merger" as never,
+    body: hostile,
+    sentAt: Date.now(),
+    sender,
+  };
+  await inbox.deliver(letter);
+  for (let time = 0; time < inbox.settings.maxDeliveries; time++) await inbox.nack(letter.to, [letter.id]);
+}
+
+const views: readonly (readonly [path: string, ready: string])[] = [
+  ["/runs", ".table.runs .title"],
+  ["/find?text=evil", ".found-line"],
+  ["/sessions", ".session-line"],
+  ["/sessions?id=SESSION", ".thread .prose"],
+  ["/agents", ".chip"],
+  ["/schedules", ".table.schedules"],
+  ["/usage?by=agent", ".table.usage"],
+  ["/compare?a=RUN&b=FORK", ".facts"],
+  ["/again?run=FORK", ".variant-answer"],
+  ["/runs/RUN/chart", ".card"],
+  ["/runs/RUN/chart?zoom=rows", ".org-rows tr"],
+  ["/runs/FORK/timeline", ".step-lane"],
+  ["/runs/FORK/conversation", ".shares"],
+  ["/runs/FORK/saw", ".context-parts"],
+  ["/runs/RUN/money", "tr.total"],
+  ["/runs/RUN/events", ".event-row"],
+  ["/inbox?run=ASKING", ".inbox-detail .approval"],
+  ["/runs/ASKING/conversation", ".approval"],
+  ["/runs/ASKING/messages", ".message-list li"],
+  ["/runs/CHIEF/messages", ".message-list li"],
+  ["/runs/CHIEF/conversation", ".hired"],
+  ["/inbox?run=MERGING", ".inbox-detail .approval .diff"],
+  ["/runs/MERGING/conversation", ".approval .diff"],
+  ["/inbox?kind=letter", ".inbox-detail .fault"],
+];
+
+test("hostile texts stay text, in one line, in the lists, in every view of a run and in a fork of it", async () => {
+  const runId = await submitRun(server, "rascal", shortHostile);
+  await ended(runId);
+  const origin = await server.runtime.find(runId);
+  const fork = await origin?.fork({ at: 5, input: shortHostile });
+  await fork?.result();
+  const schedule = { name: "night", agent: "rascal", cron: "0 0 1 1 *", input: shortHostile };
+  const headers = { "content-type": "application/json" };
+  const made = await fetch(`${server.url}/api/schedules`, {
+    method: "POST",
+    headers,
+    body: JSON.stringify(schedule),
+  });
+  expect(made.ok).toBe(true);
+  const asking = await submitRun(server, "bandit", shortHostile);
+  await waitsForPerson(server, asking);
+  await (await server.runtime.find(asking))?.steer(hostile);
+  const handing = await submitRun(server, "chief", shortHostile);
+  await ended(handing);
+  const merging = await submitRun(server, "merger", shortHostile);
+  await waitsForPerson(server, merging);
+  await deliverHostile(merging);
+  const { runs } = await server.runtime.list({ agentId: "rascal" });
+  const ids = {
+    RUN: runId,
+    FORK: fork?.runId ?? "",
+    ASKING: asking,
+    CHIEF: handing,
+    MERGING: merging,
+    SESSION: runs.find((run) => run.runId === runId)?.sessionId ?? "",
+  };
+  const found: (readonly [path: string, problems: readonly string[]])[] = [];
+  for (const [path, ready] of views) {
+    const page = await open(
+      path.replaceAll(/RUN|FORK|SESSION|ASKING|CHIEF|MERGING/gu, (name) => ids[name as keyof typeof ids]),
+    );
+    const shown = page.locator(ready);
+    await shown.first().waitFor();
+    found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
+    if (ready !== ".step-lane") continue;
+    for (const step of await shown.all()) {
+      await step.click();
+      await page.getByRole("complementary", { name: "About the step" }).waitFor();
+      found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
+    }
+  }
+  expect(found.filter(([, problems]) => problems.length > 0)).toEqual([]);
+});
+
+test("hostile users, models and tools stay text in the list of the gateway and in a gateway run", async () => {
+  const program = await openProgram(server, "hostile", { userId: shortHostile });
+  onTestFinished(program.close);
+  expect(await program.ask()).toBe(200);
+  expect(await program.ask({ model: shortHostile })).toBeGreaterThanOrEqual(400);
+  expect(await program.ask({ tools: [{ type: hostile }] })).toBe(403);
+  const { runId } = program.run;
+  const found: (readonly [path: string, problems: readonly string[]])[] = [];
+  for (const [path, ready] of [
+    ["/gateway", ".figure-cards tbody tr"],
+    [`/runs/${runId}`, ".requests tbody tr"],
+    [`/runs/${runId}/events`, ".event-row"],
+    ["/usage?by=user", ".table.usage"],
+  ] as const) {
+    const page = await open(path);
+    await page.locator(ready).first().waitFor();
+    found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
+  }
+  expect(found.filter(([, problems]) => problems.length > 0)).toEqual([]);
+  await program.run.cancel("the test ends");
+});
