@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { answerJson } from "../capabilities/gateway/mock-upstream.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { gatewayModel, openProgram, type Program, type ProgramOptions } from "./gateway-program.ts";
+import { waitsForPerson } from "./page-runs.ts";
 import { narrowIssues } from "./narrow-issues.ts";
 import { pageTests } from "./page-tests.ts";
 
@@ -19,9 +20,12 @@ test("a gateway run shows its requests, and an answer to its question in the inb
   const { run, ask } = await program("claude");
   expect(await ask()).toBe(200);
   const held = ask();
+  await waitsForPerson(server, run.runId);
   const page = await open("/gateway");
   const row = page.getByRole("row").filter({ hasText: "claude" });
-  for (const text of ["ann", "acme", "of $0.1"]) await row.getByText(text).waitFor();
+  // The list, the badge and the run have one definition of what waits for a person.
+  await page.getByRole("link", { name: "Inbox 1" }).waitFor();
+  for (const text of ["Waits for you", "ann", "acme", "of $0.1"]) await row.getByText(text).waitFor();
   await row.getByRole("link", { name: "claude" }).click();
   await page.getByRole("heading", { name: "claude", level: 1 }).waitFor();
   const requests = page.getByRole("table", { name: "Requests, newest first" });

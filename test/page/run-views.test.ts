@@ -189,7 +189,10 @@ test("an agent of a team is steered, and another one is cancelled with its repor
   const page = await open(`/runs/${runId}/chart`);
   await page.getByRole("treeitem", { name: /^fix-flaky-tests/u }).click();
   await page.getByRole("link", { name: "Steer" }).click();
-  await page.getByLabel("Steer fix-flaky-tests").fill("Twenty runs are enough.");
+  // The field has the focus, so that no letter is a key of the page.
+  await page.locator("textarea:focus").waitFor();
+  await page.keyboard.type("Twenty runs are enough.");
+  expect(await page.getByLabel("Steer fix-flaky-tests").inputValue()).toBe("Twenty runs are enough.");
   await page.getByRole("button", { name: "Send", exact: true }).click();
   await page.getByText(/sent: Twenty runs are enough/u).waitFor();
   await page.getByLabel("Steer fix-flaky-tests").fill("Then tidy up.");

@@ -58,10 +58,12 @@ export function wantInbox(query: InboxQuery): void {
 
 /** Reads figures and questions again, at most a few times per second. */
 export function refreshSoon(): void {
+  // Until the inbox is read, no list knows which runs wait for the person.
+  const delay = inbox.peek() === null ? 0 : settleMs;
   timer ??= setTimeout(() => {
     timer = undefined;
     void refresh();
-  }, settleMs);
+  }, delay);
 }
 
 /** Reads figures and questions again. Resolves when they are shown. */

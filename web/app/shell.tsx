@@ -277,7 +277,7 @@ function Offline(): JSX.Element | null {
   return (
     <div class="banner" role="status">
       <Glyph look="failed" />
-      <b>The server stopped answering {span(now.value - value.since)} ago.</b>
+      <b>The server stopped answering {sinceWords(now.value - value.since)}.</b>
       <span>
         You see the{" "}
         {shownEvent.value === null
@@ -291,6 +291,10 @@ function Offline(): JSX.Element | null {
       </button>
     </div>
   );
+}
+
+function sinceWords(ms: number): string {
+  return ms < 1_000 ? "just now" : `${span(ms)} ago`;
 }
 
 /** What becomes of the runs while the server does not answer. A server that hosts agents executes runs itself. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { downTime, shortId, usdApart } from "./format.ts";
+import { columnUsd, downTime, shortId, usdApart } from "./format.ts";
 
 test("a list shows an id as it is, or cuts it with an ellipsis", () => {
   expect(shortId("run_release-0-9")).toBe("run_release-0-9");
@@ -13,6 +13,16 @@ test("two amounts that differ have as many decimals as tell them apart", () => {
   expect(usdApart(0.0048, 0.00453)).toEqual(["$0.0048", "$0.0045"]);
   expect(usdApart(0.035145, 0.022221)).toEqual(["$0.035", "$0.022"]);
   expect(usdApart(0.05, 0.05)).toEqual(["$0.050", "$0.050"]);
+});
+
+test("amounts in a column have three decimals, and one below them is not shown as zero", () => {
+  expect([0, 0.00047, 0.0005, 1.2345, null].map(columnUsd)).toEqual([
+    "$0.000",
+    "<$0.001",
+    "$0.001",
+    "$1.234",
+    "unpriced",
+  ]);
 });
 
 test("the time without an owner has tenths of a second below ten seconds", () => {

@@ -7,6 +7,11 @@ export function usd(amount: number | null): string {
   return `$${grouped(amount.toFixed(3))}`;
 }
 
+/** Money in a column: always three decimals, so that amounts stand below each other. A smaller one is not shown as zero. */
+export function columnUsd(amount: number | null): string {
+  return amount !== null && amount > 0 && amount < 0.0005 ? "<$0.001" : usd(amount);
+}
+
 /** Two amounts that differ, with as many decimals as tell them apart. */
 export function usdApart(one: number, other: number): readonly [string, string] {
   const differ = (digits: number): boolean => one.toFixed(digits) !== other.toFixed(digits);
@@ -85,12 +90,21 @@ export function ago(at: number, now: number): string {
   if (passed < 12 * hour || then.toDateString() === today.toDateString()) return span(passed);
   const yesterday = new Date(now - day);
   if (then.toDateString() === yesterday.toDateString()) return "Yesterday";
-  return then.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+  return dayOf(then);
 }
 
 /** A time of day: 14:05. */
 export function timeOfDay(at: number): string {
   return new Date(at).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
+}
+
+/** A day and a time of it: 20 Nov, 14:05. */
+export function dayAndTime(at: number): string {
+  return `${dayOf(new Date(at))}, ${timeOfDay(at)}`;
+}
+
+function dayOf(date: Date): string {
+  return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
 }
 
 /** A number with its noun: 1 step, 2 steps. */

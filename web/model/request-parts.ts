@@ -5,6 +5,7 @@ import {
   type RecordedRequest,
   type ToolSpec,
 } from "../../src/kernel/index.ts";
+import { isHandOff, targetOf } from "./words/task-words.ts";
 import { counterOf, fullText, noMessages, valueOf, type SizedRequest } from "./request-shares.ts";
 
 /** The names of the arguments of a tool, with a question mark for those that may be absent. */
@@ -55,7 +56,12 @@ function changeWords(message: ChatMessage): string {
   if (role === "user") return "a message";
   if (typeof content === "string") return role;
   const names = content.flatMap((part) => (part.type === "tool_result" ? [part.toolName] : []));
-  return `results of ${[...new Set(names)].map((name) => visibleText(name)).join(", ")}`;
+  return `results of ${[...new Set(names)].map((name) => visibleText(sourceOf(name))).join(", ")}`;
+}
+
+/** Who gave a result: the tool, or the agent that was hired. */
+function sourceOf(tool: string): string {
+  return isHandOff(tool) ? targetOf(tool, null) : tool;
 }
 
 /** The request as one JSON text, with what is known of it. */

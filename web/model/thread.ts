@@ -359,7 +359,7 @@ function noteOf(event: Event): Note | null {
       };
     case "retry_start":
       return {
-        text: `The model failed (${plainMessage(event.data.message)}). Attempt ${event.data.attempt + 1} follows.`,
+        text: `The model failed (${plainMessage(event.data.message).replace(/\.$/u, "")}). Attempt ${event.data.attempt + 1} follows.`,
         tone: "bad",
       };
     case "model_fallback":
@@ -374,7 +374,7 @@ function noteOf(event: Event): Note | null {
       };
     case "step_retry":
       return {
-        text: `${event.data.name} failed (${plainMessage(event.data.failure.message)}). Attempt ${event.data.attempt + 1} follows.`,
+        text: `${event.data.name} failed (${plainMessage(event.data.failure.message).replace(/\.$/u, "")}). Attempt ${event.data.attempt + 1} follows.`,
         tone: "bad",
       };
     case "attempt_start":

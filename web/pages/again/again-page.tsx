@@ -16,7 +16,7 @@ import { dialog, FormDialog } from "../../parts/dialog.tsx";
 import { openNewRun } from "../../parts/open-form.tsx";
 import { Column, Recorded, type ColumnFacts } from "./column.tsx";
 import { VariantForm } from "./variant-form.tsx";
-import { inputWords, lastResults, letters, mostVariants, turnsOf, type Origin } from "./variant.ts";
+import { doneFrom, inputWords, lastResults, letters, mostVariants, turnsOf, type Origin } from "./variant.ts";
 
 /** One run again from one of its turns, in up to four columns: what was recorded, and variants of it. */
 export function AgainPage(): JSX.Element {
@@ -174,13 +174,16 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
   const shown = variants.flatMap((id) => facts.get(id) ?? []);
   const live = variants.filter((id) => facts.get(id)?.isOver === false);
   const recorded = facts.get(origin.runId);
-  const paid = shown.reduce((sum, { costUsd }) => sum + costUsd, 0);
+  const paid = shown.reduce<number | null>(
+    (sum, { costUsd }) => (sum === null || costUsd === null ? null : sum + costUsd),
+    0,
+  );
   const limits = shown.map(({ limitUsd }) => limitUsd);
   const limit =
     limits.length > 0 && !limits.includes(null)
       ? limits.reduce<number>((sum, each) => sum + (each ?? 0), 0)
       : null;
-  const most = Math.max(0, ...[...facts.values()].map(({ costUsd }) => costUsd));
+  const most = Math.max(0, ...[...facts.values()].map(({ costUsd }) => costUsd ?? 0));
   const add = (runId: string): void => setQuery("v", [...variants, runId].join(","));
   const stopAll = (): void =>
     openStop(
@@ -291,6 +294,7 @@ function Grid({ origin, options, model, variants, free, steps, turns }: GridProp
             letter={letters[variants.length + 1] ?? "?"}
             origin={origin}
             options={options}
+            recordedUsd={doneFrom(steps, origin.at).costUsd}
             onStarted={add}
             {...(variants.length > 0 && { onClose: () => openAt(null) })}
           />
@@ -320,22 +324,27 @@ type Facts = ReadonlyMap<string, ColumnFacts>;
 function cheapest(variants: readonly string[], facts: Facts, recorded: ColumnFacts | undefined): string {
   const ended = variants.flatMap((id, index) => {
     const fact = facts.get(id);
-    return fact?.isOver === true ? [{ letter: letters[index + 1] ?? "?", ...fact }] : [];
+    return fact?.isOver === true && !fact.hasFailed ? [{ letter: letters[index + 1] ?? "?", ...fact }] : [];
   });
   const [first, ...others] = ended;
   if (first === undefined) return "None yet";
-  const best = others.reduce((one, other) => (other.costUsd < one.costUsd ? other : one), first);
-  if (recorded === undefined || recorded.costUsd === 0) return best.letter;
-  const percent = Math.round((1 - best.costUsd / recorded.costUsd) * 100);
+  if (ended.some(({ costUsd }) => costUsd === null)) return "Not known";
+  const best = others.reduce(
+    (one, other) => ((other.costUsd ?? 0) < (one.costUsd ?? 0) ? other : one),
+    first,
+  );
+  if (recorded?.costUsd == null || recorded.costUsd === 0) return best.letter;
+  const percent = Math.round((1 - (best.costUsd ?? 0) / recorded.costUsd) * 100);
   return percent === 0
     ? `${best.letter}, as A`
     : `${best.letter}, ${Math.abs(percent)} % ${percent > 0 ? "less" : "more"} than A`;
 }
 
 function answerWords(variants: readonly string[], facts: Facts, recorded: ColumnFacts | undefined): string {
-  const ended = variants.flatMap((id) =>
-    facts.get(id)?.isOver === true ? [facts.get(id)?.answer ?? ""] : [],
-  );
+  const ended = variants.flatMap((id) => {
+    const fact = facts.get(id);
+    return fact?.isOver === true && !fact.hasFailed ? [fact.answer] : [];
+  });
   if (recorded?.isOver !== true || ended.length === 0) return "None yet";
   const differing = ended.filter((answer) => answer !== recorded.answer).length;
   return differing === 0 ? "Same" : differing === 1 ? "1 differs" : `${differing} differ`;

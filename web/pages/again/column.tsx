@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
-import { visibleLine, type Event, type TaskId } from "../../../src/kernel/index.ts";
+import { visibleLine, type Event, type Failure, type TaskId } from "../../../src/kernel/index.ts";
 import { startOfRun } from "../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../../src/surfaces/view/step-log.ts";
@@ -13,6 +13,7 @@ import { runPath } from "../../base/route.ts";
 import { heldNow } from "../../model/held.ts";
 import { lineDiff, partIn } from "../../model/line-diff.ts";
 import { rootId } from "../../model/money.ts";
+import { failureWords } from "../../model/words/failure-words.ts";
 import { toolTitle } from "../../model/words/task-words.ts";
 import { idleSince, workedMs } from "../../model/time/idle.ts";
 import { RunModel } from "../../model/run-model.ts";
@@ -27,7 +28,10 @@ import { changesOf, doneFrom, markedLines, type Done, type Origin, type ShownCha
 /** What the other columns and the strip need to know of a column. */
 export interface ColumnFacts {
   readonly isOver: boolean;
-  readonly costUsd: number;
+  /** Whether it ended without an answer: it failed, stopped at a limit, or was cancelled. */
+  readonly hasFailed: boolean;
+  /** `null` if the price of a model is not known. */
+  readonly costUsd: number | null;
   readonly heldUsd: number;
   /** The limit of the variant. `null`: none. */
   readonly limitUsd: number | null;
@@ -61,6 +65,7 @@ export function Recorded({
     steps.findLast(({ kind, callSeq }) => kind === "model" && callSeq === origin.at)?.startAt ?? 0;
   const facts: ColumnFacts = {
     isOver: view !== null && hasEnded(view.status),
+    hasFailed: view !== null && hasEnded(view.status) && view.status !== "completed",
     costUsd: done.costUsd,
     heldUsd: 0,
     limitUsd: null,
@@ -144,7 +149,8 @@ export function Column({
   const answer = isOver ? plain(view.output ?? "") : written;
   const facts: ColumnFacts = {
     isOver,
-    costUsd: root?.total.costUsd ?? done.costUsd,
+    hasFailed: isOver && view.status !== "completed",
+    costUsd: root === undefined ? done.costUsd : root.total.costUsd,
     heldUsd: isOver ? 0 : heldNow(model.snapshot)(rootId),
     limitUsd: root?.budget?.maxCostUsd ?? null,
     answer,
@@ -184,15 +190,23 @@ export function Column({
         <Changes changes={changes} />
       </header>
       <Figures
-        done={{ ...done, costUsd: facts.costUsd, tokens: root?.total.tokens ?? done.tokens }}
+        done={{
+          ...done,
+          costUsd: facts.costUsd,
+          tokens: root?.total.tokens ?? done.tokens,
+        }}
         mostUsd={mostUsd}
         heldUsd={facts.heldUsd}
         ms={view === null ? 0 : workedMs(view, startOfRun(view), view.endedAt ?? now.value, idleSince(view))}
         isLive={!isOver}
       />
       <Tools done={done} edited={edited} />
-      {view?.failure != null && <p class="problem">{visibleLine(view.failure.message)}</p>}
-      <Answer text={answer} other={isOver ? recordedAnswer : null} isLive={!isOver} />
+      <Answer
+        text={answer}
+        other={isOver ? recordedAnswer : null}
+        isLive={!isOver}
+        failure={view?.failure ?? null}
+      />
       {instructions !== undefined && (
         <footer class="row">
           <SaveOrCopy origin={origin} options={options} instructions={instructions} letter={letter} />
@@ -239,7 +253,7 @@ function Figures({
   readonly isLive: boolean;
   readonly isRecorded?: boolean;
 }): JSX.Element {
-  const share = mostUsd === 0 ? 0 : Math.min(1, done.costUsd / mostUsd);
+  const share = mostUsd === 0 ? 0 : Math.min(1, (done.costUsd ?? 0) / mostUsd);
   return (
     <div class="variant-figures">
       <div class={`share ${isRecorded ? "recorded" : ""}`} aria-hidden="true">
@@ -304,15 +318,18 @@ function Answer({
   text,
   other,
   isLive,
+  failure = null,
 }: {
   readonly text: string;
   /** The answer with which it is compared. `null`: not yet. */
   readonly other: string | null;
   readonly isLive: boolean;
+  readonly failure?: Failure | null;
 }): JSX.Element {
   const shown = text.slice(0, mostAnswer);
   return (
     <div class="variant-answer">
+      {failure !== null && <p class="problem">{failureWords(failure)}</p>}
       <p class="label">Answer</p>
       {text === "" ? (
         <p class="dim">{isLive ? "Not yet" : "None"}</p>

@@ -8,7 +8,7 @@ import { partIn } from "../../model/line-diff.ts";
 import { rootId } from "../../model/money.ts";
 import { enteredOf, fieldsOf, valueOf, type Entered } from "../../model/schema-fields.ts";
 import { InstructionsField, ModelField, SchemaFields, ToolsField } from "../../parts/change-fields.tsx";
-import { editedOutput, type KnownResult, type Origin } from "./variant.ts";
+import { editedOutput, proposedLimit, type KnownResult, type Origin } from "./variant.ts";
 
 type ForkBody = Body<"POST", "/api/runs/{runId}/fork">;
 
@@ -20,7 +20,7 @@ interface Draft {
   readonly model: string;
   readonly tools: readonly string[] | null;
   readonly result: { readonly callId: string; readonly text: string } | null;
-  readonly limit: string;
+  readonly limit: string | null;
 }
 
 const empty: Draft = {
@@ -30,7 +30,7 @@ const empty: Draft = {
   model: "",
   tools: null,
   result: null,
-  limit: "0.20",
+  limit: null,
 };
 
 /** The form of a new variant: each part that is changed is sent, everything else stays as it was recorded. */
@@ -38,12 +38,15 @@ export function VariantForm({
   letter,
   origin,
   options,
+  recordedUsd,
   onStarted,
   onClose,
 }: {
   readonly letter: string;
   readonly origin: Origin;
   readonly options: AgentOptions | null;
+  /** What the run has spent from the turn on. `null` if a model has no known price. */
+  readonly recordedUsd: number | null;
   readonly onStarted: (runId: string) => void;
   readonly onClose?: () => void;
 }): JSX.Element {
@@ -59,6 +62,7 @@ export function VariantForm({
   // The agent's own instructions are a part of what was sent. Only they are edited, and what surrounds them stays.
   const around = partIn(origin.instructions ?? "", options?.instructions ?? null);
   const own = around === null ? origin.instructions : (options?.instructions ?? null);
+  const limit = draft.limit ?? proposedLimit(recordedUsd);
   const may = options?.changes ?? { instructions: true, tools: true, toolResults: true };
   const start = async (): Promise<void> => {
     setProblem(null);
@@ -68,7 +72,7 @@ export function VariantForm({
       const input = schema === null ? draft.message : draft.entered === null ? null : value;
       if (schema !== null && draft.entered !== null && Object.keys(problems).length > 0)
         throw new Error("The input does not fit the agent: look at the marked fields.");
-      const body = bodyOf(draft, origin, { input, isFirst, around });
+      const body = bodyOf({ ...draft, limit }, origin, { input, isFirst, around });
       const { run } = await post("/api/runs/{runId}/fork", { params: { runId: origin.runId }, body });
       onStarted(run.runId);
     } catch (error) {
@@ -157,9 +161,12 @@ export function VariantForm({
         Limit of this variant in dollars
         <input
           inputMode="decimal"
-          value={draft.limit}
+          value={limit}
           onInput={(event) => setDraft({ ...draft, limit: event.currentTarget.value })}
         />
+        {recordedUsd === null && (
+          <span class="hint dim">A model of this run has no known price, and a limit would refuse it.</span>
+        )}
       </label>
       {problem !== null && (
         <p class="problem" role="alert">
@@ -225,7 +232,7 @@ function valueIn(input: JsonValue): JsonValue {
 }
 
 function bodyOf(
-  { instructions, model, tools, result, limit }: Draft,
+  { instructions, model, tools, result, limit }: Draft & { readonly limit: string },
   { at, taskId, results }: Origin,
   {
     input,

@@ -134,7 +134,8 @@ export function inputWords(input: JsonValue): string {
 
 /** What a run did from a call on. */
 export interface Done {
-  readonly costUsd: number;
+  /** `null` if the price of a model is not known. */
+  readonly costUsd: number | null;
   readonly tokens: number;
   readonly tools: readonly StepView[];
 }
@@ -144,10 +145,25 @@ export function doneFrom(steps: readonly StepView[], from: number): Done {
   const later = steps.filter(({ startSeq }) => startSeq >= from);
   const models = later.filter(({ kind }) => kind === "model");
   return {
-    costUsd: models.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0),
+    costUsd: models.reduce<number | null>(
+      (sum, { costUsd }) => (sum === null || costUsd === null ? null : sum + costUsd),
+      0,
+    ),
     tokens: models.reduce((sum, { tokens }) => sum + tokens, 0),
     tools: later.filter(({ kind }) => kind === "tool"),
   };
+}
+
+/** Least limit that the form of a variant proposes, in dollars. */
+const leastLimitUsd = 0.2;
+
+/**
+ * The limit that the form of a variant proposes: room for half as much again as was recorded from the turn on. None if a model
+ * has no known price, because a run with a limit in dollars refuses such a model.
+ */
+export function proposedLimit(recordedUsd: number | null): string {
+  if (recordedUsd === null) return "";
+  return Math.max(leastLimitUsd, Math.ceil(recordedUsd * 150) / 100).toFixed(2);
 }
 
 /** The model calls of a task, as turns to start from. A call that was made again is one turn, its last attempt. */

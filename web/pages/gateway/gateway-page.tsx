@@ -4,7 +4,7 @@ import { get, type Result } from "../../api/client.ts";
 import { asking } from "../../api/runs-feed.ts";
 import type { Run } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
-import { ago, counted, grouped, took, usd } from "../../base/format.ts";
+import { ago, columnUsd, counted, grouped, took, usd } from "../../base/format.ts";
 import { now } from "../../base/now.ts";
 import { runPath } from "../../base/route.ts";
 import { gatewayAgent, gatewayBudget } from "../../model/gateway/gateway-requests.ts";
@@ -134,7 +134,7 @@ function Programs({
               {openWords(run, figuresOf(run.runId), here)}
             </td>
             <td class="right" data-head="Spent of budget">
-              {usd(run.costUsd)} <span class="dim">of {gatewayBudget(run.metadata) ?? "no limit"}</span>
+              {columnUsd(run.costUsd)} <span class="dim">of {gatewayBudget(run.metadata) ?? "no limit"}</span>
             </td>
             <td class="right dim" data-head="Created">
               {ago(run.createdAt, now.value)}

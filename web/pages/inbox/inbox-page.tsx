@@ -118,15 +118,7 @@ export function InboxPage(): JSX.Element {
           <h1>Inbox</h1>
           <span class="dim">{isRead ? waitWords() : "Reading"}</span>
         </div>
-        <Filters part={part} count={items.length} isRead={isRead} />
-        <label class="inbox-filter check">
-          <input
-            type="checkbox"
-            checked={isByAgent}
-            onChange={() => setQuery("group", isByAgent ? null : "agent")}
-          />
-          By agent
-        </label>
+        <Filters part={part} count={items.length} isRead={isRead} isByAgent={isByAgent} />
         {part.runId !== undefined && (
           <p class="inbox-filter dim">
             Items of one run.{" "}
@@ -196,7 +188,11 @@ export function InboxPage(): JSX.Element {
         )}
         {/* Beside the answered one, so that an item keeps what was written and sent when it becomes that. */}
         {chosen !== undefined && <InboxDetail key={chosen.id} item={chosen} onChanged={refreshSoon} />}
-        {chosen === undefined && isRead && <p class="dim">Nothing else waits for you.</p>}
+        {chosen === undefined && isRead && (
+          <p class="dim">
+            {Object.keys(part).length === 0 ? "Nothing else waits for you." : "Nothing else in this list."}
+          </p>
+        )}
       </div>
     </main>
   );
@@ -225,18 +221,19 @@ interface FiltersProps {
   /** How many items are listed. */
   readonly count: number;
   readonly isRead: boolean;
+  readonly isByAgent: boolean;
 }
 
 const kindNames = { question: "Decisions", run: "Stopped", letter: "Not delivered" } as const;
 
 /** Which part of the inbox is listed. */
-function Filters({ part, count, isRead }: FiltersProps): JSX.Element {
+function Filters({ part, count, isRead, isByAgent }: FiltersProps): JSX.Element {
   const isAway = part.view === "away";
   const away = inbox.value?.away;
   const open = isRead && !isAway ? `${count}${hasMore() ? "+" : ""}` : "";
   return (
     <div class="row wrap inbox-filter">
-      <div class="segments" role="group" aria-label="Items">
+      <div class="segments whole" role="group" aria-label="Items">
         <button aria-pressed={!isAway} onClick={() => setQuery("view", null)}>
           Open {open}
         </button>
@@ -258,6 +255,14 @@ function Filters({ part, count, isRead }: FiltersProps): JSX.Element {
           </option>
         ))}
       </select>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isByAgent}
+          onChange={() => setQuery("group", isByAgent ? null : "agent")}
+        />
+        By agent
+      </label>
     </div>
   );
 }

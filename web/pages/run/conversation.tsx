@@ -2,7 +2,7 @@ import { formatPriority, type Event, type TaskId } from "../../../src/kernel/ind
 import { runTime } from "../../../src/surfaces/view/run-clock.ts";
 import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
 import { Fragment, type JSX } from "preact";
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { errorText, get } from "../../api/client.ts";
 import { useRead } from "../../api/use-read.ts";
 import { useKeys } from "../../base/keys.ts";
@@ -287,7 +287,7 @@ function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: T
   return (
     <div class="task-purse">
       <p class="row between">
-        <b class="big">{usd(spentOf(purse))}</b>
+        <b class="big">{task.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
         {purse.cap !== null && <span class="dim">of {capUsd(purse.cap)}</span>}
       </p>
       {purse.cap !== null && <Purse values={purse} size="large" tone={toneOf(task)} />}
@@ -299,6 +299,11 @@ function Steer({ model, task }: { readonly model: RunModel; readonly task: TaskV
   const { agentId, taskId } = task;
   const [text, setText] = useState("");
   const [state, setState] = useState<string | null>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  // A person who chose to steer writes at once, and no letter is a key of the page.
+  useEffect(() => {
+    if (place.value.query.get("about") === "steer") field.current?.focus();
+  }, []);
   const isEmpty = text.trim() === "" || areOrdersOff(model);
   const send = async (order: typeof followUp, when: string): Promise<void> => {
     try {
@@ -314,6 +319,7 @@ function Steer({ model, task }: { readonly model: RunModel; readonly task: TaskV
       <h3>Steer {agentId}</h3>
       <div class="box">
         <textarea
+          ref={field}
           aria-label={`Steer ${agentId}`}
           placeholder={`Tell ${agentId} something. It reads this before its next turn.`}
           value={text}

@@ -2,7 +2,7 @@ import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import { likelyLossUsd } from "../../../src/surfaces/view/spend.ts";
 import type { JSX } from "preact";
 import { place, runPath, setQuery } from "../../base/route.ts";
-import { counted, grouped, shortModel, usd } from "../../base/format.ts";
+import { columnUsd, counted, grouped, shortModel } from "../../base/format.ts";
 import { Name } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { capWords, modelLines, purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
@@ -92,10 +92,10 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                   {task.own.calls}
                 </td>
                 <td class="right" data-head="Own">
-                  {usd(task.own.costUsd === null ? null : purse.own)}
+                  {columnUsd(task.own.costUsd === null ? null : purse.own)}
                 </td>
                 <td class={`right ${task.own.lost.calls > 0 ? "bad" : "dim"}`} data-head="Lost">
-                  {task.own.lost.calls > 0 ? usd(task.own.lost.costUsd) : "–"}
+                  {task.own.lost.calls > 0 ? columnUsd(task.own.lost.costUsd) : "–"}
                 </td>
                 <td>
                   <span class="row">
@@ -104,7 +104,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                     ) : (
                       <Purse values={purse} tone={toneOf(task)} />
                     )}
-                    <span class="amount">{usd(spentOf(purse))}</span>
+                    <span class="amount">{columnUsd(spentOf(purse))}</span>
                   </span>
                 </td>
                 <td class="right" data-head="Allowance">
@@ -121,7 +121,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                 {rest.reduce((sum, { own }) => sum + own.calls, 0)}
               </td>
               <td class="right" data-head="Own">
-                {usd(rest.reduce((sum, { own }) => sum + (own.costUsd ?? 0), 0))}
+                {columnUsd(rest.reduce((sum, { own }) => sum + (own.costUsd ?? 0), 0))}
               </td>
               <td />
               <td />
@@ -136,12 +136,12 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                 {root.total.calls}
               </td>
               <td class="right" data-head="Own">
-                {usd(root.total.costUsd === null ? null : root.total.costUsd - lost)}
+                {columnUsd(root.total.costUsd === null ? null : root.total.costUsd - lost)}
               </td>
               <td class={`right ${lost > 0 ? "bad" : ""}`} data-head="Lost">
-                {lost > 0 ? usd(lost) : "–"}
+                {lost > 0 ? columnUsd(lost) : "–"}
               </td>
-              <td class="right">{usd(root.total.costUsd)}</td>
+              <td class="right">{columnUsd(root.total.costUsd)}</td>
               <td class="right" data-head="Allowance">
                 {capWords(root)}
               </td>
@@ -189,7 +189,7 @@ export function Models({ view }: { readonly view: RunView }): JSX.Element | null
               {grouped(line.output)}
             </td>
             <td class="right" data-head="Spent">
-              {usd(line.costUsd)}
+              {columnUsd(line.costUsd)}
             </td>
           </tr>
         ))}
@@ -202,7 +202,7 @@ export function Models({ view }: { readonly view: RunView }): JSX.Element | null
             <td class="right dim">–</td>
             <td class="right dim">–</td>
             <td class="right bad" data-head="Spent">
-              {usd(lost.costUsd)}
+              {columnUsd(lost.costUsd)}
             </td>
           </tr>
         )}
@@ -217,7 +217,7 @@ export function Models({ view }: { readonly view: RunView }): JSX.Element | null
             <td />
             <td />
             <td class="right dim" data-head="Likely">
-              {likelyUsd === null && lost.costUsd !== null ? "not known" : usd(likelyUsd)}
+              {likelyUsd === null && lost.costUsd !== null ? "not known" : columnUsd(likelyUsd)}
             </td>
           </tr>
         )}
@@ -229,7 +229,7 @@ export function Models({ view }: { readonly view: RunView }): JSX.Element | null
           <td />
           <td />
           <td class="right" data-head="Spent">
-            {usd(root.total.costUsd)}
+            {columnUsd(root.total.costUsd)}
           </td>
         </tr>
       </tbody>

@@ -276,7 +276,8 @@ function Orders({
 
 /** Starts the task again: a workflow with its input in the form, other runs beside their variants. */
 function Again({ model, view }: { readonly model: RunModel; readonly view: RunView }): JSX.Element {
-  if (!isWorkflow(model))
+  // A link opens in another tab, too. Without the server there is nothing that it could open.
+  if (!isWorkflow(model) && !isOffline.value)
     return (
       <a class="button" href={`/again?run=${model.runId}`}>
         Run again

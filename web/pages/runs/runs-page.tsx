@@ -6,7 +6,7 @@ import type { Facts, Run, RunFigures } from "../../api/types.ts";
 import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
 import { go, place, runPath } from "../../base/route.ts";
-import { ago, capUsd, clock, counted, grouped, shortId, span, usd } from "../../base/format.ts";
+import { ago, capUsd, clock, columnUsd, counted, grouped, shortId, span, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
@@ -413,7 +413,7 @@ function Spent({ run, known }: { readonly run: Run; readonly known: RunFigures |
     <>
       {cap !== null && <Purse values={values} tone={isOver ? "done" : "live"} />}
       <span class="row between sub">
-        <span>{usd(costUsd)}</span>
+        <span>{columnUsd(costUsd)}</span>
         {known !== undefined && <span>{cap === null ? "no limit" : `of ${capUsd(cap)}`}</span>}
       </span>
     </>

@@ -63,7 +63,7 @@ export function SchedulesPage(): JSX.Element {
               <th>Schedule</th>
               <th class="c-purse wide-only">Times</th>
               <th class="c-time right">Next</th>
-              <th class="c-outcomes right wide-only">Last runs</th>
+              <th class="c-outcomes right">Last runs</th>
               <th class="c-orders" aria-label="Orders" />
             </tr>
           </thead>
@@ -127,10 +127,10 @@ function Row({
       <td class="c-purse wide-only cut">
         <code>{timesText(schedule.times)}</code>
       </td>
-      <td class="c-time right">
+      <td class="c-time right" data-head="Next">
         {nextAt === null ? "–" : nextAt > now.value ? `in ${span(nextAt - now.value)}` : "now"}
       </td>
-      <td class="c-outcomes right wide-only">
+      <td class="c-outcomes right" data-head="Last runs">
         {lastRunId === null || lastAt === null ? (
           "–"
         ) : (

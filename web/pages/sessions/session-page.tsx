@@ -39,9 +39,9 @@ function ChatBar({ name, isTree }: ChatBarProps): JSX.Element {
       <a class="dim" href="/sessions">
         Sessions /
       </a>
-      <b class="cut grow" title={name}>
+      <h1 class="cut grow" title={name}>
         {name}
-      </b>
+      </h1>
       <button class="button" onClick={() => setQuery("show", isTree ? null : "tree")}>
         {isTree ? "Chat" : "Entries"}
       </button>

@@ -94,7 +94,7 @@ export function Inspector({
           Conversation
         </a>
         {!isReplay && !hasEndedTask(task) && (
-          <a class="button small" href={`${runPath(model.runId, "conversation", taskId)}&about=agent`}>
+          <a class="button small" href={`${runPath(model.runId, "conversation", taskId)}&about=steer`}>
             Steer
           </a>
         )}

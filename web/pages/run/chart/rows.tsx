@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { TaskId } from "../../../../src/kernel/index.ts";
 import type { TaskView } from "../../../../src/surfaces/view/run-view.ts";
-import { capUsd, usd } from "../../../base/format.ts";
+import { capUsd, columnUsd } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Name } from "../../../parts/name.tsx";
 import { Purse } from "../../../parts/purse.tsx";
@@ -118,7 +118,7 @@ function Row({
       <td class="wide-only">{purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}</td>
       <td class="right row-money">
         <span>
-          {usd(spentOf(purse))}
+          {columnUsd(spentOf(purse))}
           {purse.cap !== null && <span class="narrow-only dim"> of {capUsd(purse.cap)}</span>}
         </span>
         {purse.cap !== null && (

@@ -4,7 +4,7 @@ import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
 import { get } from "../../../api/client.ts";
 import { useRead } from "../../../api/use-read.ts";
-import { clock, counted, grouped, plain, took } from "../../../base/format.ts";
+import { clock, counted, grouped, plain, took, dayAndTime } from "../../../base/format.ts";
 import { useKeys } from "../../../base/keys.ts";
 import { now } from "../../../base/now.ts";
 import { runPath } from "../../../base/route.ts";
@@ -243,7 +243,7 @@ function Timer({ since, until }: { readonly since: number; readonly until: numbe
     <p class="step-timer">
       <span>{left === 0 ? "Wakes now" : `Wakes in ${clock(left)}`}</span>
       <progress value={share} max={1} aria-label="Time that has passed" />
-      <span class="dim">{new Date(until).toLocaleString()}</span>
+      <span class="dim">{dayAndTime(until)}</span>
     </p>
   );
 }

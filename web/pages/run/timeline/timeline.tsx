@@ -5,7 +5,7 @@ import type { JSX } from "preact";
 import { now } from "../../../base/now.ts";
 import { useKeys } from "../../../base/keys.ts";
 import { place, setQuery } from "../../../base/route.ts";
-import { counted, usd } from "../../../base/format.ts";
+import { columnUsd, counted, usd } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Name } from "../../../parts/name.tsx";
 import { hasEnded, lookOfTask } from "../../../model/status.ts";
@@ -230,7 +230,7 @@ function Lane({
           ))}
           <TopUps points={topUps} scale={scale} />
         </span>
-        <span class="lane-money">{usd(task.own.costUsd)}</span>
+        <span class="lane-money">{columnUsd(task.own.costUsd)}</span>
       </button>
       {isOpen &&
         bars
