@@ -7,6 +7,13 @@ export interface Row {
   /** The floor or the peer, in the same unit and the same run; `null` when the goal is on the value itself. */
   readonly against: number | null;
   readonly goal: { readonly atMost: number } | { readonly atLeast: number } | null;
+  /** Why the row could not be measured. Its value does not matter then, and the goal counts as missed. */
+  readonly failure?: string;
+}
+
+/** A row that could not be measured. */
+export function failedRow(name: string, unit: string, failure: string): Row {
+  return { name, value: 0, unit, against: null, goal: null, failure };
 }
 
 export function ratioOf({ value, against }: Row): number {
@@ -14,13 +21,15 @@ export function ratioOf({ value, against }: Row): number {
 }
 
 export function meets(row: Row): boolean {
+  if (row.failure !== undefined) return false;
   const ratio = ratioOf(row);
   if (row.goal === null) return true;
   return "atMost" in row.goal ? ratio <= row.goal.atMost : ratio >= row.goal.atLeast;
 }
 
 export function formatRow(row: Row): string {
-  const { name, value, unit, against, goal } = row;
+  const { name, value, unit, against, goal, failure } = row;
+  if (failure !== undefined) return `${name.padEnd(58)} FAILED: ${failure}`;
   const shown = against === null ? "" : `  against ${format(against)}: ${ratioOf(row).toFixed(2)}x`;
   const limit =
     goal === null ? "" : "atMost" in goal ? `  goal <= ${goal.atMost}` : `  goal >= ${goal.atLeast}`;

@@ -12,7 +12,6 @@ import { kilobyte } from "./scale-steps.ts";
 
 /** Another engine for durable functions, on servers of this machine. */
 export interface Peer {
-  readonly name: string;
   /** Steps per second of so many workflows at once, from their start to the last end. */
   readonly steps: (runs: number, each: number) => Promise<number>;
   readonly close: () => Promise<void>;
@@ -20,12 +19,16 @@ export interface Peer {
 
 const here = (path: string): string => fileURLToPath(new URL(`peers/dbos/${path}`, import.meta.url));
 
-/** DBOS on a PostgreSQL that does not wait for the disk. `undefined` if its package is not installed. */
-export async function dbosPeer(): Promise<Peer | undefined> {
-  if (!existsSync(here("node_modules"))) {
-    console.error("DBOS is not measured: run npm ci --prefix bench/peers/dbos");
-    return undefined;
-  }
+/** The other engines, by the names of their rows. Each is started when it is asked for. */
+export const peers: Readonly<Record<string, () => Promise<Peer>>> = {
+  "DBOS on PostgreSQL": dbosPeer,
+  Restate: restatePeer,
+};
+
+/** DBOS on a PostgreSQL that does not wait for the disk. */
+async function dbosPeer(): Promise<Peer> {
+  if (!existsSync(here("node_modules")))
+    throw new Error("the package is not installed; run npm ci --prefix bench/peers/dbos");
   const database = await PostgresServer.start();
   const child = spawn(process.execPath, [here("steps.mjs"), database.url], {
     stdio: ["pipe", "pipe", "inherit"],
@@ -40,7 +43,6 @@ export async function dbosPeer(): Promise<Peer | undefined> {
   };
   await next();
   return {
-    name: "DBOS on PostgreSQL",
     steps: async (runs, each) => {
       child.stdin.write(`${JSON.stringify({ runs, each })}\n`);
       return Number(await next());
@@ -55,7 +57,7 @@ export async function dbosPeer(): Promise<Peer | undefined> {
 }
 
 /** Workflows of Restate, with the server of the tests. */
-export async function restatePeer(): Promise<Peer> {
+async function restatePeer(): Promise<Peer> {
   const server = await RestateServer.start();
   const name = "peer-workflow";
   const steps = workflow({
@@ -83,7 +85,6 @@ export async function restatePeer(): Promise<Peer> {
     if (!answer.ok) throw new Error(`Restate answered ${answer.status}: ${await answer.text()}`);
   };
   return {
-    name: "Restate",
     steps: async (runs, each) => {
       const began = performance.now();
       await Promise.all(Array.from({ length: runs }, () => call(each)));

@@ -8,9 +8,9 @@ import { formatAgentId, type HostedAgent, type Store } from "reeve/kernel";
 import { sqliteStore } from "reeve/sqlite";
 import { object, workflow, type Workflow } from "reeve/workflow";
 import { cpuMs } from "./cpu-time.ts";
-import { median, type Row } from "./row.ts";
+import { failedRow, median, type Row } from "./row.ts";
 import { kilobyte } from "./scale-steps.ts";
-import { dbosPeer, restatePeer, type Peer } from "./workflow-peers.ts";
+import { peers, type Peer } from "./workflow-peers.ts";
 
 /** Many short rounds that alternate, so that both sides meet the same disturbances. */
 const rounds = 25;
@@ -164,12 +164,18 @@ async function* objects(folder: string): AsyncIterable<Row> {
 
 /** Steps per second on SQLite against those of another engine, in alternating rounds. */
 async function* besidePeers(folder: string): AsyncIterable<Row> {
-  for (const openPeer of [dbosPeer, restatePeer]) {
-    const peer = await openPeer();
-    if (peer === undefined) continue;
-    const runtime = await openRuntime({ store: await open(folder, peer.name) });
+  for (const [name, openPeer] of Object.entries(peers)) {
+    const title = (runs: number): string => `steps of 1 KB, ${many(runs)}, against ${name}`;
+    let peer: Peer;
     try {
-      for (const [runs, each] of sizes) yield await beside(peer, runtime, runs, each);
+      peer = await openPeer();
+    } catch (error) {
+      for (const [runs] of sizes) yield failedRow(title(runs), "steps/s", (error as Error).message);
+      continue;
+    }
+    const runtime = await openRuntime({ store: await open(folder, name) });
+    try {
+      for (const [runs, each] of sizes) yield await beside(title(runs), peer, runtime, [runs, each]);
     } finally {
       await runtime.close();
       await peer.close();
@@ -177,14 +183,19 @@ async function* besidePeers(folder: string): AsyncIterable<Row> {
   }
 }
 
-async function beside(peer: Peer, runtime: Runtime, runs: number, each: number): Promise<Row> {
+async function beside(
+  name: string,
+  peer: Peer,
+  runtime: Runtime,
+  [runs, each]: readonly [number, number],
+): Promise<Row> {
   const [ours, theirs]: [number[], number[]] = [[], []];
   for (let round = 0; round <= 5; round++) {
     ours.push(await ofWorkflow(runtime, runs, each));
     theirs.push(await peer.steps(runs, each));
   }
   return {
-    name: `steps of 1 KB, ${many(runs)}, against ${peer.name}`,
+    name,
     value: median(ours.slice(1)),
     unit: "steps/s",
     against: median(theirs.slice(1)),
