@@ -4,17 +4,34 @@ import { openCrashStore } from "./crash-store.ts";
 import { doWorkload } from "./do-workload.ts";
 import { isFull } from "../effort.ts";
 import { killPoints } from "./kill-points.ts";
+import { objectWorkloads } from "./object-workloads.ts";
+import { sagaWorkloads } from "./saga-workloads.ts";
+import { workflowWorkloads } from "./workflow-workloads.ts";
 import { workloads } from "./workloads/index.ts";
 
+const known = { ...workloads, ...workflowWorkloads, ...sagaWorkloads, ...objectWorkloads };
+
+/** The workloads of `npm run test:full`. */
+const full = [
+  "toolLoop",
+  "approval",
+  "spawnTree",
+  "sleep",
+  "largeValues",
+  "tenants",
+  "saga",
+  "updates",
+  "objects",
+] as const;
+
 /**
- * Kills workers around the writes of workloads on a PostgreSQL store: of `chosen`, and in `npm run test:full` of six.
+ * Kills workers around the writes of workloads on a PostgreSQL store: of `chosen`, and in `npm run test:full` of `full`.
  */
 export function describeKillPoints(title: string, chosen: readonly string[]): void {
   const isKillPoint = killPoints();
-  const all = ["toolLoop", "approval", "spawnTree", "sleep", "largeValues", "tenants"];
-  describe.each(isFull ? all : chosen)(`${title}: %s`, (workload) => {
+  describe.each(isFull ? full : chosen)(`${title}: %s`, (workload) => {
     test("a worker killed before or after writes that differ in kind leaves a run that ends as without the crash", async () => {
-      const { world, outputs } = workloads[workload] ?? {};
+      const { world, outputs } = known[workload] ?? {};
       const report = await runCrashes({
         worker: new URL("worker.mjs", inject("crashWorkers")),
         inProcess: doWorkload,

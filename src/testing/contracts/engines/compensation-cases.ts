@@ -6,6 +6,7 @@ import {
   type HostedWorkflow,
   type JsonValue,
   type RunContext,
+  type RunHandle,
 } from "../../../kernel/index.ts";
 import { scriptedModel } from "../../scripted-model.ts";
 import {
@@ -114,6 +115,39 @@ export function compensationCases(harness: EngineHarness): void {
         if (log.length < 3 && deadlineMs < 10_000) continue;
         expect(log).toEqual(["a", "undo b deadline exceeded", "undo a deadline_exceeded"]);
         return;
+      }
+    },
+  );
+
+  declare(
+    "C2, compensate: a saga of six steps that is cancelled after any of them undoes exactly the steps that were done",
+    async (world) => {
+      const logs = new Map<JsonValue, string[]>();
+      const names = ["a", "b", "c", "d", "e", "f"];
+      const saga = workflowOf("saga", async (ctx) => {
+        const log = logs.get(ctx.input) ?? [];
+        logs.set(ctx.input, log);
+        for (const [index, name] of names.entries()) {
+          if (index === ctx.input) await ctx.waitForSignal("never");
+          await doStep(ctx, log, name);
+        }
+        await ctx.waitForSignal("never");
+      });
+      const one = await world.open("one");
+      const runs: RunHandle[] = [];
+      for (let done = 0; done <= names.length; done++)
+        runs.push(await runIn(one, await one.start(saga, done)));
+      for (const run of runs) await suspended(run, "t0");
+      await one.close();
+      const two = await world.open("two");
+      two.register(saga);
+      for (const [done, { runId }] of runs.entries()) {
+        const run = await runIn(two, { runId });
+        await run.cancel("enough");
+        expect((await run.result()).status).toBe("cancelled");
+        const expected = names.slice(0, done);
+        const undone = expected.toReversed().map((name) => `undo ${name} cancelled`);
+        expect(logs.get(done)).toEqual([...expected, ...undone]);
       }
     },
   );
