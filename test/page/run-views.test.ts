@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { Agent } from "../../src/entries/index.ts";
+import { workflow } from "../../src/entries/workflow.ts";
 import type { RetryChanges } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptStep } from "../../src/testing/index.ts";
 import { isFull } from "../effort.ts";
+import { readAll } from "../runtime/runtime-setup.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { releaseTask } from "./company.ts";
 import { releaseRun } from "./page-runs.ts";
@@ -70,6 +72,28 @@ test("the timeline opens a lane into its steps, and a step offers a fork", async
   await page.getByRole("button", { name: "Cancel run" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Cancel run" }).click();
   await page.getByText("Cancelled", { exact: true }).waitFor();
+});
+
+test("each step of a workflow has an address, also one that is older than the newest lines", async () => {
+  const long = workflow("long", async (ctx) => {
+    for (let index = 1; index <= 520; index++) await ctx.step(`step ${index}.`, () => index);
+  });
+  const run = await server.runtime.start(long, null, { runId: "run_long" });
+  await run.result();
+  const page = await open(`/runs/${run.runId}`);
+  await page.getByRole("listitem").filter({ hasText: "step 519." }).getByRole("link").click();
+  const chosen = page.getByRole("listitem").filter({ has: page.locator("[aria-current=true]") });
+  await chosen.filter({ hasText: "step 519." }).waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await chosen.filter({ hasText: "step 520." }).waitFor();
+  const [third] = (await readAll(server.store, run.runId)).filter(
+    (event) => event.type === "step_end" && event.data.name === "step 3.",
+  );
+  const old = await open(`/runs/${run.runId}?step=${third?.seq}`);
+  const line = old.getByRole("listitem").filter({ has: old.locator("[aria-current=true]") });
+  await line.filter({ hasText: "step 3." }).waitFor();
+  expect(await line.count()).toBe(1);
 });
 
 test("Esc closes a step of the timeline, whose cross is for sheets alone", async () => {

@@ -10,6 +10,7 @@ const lines = [
   ".message-list > li",
   ".found-line",
   ".session-line",
+  ".step-at",
   ".tree-line",
   ".compare > .cell:nth-child(3n + 1)",
   ".agent-card .actions > :first-child",

@@ -2,12 +2,13 @@ import { visibleLine, visibleText, type JsonValue } from "../../../../src/kernel
 import { runTime } from "../../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import type { JSX } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { get } from "../../../api/client.ts";
 import { useRead } from "../../../api/use-read.ts";
 import { clock, counted, grouped, plain, took, dayAndTime } from "../../../base/format.ts";
 import { useKeys } from "../../../base/keys.ts";
 import { now } from "../../../base/now.ts";
-import { runPath } from "../../../base/route.ts";
+import { place, runPath } from "../../../base/route.ts";
 import type { EventFilter } from "../../../model/event-filter.ts";
 import { rootId } from "../../../model/money.ts";
 import { isCallOf, type RunModel } from "../../../model/run-model.ts";
@@ -40,7 +41,8 @@ export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
   if (view === null) return <></>;
   const { rows, waits, values } = stepsOf(events, model.shownSeq);
   const isOver = hasEnded(view.status);
-  const shown = rows.slice(-mostRows);
+  const chosen = Number(place.value.query.get("step") ?? -1);
+  const shown = linesAround(rows, chosen);
   const note = problem ?? (isReading ? "Reading steps" : null);
   return (
     <div class="canvas steps">
@@ -50,8 +52,8 @@ export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
       {note !== null && <p class="dim">{note}</p>}
       {rows.length > shown.length && (
         <p class="dim">
-          {grouped(rows.length - shown.length)} earlier lines are in the{" "}
-          <a href={runPath(model.runId, "events")}>events</a>.
+          {grouped(rows.length - shown.length)} {shown.at(-1) === rows.at(-1) ? "earlier" : "other"} lines are
+          in the <a href={runPath(model.runId, "events")}>events</a>.
         </p>
       )}
       {rows.length === 0 && note === null && (
@@ -59,7 +61,7 @@ export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
       )}
       <ol class="step-list" aria-label="Steps">
         {shown.map((row) => (
-          <Row key={row.seq} row={row} view={view} />
+          <Row key={row.seq} row={row} view={view} isChosen={row.seq === chosen} />
         ))}
       </ol>
       {values.size > 0 && (
@@ -79,6 +81,14 @@ export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
       )}
     </div>
   );
+}
+
+/** The newest lines, or those around the chosen one if it is older. */
+function linesAround(rows: readonly StepRow[], chosen: number): readonly StepRow[] {
+  const index = rows.findIndex(({ seq }) => seq === chosen);
+  const newest = Math.max(0, rows.length - mostRows);
+  const from = index < 0 ? newest : Math.min(newest, Math.max(0, index - mostRows / 2));
+  return rows.slice(from, from + mostRows);
 }
 
 /** What the handler of a call of an object was given. */
@@ -105,8 +115,24 @@ function Value({ title, value }: { readonly title: string; readonly value: JsonV
   );
 }
 
-function Row({ row, view }: { readonly row: StepRow; readonly view: RunView }): JSX.Element {
-  const time = <span class="dim">{clock(runTime(view, row.at))}</span>;
+interface RowProps {
+  readonly row: StepRow;
+  readonly view: RunView;
+  /** Whether the address of the page is that of this line. */
+  readonly isChosen: boolean;
+}
+
+/** A line whose time is a link to it. */
+function Row({ row, view, isChosen }: RowProps): JSX.Element {
+  const link = useRef<HTMLAnchorElement>(null);
+  useLayoutEffect(() => {
+    if (isChosen) link.current?.scrollIntoView({ block: "center" });
+  }, [isChosen]);
+  const time = (
+    <a ref={link} class="dim step-at" href={`?step=${row.seq}`} aria-current={isChosen ? "true" : undefined}>
+      {clock(runTime(view, row.at))}
+    </a>
+  );
   if (row.kind === "undo")
     return (
       <li class="step-undo">
