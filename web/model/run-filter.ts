@@ -63,5 +63,5 @@ function testOf(word: string): Test {
   if (/^[^=<>\s]+=/u.test(word)) return () => true;
   const wanted = word.toLowerCase();
   return ({ runId, agentId, title, sessionId }) =>
-    [runId, agentId, title ?? "", sessionId].some((field) => field.toLowerCase().includes(wanted));
+    [runId, agentId, title ?? "", sessionId ?? ""].some((field) => field.toLowerCase().includes(wanted));
 }

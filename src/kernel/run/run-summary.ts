@@ -1,3 +1,4 @@
+import type { SessionId } from "../base/identity.ts";
 import type { RunKind, RunRecord, RunSpend, WaitCause } from "./run-record.ts";
 import { runStatuses } from "./run-result.ts";
 
@@ -18,7 +19,9 @@ export type RunSummaryStatus = (typeof runSummaryStatuses)[number];
  * One run in a list. K3: `usage`, `costUsd`, `unreported` and `turns` are as of the last time that the run waited, was
  * paused or ended. For a run that is running, the ledger of `RunHandle.snapshot` has its cost and turns.
  */
-export interface RunSummary extends RunRecord, RunSpend {
+export interface RunSummary extends Omit<RunRecord, "sessionId">, RunSpend {
+  /** Id of the session in which the run works. Absent for a workflow, which has none. */
+  readonly sessionId?: SessionId;
   /** Status of the run. */
   readonly status: RunSummaryStatus;
   /** What a waiting run waits for; `worker` for a pending run, or `host` if only those of one machine may claim it; `crash_loop` for a run that is paused for that. Otherwise empty. */

@@ -50,6 +50,6 @@ export class SessionEntryWriter {
     );
     const owner = { tenantId, userId };
     const run = await this.#worker.store.sessions.apply(changes, { owner, ...options, ...this.#scope });
-    if (run !== undefined) throw sessionBusy(run);
+    if (run !== undefined) throw sessionBusy(sessionId, run);
   }
 }

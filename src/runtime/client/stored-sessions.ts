@@ -109,7 +109,7 @@ async function askExtensions(
   navigation: SessionNavigation,
 ): Promise<void> {
   const open = await firstUnfinishedRun(worker.store.journal, { sessionId });
-  if (open !== undefined) throw sessionBusy(open);
+  if (open !== undefined) throw sessionBusy(sessionId, open);
   const agent = worker.agents.get(agentId);
   if (agent?.beforeNavigation === undefined) return;
   const port = portFor(worker, { sessionId, runId: null, tenantId, userId });
@@ -405,7 +405,7 @@ export class StoredSessions implements RuntimeSessions {
   async delete(sessionId: string): Promise<void> {
     this.#life.check();
     const run = await this.#worker.store.sessions.delete(parseSessionId(sessionId), this.#scope.scope);
-    if (run !== undefined) throw sessionBusy(run);
+    if (run !== undefined) throw sessionBusy(parseSessionId(sessionId), run);
   }
 
   async #find(sessionId: string): Promise<SessionSummary> {

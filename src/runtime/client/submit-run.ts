@@ -8,6 +8,7 @@ import {
   type RunClaimer,
   type RunRecord,
   type RunSummary,
+  type SessionId,
   type SingleFlight,
   type SubmitOptions,
   type TenantScope,
@@ -50,7 +51,7 @@ export async function submitRun(
       // The existing run was deleted meanwhile. Submit again.
       continue;
     }
-    if (record.kind === "compaction") throw sessionBusy(outcome.run);
+    if (record.kind === "compaction") throw sessionBusy(record.sessionId, outcome.run);
     const { onlyWaits, waitsFor } = await readWaits(worker, outcome.run);
     // A run that only waits takes the input as steering, like a suspended run, although its worker still owns it. To
     // another user the store answers `busy` again.
@@ -146,7 +147,8 @@ function foreignSession({ sessionId }: RunRecord): Fault {
 
 /** Fault of a submission to a session in which a run is unfinished. */
 function agentBusy(run: RunSummary, waitsFor: readonly string[], submitted: RunRecord): Fault {
-  const { runId, agentId, sessionId, status } = run;
+  const { runId, agentId, status } = run;
+  const { sessionId } = submitted;
   const reason = waitsFor.length === 0 ? "" : `, waiting for ${waitsFor.join(", ")}`;
   const advice = sameCaller(run, submitted)
     ? 'Wait until the run ends, or submit with whenBusy: "steer"'
@@ -159,7 +161,7 @@ function agentBusy(run: RunSummary, waitsFor: readonly string[], submitted: RunR
 }
 
 /** S5: the fault of a change that needs an idle session. */
-export function sessionBusy({ runId, agentId, sessionId, status, endedAt }: RunSummary): Fault {
+export function sessionBusy(sessionId: SessionId, { runId, agentId, status, endedAt }: RunSummary): Fault {
   const state = endedAt === null ? status : `${status}, with commands that it has not read yet`;
   return new Fault(
     "agent_busy",

@@ -71,7 +71,8 @@ export async function resubmissionOf(
       `run ${runId} is ${run.status}: only the input of a failed run can be sent again`,
       { details: { runId, status: run.status } },
     );
-  if (run.kind !== "invocation")
+  const { sessionId } = run;
+  if (run.kind !== "invocation" || sessionId === undefined)
     throw new Fault(
       "invalid_argument",
       `run ${runId} is a ${run.kind}: only the input of an invocation can be sent again`,
@@ -84,7 +85,7 @@ export async function resubmissionOf(
       { details: { runId } },
     );
   const { task, input } = await readFailedRun(store, runId);
-  const { sessionId, userId, tenantId, priority, metadata } = run;
+  const { userId, tenantId, priority, metadata } = run;
   const { supervision, budget, channel, settings, addedInstructions, changes, streaming } = task;
   const isKept = supervision.retention === HistoryRetention.PERMANENT;
   if (isKept && (await store.sessions.find(sessionId, scope)) === undefined)

@@ -1,4 +1,4 @@
-import type { RunStanding, RunSummary, WaitCause } from "../../kernel/index.ts";
+import type { RunRecord, RunStanding, RunSummary, WaitCause } from "../../kernel/index.ts";
 import type { RunEnd } from "./run-end.ts";
 
 /**
@@ -32,4 +32,13 @@ export function statusOf(
   if (holder === "scheduled") return { status: "pending", waitsFor: time };
   if (holder === "owned" && standing?.status !== "waiting") return { status: "running", waitsFor: nothing };
   return { status: "waiting", waitsFor: standing?.waitsFor ?? nothing };
+}
+
+/** The record of a run, as lists show it: a workflow has no session. */
+export function listedRecord(
+  record: RunRecord,
+): Omit<RunRecord, "sessionId"> & Pick<RunSummary, "sessionId"> {
+  if (record.kind !== "workflow") return record;
+  const { sessionId: _none, ...listed } = record;
+  return listed;
 }

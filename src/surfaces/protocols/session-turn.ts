@@ -40,7 +40,7 @@ export async function sendMessage(request: StartingRequest, message: SessionMess
   const [latest] = runs;
   if (latest === undefined) return sendUnanswered(request, message);
   if (latest.metadata["clientInputHash"] === hashOf(message.input)) return repeated(request, latest);
-  await rewind(request.runtime, latest);
+  await rewind(request.runtime, message.sessionId, latest);
   return submit(request, message, runIdOf(request, message, runs.length));
 }
 
@@ -82,7 +82,7 @@ export async function answerAgain(
   }
   if (latest.endedAt === null) return repeated(request, latest);
   const input = await inputOf(runtime, latest);
-  await rewind(runtime, latest);
+  await rewind(runtime, message.sessionId, latest);
   const again = { ...message, agent, input };
   return submit(request, again, runIdOf(request, again, runs.length));
 }
@@ -200,7 +200,7 @@ async function repeated({ runtime, access }: StartingRequest, { runId }: RunSumm
 }
 
 /** Continues the session before the message that a run answered. Does nothing if the message left no entry. */
-async function rewind({ sessions }: Runtime, { sessionId, runId }: RunSummary): Promise<void> {
+async function rewind({ sessions }: Runtime, sessionId: string, { runId }: RunSummary): Promise<void> {
   const isMessage = (entry: SessionEntry): boolean =>
     entry.type === "message" && entry.runId === runId && entry.message.role === "user";
   const path = await sessions.path(sessionId);

@@ -92,7 +92,8 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await passTime(1_000);
     const [run] = (await store.journal.list({ agentId: mailed.id })).runs;
     expect(run?.status).toBe("completed");
-    const { runId, sessionId } = run!;
+    const { runId } = run!;
+    const sessionId = parseSessionId(run?.sessionId ?? "");
     await store.journal.delete(runId);
     const other = await runtime.submit(mailed, "what is in this session?", { runId });
     await other.result();

@@ -75,6 +75,8 @@ test("reeve start, signal, read, update and promise control a workflow that anot
   // A workflow has no session.
   expect((await cli("show", "run_order-7")).out.join("\n")).not.toContain("session");
   expect((await cli("show", "run_order-7", "--json")).out.join("\n")).not.toContain("sessionId");
+  expect((await cli("ps", "--all", "--json")).out.join("\n")).not.toContain("sessionId");
+  expect((await cli("resume", "run_order-7")).talk).toContain("start another run with reeve start");
   const wrong = await cli("start", "order", "--input", '{"orderId": 7}', "--wait");
   expect([wrong.code, wrong.out]).toEqual([10, []]);
   expect(wrong.talk).toContain("invalid input of workflow order: orderId");

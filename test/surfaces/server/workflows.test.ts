@@ -99,6 +99,34 @@ test("a server starts a workflow of its option workflows by name, for a worker o
   const result = await server.call("GET", `/api/runs/${runId}/result?waitMs=10000`);
   expect(result.json["output"]).toEqual({ cents: 900, paid: 900 });
   expect(result.json).not.toHaveProperty("sessionId");
+  for (const path of [`/api/runs/${runId}`, "/api/runs"])
+    expect(JSON.stringify((await server.call("GET", path)).json)).not.toContain("sessionId");
+});
+
+test("a run that is started with delayMs or startAt waits for its time, and wrong times are refused", async () => {
+  const server = await startServer([order], { workflows: ["elsewhere"] });
+  onTestFinished(() => server.close());
+  const start = (body: object, key: string) =>
+    server.call("POST", "/api/runs", {
+      body: { input: { cents: 900 }, ...body },
+      headers: { "idempotency-key": key },
+    });
+  for (const agent of ["order", "elsewhere"]) {
+    const before = Date.now();
+    const delayed = await start({ agent, delayMs: 3_600_000 }, agent);
+    const run = delayed.json["run"] as { readonly startAt: number; readonly waitsFor: readonly string[] };
+    expect([delayed.status, run.waitsFor, run.startAt >= before + 3_600_000]).toEqual([201, ["time"], true]);
+    expect((await start({ agent, delayMs: 3_600_000 }, agent)).status).toBe(200);
+    const at = await start({ agent, startAt: before + 7_200_000 }, `${agent} at`);
+    expect(at.json["run"]).toMatchObject({ startAt: before + 7_200_000, waitsFor: ["time"] });
+    for (const wrong of [{ delayMs: -1 }, { delayMs: "1 h" }, { startAt: "soon" }, { startAt: 1.5 }])
+      expect((await start({ agent, ...wrong }, `${agent} wrong`)).status).toBe(400);
+    const both = await start({ agent, delayMs: 1, startAt: before }, `${agent} both`);
+    expect([both.status, JSON.stringify(both.json)]).toEqual([
+      400,
+      expect.stringContaining("startAt is given as well"),
+    ]);
+  }
 });
 
 test("S6: a caller reads the states of an object of its own tenant, and a caller with a user is refused", async () => {

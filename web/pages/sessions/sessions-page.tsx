@@ -5,7 +5,7 @@ import { changedRun } from "../../api/runs-feed.ts";
 import type { Session } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { now } from "../../base/now.ts";
-import { go, place, sessionPath } from "../../base/route.ts";
+import { go, place, runPath, sessionPath } from "../../base/route.ts";
 import { ago, counted, oneLine } from "../../base/format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { shownName } from "../../parts/name.tsx";
@@ -96,7 +96,7 @@ function NewSession(): JSX.Element {
       // A message may be sent before the list of agents has arrived.
       const to = agent === "" ? ((await get("/api/agents")).agents[0]?.name ?? "") : agent;
       const { run } = await post("/api/runs", { body: { agent: to, input: inputOf(text, attached) } });
-      go(sessionPath(run.sessionId));
+      go(run.sessionId === undefined ? runPath(run.runId) : sessionPath(run.sessionId));
       return true;
     } catch (error) {
       setProblem(errorText(error));

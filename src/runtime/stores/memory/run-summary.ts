@@ -1,5 +1,5 @@
 import type { RunSummary } from "../../../kernel/index.ts";
-import { statusOf, type Holder } from "../run-status.ts";
+import { listedRecord, statusOf, type Holder } from "../run-status.ts";
 import type { RunRow } from "./run-row.ts";
 
 /** The status of a run and what it waits for. `workers` are those that are alive. If absent, every owner counts as alive. */
@@ -33,5 +33,6 @@ function holderOf({ record, owner, rest, mail, isHeld, isQueued }: StatusRow): H
 export function summaryOf(row: RunRow, workers?: ReadonlySet<string>): RunSummary {
   const { record, end, spent, commits } = row;
   const updatedAt = commits.at(-1)?.at ?? record.createdAt;
-  return { ...record, ...memoryStatusOf(row, workers), ...spent, updatedAt, endedAt: end?.at ?? null };
+  const status = memoryStatusOf(row, workers);
+  return { ...listedRecord(record), ...status, ...spent, updatedAt, endedAt: end?.at ?? null };
 }

@@ -18,7 +18,7 @@ import {
   pageOf,
   type RunCursor,
 } from "../run-cursor.ts";
-import { statusOf, type Holder } from "../run-status.ts";
+import { listedRecord, statusOf, type Holder } from "../run-status.ts";
 import type { Dialect } from "./dialect.ts";
 import { planOf, rowsOf, type StatusRows } from "./run-plan.ts";
 import { isCompacting, isScheduled, runColumns } from "./run-row.ts";
@@ -241,7 +241,7 @@ function summaryOf({ row, updatedAt }: FoundRun, gone: readonly string[]): RunSu
   const isLeft = owner !== null && isRunning(row) && gone.includes(owner);
   const end = ended === null ? null : { status: runStatuses[ended] ?? "completed" };
   return {
-    ...recordOf(row),
+    ...listedRecord(recordOf(row)),
     ...statusOf(end, standingOf(standing), isLeft ? readyOf(row) : holderOf(row)),
     ...spendOf(row.spent),
     updatedAt: updatedAt ?? row.createdAt,

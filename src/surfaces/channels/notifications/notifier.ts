@@ -130,7 +130,8 @@ export class Notifier {
     for await (const event of handle?.events({ follow: false, types: ["approval_request"] }) ?? [])
       if (event.type === "approval_request") {
         const { approvalId, kind: asks, toolName } = event.data;
-        const place = { runId, rootAgentId, sessionId, userId, tenantId };
+        const session = sessionId !== undefined && { sessionId };
+        const place = { runId, rootAgentId, ...session, userId, tenantId };
         await this.#notifyWaiting({ ...place, approvalId, kind: asks, toolName, requestedAt: event.at });
       }
     this.#known.add(key);

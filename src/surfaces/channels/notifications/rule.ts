@@ -99,21 +99,15 @@ export interface Notice {
 /** What a notification says about a question to a person. */
 export type AskedPerson = Pick<
   OpenApproval,
-  | "runId"
-  | "rootAgentId"
-  | "sessionId"
-  | "userId"
-  | "tenantId"
-  | "approvalId"
-  | "kind"
-  | "toolName"
-  | "requestedAt"
->;
+  "runId" | "rootAgentId" | "userId" | "tenantId" | "approvalId" | "kind" | "toolName" | "requestedAt"
+> &
+  Pick<RunSummary, "sessionId">;
 
 export function waitingNotice(asked: AskedPerson): Notice {
   const { runId, rootAgentId, sessionId, userId, tenantId, approvalId, kind, toolName, requestedAt } = asked;
   const agent = parseAgentId(rootAgentId).name;
-  const data = { cause: "waiting", runId, agent, sessionId, userId, tenantId, approvalId, kind, toolName };
+  const session = sessionId !== undefined && { sessionId };
+  const data = { cause: "waiting", runId, agent, ...session, userId, tenantId, approvalId, kind, toolName };
   return {
     text: `${agent} waits for a person (${visibleLine(toolName)}): ${runId}`,
     data: { ...data, at: requestedAt },
@@ -131,6 +125,7 @@ export function endedNotice({
   costUsd,
 }: RunSummary): Notice {
   const agent = parseAgentId(agentId).name;
-  const data = { cause: "ended", runId, agent, sessionId, userId, tenantId, status, costUsd, at: endedAt };
+  const session = sessionId !== undefined && { sessionId };
+  const data = { cause: "ended", runId, agent, ...session, userId, tenantId, status, costUsd, at: endedAt };
   return { text: `${agent} has ended with the status ${status}: ${runId}`, data };
 }

@@ -112,7 +112,7 @@ export const runSummary = named(
     runId: text(),
     kind: choice(runKinds),
     agentId: text(),
-    sessionId: text(),
+    sessionId: optional(text({ description: "Absent for a workflow, which has no session." })),
     tenantId: nullable(text()),
     userId: nullable(text()),
     priority,

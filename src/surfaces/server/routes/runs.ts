@@ -97,6 +97,9 @@ const submission = object({
   ),
   metadata: optional(anyObject()),
   startAt: optional(time),
+  delayMs: optional(
+    integer({ minimum: 0, description: "Milliseconds after which the run starts, in place of `startAt`." }),
+  ),
   budget: optional(budget),
   timeoutWhileWaiting: optional(flag()),
   spawnBudget: optional(spawnBudget),
@@ -132,7 +135,11 @@ const submitRun = route({
   carriesInput: true,
   responses: [created, repeated],
   handle: async (request) => {
-    const { run, isSteered, isRepeated } = await startRun(request, request.body);
+    const { delayMs, ...body } = request.body;
+    if (delayMs !== undefined && body.startAt !== undefined)
+      throw new Fault("invalid_argument", "invalid delayMs: startAt is given as well; send one of them");
+    const later = delayMs !== undefined && { startAt: Date.now() + delayMs };
+    const { run, isSteered, isRepeated } = await startRun(request, { ...body, ...later });
     return reply(isRepeated || isSteered ? repeated : created, { run: await run.summary(), isSteered });
   },
 });

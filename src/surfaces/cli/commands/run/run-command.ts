@@ -294,7 +294,7 @@ async function resumed(
   if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
   const { status } = await run.snapshot();
   if (own === undefined || status === "completed") return { runtime, run, fromSeq: fromSeq - 1, asked: [] };
-  if (notResumable.includes(status)) throw notResumed(run, status);
+  if (notResumable.includes(status)) throw notResumed(await run.summary());
   const { maxTokens, maxCostUsd, maxTurns, deadlineMs } = budget;
   const add = {
     ...(maxTokens != null && { maxTokens }),
@@ -469,7 +469,7 @@ async function sessionOf(
     ({ agentId, metadata }) =>
       findSettings(metadata) !== undefined && (agent === undefined || parseAgentId(agentId).name === agent),
   );
-  if (last !== undefined) return last.sessionId;
+  if (last?.sessionId !== undefined) return last.sessionId;
   throw new Fault("not_found", "this store has no session to continue");
 }
 

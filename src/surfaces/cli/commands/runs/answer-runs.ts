@@ -137,8 +137,9 @@ export function resumeRuns(
 ): Promise<ExitKind> {
   return withRuns(options, terminal, async (store, runtime): Promise<ExitKind> => {
     for (const run of await handlesOf(store, runtime, names, options)) {
-      const { status } = await run.summary();
-      if (status === "completed" || notResumable.includes(status)) throw notResumed(run, status);
+      const summary = await run.summary();
+      const { status } = summary;
+      if (status === "completed" || notResumable.includes(status)) throw notResumed(summary);
       await run.as("person").resume();
       await reportOrder(run, options, terminal, "it continues");
     }

@@ -34,8 +34,6 @@ export function showRun(name: string, options: ReportOptions, terminal: Terminal
     lines: showLines,
     json: ({ summary, tasks, approvals, input, output, failure, crashLoop, events, ...spent }) => ({
       ...summary,
-      // JSON omits it.
-      ...(summary.kind === "workflow" && { sessionId: undefined }),
       input,
       output,
       error: failure,
@@ -100,7 +98,7 @@ function showLines(report: RunReport): readonly string[] {
     ["run", runId],
     ["status", `${status}${waits}`],
     ["agent", printable(agentId)],
-    ...(kind === "workflow" ? [] : [["session", printable(sessionId)]]),
+    ...(sessionId === undefined ? [] : [["session", printable(sessionId)]]),
     ["started", `${new Date(createdAt).toISOString()}, ${endedAt === null ? `${took} ago` : `took ${took}`}`],
     [
       "spent",
