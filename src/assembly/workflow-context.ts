@@ -419,7 +419,11 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     input: NoInfer<Input>,
     options?: StartRunOptions,
   ): Promise<Output> {
-    return this.#follow("call", () => this.#call(workflow, input, options), readProperty(workflow, "name"));
+    const call = async (): Promise<Output> => {
+      this.#refuseSelfCall(workflow, input);
+      return this.#call(workflow, input, options);
+    };
+    return this.#follow("call", call, readProperty(workflow, "name"));
   }
 
   /** A call of this workflow with the input of this run would make the same call, and so on. */
@@ -437,7 +441,6 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     input: unknown,
     options: StartRunOptions | undefined,
   ): Promise<Output> {
-    this.#refuseSelfCall(workflow, input);
     const { runId } = await this.#start(workflow, input, options);
     return this.#join(runId, workflow.name) as Promise<Output>;
   }

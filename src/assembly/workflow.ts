@@ -338,6 +338,8 @@ export function workflow(
   options: WorkflowOptions<Schema, Schema> | WorkflowFunction<never, unknown, never>,
   code?: WorkflowFunction<never, unknown, never>,
 ): unknown {
+  // A missing function is named, and not the missing options.
+  if (options === undefined && code === undefined) return new Workflow(name, {}, code as never);
   return typeof options === "function"
     ? new Workflow(name, {}, options)
     : new Workflow(name, options, code as WorkflowFunction<never, unknown, never>);

@@ -2,6 +2,8 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { memoryStore, openRuntime } from "../../src/entries/index.ts";
 import { FatalError, handler, object, shared, workflow } from "../../src/entries/workflow.ts";
+import type { JsonValue } from "../../src/kernel/index.ts";
+import type { ObjectContext } from "../../src/entries/workflow.ts";
 import { withRuntime } from "./with-runtime.ts";
 
 const counter = object(
@@ -41,6 +43,18 @@ test("L19: handlers of an object change the state of a key, in the order of thei
     expect([await visits.get(), await visits.state()]).toEqual([22, { count: 22 }]);
     await visits.reset();
     expect(await visits.state()).toEqual({ count: 0 });
+  });
+});
+
+test("L17: a handler that calls its own key with its own input is refused, with the key that it holds", async () => {
+  await withRuntime(async (runtime) => {
+    const loop: ReturnType<typeof object<{ readonly add: (ctx: ObjectContext) => Promise<JsonValue> }>> =
+      object("loop", {
+        add: async (ctx) => ctx.object(loop, ctx.key).add(),
+      });
+    await expect(runtime.object(loop, "a").add()).rejects.toThrow(
+      'the call would wait forever: key "a" of object loop is held',
+    );
   });
 });
 

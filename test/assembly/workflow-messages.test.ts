@@ -144,6 +144,7 @@ describe("messages of a workflow", () => {
         return { euros: euros ?? null, ok };
       });
       const run = await runtime.start(order, null);
+      await expect(run.signal("", 5)).rejects.toThrow('invalid signal "" of signal(): expected a name');
       await run.signal("paid", "much");
       expect((await run.result()).error?.message).toMatch(/^invalid value of signal paid: /u);
       await run.resume();

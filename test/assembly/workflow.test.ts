@@ -361,11 +361,22 @@ describe("refused workflows and calls", () => {
   test("workflow() refuses unknown options, a missing function and an invalid name", () => {
     expect(() => workflow("a", { inputs: {} } as never, async () => null)).toThrow("inputs");
     expect(() => workflow("a", {}, undefined as never)).toThrow("invalid function of workflow a");
+    expect(() => workflow("a", undefined as never)).toThrow("invalid function of workflow a");
     expect(() => workflow("a b", async () => null)).toThrow("agent name");
     expect(() => workflow("a", { input: z.object({ at: z.date() }) }, async () => null)).toThrow(
       "the input schema of workflow a",
     );
   });
+
+  test("an output that JSON cannot hold fails the run, with the place of the value", () =>
+    withRuntime(async (runtime) => {
+      const dated = workflow("dated", async () => ({ at: new Date() }) as never);
+      const { error } = await (await runtime.start(dated, null)).result();
+      expect(error).toMatchObject({
+        code: "not_json",
+        message: "the output of dated.at is a class instance; store its plain data instead",
+      });
+    }));
 
   test("start() refuses an agent, and options that a workflow does not have", () =>
     withRuntime(async (runtime) => {

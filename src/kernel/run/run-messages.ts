@@ -102,9 +102,9 @@ function kindOfMessage(value: unknown): "signal" | "query" | "update" | undefine
   return typeof readProperty(value, "refusalOf") === "function" ? "query" : "signal";
 }
 
-/** Throws `invalid_argument` unless the value is a name, or a message of this kind. `caller` names the call. */
+/** Throws `invalid_argument` unless the value is a name that is not empty, or a message of this kind. `caller` names the call. */
 export function requireMessage(kind: "signal" | "query" | "update", caller: string, message: unknown): void {
-  if (typeof message === "string") return;
+  if (typeof message === "string" && message !== "") return;
   const found = kindOfMessage(message);
   if (found === kind) return;
   const articles = { signal: "a signal", query: "a query", update: "an update" } as const;

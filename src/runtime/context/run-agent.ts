@@ -60,8 +60,9 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
 async function returned(runner: TaskRunner, ctx: TaskContext, value: unknown): Promise<CodeOutcome> {
   const { agent, cancelScope, state, host, taskId, worker } = runner;
   const output = (value ?? null) as JsonValue;
-  sealJson(output, `what ${agent.id} returned`);
-  worker.sizes.assert(output, `what ${agent.id} returned`);
+  const where = `the output of ${agent.id}`;
+  sealJson(output, where);
+  worker.sizes.assert(output, where);
   const children = state.liveChildren(taskId, "wait");
   if (children.length > 0) {
     const ended = Promise.all(children.map((each) => host.whenEnded(each)));
