@@ -21,6 +21,7 @@ test.for([
   { document: "docs/sessions.md", count: 1 },
   { document: "docs/streaming.md", count: 2 },
   { document: "docs/testing.md", count: 1 },
+  { document: "docs/workflows.md", count: 1 },
 ])("$document has at least $count commands that are run", ({ document, count }) => {
   const markdown = walkthroughs.find((page) => page.document === document)?.markdown ?? "";
   expect(commands(markdown).length).toBeGreaterThanOrEqual(count);
