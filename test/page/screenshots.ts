@@ -227,6 +227,9 @@ async function takeShop(): Promise<void> {
       for (const [name, address, ready] of views) {
         await page.goto(address);
         await page.locator(ready).first().waitFor({ state: "attached" });
+        // The held request waits for a person.
+        if (name !== "sign-in")
+          await page.locator(".badge:not(.vacant)").first().waitFor({ state: "attached" });
         await takePicture(page, `${name}-${look}`);
       }
       await page.context().close();
