@@ -292,6 +292,25 @@ test("a message is edited where the run began, and a wrong limit is refused in t
   expect(titles).toContain("Check the windows");
 });
 
+test("a variant that stopped at its limit says why, and is neither the cheapest one nor another answer", async () => {
+  const runId = await submitRun(server, "checker", "Check the doors");
+  await ended(runId);
+  const page = await open(`/again?run=${runId}`);
+  await page.getByLabel("Instructions").fill("Be brief.");
+  await page.getByLabel("Limit of this variant in dollars").fill("0.001");
+  await page.getByRole("button", { name: "Start variant B" }).click();
+  const b = page.getByRole("region", { name: "B, Instructions" });
+  await b.getByText(/The next call needed at least/u).waitFor();
+  const facts = page.locator(".facts > div");
+  for (const name of ["Cheapest variant", "Answers"])
+    await facts.filter({ hasText: name }).getByText("None yet").waitFor();
+  // Each part of the column has a row of the grid, so that none covers another one.
+  const [answer, footer] = await Promise.all(
+    [".variant-answer", "footer"].map((part) => b.locator(part).boundingBox()),
+  );
+  expect((answer?.y ?? 0) + (answer?.height ?? 0)).toBeLessThanOrEqual(Math.ceil(footer?.y ?? 0));
+});
+
 test("changed instructions are saved to the agent's file after the diff, and not over a newer file", async () => {
   const page = await open("/runs");
   await page.keyboard.press("n");
