@@ -3,7 +3,7 @@ import { likelyLossUsd } from "../../../src/surfaces/view/spend.ts";
 import type { JSX } from "preact";
 import { place, runPath, setQuery } from "../../base/route.ts";
 import { columnUsd, counted, grouped, shortModel } from "../../base/format.ts";
-import { Name } from "../../parts/name.tsx";
+import { Name, shownName } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { capWords, modelLines, purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import type { RunModel } from "../../model/run-model.ts";
@@ -178,7 +178,7 @@ export function Models({ view }: { readonly view: RunView }): JSX.Element | null
       <tbody>
         {lines.map(([name, line]) => (
           <tr key={name}>
-            <td class="cut">{name}</td>
+            <td class="cut">{shownName(name)}</td>
             <td class="right" data-head="Calls">
               {line.calls}
             </td>
