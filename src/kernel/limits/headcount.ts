@@ -83,7 +83,7 @@ export type HeadcountCommand =
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority }
   /** The task waits until the budget of `heldFor` is raised. It pauses once its calls in flight have settled (H2). */
   | { readonly type: "hold"; readonly taskId: TaskId; readonly heldFor: TaskId }
-  /** The task waits for no money any more. It is recalled as any paused task is. */
+  /** The task waits for no money any more. It is recalled like every paused task. */
   | { readonly type: "unhold"; readonly taskId: TaskId }
   /** The owner died, so no call is in flight any more. */
   | { readonly type: "crash" };

@@ -150,7 +150,7 @@ export function requireAgentId(owner: string, target: unknown): void {
 }
 
 /** Refuses a value that is no message of an inbox. */
-export function requireMessage(message: unknown): void {
+export function requireInboxMessage(message: unknown): void {
   if (isFilled(readProperty(message, "id"))) return;
   throw invalid(
     "message",

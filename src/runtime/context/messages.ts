@@ -61,7 +61,7 @@ import {
   maxDrained,
   noInput,
   requireAgentId,
-  requireMessage,
+  requireInboxMessage,
   type DrainOptions,
 } from "./context-options.ts";
 
@@ -102,7 +102,7 @@ export class MessageSteps {
 
   /** Replies to a message. In a fork it is a step that sends nothing, because only the origin answers. */
   async reply(message: Message, body: JsonValue): Promise<void> {
-    requireMessage(message);
+    requireInboxMessage(message);
     const { runner } = this.#steps;
     return this.send("reply", message.id, body, async ({ address }) => {
       const { replyTo } = message;

@@ -168,7 +168,7 @@ export class TaskActivity implements SlotYielder {
   }
 
   /**
-   * G4: an open attempt continues while the engine ends the drive, as any open call does. It also continues while its task
+   * G4: an open attempt continues while the engine ends the drive, like every open call. It also continues while its task
    * waits for money: calls that fit into the budget are made, and the task releases its seat at the end of the attempt.
    */
   #isSeatedLive({ isLive }: CancellationScope): boolean {
