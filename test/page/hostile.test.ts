@@ -1,13 +1,10 @@
-import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import type { Browser } from "playwright-core";
-import { buildPage } from "../../build/page.ts";
+import { expect, onTestFinished, test } from "vitest";
 import { Agent, OrchestratorAgent, tool } from "../../src/entries/index.ts";
 import type { JsonValue, RunId } from "../../src/kernel/index.ts";
-import { removeBrowser, startBrowser } from "./chromium.ts";
 import { openProgram } from "./gateway-program.ts";
-import { submitRun, waitsForPerson } from "./page-runs.ts";
-import { goTo, openPage, PageServer, type OpenPage } from "./page-server.ts";
+import { ended, submitRun, waitsForPerson } from "./page-runs.ts";
+import { PageServer } from "./page-server.ts";
+import { sharedPage } from "./page-tests.ts";
 import { Stage } from "./stage.ts";
 import { hostile, shortHostile, unsafe } from "./unsafe.ts";
 
@@ -61,7 +58,7 @@ const merge = tool({
     const question = {
       message: `Merge the work of t1 into ${hostileName}: 1 changed file`,
       merge: {
-        path: `/work/${hostileName}`,
+        path: `/srv/${hostileName}`,
         branch: hostileName,
         head: "a".repeat(40),
         sources: [{ taskId: "t1", branch: `reeve/${hostileName}`, commit: "b".repeat(40) }],
@@ -87,32 +84,8 @@ const merger = new Agent({
   tools: [merge],
 });
 
-let browser: Browser;
-let watched: OpenPage;
 const server = new PageServer(() => [rascal, bandit, chief, merger]);
-
-beforeAll(async () => {
-  await buildPage();
-  await server.start();
-  browser = await startBrowser();
-  watched = await openPage(browser, `${server.url}/agents`);
-});
-afterAll(async () => {
-  await browser.close();
-  removeBrowser();
-  await server.remove();
-  if (watched.problems.length > 0) throw new Error(`the page reported: ${watched.problems.join("; ")}`);
-});
-
-/** Goes to a path in the page that all tests share, because a new page takes seconds. */
-async function open(path: string): Promise<Page> {
-  await goTo(watched.page, `${server.url}${path}`);
-  return watched.page;
-}
-
-async function ended(runId: string): Promise<void> {
-  await (await server.runtime.find(runId))?.result();
-}
+const { open } = sharedPage(server);
 
 /** Makes a message of a run that could not be delivered. */
 async function deliverHostile(runId: string): Promise<void> {
@@ -159,7 +132,7 @@ const views: readonly (readonly [path: string, ready: string])[] = [
 
 test("hostile texts stay text, in one line, in the lists, in every view of a run and in a fork of it", async () => {
   const runId = await submitRun(server, "rascal", shortHostile);
-  await ended(runId);
+  await ended(server, runId);
   const origin = await server.runtime.find(runId);
   const fork = await origin?.fork({ at: 5, input: shortHostile });
   await fork?.result();
@@ -175,7 +148,7 @@ test("hostile texts stay text, in one line, in the lists, in every view of a run
   await waitsForPerson(server, asking);
   await (await server.runtime.find(asking))?.steer(hostile);
   const handing = await submitRun(server, "chief", shortHostile);
-  await ended(handing);
+  await ended(server, handing);
   const merging = await submitRun(server, "merger", shortHostile);
   await waitsForPerson(server, merging);
   await deliverHostile(merging);

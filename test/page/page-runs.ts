@@ -22,6 +22,11 @@ export async function submitRun(server: PageServer, agent: string, input: string
   return run.runId;
 }
 
+/** Waits for the end of a run. */
+export async function ended(server: PageServer, runId: string): Promise<void> {
+  await (await server.runtime.find(runId))?.result();
+}
+
 export async function waitsForPerson(server: PageServer, runId: string): Promise<void> {
   const run = await server.runtime.find(runId);
   for await (const event of run?.events() ?? []) if (event.type === "approval_request") return;

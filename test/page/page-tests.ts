@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll } from "vitest";
 import { buildPage } from "../../build/page.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { company, soloists } from "./company.ts";
-import { PageServer, watchPage, wide, type OpenPage } from "./page-server.ts";
+import { goTo, openPage, PageServer, watchPage, wide, type OpenPage } from "./page-server.ts";
 import { Stage, type Line } from "./stage.ts";
 
 /** Models that forks change to, with what they answer each time. */
@@ -96,4 +96,48 @@ export function pageTests(): PageTests {
 export async function shown(what: Locator): Promise<boolean> {
   await what.waitFor();
   return true;
+}
+
+/** One page that the tests of a file share. */
+interface SharedPage {
+  /** Goes to a path. */
+  readonly open: (path: string) => Promise<Page>;
+  /** Says which problem of the page a test expects. */
+  readonly expect: OpenPage["expect"];
+}
+
+/**
+ * Starts a server of the file's own and opens one page for all its tests, because a new page takes seconds. After the tests, the page
+ * must have reported nothing but what was expected. `prepare` runs before the server starts, `cleanUp` after it has stopped.
+ */
+export function sharedPage(
+  server: PageServer,
+  {
+    prepare,
+    cleanUp,
+  }: { readonly prepare?: () => Promise<void>; readonly cleanUp?: () => Promise<void> } = {},
+): SharedPage {
+  let browser: Browser;
+  let watched: OpenPage;
+  beforeAll(async () => {
+    await buildPage();
+    await prepare?.();
+    await server.start();
+    browser = await startBrowser();
+    watched = await openPage(browser, `${server.url}/agents`);
+  });
+  afterAll(async () => {
+    await browser.close();
+    removeBrowser();
+    await server.remove();
+    await cleanUp?.();
+    if (watched.problems.length > 0) throw new Error(`the page reported: ${watched.problems.join("; ")}`);
+  });
+  return {
+    open: async (path) => {
+      await goTo(watched.page, `${server.url}${path}`);
+      return watched.page;
+    },
+    expect: (problem) => watched.expect(problem),
+  };
 }

@@ -1,9 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Page } from "playwright-core";
+import { expect, test } from "vitest";
 import { z } from "zod";
-import { buildPage } from "../../build/page.ts";
 import { Agent, tool } from "../../src/entries/index.ts";
 import { FatalError, object, signal, update, workflow } from "../../src/entries/workflow.ts";
 import type { HostedAgent, RunId } from "../../src/kernel/index.ts";
@@ -12,10 +11,10 @@ import { openWorkspace, type Workspace } from "../../src/workspace/workspace.ts"
 import { readAll } from "../runtime/runtime-setup.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { booker } from "./company.ts";
-import { removeBrowser, startBrowser } from "./chromium.ts";
 import { narrowIssues } from "./narrow-issues.ts";
-import { goTo, openPage, PageServer, type OpenPage } from "./page-server.ts";
-import { submitRun } from "./page-runs.ts";
+import { submitRun, ended } from "./page-runs.ts";
+import { PageServer } from "./page-server.ts";
+import { sharedPage } from "./page-tests.ts";
 import { Stage } from "./stage.ts";
 import { hostile, shortHostile, unsafe } from "./unsafe.ts";
 
@@ -86,8 +85,6 @@ const cart = object("cart", {
 });
 
 let workspace: Workspace;
-let browser: Browser;
-let watched: OpenPage;
 const file = (): string => join(server.folder, "project/.reeve/agents/sorter.md");
 const sorter: ServedAgent = {
   name: "sorter",
@@ -106,38 +103,21 @@ const server = new PageServer(() => agents, {
       : undefined,
 });
 
-beforeAll(async () => {
-  await buildPage();
-  mkdirSync(join(server.folder, "project/.reeve/agents"), { recursive: true });
-  writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by date.\nBe brief.\n");
-  workspace = await openWorkspace({
-    cwd: join(server.folder, "project"),
-    home: join(server.folder, "home"),
-    env: { REEVE_MODEL: "stage/sonnet-5" },
-    resolveModel: () => stage.actor([{ text: "Sorted." }]),
-  });
-  await workspace.trust();
-  await server.start();
-  browser = await startBrowser();
-  watched = await openPage(browser, `${server.url}/agents`);
+const shared = sharedPage(server, {
+  prepare: async () => {
+    mkdirSync(join(server.folder, "project/.reeve/agents"), { recursive: true });
+    writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by date.\nBe brief.\n");
+    workspace = await openWorkspace({
+      cwd: join(server.folder, "project"),
+      home: join(server.folder, "home"),
+      env: { REEVE_MODEL: "stage/sonnet-5" },
+      resolveModel: () => stage.actor([{ text: "Sorted." }]),
+    });
+    await workspace.trust();
+  },
+  cleanUp: () => workspace.close(),
 });
-afterAll(async () => {
-  await browser.close();
-  removeBrowser();
-  await server.remove();
-  await workspace.close();
-  if (watched.problems.length > 0) throw new Error(`the page reported: ${watched.problems.join("; ")}`);
-});
-
-/** Goes to a path in the page that all tests share, because a new page takes seconds. */
-async function open(path: string): Promise<Page> {
-  await goTo(watched.page, `${server.url}${path}`);
-  return watched.page;
-}
-
-async function ended(runId: string): Promise<void> {
-  await (await server.runtime.find(runId))?.result();
-}
+const { open } = shared;
 
 test("a form with a field per property starts a run, and a wrong field says what is expected", async () => {
   const page = await open("/runs");
@@ -190,7 +170,7 @@ test("a run starts with files, a model from the list and edited instructions", a
 
 test("a turn runs again with other instructions, another model and an edited result, side by side", async () => {
   const runId = await submitRun(server, "checker", "Check again");
-  await ended(runId);
+  await ended(server, runId);
   const page = await open(`/runs/${runId}`);
   await page.getByRole("link", { name: "Run again" }).click();
   // While the chosen turn is read, no form can be filled whose text its arrival would discard.
@@ -239,7 +219,7 @@ test("a turn runs again with other instructions, another model and an edited res
 
 test("the form of a variant closes when the variant starts, also if another turn was chosen meanwhile", async () => {
   const runId = await submitRun(server, "checker", "Check twice");
-  await ended(runId);
+  await ended(server, runId);
   const page = await open(`/again?run=${runId}`);
   const forked = Promise.withResolvers<void>();
   await page.route("**/fork", async (route) => {
@@ -276,7 +256,7 @@ test("a new run has the agent and the input of an earlier one, which a person ch
 
 test("a message is edited where the run began, and a wrong limit is refused in the form", async () => {
   const runId = await submitRun(server, "checker", "Check the doors");
-  await ended(runId);
+  await ended(server, runId);
   const page = await open(`/again?run=${runId}`);
   await page.getByLabel("Message").fill("Check the windows");
   await page.getByLabel("Limit of this variant in dollars").fill("-1");
@@ -294,7 +274,7 @@ test("a message is edited where the run began, and a wrong limit is refused in t
 
 test("a variant that stopped at its limit says why, and is neither the cheapest one nor another answer", async () => {
   const runId = await submitRun(server, "checker", "Check the doors");
-  await ended(runId);
+  await ended(server, runId);
   const page = await open(`/again?run=${runId}`);
   await page.getByLabel("Instructions").fill("Be brief.");
   await page.getByLabel("Limit of this variant in dollars").fill("0.001");
@@ -340,7 +320,7 @@ test("changed instructions are saved to the agent's file after the diff, and not
   await dialog.getByText("Sort by size.").waitFor();
   await dialog.getByText("+1 −1").waitFor();
   writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by colour.\nBe brief.\n");
-  watched.expect({ says: /status of 409/u, path: /instructions$/u });
+  shared.expect({ says: /status of 409/u, path: /instructions$/u });
   await dialog.getByRole("button", { name: "Save to the file" }).click();
   await dialog.getByText("has changed since you read it").waitFor();
   await dialog.getByText("Sort by colour.").waitFor();
@@ -374,7 +354,7 @@ test("hostile texts stay text in the form of a new run and in the difference of 
   await page.keyboard.press("Escape");
   const earlier = (await server.runtime.list({ agentId: "sorter" })).runs.at(-1);
   const sorted = earlier?.runId ?? (await submitRun(server, "sorter", "Sort the inbox"));
-  await ended(sorted);
+  await ended(server, sorted);
   await open(`/again?run=${sorted}`);
   await page.getByLabel("Instructions").fill("<img src=x onerror=alert(1)> \u202Eevil \u001B[31m");
   await page.getByRole("button", { name: "Start variant B" }).click();
@@ -386,7 +366,7 @@ test("hostile texts stay text in the form of a new run and in the difference of 
 
 test("hostile texts stay text in the columns and in the forms", async () => {
   const runId = await submitRun(server, "villain", '<b onclick="alert(1)">bold</b>');
-  await ended(runId);
+  await ended(server, runId);
   const page = await open(`/again?run=${runId}`);
   await page.getByLabel("Turn to start from").selectOption({ label: "Turn 2" });
   await page.getByLabel("Tool result to edit").selectOption({ label: "look" });
