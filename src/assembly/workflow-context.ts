@@ -20,6 +20,7 @@ import {
   requireMessage,
   requireObjectKey,
   requireWorkflow,
+  withKnownHandlers,
   type AgentId,
   type ApprovalDecision,
   type CallAgentOptions,
@@ -493,13 +494,20 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
           },
         ]),
       );
-    return {
-      ...methods((call, options) => this.#follow("object", () => this.#call(object, call, options), name)),
-      start: methods((call, options) =>
-        this.#follow("object", () => this.#start(object, call, options), name),
+    const known = <Calls extends object>(member: string, calls: Calls): Calls =>
+      withKnownHandlers(object, `ctx.object(${name}, key)${member}`, calls);
+    const follow = (begin: () => Promise<unknown>): Promise<unknown> => this.#follow("object", begin, name);
+    return known("", {
+      ...methods((call, options) => follow(() => this.#call(object, call, options))),
+      start: known(
+        ".start",
+        methods((call, options) => follow(() => this.#start(object, call, options))),
       ),
-      send: methods((call, options) => this.#follow("object", () => this.#send(object, call, options), name)),
-    } as ObjectCalls<Handlers>;
+      send: known(
+        ".send",
+        methods((call, options) => follow(() => this.#send(object, call, options))),
+      ),
+    } as ObjectCalls<Handlers>);
   }
 
   /** L19: the state of the key to which the run belongs. */

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { memoryStore, openRuntime } from "../../src/entries/index.ts";
@@ -55,6 +56,32 @@ test("L17: a handler that calls its own key with its own input is refused, with 
     await expect(runtime.object(loop, "a").add()).rejects.toThrow(
       'the call would wait forever: key "a" of object loop is held',
     );
+  });
+});
+
+test("a handler that does not exist is refused with the names of those that exist; what await and printing read is not", async () => {
+  await withRuntime(async (runtime) => {
+    const visits = runtime.object(counter, "visits") as unknown as {
+      [name: string]: () => Promise<unknown>;
+    } & { readonly send: Record<string, () => Promise<unknown>> };
+    const names = "expected add, whole, reset, get, wrong, write, inStep, undo";
+    expect(() => visits["unknown"]?.()).toThrow(
+      `unknown handler "unknown" of object counter: ${names}; use runtime.object(counter, key).add(input)`,
+    );
+    expect(() => visits.send["state"]?.()).toThrow("use runtime.object(counter, key).send.add(input)");
+    expect(await Promise.resolve(visits)).toBe(visits);
+    expect([JSON.stringify(visits), `${inspect(visits).length > 0}`]).toEqual(['{"send":{}}', "true"]);
+    expect("unknown" in visits).toBe(false);
+    const caller = workflow("caller", { agents: [counter] }, async (ctx) => {
+      const calls = ctx.object(counter, "visits") as unknown as Record<string, () => Promise<null>>;
+      return calls["unknown"]?.() ?? null;
+    });
+    const { status, error } = await (await runtime.start(caller, null)).result();
+    expect([status, error?.code, error?.message]).toEqual([
+      "failed",
+      "invalid_argument",
+      `unknown handler "unknown" of object counter: ${names}; use ctx.object(counter, key).add(input)`,
+    ]);
   });
 });
 

@@ -89,7 +89,7 @@ describe("calls of workflows", () => {
       expect(texts).toMatchInlineSnapshot(`
         [
           "invalid input of workflow double: of Invalid input: expected number, received string",
-          "agent broken is not registered with this runtime: call runtime.register(agent)",
+          "caller calls broken, which is not registered with this runtime: list it in the option agents of workflow caller, or call runtime.register()",
           "invalid workflow an object of ctx.start(): expected a workflow; use workflow("name", async (ctx, input) => ...) of reeve/workflow",
           "unknown option "onparentend" of ctx.start(): use "onParentEnd"",
           "invalid items an object of ctx.map(): expected an array; use ctx.map(items, async (item, branch) => value)",

@@ -98,6 +98,8 @@ export async function started(): Promise<void> {
   // @ts-expect-error: an agent is no workflow
   await runtime.start(agent, {});
   // @ts-expect-error: a workflow has no session
+  await runtime.sessions.path((await runtime.start(order, {})).sessionId);
+  // @ts-expect-error: a workflow has no session
   await runtime.start(order, {}, { sessionId: "a" });
   // A workflow is hosted, scheduled and called like an agent.
   runtime.register(order);

@@ -132,6 +132,30 @@ export function requireHandlerName(owner: string, name: string): void {
   );
 }
 
+/** Names that code reads of a value to find out what it is: `await`, `JSON.stringify`, loggers and comparisons of tests. */
+const probes: ReadonlySet<string> = new Set(["then", "toJSON", "inspect", "nodeType", "asymmetricMatch"]);
+
+/**
+ * The calls of one key of an object. A handler that does not exist throws `invalid_argument`, which names those that exist.
+ * `owner` names the object, and `call` the expression that returned the calls, such as `ctx.object(cart, key)`.
+ */
+export function withKnownHandlers<Calls extends object>(
+  { name, handlerNames }: Pick<HostedObject, "name" | "handlerNames">,
+  call: string,
+  calls: Calls,
+): Calls {
+  return new Proxy(calls, {
+    get(target, member, receiver) {
+      if (typeof member === "symbol" || member in target || probes.has(member))
+        return Reflect.get(target, member, receiver);
+      throw new Fault(
+        "invalid_argument",
+        `unknown handler ${describeValue(member)} of object ${name}: expected ${handlerNames.join(", ")}; use ${call}.${handlerNames[0] ?? "name"}(input)`,
+      );
+    },
+  });
+}
+
 /** Throws `invalid_argument` unless the value is an object. `owner` names the call, such as `ctx.object()`. */
 export function requireObject(owner: string, value: unknown): void {
   if (Array.isArray(readProperty(value, "handlerNames"))) return;

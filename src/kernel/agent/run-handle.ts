@@ -122,8 +122,8 @@ export interface ForkOptions {
 export interface RunHandle<Result = RunResult<JsonValue>> {
   /** Id of the run. */
   readonly runId: RunId;
-  /** Id of the session that the run belongs to. */
-  readonly sessionId: SessionId;
+  /** Id of the session that the run belongs to. `undefined` of a workflow, which has no session. */
+  readonly sessionId: Result extends { readonly sessionId: SessionId } ? SessionId : SessionId | undefined;
   /** Id of the agent of the root task. */
   readonly agentId: AgentId;
   /** Returns a handle of the same run whose commands carry this name. The events that they cause contain the name. */

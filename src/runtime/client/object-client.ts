@@ -10,6 +10,7 @@ import {
   requireObjectKey,
   stateRecord,
   submitKinds,
+  withKnownHandlers,
   workflowOutput,
   type HostedObject,
   type JsonValue,
@@ -78,14 +79,14 @@ export function objectClient<State, Handlers>(
     },
   ]);
   const sends = object.handlerNames.map((handler) => [handler, (...args: Args) => send(handler, ...args)]);
-  return {
+  return withKnownHandlers(object, `runtime.object(${name}, key)`, {
     ...(Object.fromEntries(methods) as object),
     state: async () => {
       check();
       return object.readState((await records.get({ ...stateRecord({ name, key }), tenantId }))?.value);
     },
-    send: Object.fromEntries(sends) as object,
-  } as ObjectClient<State, Handlers>;
+    send: withKnownHandlers(object, `runtime.object(${name}, key).send`, Object.fromEntries(sends) as object),
+  } as ObjectClient<State, Handlers>);
 }
 
 /** S6: the stored states of an object, in the tenant of the scope. */

@@ -29,7 +29,6 @@ import {
   type Signal,
   type SignalOptions,
   type RunSummary,
-  type SessionId,
   type TailOptions,
   type TenantScope,
   type ToolResultOptions,
@@ -220,14 +219,16 @@ const trailingEvents = 16;
 /** A run seen through the store. Works in every process that opens the store, not only in the owner's. */
 export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle<Result> {
   readonly runId: RunId;
-  readonly sessionId: SessionId;
+  readonly sessionId: RunHandle<Result>["sessionId"];
   readonly agentId: AgentId;
   readonly #options: HandleOptions;
 
   constructor(options: HandleOptions) {
     this.#options = options;
     this.runId = options.record.runId;
-    this.sessionId = options.record.sessionId;
+    // The type of the result says whether the run is a workflow.
+    const session = options.record.kind === "workflow" ? undefined : options.record.sessionId;
+    this.sessionId = session as RunHandle<Result>["sessionId"];
     this.agentId = options.record.agentId;
   }
 

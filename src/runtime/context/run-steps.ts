@@ -44,7 +44,7 @@ import type { StepIdentity } from "../journal/step-identity.ts";
 import type { StartRecord } from "../journal/task-state.ts";
 import { callerWait, runWait, startName } from "../journal/wait-names.ts";
 import { idDigest } from "../process/id-digest.ts";
-import { hostedAgent } from "../process/worker-context.ts";
+import { calledAgent } from "../process/worker-context.ts";
 import { waitForDecision } from "../model/reservation.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { askOrStop } from "../task/budget-stop.ts";
@@ -86,7 +86,7 @@ export class RunSteps {
     requireAgentId("ctx.start()", agentId);
     const { id, onParentEnd, delayMs, ...given } = startRunTable.read("ctx.start()", options);
     assertJson(input, `the input of ${agentId}`);
-    const agent = hostedAgent(worker, agentId);
+    const agent = calledAgent(worker, agentId, runner.agentId);
     requireWorkflow(agent);
     const accepted = (await agent.readInput?.(input, "parent")) ?? input;
     const { tenantId, flow } = runner.host;

@@ -122,5 +122,20 @@ export function hostedAgent({ agents }: WorkerContext, agentId: AgentId): Hosted
   return agent;
 }
 
+/** The agent or workflow that a task calls. Throws `not_found` if it is not registered. `caller` is the agent of the task. */
+export function calledAgent({ agents }: WorkerContext, agentId: AgentId, caller: AgentId): HostedAgent {
+  const agent = agents.get(agentId);
+  if (agent !== undefined) return agent;
+  const owner =
+    agents.get(caller)?.runKind === "workflow"
+      ? `agents of workflow ${caller}`
+      : `subAgents of agent ${caller}`;
+  throw new Fault(
+    "not_found",
+    `${caller} calls ${agentId}, which is not registered with this runtime: list it in the option ${owner}, or call runtime.register()`,
+    { details: { agentId } },
+  );
+}
+
 /** Actor recorded for a command that names no user. */
 export const anonymousUser = "user";

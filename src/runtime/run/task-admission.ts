@@ -13,7 +13,7 @@ import type { ResumedTask } from "../journal/resume-plan.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { childTaskRecord, ownBudget, type NewTaskOptions } from "../journal/task-record.ts";
-import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
+import { calledAgent, type WorkerContext } from "../process/worker-context.ts";
 import type { RunHeadcount } from "./run-headcount.ts";
 import type { RunLedger } from "./run-ledger.ts";
 
@@ -43,10 +43,11 @@ export class TaskAdmission {
 
   /** Admits a new child of `parentId`. The child may have to wait for its seat. */
   spawn(parentId: TaskId, agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
-    const agent = hostedAgent(this.#worker, agentId);
+    const parent = this.#state.task(parentId);
+    const agent = calledAgent(this.#worker, agentId, parent.record.agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#worker.clock.now();
-    const task = childTaskRecord(this.#state.task(parentId), { ...options, taskId, agent, input, now });
+    const task = childTaskRecord(parent, { ...options, taskId, agent, input, now });
     const { priority } = task.supervision;
     const waits = options.onFull === "wait" ? ({ waits: "pending" } as const) : undefined;
     const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, ...waits });

@@ -99,7 +99,7 @@ test("a server starts a workflow of its option workflows by name, for a worker o
   const result = await server.call("GET", `/api/runs/${runId}/result?waitMs=10000`);
   expect(result.json["output"]).toEqual({ cents: 900, paid: 900 });
   expect(result.json).not.toHaveProperty("sessionId");
-  for (const path of [`/api/runs/${runId}`, "/api/runs"])
+  for (const path of [`/api/runs/${runId}`, "/api/runs", `/api/runs/${runId}/tasks`])
     expect(JSON.stringify((await server.call("GET", path)).json)).not.toContain("sessionId");
 });
 

@@ -342,7 +342,7 @@ export const runView = named(
   object({
     runId: text(),
     agentId: text(),
-    sessionId: text(),
+    sessionId: optional(text({ description: "Absent for a workflow, which has no session." })),
     input: anyJson(),
     status: text(),
     output: anyJson(),

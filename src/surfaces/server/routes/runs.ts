@@ -259,7 +259,11 @@ const listTasks = route({
     const run = await findRun(request);
     const { at } = request.query;
     const { views } = request.server;
-    return reply(tasks, storedView(await (at === undefined ? views.latest(run) : views.at(run, at))));
+    const { sessionId: own, ...view } = storedView(
+      await (at === undefined ? views.latest(run) : views.at(run, at)),
+    );
+    // The events of a workflow name a session that does not exist.
+    return reply(tasks, { ...view, ...(run.sessionId !== undefined && { sessionId: own }) });
   },
 });
 

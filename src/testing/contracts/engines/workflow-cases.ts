@@ -410,7 +410,8 @@ export function workflowCases(harness: EngineHarness): void {
     expect(runs.map(({ runId, agentId, kind }) => ({ runId, agentId, kind }))).toEqual([
       { runId: run.runId, agentId: order.id, kind: "workflow" },
     ]);
-    expect(await runtime.sessions.get(run.sessionId)).toBeUndefined();
+    expect([run.sessionId, (await runtime.find(run.runId))?.sessionId]).toEqual([undefined, undefined]);
+    expect((await runtime.sessions.list()).sessions).toEqual([]);
   });
 
   declare("workflow: an input that readInput refuses leaves no run", async (world) => {
