@@ -1,3 +1,4 @@
+import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { Agent, OrchestratorAgent, tool } from "../../src/entries/index.ts";
 import type { JsonValue, RunId } from "../../src/kernel/index.ts";
@@ -29,14 +30,18 @@ const rascal = new Agent({
 const wipe = tool({
   name: "wipe",
   description: "Wipes.",
-  inputSchema: { type: "object" },
+  inputSchema: {
+    type: "object",
+    properties: { [shortHostile]: { type: "string", title: shortHostile, description: hostile } },
+  },
   needsApproval: true,
   execute: async () => "wiped",
 });
-/** It asks a person about a call with a hostile argument of a megabyte. */
+const wiped = { path: `a/${hostile}`, [shortHostile]: shortHostile };
+/** It asks a person about a call with a hostile argument of a megabyte, and another with a hostile name. */
 const bandit = new Agent({
   name: "bandit",
-  model: stage.actor([{ text: shortHostile, calls: [{ tool: "wipe", input: { path: `a/${hostile}` } }] }]),
+  model: stage.actor([{ text: shortHostile, calls: [{ tool: "wipe", input: wiped }] }]),
   tools: [wipe],
 });
 
@@ -130,6 +135,25 @@ const views: readonly (readonly [path: string, ready: string])[] = [
   ["/inbox?kind=letter", ".inbox-detail .fault"],
 ];
 
+/** What is unsafe in the fields and in the JSON of an edited call. */
+async function hostileEdit(page: Page): Promise<readonly (readonly [string, readonly string[]])[]> {
+  await page.keyboard.press("e");
+  const fields = page.locator(".call-edit textarea");
+  await expect.poll(() => fields.count()).toBe(2);
+  const inFields = await page.evaluate<readonly string[]>(unsafe);
+  const texts = await fields.evaluateAll((all) =>
+    all.map((field) => (field as { value?: string }).value ?? ""),
+  );
+  expect(new Set(texts.map((text) => JSON.parse(text) as unknown))).toEqual(new Set(Object.values(wiped)));
+  expect(texts.join("\n")).not.toMatch(/[\p{Cf}]|(?!\n)\p{Cc}/u);
+  await page.getByRole("button", { name: "Edit as JSON" }).click();
+  await page.getByLabel("Arguments, as JSON").waitFor();
+  return [
+    ["fields", inFields],
+    ["json", await page.evaluate<readonly string[]>(unsafe)],
+  ];
+}
+
 test("hostile texts stay text, in one line, in the lists, in every view of a run and in a fork of it", async () => {
   const runId = await submitRun(server, "rascal", shortHostile);
   await ended(server, runId);
@@ -169,6 +193,7 @@ test("hostile texts stay text, in one line, in the lists, in every view of a run
     const shown = page.locator(ready);
     await shown.first().waitFor();
     found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
+    if (path === "/inbox?run=ASKING") found.push(...(await hostileEdit(page)));
     if (ready !== ".step-lane") continue;
     for (const step of await shown.all()) {
       await step.click();

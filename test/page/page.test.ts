@@ -44,10 +44,11 @@ test("an approval in the inbox runs the call, and a second tab says who was firs
   // The answer to a lost race. The run may have ended since.
   expectFailures({ says: /status of 40[49]/u, path: new RegExp(`^/api/runs/${runId}/decide$`, "u") });
   await second.getByRole("button", { name: "Edit" }).click();
+  await second.getByLabel("command").fill("npm publish --dry-run");
   await first.getByRole("button", { name: "Approve" }).click();
   await first.getByText("Approved by you").waitFor();
-  await second.getByRole("button", { name: "Approve the edited call" }).click();
-  await second.getByText(/approved this (?:just now|.* ago)/u).waitFor();
+  await second.getByRole("button", { name: "Approve with 1 change" }).click();
+  await second.getByText(/approved this (?:just now|.* ago).*Your change was not used\.$/u).waitFor();
   await first.goto(`${server.url}/runs/${runId}/conversation`);
   await first.getByText("Published.").waitFor();
   expect(await decisions(server, runId)).toHaveLength(1);
@@ -126,13 +127,27 @@ test("an edited call is checked before it is approved, runs with the person's ar
   const refused = expectFailures({ says: /status of 400/u, path: /\/decide$/u });
   await page.getByRole("heading", { name: /wants to call publish/u }).waitFor();
   await page.keyboard.press("e");
-  await page.getByLabel("Arguments of the call").fill('{ "comand": "npm publish" }');
-  await page.getByRole("button", { name: "Approve the edited call" }).click();
+  const command = page.getByLabel("command");
+  await command.fill("");
+  await page.getByText("This field is needed.").waitFor();
+  await page.getByRole("button", { name: "Approve with 1 change" }).click();
+  await page.getByText("Correct the marked arguments first.").waitFor();
+  await command.fill("npm publish --dry-run");
+  await page.getByText("This field is needed.").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Edit as JSON" }).click();
+  const json = page.getByLabel("Arguments, as JSON");
+  expect(JSON.parse(await json.inputValue())).toEqual({ command: "npm publish --dry-run" });
+  await json.fill('{ "comand": "npm publish"');
+  await page.getByText("The arguments are not valid JSON.").waitFor();
+  await json.fill('{ "comand": "npm publish" }');
+  await page.getByRole("button", { name: "Approve with 2 changes" }).click();
   await page.getByText(/^The edited arguments do not match the schema of publish/u).waitFor();
   expect(await decisions(server, runId)).toEqual([]);
   refused();
-  await page.getByLabel("Arguments of the call").fill('{ "command": "npm publish --dry-run" }');
-  await page.getByRole("button", { name: "Approve the edited call" }).click();
+  await json.fill('{ "command": "npm publish --dry-run" }');
+  await page.getByRole("button", { name: "Edit as fields" }).click();
+  expect(await command.inputValue()).toBe("npm publish --dry-run");
+  await page.getByRole("button", { name: "Approve with 1 change" }).click();
   expect(await shown(page.getByText("You changed the arguments of publish and approved the call"))).toBe(
     true,
   );
@@ -171,12 +186,11 @@ test("a call shows hidden characters as escapes in the inbox, the thread and its
   await page.locator("pre.command").first().waitFor();
   expect(await page.locator("main").textContent()).not.toMatch(/[\p{Cf}]/u);
   await page.getByRole("button", { name: "Edit" }).click();
-  expect(await page.getByLabel("Arguments of the call").inputValue()).toContain(escaped);
-  await page.getByRole("button", { name: "Approve the edited call" }).click();
+  expect(await page.getByLabel("command").inputValue()).toBe(`"${escaped}"`);
+  await page.getByLabel("target").fill('"test"');
+  await page.getByRole("button", { name: "Approve with 1 change" }).click();
   await page.getByText("Published.").waitFor();
-  expect(await decisions(server, runId)).toMatchObject([
-    { input: { command: reversed, target: "prod\u200b" } },
-  ]);
+  expect(await decisions(server, runId)).toMatchObject([{ input: { command: reversed, target: "test" } }]);
 });
 
 test("a denied call does not run, and the agent reads the reason", async () => {

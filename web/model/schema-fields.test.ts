@@ -75,3 +75,47 @@ test("the limits of exact integers are no hint", () => {
   expect(fieldsOf({ properties: { count } })[0]?.hint).toBe("");
   expect(fieldsOf({ properties: { count: { ...count, minimum: 0 } } })[0]?.hint).toBe("At least 0.");
 });
+
+test("an optional text that may be null is a text, and a list, an object and a number of a list are checked as such", () => {
+  const fields = fieldsOf({
+    properties: {
+      branch: { anyOf: [{ type: "string", minLength: 2 }, { type: "null" }], description: "Branch" },
+      tries: { type: ["integer", "null"], exclusiveMinimum: 0 },
+      tags: { type: "array" },
+      level: { type: "number", enum: [1, 2] },
+    },
+  });
+  expect(fields.map(({ kind, hint }) => [kind, hint])).toEqual([
+    ["text", "Branch"],
+    ["integer", "More than 0."],
+    ["json", ""],
+    ["number", ""],
+  ]);
+  expect(valueOf(fields, { branch: "m", tries: "0", tags: "{}", level: "3" }).problems).toEqual({
+    branch: "Enter at least 2 characters.",
+    tries: "Enter more than 0.",
+    tags: 'Enter a list, such as ["a"].',
+    level: "Enter one of 1, 2.",
+  });
+});
+
+test("a pattern that could keep the browser busy is left to the server, and a plain one is checked", () => {
+  const patterns = ["^[a-z]+$", "^(a+)+$", "^(?:a|a)*$", "^a*a*a*a*a*a*$"];
+  const properties = Object.fromEntries(patterns.map((pattern) => [pattern, { type: "string", pattern }]));
+  const entered = Object.fromEntries(patterns.map((pattern) => [pattern, `${"a".repeat(40)}!`]));
+  expect(valueOf(fieldsOf({ properties }), entered).problems).toEqual({
+    "^[a-z]+$": "It must fit ^[a-z]+$.",
+  });
+});
+
+test("properties that objects inherit or treat specially are ordinary fields", () => {
+  const names = ["constructor", "toString", "__proto__"];
+  const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
+  const fields = fieldsOf({ properties, required: names });
+  expect(Object.values(enteredOf(fields))).toEqual(["", "", ""]);
+  expect(Object.keys(valueOf(fields, {}).problems)).toEqual(names);
+  const entered = Object.fromEntries(names.map((name) => [name, "x"]));
+  expect(JSON.stringify(valueOf(fields, entered).value)).toBe(
+    '{"constructor":"x","toString":"x","__proto__":"x"}',
+  );
+});

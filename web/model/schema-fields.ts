@@ -1,5 +1,5 @@
 import { capitalized, grouped } from "../base/format.ts";
-import type { JsonObject, JsonSchema, JsonValue } from "../../src/kernel/index.ts";
+import { visibleText, type JsonObject, type JsonSchema, type JsonValue } from "../../src/kernel/index.ts";
 
 /** How a person enters the value of one property. */
 type FieldKind = "text" | "number" | "integer" | "flag" | "choice" | "json";
@@ -24,8 +24,13 @@ export interface EnteredValue {
   readonly problems: Readonly<Record<string, string>>;
 }
 
-function isObject(value: JsonValue | undefined): value is JsonObject {
+export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The value of a name that a schema has chosen, such as `constructor`. */
+export function ownOf<Value>(values: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(values, name) ? values[name] : undefined;
 }
 
 /** The fields of a schema of an object, the required ones first. */
@@ -33,7 +38,7 @@ export function fieldsOf({ properties, required }: JsonSchema): readonly SchemaF
   const needed = Array.isArray(required) ? (required as readonly JsonValue[]) : [];
   const fields = Object.entries(isObject(properties) ? properties : {}).map(
     ([name, property]): SchemaField => {
-      const schema = isObject(property) ? property : {};
+      const schema = withoutNull(isObject(property) ? property : {});
       const { title, description } = schema;
       const choices = Array.isArray(schema["enum"]) ? (schema["enum"] as readonly JsonValue[]) : [];
       return {
@@ -48,6 +53,26 @@ export function fieldsOf({ properties, required }: JsonSchema): readonly SchemaF
     },
   );
   return fields.toSorted((one, other) => Number(other.isRequired) - Number(one.isRequired));
+}
+
+/** The schema of a value that may also be `null`, without `null`: libraries write an optional text as one. */
+function withoutNull(schema: JsonObject): JsonObject {
+  const { type, anyOf, ...rest } = schema;
+  const onlyType = besidesNull(type);
+  if (typeof onlyType === "string") return { ...schema, type: onlyType };
+  const only = besidesNull(anyOf);
+  return isObject(only) ? { ...rest, ...only } : schema;
+}
+
+/** The other one of two types or schemas, one of which is `null`. */
+function besidesNull(list: JsonValue | undefined): JsonValue | undefined {
+  if (!Array.isArray(list) || list.length !== 2) return undefined;
+  const [only, other] = list.filter((one: JsonValue) => !isNull(one));
+  return other === undefined ? only : undefined;
+}
+
+function isNull(one: JsonValue): boolean {
+  return one === "null" || (isObject(one) && one["type"] === "null");
 }
 
 function kindOf({ type }: JsonObject, choices: readonly JsonValue[]): FieldKind {
@@ -68,10 +93,13 @@ function hintOf(description: string, limits: string): string {
   return description === "" ? `${capitalized(limits)}.` : `${description} (${limits})`;
 }
 
-function limitsOf({ minimum, maximum, maxLength }: JsonObject): string {
+function limitsOf(schema: JsonObject): string {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, maxLength } = schema;
   const parts = [
     isLimit(minimum) ? `at least ${grouped(minimum)}` : "",
     isLimit(maximum) ? `at most ${grouped(maximum)}` : "",
+    isLimit(exclusiveMinimum) ? `more than ${grouped(exclusiveMinimum)}` : "",
+    isLimit(exclusiveMaximum) ? `less than ${grouped(exclusiveMaximum)}` : "",
     typeof maxLength === "number" ? `at most ${grouped(maxLength)} characters` : "",
   ].filter(Boolean);
   return parts.join(", ");
@@ -81,36 +109,41 @@ function limitsOf({ minimum, maximum, maxLength }: JsonObject): string {
 export function enteredOf(fields: readonly SchemaField[], value: JsonValue = null): Entered {
   const given = isObject(value) ? value : {};
   return Object.fromEntries(
-    fields.map(({ name, kind, schema }) => [name, textOf(kind, given[name] ?? schema["default"])]),
+    fields.map(({ name, kind, schema }) => [name, textOf(kind, ownOf(given, name) ?? schema["default"])]),
   );
 }
 
 function textOf(kind: FieldKind, value: JsonValue | undefined): string {
   if (value === undefined || value === null) return "";
   if (kind === "flag") return value === true ? "true" : "";
-  return kind === "json" || typeof value !== "string" ? JSON.stringify(value, null, 2) : value;
+  return kind === "json" || typeof value !== "string" ? jsonText(value) : value;
+}
+
+/** A value as a person edits it: JSON, in which an escape stands for a hidden character. */
+export function jsonText(value: JsonValue): string {
+  return visibleText(JSON.stringify(value, null, 2));
 }
 
 /** Reads the fields. An empty optional field is left out. The server checks the value again. */
 export function valueOf(fields: readonly SchemaField[], entered: Entered): EnteredValue {
-  const value: Record<string, JsonValue> = {};
-  const problems: Record<string, string> = {};
+  const value: [string, JsonValue][] = [];
+  const problems: [string, string][] = [];
   for (const field of fields) {
     const { name, kind, isRequired } = field;
-    const text = entered[name] ?? "";
+    const text = ownOf(entered, name) ?? "";
     if (kind === "flag") {
-      if (text !== "" || isRequired) value[name] = text === "true";
+      if (text !== "" || isRequired) value.push([name, text === "true"]);
       continue;
     }
     if (text === "") {
-      if (isRequired) problems[name] = "This field is needed.";
+      if (isRequired) problems.push([name, "This field is needed."]);
       continue;
     }
     const read = readText(field, text);
-    if ("problem" in read) problems[name] = read.problem;
-    else value[name] = read.value;
+    if ("problem" in read) problems.push([name, read.problem]);
+    else value.push([name, read.value]);
   }
-  return { value, problems };
+  return { value: Object.fromEntries(value), problems: Object.fromEntries(problems) };
 }
 
 /** The form of a value that has a schema. */
@@ -149,24 +182,52 @@ export function formOf(schema: JsonSchema | null): SchemaForm | null {
 type ReadText = { readonly value: JsonValue } | { readonly problem: string };
 
 function readText({ kind, schema, choices }: SchemaField, text: string): ReadText {
-  const { minimum, maximum, minLength, maxLength, pattern } = schema;
-  if (kind === "number" || kind === "integer") {
-    const number = text.trim() === "" ? Number.NaN : Number(text);
-    if (!Number.isFinite(number)) return { problem: "Enter a number." };
-    if (kind === "integer" && !Number.isInteger(number)) return { problem: "Enter a whole number." };
-    if (typeof minimum === "number" && number < minimum) return { problem: `Enter at least ${minimum}.` };
-    if (typeof maximum === "number" && number > maximum) return { problem: `Enter at most ${maximum}.` };
-    return { value: number };
-  }
-  if (kind === "json") {
-    try {
-      return { value: JSON.parse(text) as JsonValue };
-    } catch {
-      return { problem: 'Enter JSON, such as ["a"] or { "b": 1 }.' };
-    }
-  }
+  if (kind === "number" || kind === "integer") return readNumber(schema, text);
+  if (kind === "json") return readJson(schema, text);
   if (kind === "choice" && !choices.includes(text))
     return { problem: `Choose one of ${choices.join(", ")}.` };
+  return readWords(schema, text);
+}
+
+function readNumber(schema: JsonObject, text: string): ReadText {
+  const { type, minimum, maximum, exclusiveMinimum, exclusiveMaximum } = schema;
+  const value = text.trim() === "" ? Number.NaN : Number(text);
+  if (!Number.isFinite(value)) return { problem: "Enter a number." };
+  if (type === "integer" && !Number.isInteger(value)) return { problem: "Enter a whole number." };
+  if (typeof minimum === "number" && value < minimum) return { problem: `Enter at least ${minimum}.` };
+  if (typeof maximum === "number" && value > maximum) return { problem: `Enter at most ${maximum}.` };
+  if (typeof exclusiveMinimum === "number" && value <= exclusiveMinimum)
+    return { problem: `Enter more than ${exclusiveMinimum}.` };
+  if (typeof exclusiveMaximum === "number" && value >= exclusiveMaximum)
+    return { problem: `Enter less than ${exclusiveMaximum}.` };
+  const { enum: choices } = schema;
+  if (Array.isArray(choices) && !choices.includes(value))
+    return { problem: `Enter one of ${choices.join(", ")}.` };
+  return { value };
+}
+
+function readJson(schema: JsonObject, text: string): ReadText {
+  let value: JsonValue;
+  try {
+    value = JSON.parse(text) as JsonValue;
+  } catch {
+    return { problem: 'Enter JSON, such as ["a"] or { "b": 1 }.' };
+  }
+  switch (schema["type"]) {
+    case "array":
+      return Array.isArray(value) ? { value } : { problem: 'Enter a list, such as ["a"].' };
+    case "object":
+      return isObject(value) ? { value } : { problem: 'Enter an object, such as { "b": 1 }.' };
+    case "string":
+      return typeof value === "string"
+        ? readWords(schema, value)
+        : { problem: 'Enter a text in quotes, such as "a".' };
+    default:
+      return { value };
+  }
+}
+
+function readWords({ minLength, maxLength, pattern }: JsonObject, text: string): ReadText {
   if (typeof minLength === "number" && text.length < minLength)
     return { problem: `Enter at least ${minLength} characters.` };
   if (typeof maxLength === "number" && text.length > maxLength)
@@ -175,8 +236,14 @@ function readText({ kind, schema, choices }: SchemaField, text: string): ReadTex
   return { value: text };
 }
 
-/** Whether a text fits. A pattern that this browser does not understand is left to the server. */
+/**
+ * Whether a text fits. A pattern that this browser does not understand is left to the server, and so is one that could keep the
+ * browser busy for long, because a tool's author chooses the pattern and a model the text: a repeated group, many repetitions, a
+ * long text.
+ */
 function fits(pattern: string, text: string): boolean {
+  const repetitions = pattern.match(/[*+?]|\{\d+,/gu)?.length ?? 0;
+  if (/\)[*+?{]/u.test(pattern) || repetitions > 3 || text.length > 200) return true;
   try {
     return new RegExp(pattern, "u").test(text);
   } catch {

@@ -2,7 +2,6 @@ import {
   visibleLine,
   visibleText,
   type ApprovalDecision,
-  type JsonValue,
   type MergeQuestion,
 } from "../../src/kernel/index.ts";
 import { filePatches, mergeOf } from "../../src/surfaces/view/merge-words.ts";
@@ -18,7 +17,6 @@ import {
   callText,
   choicesOf,
   droppedWords,
-  editText,
   firstWords,
   offerOf,
   otherArguments,
@@ -27,7 +25,9 @@ import {
   reasonWords,
   sentence,
 } from "../model/words/approval-words.ts";
+import { draftOf, readDraft, type CallDraft } from "../model/edited-call.ts";
 import { decisionWords } from "../model/words/decision-words.ts";
+import { CallEdit, focusOnWrong } from "./call-edit.tsx";
 import { Diff } from "./diff.tsx";
 import { capitalized, counted, plain, span, timeOfDay } from "../base/format.ts";
 import { Glyph } from "./glyph.tsx";
@@ -39,7 +39,7 @@ interface Question {
   readonly askedAt: number;
   readonly request: Pick<
     QuestionView["request"],
-    "approvalId" | "kind" | "toolName" | "callId" | "input" | "parsedInput" | "reason"
+    "approvalId" | "kind" | "toolName" | "callId" | "input" | "parsedInput" | "inputSchema" | "reason"
   >;
   readonly decision: ApprovalDecision | null;
   readonly decidedAt: number | null;
@@ -101,7 +101,9 @@ interface OpenProps extends CardProps {
 
 function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const { runId, agentId, askedAt, request } = question;
-  const [edited, setEdited] = useState<string | null>(null);
+  /** The answer to a question, and the arguments of a call, while a person writes them. */
+  const [written, setWritten] = useState<string | null>(null);
+  const [draft, setDraft] = useState<CallDraft | null>(null);
   const [denial, setDenial] = useState<string | null>(null);
   const [remember, setRemember] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
@@ -111,14 +113,18 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const isMerge = request.kind === "merge";
   const amount = isTopUp ? offerOf(request.input)?.amount : undefined;
   const reason = reasonWords(request);
-  const others = edited === null ? otherArguments(request) : null;
-  const { asked, unread } = useReadThrough(edited === null);
-  /** Lines of the call that were not in view yet. What is edited was read. */
-  const left = (isCall || isMerge) && edited === null ? unread : 0;
+  const edited = draft === null ? null : readDraft(request, draft);
+  const isEditing = written !== null || draft !== null;
+  const others = isEditing ? null : otherArguments(request);
+  const { asked, unread } = useReadThrough(!isEditing);
+  /** Number of arguments that differ from what was asked. */
+  const changes = edited?.changes.length ?? 0;
+  /** Lines of the call that were not in view yet. What a person has changed was read. */
+  const left = (isCall || isMerge) && changes === 0 ? unread : 0;
   /** On a narrow screen the list hides the question, and no key answers a question that is not shown. */
   const isSeen = (): boolean => root.current?.checkVisibility() ?? false;
   /** Whether a field has the focus, which takes the letters of the keys. */
-  const isWriting = edited !== null || denial !== null;
+  const isWriting = isEditing || denial !== null;
   const answer = async (value: Answer): Promise<void> => {
     setProblem(null);
     try {
@@ -127,21 +133,29 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
         words:
           value.input === undefined || !isCall
             ? sentWords[value.decision]
-            : "Approved by you with changed arguments",
+            : `Approved by you with ${counted(changes, "change")}`,
         at: Date.now(),
         isApproved: value.decision === "approved",
       });
     } catch (error) {
       const lost = await lostRace(error, question);
       if (lost === null) setProblem(refusedWords(errorText(error)));
-      else onSent(lost);
+      else
+        onSent(
+          value.input === undefined || !isCall
+            ? lost
+            : { ...lost, words: `${lost.words} Your change was not used.` },
+        );
     }
     refreshSoon();
   };
   const approve = (): void => {
     if (left > 0) return setProblem(`Read the whole call first: ${counted(left, "line")} below.`);
-    const input = edited === null ? undefined : parsed(edited, isCall);
-    if (edited !== null && input === undefined) return setProblem("The arguments are not valid JSON.");
+    if (draft !== null && edited !== null && edited.value === undefined) {
+      focusOnWrong({ request, draft });
+      return setProblem(edited.problem ?? "Correct the marked arguments first.");
+    }
+    const input = changes > 0 ? edited?.value : (written ?? undefined);
     void answer({
       decision: "approved",
       ...(input !== undefined && { input }),
@@ -149,7 +163,14 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     });
   };
   const edit = (): void => {
-    if (!isTopUp && !isMerge) setEdited(edited ?? (isCall ? editText(request) : ""));
+    if (isTopUp || isMerge) return;
+    if (isCall) setDraft(draft ?? draftOf(request));
+    else setWritten(written ?? "");
+  };
+  const leave = (): void => {
+    setWritten(null);
+    setDraft(null);
+    setProblem(null);
   };
   const keys = {
     // A key that is held down must not answer the next question too.
@@ -165,8 +186,8 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
       ref={root}
       aria-label={`${agentId} waits for you`}
       onKeyDown={(event) => {
-        if (event.key !== "Escape" || (edited === null && denial === null)) return;
-        setEdited(null);
+        if (event.key !== "Escape" || !isWriting) return;
+        leave();
         setDenial(null);
       }}
     >
@@ -177,7 +198,9 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
       </header>
       <div class="body">
         <h3>{sentence(agentId, request)}</h3>
-        {edited === null ? (
+        {draft !== null ? (
+          <CallEdit request={request} draft={draft} onDraft={setDraft} />
+        ) : written === null ? (
           <div class="asked" ref={asked} tabIndex={0} role="group" aria-label="What it asks for">
             <Content
               request={request}
@@ -193,11 +216,11 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
         ) : (
           <textarea
             class="command"
-            aria-label={isCall ? "Arguments of the call" : "Answer"}
-            rows={Math.min(12, Math.max(3, edited.split("\n").length))}
-            value={edited}
+            aria-label="Answer"
+            rows={Math.min(12, Math.max(3, written.split("\n").length))}
+            value={written}
             ref={focusOn}
-            onInput={(event) => setEdited(event.currentTarget.value)}
+            onInput={(event) => setWritten(event.currentTarget.value)}
           />
         )}
         <dl class="pairs">
@@ -228,13 +251,13 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
         <fieldset class="actions" disabled={isOffline.value}>
           {denial === null ? (
             <>
-              {(isCall || isTopUp || isMerge || edited !== null || request.kind === "confirm") && (
+              {(isCall || isTopUp || isMerge || written !== null || request.kind === "confirm") && (
                 <button class="button primary" disabled={left > 0} onClick={approve}>
                   {isCall
-                    ? edited === null
+                    ? changes === 0
                       ? "Approve"
-                      : "Approve the edited call"
-                    : edited === null
+                      : `Approve with ${counted(changes, "change")}`
+                    : written === null
                       ? isTopUp
                         ? `Top up${amount === undefined ? "" : ` ${amount}`}`
                         : isMerge
@@ -244,13 +267,13 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                   {!isWriting && <kbd>A</kbd>}
                 </button>
               )}
-              {edited === null && !isTopUp && !isMerge && (
+              {!isEditing && !isTopUp && !isMerge && (
                 <button class="button" onClick={edit}>
                   {isCall ? "Edit" : "Write an answer"} <kbd>E</kbd>
                 </button>
               )}
-              {edited !== null && (
-                <button class="button" onClick={() => setEdited(null)}>
+              {isEditing && (
+                <button class="button" onClick={leave}>
                   Back
                 </button>
               )}
@@ -443,13 +466,4 @@ function firstOutcome(by: unknown, decision: string, at: unknown): Outcome {
   const passedMs = typeof at === "number" ? Date.now() - at : null;
   const words = firstWords(typeof by === "string" ? by : undefined, decision, passedMs);
   return { words, at: null, isApproved: decision === "approved" };
-}
-
-function parsed(text: string, isCall: boolean): JsonValue | undefined {
-  if (!isCall) return text;
-  try {
-    return JSON.parse(text) as JsonValue;
-  } catch {
-    return undefined;
-  }
 }

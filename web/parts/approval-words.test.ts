@@ -2,7 +2,6 @@ import { expect, test } from "vitest";
 import {
   callText,
   choicesOf,
-  editText,
   firstWords,
   offerOf,
   otherArguments,
@@ -69,14 +68,6 @@ test("a request shows the characters that hide or reverse a text as escapes", ()
   );
   expect(sentence("build", { ...call, kind: "confirm", input: { message: command } })).toBe(shown);
   expect(reasonWords({ ...call, kind: "confirm", input: { message: command } })).toBeNull();
-});
-
-test("the edit field of a call shows hidden characters as escapes and returns the same arguments", () => {
-  const input = { command: "a\u202Eb\u{e0041}\n\t", "na\u200bme": ["\\u202e", "\ud800", 1e-7] };
-  const text = editText({ input });
-  expect(text).not.toMatch(/[\p{Cf}\p{Cs}]/u);
-  expect(JSON.parse(text)).toEqual(input);
-  expect(editText({ input: {}, parsedInput: input })).toBe(text);
 });
 
 test("a request shows the arguments that its command or diff does not contain", () => {

@@ -1,10 +1,11 @@
 // oxlint-disable-next-line import/no-unassigned-import -- the styles are loaded with the views that need them
 import "../style/again.css";
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 import { visibleLine } from "../../src/kernel/index.ts";
 import type { AgentOptions } from "../api/types.ts";
 import { counted } from "../base/format.ts";
-import type { Entered, SchemaField } from "../model/schema-fields.ts";
+import { ownOf, type Entered, type SchemaField } from "../model/schema-fields.ts";
 
 interface TextProps {
   readonly value: string;
@@ -105,6 +106,15 @@ export function ToolsField({
   );
 }
 
+/** Id of a field. A list of ids is separated by spaces, and a name may contain some. */
+function idOf(form: string, name: string): string {
+  return `${form}-${visibleLine(name).replaceAll(" ", "_")}`;
+}
+
+export function focusOnField(form: string, name: string): void {
+  document.querySelector<HTMLElement>(`#${CSS.escape(idOf(form, name))}`)?.focus();
+}
+
 /** Throws if a field is wrong, and moves the focus to the first one. `owner` names whose schema it is. */
 export function requireFitting(
   form: string,
@@ -113,15 +123,33 @@ export function requireFitting(
 ): void {
   const [wrong] = Object.keys(problems);
   if (wrong === undefined) return;
-  document.querySelector<HTMLElement>(`#${CSS.escape(`${form}-${wrong}`)}`)?.focus();
+  focusOnField(form, wrong);
   throw new Error(`The input does not fit the ${owner}: look at the marked fields.`);
 }
 
-/** A field for each property of the input of an agent, or of a message. A wrong one says what is expected. */
+interface OneLineProps
+  extends
+    TextProps,
+    Pick<JSX.IntrinsicElements["input"], "id" | "aria-invalid" | "aria-describedby" | "inputMode"> {}
+
+/** A text of one line. One that began with more keeps them: a field of one line would join them. */
+function OneLine({ onInput, ...rest }: OneLineProps): JSX.Element {
+  const isLong = useRef(false);
+  isLong.current ||= rest.value.includes("\n");
+  return isLong.current ? (
+    <textarea rows={3} {...rest} onInput={(event) => onInput(event.currentTarget.value)} />
+  ) : (
+    <input {...rest} onInput={(event) => onInput(event.currentTarget.value)} />
+  );
+}
+
+/** A field for each property of the input of an agent, of a message or of a call. A wrong one says what is expected. */
 export function SchemaFields({
   fields,
   entered,
   problems,
+  changed = [],
+  isCode = false,
   onInput,
   form,
 }: {
@@ -129,6 +157,10 @@ export function SchemaFields({
   readonly entered: Entered;
   /** What is wrong, by the name of the field. */
   readonly problems: Readonly<Record<string, string>>;
+  /** Names of the fields that differ from what a model has asked. Default: none. */
+  readonly changed?: readonly string[];
+  /** Whether texts are code, which may have several lines. Default: `false`. */
+  readonly isCode?: boolean;
   readonly onInput: (entered: Entered) => void;
   /** Begins the ids of the fields. A dialog opens above a page that has the same fields. */
   readonly form: string;
@@ -137,10 +169,10 @@ export function SchemaFields({
     <>
       {fields.map((field) => {
         const { name, label, hint, kind, choices, isRequired } = field;
-        const id = `${form}-${name}`;
-        const value = entered[name] ?? "";
+        const id = idOf(form, name);
+        const value = ownOf(entered, name) ?? "";
         const set = (text: string): void => onInput({ ...entered, [name]: text });
-        const problem = problems[name];
+        const problem = ownOf(problems, name);
         const shared = {
           id,
           "aria-invalid": problem !== undefined,
@@ -149,8 +181,9 @@ export function SchemaFields({
         return (
           <div class="field" key={name}>
             <label for={id}>
-              {visibleLine(label)}
+              {isCode ? <code>{visibleLine(label)}</code> : visibleLine(label)}
               {!isRequired && <span class="dim"> optional</span>}
+              {changed.includes(name) && <span class="chip">changed</span>}
             </label>
             {kind === "flag" ? (
               <input
@@ -168,23 +201,25 @@ export function SchemaFields({
                   </option>
                 ))}
               </select>
-            ) : kind === "json" ? (
+            ) : kind === "json" || (kind === "text" && isCode) ? (
               <textarea
                 {...shared}
-                rows={3}
+                class={isCode ? "prompt" : undefined}
+                spellcheck={!isCode}
+                rows={isCode ? Math.min(8, value.split("\n").length) : 3}
                 value={value}
                 onInput={(event) => set(event.currentTarget.value)}
               />
             ) : (
-              <input
+              <OneLine
                 {...shared}
                 inputMode={kind === "text" ? "text" : "decimal"}
                 value={value}
-                onInput={(event) => set(event.currentTarget.value)}
+                onInput={set}
               />
             )}
             <p id={`${id}-hint`} class={`hint ${problem === undefined ? "dim" : "bad"}`} role="status">
-              {problem ?? visibleLine(hint)}
+              {visibleLine(problem ?? hint)}
             </p>
           </div>
         );

@@ -105,11 +105,6 @@ export function otherArguments(asked: Asked): string | null {
   return others.length === 0 ? null : visibleText(JSON.stringify(Object.fromEntries(others), null, 2));
 }
 
-/** The arguments of a call as a person edits them: JSON, in which an escape stands for its character. */
-export function editText({ input, parsedInput = input }: Pick<Asked, "input" | "parsedInput">): string {
-  return visibleText(JSON.stringify(parsedInput, null, 2));
-}
-
 /** What became of a question whose agent ended before a person answered it. */
 export function droppedWords(agentId: string, { kind, toolName }: Pick<Asked, "kind" | "toolName">): string {
   const what = kind === "tool_call" ? `decided on ${toolName}` : "answered";
