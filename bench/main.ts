@@ -1,8 +1,11 @@
 // npm run bench -- NAME [--json] [--gate] [--update]
+import { BenchEnd } from "./bench-end.ts";
 import { formatRow, meets, type Row } from "./row.ts";
 
 interface Bench {
-  readonly rows: () => AsyncIterable<Row>;
+  readonly rows: (args: readonly string[]) => AsyncIterable<Row>;
+  /** How it is started, for a bench that reads arguments of its own. Any other bench refuses them. */
+  readonly usage?: string;
   /** Stores what was measured, for a bench that compares with a stored table. */
   readonly update?: () => Promise<void>;
 }
@@ -15,6 +18,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   loop: () => import("./loop.ts"),
   memory: () => import("./memory.ts"),
   page: () => import("./page.ts"),
+  pairs: () => import("./pairs.ts"),
   policy: () => import("./policy.ts"),
   request: () => import("./request.ts"),
   runtime: () => import("./runtime.ts"),
@@ -25,17 +29,19 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   workflow: () => import("./workflow.ts"),
 };
 
-const [name = "", ...flags] = process.argv.slice(2);
-const unknown = flags.filter((flag) => !["--json", "--gate", "--update"].includes(flag));
-const load = benches[name];
-if (load === undefined || unknown.length > 0) {
+const common = ["--json", "--gate", "--update"];
+const [name = "", ...given] = process.argv.slice(2);
+const flags = given.filter((argument) => common.includes(argument));
+const own = given.filter((argument) => !common.includes(argument));
+const bench = await benches[name]?.();
+if (bench === undefined || (own.length > 0 && bench.usage === undefined)) {
   console.error(
     `usage: npm run bench -- NAME [--json] [--gate] [--update]\nNAME: ${Object.keys(benches).join(", ")}`,
   );
   process.exit(2);
 }
 
-const { rows, update } = await load();
+const { rows, update } = bench;
 if (flags.includes("--update")) {
   if (update === undefined) {
     console.error(`the bench ${name} has no stored table; leave out --update`);
@@ -44,9 +50,15 @@ if (flags.includes("--update")) {
   await update();
 }
 const measured: Row[] = [];
-for await (const row of rows()) {
-  measured.push(row);
-  if (!flags.includes("--json")) console.log(formatRow(row));
+try {
+  for await (const row of rows(own)) {
+    measured.push(row);
+    if (!flags.includes("--json")) console.log(formatRow(row));
+  }
+} catch (error) {
+  if (!(error instanceof BenchEnd)) throw error;
+  console.error(error.message);
+  process.exit(error.exitCode);
 }
 if (flags.includes("--json")) console.log(JSON.stringify(measured, null, 2));
 const missed = measured.filter((row) => !meets(row));
