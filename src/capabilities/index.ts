@@ -3,7 +3,13 @@ export type { PriceOverride } from "./prices/price-override.ts";
 export type { AiSdkModel } from "./models/ai-sdk-model.ts";
 export { fallback } from "./models/fallback.ts";
 export { withSettings } from "./models/model-settings.ts";
-export { findNamedModel, installedAddress, namedModel, type ModelName } from "./models/named-model.ts";
+export {
+  findNamedModel,
+  installedAddress,
+  lackOfModel,
+  namedModel,
+  type ModelName,
+} from "./models/named-model.ts";
 export { providerPackages } from "./models/provider-directory.ts";
 export { route } from "./models/route.ts";
 export { toModel, type ModelLike } from "./models/to-model.ts";

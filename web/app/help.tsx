@@ -21,6 +21,7 @@ const keys = [
   ["A E D S", "approve, edit, deny, skip"],
   ["N", "new run"],
   ["X H U", "inbox: close, snooze, undo"],
+  ["V", "views of the runs"],
   ["X", "choose a run, with Shift up to here"],
   ["/", "find, or filter runs"],
   ["T", "light or dark"],

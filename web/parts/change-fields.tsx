@@ -14,18 +14,25 @@ interface TextProps {
 
 /** The model of a run: one of a list, or any other if the caller may choose any. */
 export function ModelField({
+  label = "Model",
   options,
   own,
   value,
   onInput,
-}: TextProps & { readonly options: AgentOptions | null; readonly own: string | null }): JSX.Element {
+}: TextProps & {
+  /** Default: `Model`. */
+  readonly label?: string;
+  readonly options: AgentOptions | null;
+  readonly own: string | null;
+}): JSX.Element {
   const models = options?.models ?? [];
+  const unchanged = own === null ? "That of the agent" : `${visibleLine(own)}, as it is`;
   if (options !== null && !options.anyModel)
     return (
       <label class="field">
-        Model
+        {label}
         <select value={value} onChange={(event) => onInput(event.currentTarget.value)}>
-          <option value="">{own === null ? "That of the agent" : `${visibleLine(own)}, as it is`}</option>
+          <option value="">{unchanged}</option>
           {models
             .filter((each) => each !== own)
             .map((each) => (
@@ -38,10 +45,10 @@ export function ModelField({
     );
   return (
     <label class="field">
-      Model, as provider/id
+      {label}, as provider/id
       <input
         list="known-models"
-        placeholder={own === null ? "That of the agent" : `${visibleLine(own)}, as it is`}
+        placeholder={unchanged}
         value={value}
         onInput={(event) => onInput(event.currentTarget.value)}
       />

@@ -1,4 +1,10 @@
-import { formatPriority, priorities, type Priority, type TaskId } from "../../src/kernel/index.ts";
+import {
+  formatPriority,
+  priorities,
+  visibleLine,
+  type Priority,
+  type TaskId,
+} from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
 import { amountWords, timeOf, type TopUpName } from "../../src/surfaces/view/top-up-offer.ts";
 import type { JSX } from "preact";
@@ -13,6 +19,7 @@ import { isWorkflow, type RunModel } from "../model/run-model.ts";
 import { hasEnded } from "../model/status.ts";
 import { limitWords, raisable, topUpWords, useTopUp } from "../model/top-up-left.ts";
 import { hasEndedTask } from "../model/words/task-words.ts";
+import { ModelField } from "./change-fields.tsx";
 import { FormDialog } from "./dialog.tsx";
 import { topUp, type TopUpAmounts } from "./orders.ts";
 
@@ -170,7 +177,8 @@ export function ForkForm({
   const chosen = useRef(wanted);
   if (chosen.current < 0) chosen.current = model.lastSeq;
   const at = chosen.current;
-  const name = model.live.value?.tasks.get(rootId)?.agentId;
+  const root = model.live.value?.tasks.get(rootId);
+  const name = root?.agentId;
   const agent = name ?? "the agent";
   const [input, setInput] = useState("");
   const [other, setOther] = useState("");
@@ -205,15 +213,13 @@ export function ForkForm({
         Message that follows the shared steps, to {agent}, optional
         <textarea rows={3} value={input} onInput={(event) => setInput(event.currentTarget.value)} />
       </label>
-      <label class="field">
-        Other model of {agent} from there on, optional, as provider/id
-        <input list="fork-models" value={other} onInput={(event) => setOther(event.currentTarget.value)} />
-        <datalist id="fork-models">
-          {(options?.models ?? []).map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      </label>
+      <ModelField
+        label={`Other model of ${visibleLine(agent)} from there on, optional`}
+        options={options ?? null}
+        own={root?.model ?? null}
+        value={other}
+        onInput={setOther}
+      />
     </FormDialog>
   );
 }

@@ -78,6 +78,14 @@ export function findNamedModel(name: string): Model | undefined {
   return isKnown ? namedModel(name) : undefined;
 }
 
+/**
+ * What a call of a named model lacks in this process: the key, the base URL or the package of its provider. `undefined` if nothing,
+ * and for other models, which say so only when they are called.
+ */
+export function lackOfModel(model: Model): Fault | undefined {
+  return model instanceof NamedModel ? model.lack() : undefined;
+}
+
 interface ModelReference {
   readonly name: string;
   readonly provider: string;
@@ -111,6 +119,17 @@ class NamedModel implements Model {
 
   async *stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart> {
     yield* (await this.#load()).stream(request, options);
+  }
+
+  lack(): Fault | undefined {
+    const { entry, options } = this.#reference;
+    try {
+      settingsFor(this.#reference);
+    } catch (error) {
+      return Fault.from(error);
+    }
+    const mayLoad = options.loadPackage !== undefined || installedAddress(entry.package) !== undefined;
+    return mayLoad ? undefined : missingPackage(this.#reference);
   }
 
   /**
@@ -173,16 +192,17 @@ function settingsFor({ name, provider, entry, options }: ModelReference): Record
  * Loads a package from where Reeve is installed, or else with the option `loadPackage`. The working folder does not
  * count: it may be a repository that the user has never looked at.
  */
-async function loadPackage({
-  name,
-  entry,
-  options,
-}: ModelReference): Promise<Readonly<Record<string, unknown>>> {
+async function loadPackage(naming: ModelReference): Promise<Readonly<Record<string, unknown>>> {
+  const { entry, options } = naming;
   const wanted = entry.package;
   const address = installedAddress(wanted);
   const loaded: unknown = address === undefined ? await options.loadPackage?.(wanted) : await import(address);
   if (loaded !== undefined) return loaded as Readonly<Record<string, unknown>>;
-  throw new Fault(
+  throw missingPackage(naming);
+}
+
+function missingPackage({ name, entry: { package: wanted } }: ModelReference): Fault {
+  return new Fault(
     "dependency_missing",
     `${name} needs the package ${wanted}: npm install ${wanted} where Reeve is installed`,
   );

@@ -21,6 +21,8 @@ export interface ServerParts {
   readonly views: RunViews;
   /** The gateway runs of the store. Absent if the server was created without. */
   readonly gateway?: GatewayDesk;
+  /** Rules that load the fonts of the page. Empty without a page. */
+  readonly pageFonts: string;
   /** Absent if the server needs no token. */
   readonly login?: PageLogin;
   /** The OpenAPI document of all routes. */

@@ -82,6 +82,8 @@ interface PageFile {
 export class PageFiles {
   /** The Content-Security-Policy of the page. It allows the styles in `index.html` by their hashes. */
   readonly policy: string;
+  /** The rules of `index.html` that load its fonts, for pages that are not built with it. Empty if it has none. */
+  readonly fonts: string;
   readonly #files = new Map<string, PageFile>();
   /** The text of `index.html` for a view of a run. */
   readonly #runHtml: string;
@@ -101,6 +103,7 @@ export class PageFiles {
     }
     const html = new TextDecoder().decode(this.#files.get("/index.html")?.bytes);
     this.policy = pagePolicy(styleHashes(html));
+    this.fonts = [...html.matchAll(/@font-face\s*\{[^}<]*\}/gu)].join("\n");
     this.#runHtml = this.#files.has(lateScript) ? withLateScript(html) : html;
   }
 

@@ -243,6 +243,7 @@ class HonoServer implements Server {
       streams: new OpenStreams(runtime, this.#limits, this.#gate, this.#report),
       views: new RunViews(),
       ...(gateway !== undefined && { gateway }),
+      pageFonts: this.#page?.fonts ?? "",
       ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),
       document: () => openApi(this.routes, packageVersion()),
       draining: this.#draining.signal,
@@ -432,6 +433,7 @@ class HonoServer implements Server {
     if (this.#page?.isView(path) !== true || !isForPerson(request)) return undefined;
     const { pathname, search } = new URL(request.url);
     const to = safeTarget(`${pathname}${search}`);
+    const { pageFonts: fonts } = this.#parts;
     try {
       await this.#identified(request, sender);
       return undefined;
@@ -439,8 +441,8 @@ class HonoServer implements Server {
       const { code, details } = Fault.from(error);
       const retryAfter = details?.["retryAfter"];
       if (code === "rate_limited" && typeof retryAfter === "number")
-        return signInPage({ reason: "wait", to, retryAfter });
-      if (code === "unauthenticated") return signInPage({ reason: "missing", to });
+        return signInPage({ reason: "wait", to, fonts, retryAfter });
+      if (code === "unauthenticated") return signInPage({ reason: "missing", to, fonts });
       throw error;
     }
   }

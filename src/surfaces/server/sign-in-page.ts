@@ -8,6 +8,8 @@ export interface SignInOptions {
   readonly reason: SignInReason;
   /** Path to which the person goes after signing in. */
   readonly to: string;
+  /** Rules that load the fonts of the page of Reeve. Empty if the server has no page. */
+  readonly fonts: string;
   /** The text of the field, for a token that was refused. Default: empty. */
   readonly token?: string;
   /** Seconds to wait, with the reason `wait`. */
@@ -49,7 +51,7 @@ code{font-family:"Source Code Pro",Menlo,"Cascadia Mono",Consolas,monospace;user
  * The page on which a person enters a token. It needs no script, so that it also works where the page of Reeve cannot be loaded. The
  * token is sent in the body of the form, never in an address.
  */
-export function signInPage({ reason, to, token = "", retryAfter }: SignInOptions): Response {
+export function signInPage({ reason, to, fonts, token = "", retryAfter }: SignInOptions): Response {
   const wait = retryAfter === undefined ? "" : ` Wait ${retryAfter} s, then try again.`;
   const html = `<!doctype html>
 <html lang="en">
@@ -59,7 +61,7 @@ export function signInPage({ reason, to, token = "", retryAfter }: SignInOptions
 <meta name="color-scheme" content="light dark">
 <title>Sign in to Reeve</title>
 <link rel="icon" href="data:,">
-<style>${style}</style>
+<style>${fonts}${style}</style>
 </head>
 <body>
 <main>

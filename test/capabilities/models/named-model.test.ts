@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { namedModel, toModel } from "../../../src/capabilities/index.ts";
+import { lackOfModel, namedModel, toModel } from "../../../src/capabilities/index.ts";
 import { repository, runNode } from "../../gates/run-node.ts";
 import { classifyError, userMessage, type JsonObject } from "../../../src/kernel/index.ts";
 
@@ -74,6 +74,16 @@ describe("namedModel()", () => {
     await expect(model.stream(hello)[Symbol.asyncIterator]().next()).rejects.toMatchObject({
       code: "dependency_missing",
     });
+  });
+
+  test("a named model says what a call of it lacks without making the call", () => {
+    const lack = (name: string, env = {}): unknown => lackOfModel(namedModel(name, { env }))?.code;
+    expect([
+      lack("anthropic/claude-sonnet-5"),
+      lack("anthropic/claude-sonnet-5", { ANTHROPIC_API_KEY: "k" }),
+      lack("groq/llama-4", { GROQ_API_KEY: "k" }),
+      lack("ollama/llama-4"),
+    ]).toEqual(["model_auth", undefined, "dependency_missing", undefined]);
   });
 
   test("namedModel() does not load a package of the working folder that NODE_PATH names", async () => {

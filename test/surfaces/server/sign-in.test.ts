@@ -7,10 +7,14 @@ import { startServer, type TestServer } from "./test-server.ts";
 
 let server: TestServer;
 let folder: string;
+const font = '@font-face{font-family:Noto Sans;src:url(/assets/a.woff2)format("woff2")}';
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-sign-in-"));
-  await writeFile(join(folder, "index.html"), '<!doctype html><div id="page"></div>');
+  await writeFile(
+    join(folder, "index.html"),
+    `<!doctype html><style>${font}p{color:red}</style><div id="page"></div>`,
+  );
   await writeFile(join(folder, "a.js"), "1");
   server = await startServer([], { page: folder });
 });
@@ -40,6 +44,9 @@ test("a view of the page without a valid token shows a form that keeps the addre
   expect([view.status, view.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
   expect(html).toContain('name="to" value="/runs/run_a/events?event=7&amp;x=%22%3E%3Cscript%3E"');
   expect(html).not.toContain("<script");
+  // The form looks like the page.
+  expect(html).toContain(font);
+  expect(html).not.toContain("color:red");
   const policy = view.headers.get("content-security-policy") ?? "";
   expect(policy).toMatch(/style-src 'self' 'sha256-[^']+';.*form-action 'self'/u);
   expect(policy).not.toContain("unsafe");

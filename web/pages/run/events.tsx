@@ -93,7 +93,10 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
             onInput={(event) => setQuery("find", event.currentTarget.value || null)}
           />
         </label>
-        <span class="dim">{counted(count, "event")}</span>
+        <span class="dim">
+          {counted(count, "event")}
+          {group === "all" && text === "" && rangeWords(events[0], events[count - 1])}
+        </span>
         {older.unread > 0 && (
           <button class="button small" onClick={older.load}>
             Read the {counted(older.unread, "older event")}
@@ -128,6 +131,11 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
       {chosen !== null && <RawEvent key={chosen} model={model} seq={chosen} />}
     </div>
   );
+}
+
+/** The numbers of a list of events, which begin at 0. */
+function rangeWords(first: Event | undefined, last: Event | undefined): string {
+  return first === undefined || last === undefined ? "" : `, ${grouped(first.seq)} to ${grouped(last.seq)}`;
 }
 
 /** The event that the address names. `null` if it names none. */

@@ -190,9 +190,9 @@ function TabCount({
   return count === undefined || model.lastSeq < 0 ? null : <span class="count">{grouped(count)}</span>;
 }
 
-/** What the tabs count. */
+/** What the tabs count. That of the events is the number of the newest one, as in their list and under the playhead. */
 function countsOf({ tasks, results, seq, messages }: RunView): Partial<Record<RunTab, number>> {
-  return { chart: tasks.size, timeline: results, events: seq + 1, messages };
+  return { chart: tasks.size, timeline: results, events: seq, messages };
 }
 
 /** The task as it was given. What is no text follows the name of its workflow. */

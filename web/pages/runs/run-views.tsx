@@ -1,9 +1,10 @@
 import { signal } from "@preact/signals";
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { get, RequestError } from "../../api/client.ts";
 import { asking, changedRun, connected } from "../../api/runs-feed.ts";
 import { grouped } from "../../base/format.ts";
+import { useKeys } from "../../base/keys.ts";
 import { go } from "../../base/route.ts";
 import { shownName } from "../../parts/name.tsx";
 import { groups, type Group } from "../../model/run-filter.ts";
@@ -73,8 +74,17 @@ export function RunViews({ query, save: Save }: RunViewsProps): JSX.Element {
   const saved = named !== null && !isKnown ? [...views.value, { name: named, query: here }] : views.value;
   const isCustom = saved.some((view) => view.query === here);
   const group = filterOf(query).group;
+  const root = useRef<HTMLDivElement>(null);
+  useKeys({ v: () => root.current?.querySelector<HTMLElement>("[aria-pressed=true]")?.focus() });
+  /** Left and right move between the views, as Tab does. */
+  const move = (event: KeyboardEvent): void => {
+    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    const all = [...(root.current?.querySelectorAll<HTMLElement>("[aria-pressed]") ?? [])];
+    const at = all.findIndex((each) => each === event.target);
+    if (by !== 0 && at >= 0) all[at + by]?.focus();
+  };
   return (
-    <div class="views" role="group" aria-label="Views">
+    <div class="views" role="group" aria-label="Views" ref={root} onKeyDown={move}>
       {groups.map((each) => (
         <View
           key={each}

@@ -1,5 +1,5 @@
-import { Fault, type JsonSchema } from "../../../kernel/index.ts";
-import { listedModelNames } from "../../../capabilities/index.ts";
+import { Fault, type JsonSchema, type Runtime } from "../../../kernel/index.ts";
+import { lackOfModel, listedModelNames } from "../../../capabilities/index.ts";
 import { hasScope, type Access } from "../../http/access/access.ts";
 import { reply, route } from "../../http/route.ts";
 import {
@@ -94,7 +94,8 @@ const options = {
   schema: object({
     name: text(),
     models: list(text(), {
-      description: "Names of models that the caller may choose. The first one is that of the agent.",
+      description:
+        "Names of models that the caller may choose. The first one is that of the agent. Those of other agents and of the price list are here only if this server can call them.",
     }),
     anyModel: flag({ description: "Whether the caller may name other models, too." }),
     tools: list(text(), { description: "Names of the agent's tools." }),
@@ -117,7 +118,7 @@ const getOptions = route({
   scope: "run",
   params: agentParams,
   responses: [options],
-  handle: async ({ server, params: { name: wanted }, access }) => {
+  handle: async ({ server, runtime, params: { name: wanted }, access }) => {
     const { name } = server.agents.find(wanted);
     const made = await server.agents.describe(name);
     const isAdmin = hasScope(access, "admin");
@@ -125,12 +126,10 @@ const getOptions = route({
     const own = modelNames(made);
     const mayRewrite = isAdmin || allowed.instructions === true;
     const file = mayRewrite ? await server.agents.promptFile(name)?.read() : undefined;
-    const listed = isAdmin
-      ? await listedModelNames(providersOf([...own, ...othersOf(server.agents.list)]))
-      : [];
-    const choices = isAdmin
-      ? [...own, ...allowedModels, ...othersOf(server.agents.list), ...listed]
-      : [...own, ...allowedModels];
+    const others = othersOf(server.agents.list);
+    const listed = isAdmin ? await listedModelNames(providersOf([...own, ...others])) : [];
+    const known = isAdmin ? callable(runtime, [...others, ...listed]) : [];
+    const choices = [...own, ...allowedModels, ...known];
     return reply(options, {
       name,
       models: [...new Set(choices)],
@@ -183,6 +182,21 @@ function refusalOf(access: Access): string | null {
   if (access.tenantId !== null)
     return "the file belongs to all tenants; use a token with the scope admin and without a tenant";
   return null;
+}
+
+/** The models that this process can call: their names are known, and the keys and packages of their providers are here. */
+function callable(runtime: Runtime, names: readonly string[]): readonly string[] {
+  // No session has this id. The port finds models by their names for a session that need not exist.
+  const port = runtime.extensionPort("ses_models");
+  return names.filter((name) => {
+    try {
+      const model = port.findModel(name);
+      return model !== undefined && lackOfModel(model) === undefined;
+    } catch {
+      // The `resolveModel` of a program may throw for a name that it does not know.
+      return false;
+    }
+  });
 }
 
 function othersOf(agents: readonly { readonly model: string | null }[]): readonly string[] {

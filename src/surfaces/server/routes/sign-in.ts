@@ -36,11 +36,12 @@ const useLink = route({
   responses: [redirected, asked],
   handle: async ({ server, query: { code, to, why }, request }) => {
     const login = loginOf(server);
+    const { pageFonts: fonts } = server;
     if (code === undefined) {
       // A person who opens their link again in the same browser is signed in already.
       if (await login.isSignedIn(request)) return { status: 303, headers: { location: safeTarget(to) } };
       if (isForPerson(request))
-        return signInPage({ reason: why === "used" ? "used" : "missing", to: safeTarget(to) });
+        return signInPage({ reason: why === "used" ? "used" : "missing", to: safeTarget(to), fonts });
       throw new Fault(
         "invalid_argument",
         "invalid query of /login: expected the code of a link of reeve serve",
@@ -84,7 +85,7 @@ const enterToken = route({
       return { status: 303, headers: { location: to, "set-cookie": await login.signIn(token) } };
     } catch (error) {
       if (!Fault.is(error) || error.code !== "unauthenticated" || !isForPerson(request)) throw error;
-      return signInPage({ reason: "unknown", to, token });
+      return signInPage({ reason: "unknown", to, token, fonts: server.pageFonts });
     }
   },
 });
