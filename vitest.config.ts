@@ -15,6 +15,9 @@ process.env["REEVE_HOME"] = fileURLToPath(new URL("node_modules/.cache/absent-ho
 /** A test that takes longer hangs, in milliseconds. The limit is generous, because tests make no promise about speed. */
 const hangs = isFull ? 1_800_000 : 600_000;
 
+/** Tests that simulate the death of a process leave its runtimes and stores open. Node would print a warning for each. */
+const quiet = ["--disable-warning=runtime_open", "--disable-warning=store_lost"];
+
 /** The limits of every project. `expect.poll()` would give up after a second, which a busy machine needs for less. */
 const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { timeout: 60_000 } } };
 
@@ -39,7 +42,8 @@ const apart = {
   package: ["package"],
   page: ["page"],
   postgres: ["postgres"],
-  processes: ["processes"],
+  // The tests of worktrees start git hundreds of times.
+  processes: ["processes", "capabilities/worktrees"],
   providers: ["providers"],
   restate: ["restate"],
   surfaces: ["surfaces"],
@@ -55,6 +59,7 @@ const setups: Readonly<Record<string, readonly string[]>> = {
   package: ["package/installed-package.ts"],
   page: ["chromium.ts", "page/chromium.ts"],
   postgres: ["postgres/shared-server.ts", "crash/bundled-workers.ts"],
+  processes: ["bubblewrap.ts"],
   // The tests of the Restate engine start the command line.
   restate: ["postgres/shared-server.ts", "crash/bundled-workers.ts", "built-package.ts"],
   surfaces: ["bubblewrap.ts", "built-package.ts"],
@@ -83,7 +88,7 @@ export default defineConfig({
           exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
           pool: "forks",
           isolate: false,
-          execArgv: ["--expose-gc"],
+          execArgv: ["--expose-gc", ...quiet],
           ...patient,
         },
       },
@@ -96,6 +101,7 @@ export default defineConfig({
           ...patient,
           // One process loads the sources once for many files.
           ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
+          ...(name === "contract" && { execArgv: quiet }),
           // Optimised code does not count its blocks, which the tests of the view compare.
           ...(name === "view" && { pool: "forks" as const, execArgv: ["--no-opt", "--no-maglev"] }),
         },

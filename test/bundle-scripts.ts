@@ -10,15 +10,15 @@ export interface BundledScripts {
 }
 
 /**
- * Bundles scripts that a suite starts as processes many times. A bundle loads in less than half the time that the
- * separate sources need.
+ * Bundles scripts that a suite starts as processes many times, with the packages that they import. A bundle loads in less
+ * than half the time that the separate files need. The driver of PostgreSQL tries to load `pg-native`, which is not installed.
  */
 export async function bundleScripts(input: Readonly<Record<string, string>>): Promise<BundledScripts> {
-  // In the repository, so that the bundle finds the installed packages.
+  // In the repository, so that a bundle finds the packages that it loads by a computed name.
   const cache = fileURLToPath(new URL("../node_modules/.cache", import.meta.url));
   await mkdir(cache, { recursive: true });
   const dir = await mkdtemp(join(cache, "scripts-"));
-  const built = await rolldown({ input: { ...input }, external: /^[^./]/u, platform: "node" });
+  const built = await rolldown({ input: { ...input }, external: ["pg-native"], platform: "node" });
   await built.write({
     dir,
     format: "esm",
