@@ -38,6 +38,7 @@ const apart = {
   crash: ["crash"],
   desktop: ["desktop"],
   gates: ["gates"],
+  hire: ["hire"],
   mcp: ["mcp"],
   package: ["package"],
   page: ["page"],
@@ -69,7 +70,17 @@ const setups: Readonly<Record<string, readonly string[]>> = {
  * The suites whose files may share a process: no file leaves anything behind that another one notices. The tests of the
  * view count executed blocks, which functions that other files have warmed up would change.
  */
-const shared = new Set(["attacks", "contract", "crash", "mcp", "page", "postgres", "providers", "surfaces"]);
+const shared = new Set([
+  "attacks",
+  "contract",
+  "crash",
+  "hire",
+  "mcp",
+  "page",
+  "postgres",
+  "providers",
+  "surfaces",
+]);
 
 export default defineConfig({
   test: {

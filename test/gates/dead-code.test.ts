@@ -53,6 +53,7 @@ const peersLoaded = [
   "src/capabilities/mcp/served-question.ts unlisted @modelcontextprotocol/server",
   "src/capabilities/mcp/transport.ts unlisted @modelcontextprotocol/client",
   "src/capabilities/telemetry/open-telemetry.ts unlisted @opentelemetry/api",
+  "src/capabilities/hire/hired-architecture.ts unlisted @agentclientprotocol/sdk",
   "src/surfaces/cli/commands/acp/acp-command.ts unlisted @agentclientprotocol/sdk",
   "src/runtime/stores/postgres/db/database.ts unlisted pg",
   "src/runtime/stores/postgres/db/store-watch.ts unlisted pg",

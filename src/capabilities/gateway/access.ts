@@ -1,10 +1,10 @@
 import { createHash, randomBytes } from "node:crypto";
 import {
   BudgetExhaustedError,
+  Fault,
   type AttemptContext,
   type EventData,
   type ExhaustedCap,
-  type Fault,
   type RunId,
 } from "../../kernel/index.ts";
 import { Refusal } from "./refusal.ts";
@@ -29,6 +29,13 @@ export interface AccessLimits {
   readonly isOfRun?: boolean;
   /** The run that pays, for the text of a refusal. */
   readonly runId?: RunId;
+  /**
+   * H2: how long a request waits while the task of the program has no seat, in milliseconds. Then it is refused. If absent, it
+   * waits until the task is recalled.
+   */
+  readonly seatWaitMs?: number;
+  /** Called with the reason when a request was refused because of money, or because the task had no seat for `seatWaitMs`. */
+  readonly onRefusal?: (fault: Fault) => void;
   /** Counts over all accesses of the run. If absent, those of this access alone. */
   readonly counts?: AccessCounts;
   /** Called when a request has ended. */
@@ -128,6 +135,11 @@ export class Access {
     return { open: this.#open.size, held: this.#held.size, refused, addedDelayMs };
   }
 
+  /** How long a request waits for the seat of the task. */
+  get seatWaitMs(): number | undefined {
+    return this.#limits.seatWaitMs;
+  }
+
   /** Number of requests so far. */
   get requests(): number {
     return this.#requests;
@@ -195,8 +207,10 @@ export class Access {
     return new Refusal(402, `${message}; ${asked}top up the run with ${order}, or ask a person who may`);
   }
 
-  /** Notes why a request was refused, if the reason is money. */
+  /** Notes why a request was refused, if the reason is money or the seat of the task. */
   note(error: unknown): void {
+    const isForSeat = Fault.is(error) && error.code === "seat_lost";
+    if (isForSeat || error instanceof BudgetExhaustedError) this.#limits.onRefusal?.(error);
     if (!(error instanceof BudgetExhaustedError)) return;
     this.counts.refused++;
     if (this.#limits.isOfRun === true && (error.cap !== null || isAsked(error))) return;

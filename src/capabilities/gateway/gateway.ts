@@ -15,11 +15,18 @@ import {
   type JsonValue,
   type OnBudget,
   type OptionKinds,
-  type RunId,
 } from "../../kernel/index.ts";
 import { modelLimits } from "../models/model-limits.ts";
 import { listedModelNames } from "../prices/price-catalog.ts";
-import { Access, goneRefusal, hashOf, newToken, type GatewayMeter, type OpenRequest } from "./access.ts";
+import {
+  Access,
+  goneRefusal,
+  hashOf,
+  newToken,
+  type AccessLimits,
+  type GatewayMeter,
+  type OpenRequest,
+} from "./access.ts";
 import { anthropicWire } from "./anthropic-wire.ts";
 import { CallRecord } from "./call-record.ts";
 import { chatWire } from "./chat-wire.ts";
@@ -79,6 +86,9 @@ export interface GatewayAccess {
 const longestModel = 200;
 const longestNonce = 200;
 const epoch = new Date(0).toISOString();
+
+/** What `Gateway.admit` lets a program do. */
+export type ProgramLimits = Pick<AccessLimits, "runId" | "wire" | "seatWaitMs" | "onRefusal">;
 
 /** Finds the accesses whose tokens outlive a process. */
 export interface StoredAccesses {
@@ -157,10 +167,10 @@ export class Gateway {
   }
 
   /** Lets one program in, at the cost of `meter`. Refusals name the run, if it is given. */
-  admit(meter: GatewayMeter, { runId }: { readonly runId?: RunId } = {}): GatewayAccess {
+  admit(meter: GatewayMeter, limits: ProgramLimits = {}): GatewayAccess {
     const token = newToken();
     const key = hashOf(token);
-    const access = new Access(meter, { ...(runId !== undefined && { runId }) });
+    const access = new Access(meter, limits);
     this.#accesses.set(key, access);
     meter.signal.addEventListener("abort", () => this.#accesses.delete(key));
 
@@ -362,6 +372,7 @@ export class Gateway {
       }),
       topUpWaitMs,
       onTopUpWait: () => access.hold(open, maxOpenRequests),
+      ...(access.seatWaitMs !== undefined && { seatWaitMs: access.seatWaitMs }),
       ...(call.canCount && {
         countTokens: ({ signal }: { readonly signal: CancelSignal }) => call.count(signal),
       }),

@@ -20,6 +20,7 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   const fault = Fault.from(error);
   if (fault.code === "unknown_price") return new Refusal(403, fault.message);
+  if (fault.code === "seat_lost") return new Refusal(503, fault.message, 2);
   if (fault.code === "cancelled") return new Refusal(409, "the task of the program was cancelled");
   return new Refusal(502, `the provider could not be reached: ${fault.message}`);
 }

@@ -1,6 +1,6 @@
-import { existsSync } from "node:fs";
 import { Fault, type JsonObject, type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { FileRoot } from "../files/file-root.ts";
+import { commandEnvironment, commandShell } from "../sandbox/command-environment.ts";
 import { Sandbox } from "../sandbox/sandbox.ts";
 import type { SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
 import { OutputWindow } from "./output-window.ts";
@@ -48,9 +48,6 @@ const shownModes: Readonly<Record<SandboxMode, string>> = {
   warn: "Commands run in a sandbox if one is available; otherwise they run without a sandbox, and the result says so.",
   off: "Commands run without a sandbox, with all permissions of the user.",
 };
-
-/** Variables that every command sees. Keys, tokens and service addresses are passed only if `inheritEnv` names them. */
-const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"];
 
 const defaultMs = 120_000;
 
@@ -115,9 +112,9 @@ export function bashTool(options: BashToolOptions): Tool {
           folders: await root.furtherPaths(),
           mounts: own?.mounts ?? [],
           cwd: folder.path,
-          shell: shell(),
+          shell: commandShell(),
           command,
-          env: environment(inheritEnv),
+          env: commandEnvironment(inheritEnv),
           setEnv: { ...own?.env, ...extraEnv, REEVE_IDEMPOTENCY_KEY: idempotencyKey },
         });
         const output = new OutputWindow(maxOutputBytes);
@@ -175,18 +172,4 @@ function notes(
     lines.push(`[created control files, which other programs execute or obey: ${created.join(", ")}]`);
   if (report.warning !== undefined) lines.push(`[run without a sandbox: ${report.warning}]`);
   return lines;
-}
-
-function environment(names: readonly string[]): Record<string, string> {
-  const env: Record<string, string> = { TERM: "dumb", NO_COLOR: "1", PAGER: "cat", GIT_TERMINAL_PROMPT: "0" };
-  for (const [name, value] of Object.entries(process.env)) {
-    const isWanted = harmless.includes(name) || name.startsWith("LC_") || names.includes(name);
-    if (isWanted && value !== undefined) env[name] = value;
-  }
-  return env;
-}
-
-/** Returns bash if it is installed, else `/bin/sh`. */
-function shell(): string {
-  return existsSync("/bin/bash") ? "/bin/bash" : "/bin/sh";
 }

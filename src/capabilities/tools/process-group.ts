@@ -66,7 +66,7 @@ export async function runGroup(options: ProcessGroupOptions): Promise<ProcessEnd
     detached: true,
     stdio: ["ignore", "pipe", "pipe", ...extra],
   }) as ChildProcessByStdio<null, Readable, Readable>;
-  connect(child, descriptors);
+  connectDescriptors(child, descriptors);
   return new Promise((resolve, reject) => {
     let isTimedOut = false;
     let isOverLimit = false;
@@ -115,8 +115,8 @@ export async function runGroup(options: ProcessGroupOptions): Promise<ProcessEnd
   });
 }
 
-/** Sends texts and reads answers. A program that ends before it has read a text reports its own error. */
-function connect({ stdio }: ChildProcess, descriptors: readonly Descriptor[]): void {
+/** Connects the descriptors from 3 on: sends texts and reads answers. A program that ends before it has read a text reports its own error. */
+export function connectDescriptors({ stdio }: ChildProcess, descriptors: readonly Descriptor[]): void {
   for (const [index, each] of descriptors.entries()) {
     const pipe = stdio[index + 3];
     if (typeof each === "number" || !(pipe instanceof Duplex)) continue;
@@ -126,11 +126,12 @@ function connect({ stdio }: ChildProcess, descriptors: readonly Descriptor[]): v
   }
 }
 
-function ignoreClosed(error: Error): void {
+export function ignoreClosed(error: Error): void {
   if (codeOf(error) !== "EPIPE" && codeOf(error) !== "ECONNRESET") throw error;
 }
 
-function killGroup({ pid }: ChildProcess, how: NodeJS.Signals): void {
+/** Sends a signal to the group of a process. Does nothing if all its processes have ended. */
+export function killGroup({ pid }: Pick<ChildProcess, "pid">, how: NodeJS.Signals): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, how);

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
 import { lstat, mkdir, open, readdir, readFile, rename, rm } from "node:fs/promises";
-import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { Fault, type AgentId, type FolderWork, type RunId, type TaskId } from "../../kernel/index.ts";
 import { absent, codeOf } from "../files/error-code.ts";
+import { reeveHome } from "../files/reeve-home.ts";
 import type { Checkout } from "./checkout.ts";
 
 /** An ignored file that was copied into a worktree on purpose. */
@@ -64,8 +64,7 @@ const keptMs = 7 * 86_400_000;
 
 /** The folder of worktrees, if the options name none. */
 export function defaultTreesFolder(): string {
-  const home = process.env["REEVE_HOME"];
-  return join(home === undefined || home === "" ? join(homedir(), ".reeve") : home, "worktrees");
+  return join(reeveHome(), "worktrees");
 }
 
 /** The reference that keeps a snapshot of work that no branch holds. */

@@ -72,6 +72,8 @@ export interface EarlierAttempts {
   readonly kept: readonly JsonValue[];
   /** The steering that they took. It is not delivered again. */
   readonly steering: readonly JsonValue[];
+  /** The follow-ups that they took. They are not delivered again. */
+  readonly followUps: readonly JsonValue[];
 }
 
 /** The part of an attempt that connects a program to the run. */
@@ -84,6 +86,8 @@ export interface ProgramContext {
   whenSteered(): Promise<void>;
   /** Takes the steering that waits, oldest first. Empty if none waits. */
   steering(): Promise<readonly JsonValue[]>;
+  /** Takes the follow-ups that wait, oldest first. Empty if none waits. Call it when the program would otherwise end. */
+  followUps(): Promise<readonly JsonValue[]>;
   /**
    * Asks whether the program may make a call with a tool of its own. Permissions, remembered approvals, hooks and guardrails
    * decide as on a call of the agent's own tools that is `critical`; a person is asked with the kind `foreign_tool_call`.

@@ -385,6 +385,10 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
     return this.#inCall((ctx) => ctx.steering({ mode: "all" }));
   }
 
+  followUps(): Promise<readonly JsonValue[]> {
+    return this.#inCall((ctx) => ctx.followUps({ mode: "all" }));
+  }
+
   async permit(call: ForeignCall): Promise<ForeignVerdict> {
     const { name: program } = this.#requireProgram("permit()");
     return this.#inCall((ctx, scope) => {
@@ -453,12 +457,14 @@ const keepName = "keep";
 function earlierOf({ task }: TaskRunner, step: StepAddress): EarlierAttempts {
   const kept: JsonValue[] = [];
   const steering: JsonValue[] = [];
+  const followUps: JsonValue[] = [];
   const prefix = liveAddress(step, 0).slice(0, -1);
   for (const { address, kind, name, outcome } of task.steps.values()) {
     if (outcome.kind !== "ok" || !address.startsWith(prefix)) continue;
     if (kind === "value" && name === keepName) kept.push(outcome.value);
-    if (kind === "drain" && name === queueWait("steer"))
-      steering.push(...(outcome.value as readonly JsonValue[]));
+    if (kind !== "drain") continue;
+    const drained = name === queueWait("steer") ? steering : followUps;
+    drained.push(...(outcome.value as readonly JsonValue[]));
   }
-  return { kept, steering };
+  return { kept, steering, followUps };
 }

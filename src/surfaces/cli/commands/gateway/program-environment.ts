@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { keyVariables } from "../../../../capabilities/gateway/known-upstreams.ts";
+import { gatewayVariables, leadsAway } from "../../../../capabilities/gateway/program-variables.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -24,23 +24,6 @@ export interface ProgramGateway {
 }
 
 /**
- * Variables that hold a key or an account, or that lead a program to another address. A program with one of them could spend
- * past the gateway.
- */
-const leadsAway = [
-  /(?:^|_)API_?(?:KEY|TOKEN)S?(?:_|$)/,
-  /^(?:HF_TOKEN|HUGGING_FACE_HUB_TOKEN)$/,
-  // Claude Code calls Bedrock, Vertex AI and Foundry with the account of the cloud, and its login with an account of Anthropic.
-  /^CLAUDE_CODE_(?:USE|SKIP|OAUTH)_/,
-  /^ANTHROPIC_(?:AUTH|BASE_URL|BEDROCK|VERTEX|FOUNDRY|AWS|CUSTOM_HEADERS|UNIX_SOCKET)/,
-  /^(?:AWS_(?!CA_BUNDLE)|AZURE_|VERTEX_|VERTEXAI_|GCLOUD_|CLOUDSDK_(?:AUTH|CONFIG|CORE_(?:ACCOUNT|PROJECT)))/,
-  /^GOOGLE_(?:GENAI_|CLOUD_|VERTEX|GEMINI_BASE_URL|APPLICATION_CREDENTIALS)/,
-  /^GEMINI_(?:BASE_URL|CLI_CUSTOM_HEADERS)/,
-  /^OPENAI_(?:API_(?:BASE|HOST|TYPE)|BASE_URL|ORG|ORGANIZATION|PROJECT)/,
-  /^CODEX_(?:ACCESS_TOKEN|AGENT_IDENTITY)/,
-] as const;
-
-/**
  * Returns the command line and the environment with which a program uses the gateway. It inherits the variables of `env`
  * except those that would lead it past the gateway.
  */
@@ -53,23 +36,12 @@ export function gatewayCommand(
   const removed: string[] = [];
   for (const [name, value] of Object.entries(env)) {
     if (value === undefined) continue;
-    const isRemoved =
-      keyVariables.includes(name) || leadsAway.some((each) => each.test(name)) || isKey(value);
+    const isRemoved = leadsAway(name) || isKey(value);
     if (isRemoved && !kept.includes(name)) removed.push(name);
     else inherited[name] = value;
   }
   const own = {
-    REEVE_GATEWAY_URL: url,
-    REEVE_GATEWAY_TOKEN: token,
-    ANTHROPIC_BASE_URL: url,
-    ANTHROPIC_AUTH_TOKEN: token,
-    // Claude Code would send some requests to other addresses.
-    CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: "1",
-    OPENAI_BASE_URL: `${url}/v1`,
-    OPENAI_API_BASE: `${url}/v1`,
-    OPENAI_API_KEY: token,
-    GOOGLE_GEMINI_BASE_URL: url,
-    GEMINI_API_KEY: token,
+    ...gatewayVariables({ url, token }),
     NO_PROXY: withLoopback(env["NO_PROXY"] ?? env["no_proxy"]),
     no_proxy: withLoopback(env["no_proxy"] ?? env["NO_PROXY"]),
   };

@@ -1,0 +1,175 @@
+import { kindTable, permissions } from "../agents/index.ts";
+import { Gateway } from "../capabilities/gateway/gateway.ts";
+import { leadsAway } from "../capabilities/gateway/program-variables.ts";
+import { HiredArchitecture } from "../capabilities/hire/hired-architecture.ts";
+import { describeValue, Fault, invalidOption, is, type OptionKinds } from "../kernel/index.ts";
+import { systemClock } from "../runtime/index.ts";
+import { Agent, type AgentOptions } from "./agent.ts";
+
+/** The options of an agent that calls models and tools itself. */
+const notOfHired = [
+  "architecture",
+  "model",
+  "models",
+  "modelTimeouts",
+  "retry",
+  "tools",
+  "maxTurns",
+  "maxToolCallsPerTurn",
+  "maxParallelToolCalls",
+  "repairToolCall",
+  "prepareStep",
+  "stopWhen",
+  "subAgents",
+  "ephemeral",
+  "compaction",
+  "reviewers",
+  "middleware",
+  "steering",
+  "followUps",
+] as const;
+
+/** Options of `hiredAgent()`. */
+export interface HiredAgentOptions extends Omit<AgentOptions, (typeof notOfHired)[number]> {
+  /** The program that speaks the Agent Client Protocol over its standard input and output, and its arguments. */
+  readonly command: readonly string[];
+  /** The gateway through which the agent calls models. `openGateway` of `reeve/gateway` opens one. */
+  readonly gateway: Gateway;
+  /**
+   * The folder in which the agent works. With `isolation`, the same place in the worktree of the task. Default: the working
+   * directory of the process.
+   */
+  readonly folder?: string;
+  /** Variables that the process of the agent sees, besides harmless ones such as `PATH`, and those of the gateway. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Names of variables of this process that the agent sees as well. Default: none. */
+  readonly inheritEnv?: readonly string[];
+  /**
+   * `private`: the agent has a home folder of its own in each conversation, so that it finds neither logins nor settings of the
+   * user. `user`: it has that of the user. Default: `private`.
+   */
+  readonly home?: "private" | "user";
+  /**
+   * How long the process of the agent stays alive while it only waits for people, in milliseconds. Then it ends, and the first
+   * answer starts it again. Default: 3_600_000.
+   */
+  readonly idleMs?: number;
+  /**
+   * How long the agent may take to answer what needs no model, such as `initialize` and `session/new`, in milliseconds. Default:
+   * 60_000.
+   */
+  readonly startTimeoutMs?: number;
+}
+
+type FilledOptions = Required<Pick<HiredAgentOptions, "folder" | "home" | "idleMs" | "startTimeoutMs">>;
+type OwnOptions = Omit<HiredAgentOptions, keyof AgentOptions>;
+
+const ownKinds = {
+  command: is.list({ of: is.text(), required: true, hint: 'use command: ["npx", "claude-agent-acp"]' }),
+  gateway: is.checkedBy((gateway: unknown, option, owner) => {
+    if (!(gateway instanceof Gateway))
+      throw invalidOption(
+        owner,
+        option,
+        gateway,
+        "a gateway",
+        "use await openGateway({ ... }) of reeve/gateway",
+      );
+  }),
+  folder: is.text({ default: "." }),
+  env: is.checkedBy((env: unknown, option, owner) => {
+    const isText = typeof env === "object" && env !== null && !Array.isArray(env);
+    if (!isText || Object.values(env).some((value) => typeof value !== "string"))
+      throw invalidOption(owner, option, env, "an object with texts");
+    refuseKeys(owner, option, Object.keys(env));
+  }),
+  inheritEnv: is.checkedBy((names: unknown, option, owner) => {
+    if (!Array.isArray(names) || names.some((name) => typeof name !== "string"))
+      throw invalidOption(owner, option, names, "a list of names");
+    refuseKeys(owner, option, names as readonly string[]);
+  }),
+  home: is.choice(["private", "user"], { default: "private" }),
+  idleMs: is.integer({ from: 0, default: 3_600_000 }),
+  startTimeoutMs: is.integer({ from: 1, default: 60_000 }),
+} satisfies OptionKinds<OwnOptions>;
+
+/** A hired agent with a key or another address could spend past the gateway. */
+function refuseKeys(owner: string, option: string, names: readonly string[]): void {
+  const name = names.find(leadsAway);
+  if (name !== undefined)
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${option} of ${owner}: with ${name} the agent could spend past the gateway; leave it out, and give the key to the gateway`,
+    );
+}
+
+const hiredTable = kindTable(notOfHired, ownKinds);
+
+/**
+ * An agent that is another program: each task starts it, gives it the prompt, asks a person about its calls, and pays for its
+ * model calls through the gateway.
+ *
+ * @example
+ * ```ts
+ * import { hiredAgent } from "reeve/hire";
+ * import { openGateway } from "reeve/gateway";
+ *
+ * const gateway = await openGateway({
+ *   upstreams: { anthropic: { baseUrl: "https://api.anthropic.com", apiKey: process.env["ANTHROPIC_API_KEY"] ?? "" } },
+ * });
+ * const coder = hiredAgent({
+ *   name: "coder",
+ *   description: "Changes code",
+ *   command: ["npx", "claude-agent-acp"],
+ *   gateway,
+ *   isolation: "worktree",
+ *   budget: { maxCostUsd: 0.5 },
+ * });
+ * ```
+ */
+export function hiredAgent(options: HiredAgentOptions): Agent {
+  return new HiredAgent(options);
+}
+
+class HiredAgent extends Agent {
+  constructor(options: HiredAgentOptions) {
+    const owner = `hired agent ${describeValue(options.name)}`;
+    const read = hiredTable.read(owner, options) as HiredAgentOptions & FilledOptions;
+    const {
+      command,
+      gateway,
+      folder,
+      env = {},
+      inheritEnv = [],
+      home,
+      idleMs,
+      startTimeoutMs,
+      ...rest
+    } = read;
+    const [program = "", ...args] = command;
+    if (program === "")
+      throw invalidOption(
+        owner,
+        "command",
+        command,
+        "a program and its arguments",
+        'use command: ["npx", "claude-agent-acp"]',
+      );
+    super({
+      ...rest,
+      permissions: rest.permissions ?? permissions({ onAsk: "wait" }),
+      architecture: new HiredArchitecture({
+        name: options.name,
+        command: [program, ...args],
+        gateway,
+        folder,
+        env,
+        inheritEnv,
+        home,
+        idleMs,
+        startTimeoutMs,
+        clock: systemClock,
+      }),
+    });
+  }
+}

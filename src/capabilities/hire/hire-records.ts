@@ -1,0 +1,124 @@
+import type { EarlierAttempts, JsonObject, JsonValue } from "../../kernel/index.ts";
+import type { StartedProcess } from "./orphans.ts";
+
+/**
+ * What a hired task records with `attempt.keep`, each before what it describes takes effect:
+ *
+ * - `process`: the process was started. A later attempt ends it if it still lives.
+ * - `session`: the agent has opened a session, to which no prompt was sent yet.
+ * - `prompt`: the prompt is about to be sent. A later attempt does not send it again before it has looked for it in the history.
+ * - `answer`: the turn of the prompt has ended.
+ */
+export type HireRecord =
+  | ({ readonly type: "process" } & StartedProcess)
+  | { readonly type: "session"; readonly sessionId: string }
+  | { readonly type: "prompt"; readonly text: string; readonly from: PromptSource }
+  | { readonly type: "answer"; readonly text: string; readonly stopReason: string };
+
+/** The origin of a prompt. */
+type PromptSource = "input" | "follow_up" | "steering";
+
+/** A prompt of the task, and its answer. */
+export interface Exchange {
+  readonly prompt: string;
+  readonly from: PromptSource;
+  answer: string | undefined;
+  stopReason: string | undefined;
+}
+
+/** What earlier attempts of a hired task have done. */
+export class HireRecords {
+  readonly processes: readonly StartedProcess[];
+  readonly sessionId: string | undefined;
+  /** The prompts that were sent, in their order. Only the last one may have no answer. */
+  readonly exchanges: readonly Exchange[];
+  readonly steering: readonly string[];
+  readonly followUps: readonly string[];
+
+  constructor({ kept, steering, followUps }: EarlierAttempts) {
+    const processes: StartedProcess[] = [];
+    const exchanges: Exchange[] = [];
+    let sessionId: string | undefined;
+    for (const record of kept as readonly unknown[] as readonly HireRecord[])
+      switch (record.type) {
+        case "process":
+          processes.push({ pid: record.pid, startedAt: record.startedAt });
+          break;
+        case "session":
+          sessionId = record.sessionId;
+          break;
+        case "prompt":
+          exchanges.push({
+            prompt: record.text,
+            from: record.from,
+            answer: undefined,
+            stopReason: undefined,
+          });
+          break;
+        case "answer": {
+          const last = exchanges.at(-1);
+          if (last !== undefined) Object.assign(last, { answer: record.text, stopReason: record.stopReason });
+          break;
+        }
+      }
+    this.processes = processes;
+    this.sessionId = sessionId;
+    this.exchanges = exchanges;
+    this.steering = steering.map(inputText);
+    this.followUps = followUps.map(inputText);
+  }
+}
+
+/** The text of an input that arrived while the task ran. */
+export function inputText(input: JsonValue): string {
+  if (typeof input === "string") return input;
+  if (Array.isArray(input)) return textOfParts(input as readonly JsonValue[]) ?? JSON.stringify(input);
+  const { prompt, message } = (input ?? {}) as JsonObject;
+  if (typeof prompt === "string") return prompt;
+  if (typeof message === "string") return message;
+  return Array.isArray(prompt)
+    ? (textOfParts(prompt as readonly JsonValue[]) ?? JSON.stringify(input))
+    : JSON.stringify(input);
+}
+
+function textOfParts(parts: readonly JsonValue[]): string | undefined {
+  const texts = parts.flatMap((part) => {
+    const { type, text } = (part ?? {}) as JsonObject;
+    return type === "text" && typeof text === "string" ? [text] : [];
+  });
+  return texts.length === 0 ? undefined : texts.join("\n");
+}
+
+/** The messages of the user that an agent has in its history. Each part of it is found once. */
+export class SessionHistory {
+  #texts: string[] = [];
+  #isOpen = false;
+
+  /** Adds a piece of a message. `isUser`: of the user; another message ends it. */
+  add(text: string, isUser: boolean): void {
+    if (!isUser) this.#isOpen = false;
+    else if (this.#isOpen) this.#texts.push((this.#texts.pop() ?? "") + text);
+    else {
+      this.#texts.push(text);
+      this.#isOpen = true;
+    }
+  }
+
+  /** Looks for a prompt and takes it out, so that a second one with the same text is found only if it is there twice. */
+  take(prompt: string): boolean {
+    const sought = plain(prompt);
+    if (sought === "") return false;
+    for (const [index, text] of this.#texts.entries()) {
+      const at = plain(text).indexOf(sought);
+      if (at === -1) continue;
+      this.#texts[index] = plain(text).slice(0, at) + plain(text).slice(at + sought.length);
+      return true;
+    }
+    return false;
+  }
+}
+
+/** A text without differences in white space, which agents may change when they store it. */
+function plain(text: string): string {
+  return text.replaceAll(/\s+/gu, " ").trim();
+}

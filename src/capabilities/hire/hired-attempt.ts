@@ -1,0 +1,454 @@
+import type {
+  ContentBlock,
+  PermissionOption,
+  RequestPermissionRequest,
+  RequestPermissionResponse,
+  SessionUpdate,
+  StopReason,
+} from "@agentclientprotocol/sdk";
+import {
+  BudgetExhaustedError,
+  Fault,
+  type AttemptContext,
+  type Clock,
+  type RunId,
+} from "../../kernel/index.ts";
+import type { Gateway, GatewayAccess } from "../gateway/gateway.ts";
+import { AgentConnection, type AcpSdk, type AgentFacts } from "./agent-connection.ts";
+import { AgentProcess, type ProcessStart } from "./agent-process.ts";
+import { AgentReport } from "./agent-report.ts";
+import { foreignCall } from "./call-view.ts";
+import { HireRecords, inputText, SessionHistory, type Exchange, type HireRecord } from "./hire-records.ts";
+import { endOrphan, endProcessesOf, startedProcess } from "./orphans.ts";
+
+/** What one hired task works on. */
+export interface HiredTask {
+  /** Id of the run, for the refusals of the gateway. */
+  readonly runId: RunId;
+  /** Real path of the folder in which the agent works. */
+  readonly folder: string;
+  /** The text of the prompt, by which it is found in the history of the agent. */
+  readonly prompt: string;
+  /** The prompt as the agent receives it. */
+  readonly blocks: (facts: AgentFacts) => readonly ContentBlock[];
+  /** What is sent before the first prompt of a new session, such as the instructions. Empty for nothing. */
+  readonly opening: string;
+  /** The session that an earlier run of the same conversation has left. `undefined` if there is none. */
+  readonly earlierSession: string | undefined;
+  /** The conversation before this task as a text, for an agent that cannot load its session. Empty if there is none. */
+  readonly earlierTalk: string;
+  /** Describes the process, when the gateway has let it in. */
+  readonly start: (access: GatewayAccess) => Promise<Omit<ProcessStart, "clock" | "secrets">>;
+  /** Called when the process has ended. */
+  readonly ended: () => Promise<void>;
+  /** What the task has cost so far according to the ledger. */
+  readonly costUsd: () => number;
+}
+
+/** What is the same for all tasks of a hired agent. */
+export interface HiredPlan {
+  readonly name: string;
+  readonly gateway: Gateway;
+  readonly sdk: AcpSdk;
+  readonly clock: Clock;
+  readonly startTimeoutMs: number;
+}
+
+/** The value of an attempt: the conversation, and how its last turn ended. JSON. */
+export interface HiredResult {
+  readonly sessionId: string;
+  readonly exchanges: readonly { readonly prompt: string; readonly answer: string }[];
+  readonly stopReason: StopReason;
+}
+
+/** Milliseconds that an agent has to end its turn when it is cancelled. */
+const cancelMs = 5_000;
+/** Milliseconds after a refusal because of money in which the agent may end its turn by itself. */
+const refusedMs = 10_000;
+/** H2: milliseconds that a request of the agent waits for the seat of its task. */
+const seatWaitMs = 60_000;
+/** Share of the ledger by which the cost that an agent reports may differ without a remark. */
+const costTolerance = 0.05;
+
+/** The prompt for an agent whose process was interrupted in the middle of a turn. */
+const continueText =
+  "Your process was interrupted, and this is a new one with the same session. Continue where you stopped. Do not repeat what you have done. A call that was interrupted was not refused: make it again if you still need it.";
+
+/** One life of a hired agent: its process, from its start to its end. */
+export class HiredAttempt {
+  readonly #plan: HiredPlan;
+  readonly #task: HiredTask;
+  readonly #attempt: AttemptContext;
+  readonly #records: HireRecords;
+  readonly #report: AgentReport;
+  /** The history that the agent reports while it loads its session. */
+  #history: SessionHistory | undefined;
+  #process: AgentProcess | undefined;
+  #connection: AgentConnection | undefined;
+  #sessionId: string | undefined;
+  #isOpenedHere = false;
+  /** The turn that is in progress. */
+  #turn: Promise<unknown> | undefined;
+  /** Why the attempt has to end. */
+  #reason: unknown;
+  readonly #stopped = Promise.withResolvers<void>();
+  #isDropped = false;
+  #cancelRefusal: (() => void) | undefined;
+
+  constructor(plan: HiredPlan, task: HiredTask, attempt: AttemptContext) {
+    this.#plan = plan;
+    this.#task = task;
+    this.#attempt = attempt;
+    this.#records = new HireRecords(attempt.earlier);
+    this.#report = new AgentReport(attempt, task.folder, plan.clock);
+  }
+
+  /** What the agent has said in its last turn so far. */
+  get answer(): string {
+    return this.#report.answer;
+  }
+
+  /** This process drops the task: the agent ends at once, and its session stays as it is. */
+  drop(): void {
+    this.#isDropped = true;
+    this.#process?.kill();
+  }
+
+  async run(): Promise<HiredResult> {
+    const { signal, idempotencyKey, number } = this.#attempt;
+    const { gateway } = this.#plan;
+    if (number > 1) {
+      for (const each of this.#records.processes) await endOrphan(each);
+      endProcessesOf(idempotencyKey);
+    }
+    const access = gateway.admit(this.#attempt, {
+      runId: this.#task.runId,
+      seatWaitMs,
+      onRefusal: (fault) => this.#refused(fault),
+    });
+    const onAbort = (): void => void setImmediate(() => this.#isDropped || this.#stop(signal.reason));
+    signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      signal.throwIfAborted();
+      const facts = await this.#open(access);
+      const result = await this.#talk(facts);
+      await this.#process?.end();
+      this.#connection?.close();
+      if (access.refusal !== undefined) throw access.refusal;
+      return result;
+    } catch (error) {
+      // The agent may report another reason, or success: the gateway and the runtime know better.
+      throw this.#reason ?? access.refusal ?? error;
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#cancelRefusal?.();
+      access.close();
+      await this.#process?.end(0);
+      this.#noteOtherLines();
+      endProcessesOf(idempotencyKey);
+      await this.#task.ended();
+    }
+  }
+
+  async #open(access: GatewayAccess): Promise<AgentFacts> {
+    const { name, sdk, clock, startTimeoutMs } = this.#plan;
+    const start = await this.#task.start(access);
+    const process = (this.#process = new AgentProcess({ ...start, clock, secrets: [access.token] }));
+    if (this.#isDropped) process.kill();
+    const started = process.pid === undefined ? undefined : await startedProcess(process.pid);
+    if (started !== undefined) await this.#keep({ type: "process", ...started });
+    const handlers = {
+      onUpdate: (update: SessionUpdate) => this.#onUpdate(update),
+      onPermission: (request: RequestPermissionRequest) => this.#onPermission(request),
+    };
+    this.#connection = new AgentConnection(sdk, process, handlers, { name, clock, startTimeoutMs });
+    const facts = await this.#connection.initialize();
+    await this.#openSession(facts, this.#connection);
+    return facts;
+  }
+
+  /** Opens the session: that of an earlier attempt, that of an earlier run of the conversation, or a new one. */
+  async #openSession({ name, version, loads }: AgentFacts, connection: AgentConnection): Promise<void> {
+    const { folder, earlierSession } = this.#task;
+    const { sessionId: own, exchanges } = this.#records;
+    const agent = { agent: name, version };
+    if (own !== undefined && (exchanges.length > 0 || loads)) {
+      if (!loads) throw this.#cannotResume(`${name} ${version} cannot load a session`);
+      this.#history = new SessionHistory();
+      try {
+        await connection.loadSession(own, folder);
+      } catch (error) {
+        if (!Fault.is(error) || error.code !== "child_failed") throw error;
+        if (exchanges.length > 0) throw this.#cannotResume(error.message, error);
+        return this.#newSession(connection, agent);
+      }
+      this.#sessionId = own;
+      this.#report.event("session_loaded", { ...agent, sessionId: own });
+      return;
+    }
+    if (earlierSession !== undefined && loads) {
+      this.#history = new SessionHistory();
+      try {
+        await connection.loadSession(earlierSession, folder);
+      } catch (error) {
+        if (!Fault.is(error) || error.code !== "child_failed") throw error;
+        return this.#newSession(connection, agent);
+      }
+      this.#history = undefined;
+      this.#sessionId = earlierSession;
+      await this.#keep({ type: "session", sessionId: earlierSession });
+      this.#report.event("session_loaded", { ...agent, sessionId: earlierSession });
+      return;
+    }
+    await this.#newSession(connection, agent);
+  }
+
+  async #newSession(
+    connection: AgentConnection,
+    agent: { readonly agent: string; readonly version: string },
+  ): Promise<void> {
+    const sessionId = await connection.newSession(this.#task.folder);
+    this.#history = undefined;
+    this.#sessionId = sessionId;
+    this.#isOpenedHere = true;
+    await this.#keep({ type: "session", sessionId });
+    this.#report.event("session_opened", { ...agent, sessionId });
+  }
+
+  #cannotResume(why: string, cause?: Fault): Fault {
+    const { name } = this.#plan;
+    const message = `the conversation of ${name} cannot be continued: ${why}. Its prompt is not sent again, because its work would be repeated; the log of the run and the folder ${this.#task.folder} keep what it has done`;
+    return new Fault("cannot_resume", message, { ...(cause !== undefined && { cause }) });
+  }
+
+  /** Sends the prompts of the task, and what arrives while it works, and returns the conversation. */
+  async #talk(facts: AgentFacts): Promise<HiredResult> {
+    const sent: Exchange[] = [...this.#records.exchanges];
+    const open = this.#delivered(sent);
+    const queue = this.#unsent(sent);
+    let last = sent.at(-1);
+    if (last !== undefined && last.answer === undefined) {
+      if (open) this.#report.event("prompt_continued", { from: last.from });
+      else this.#report.event("prompt_resent", { from: last.from });
+      const blocks = open ? [textBlock(continueText)] : this.#blocksOf(last, sent.length - 1, facts);
+      await this.#turnOf(last, blocks, facts, queue);
+    }
+    for (;;) {
+      if (queue.length === 0)
+        for (const input of await this.#attempt.followUps())
+          queue.push({
+            prompt: inputText(input),
+            from: "follow_up",
+            answer: undefined,
+            stopReason: undefined,
+          });
+      const next = queue.shift();
+      if (next === undefined) break;
+      await this.#keep({ type: "prompt", text: next.prompt, from: next.from });
+      sent.push(next);
+      await this.#turnOf(next, this.#blocksOf(next, sent.length - 1, facts), facts, queue);
+      last = next;
+    }
+    this.#compareCost();
+    return {
+      sessionId: this.#sessionId as string,
+      exchanges: sent.map(({ prompt, answer = "" }) => ({ prompt, answer })),
+      stopReason: (last?.stopReason ?? "end_turn") as StopReason,
+    };
+  }
+
+  /** Whether the history has the last prompt, which has no answer. */
+  #delivered(sent: readonly Exchange[]): boolean {
+    const history = this.#history;
+    const found = sent.map(({ prompt }) => history?.take(prompt) === true);
+    return found.at(-1) === true;
+  }
+
+  /** What has to be sent: the prompt of the task, and what earlier attempts took and did not deliver. */
+  #unsent(sent: readonly Exchange[]): Exchange[] {
+    const queue: Exchange[] = [];
+    const add = (prompt: string, from: Exchange["from"]): number =>
+      queue.push({ prompt, from, answer: undefined, stopReason: undefined });
+    if (sent.length === 0) add(this.#task.prompt, "input");
+    const sentFrom = (from: Exchange["from"]): string[] =>
+      sent.filter((each) => each.from === from).map(({ prompt }) => prompt);
+    const queued = sentFrom("steering");
+    for (const text of this.#records.steering) {
+      const at = queued.indexOf(text);
+      if (at !== -1) queued.splice(at, 1);
+      else if (this.#history?.take(text) !== true) add(text, "steering");
+    }
+    for (const text of this.#records.followUps.slice(sentFrom("follow_up").length)) add(text, "follow_up");
+    this.#history = undefined;
+    return queue;
+  }
+
+  #blocksOf({ prompt, from }: Exchange, index: number, facts: AgentFacts): readonly ContentBlock[] {
+    if (from !== "input") return [textBlock(prompt)];
+    const { opening, earlierTalk, earlierSession } = this.#task;
+    const isNew = index === 0 && (this.#isOpenedHere || earlierSession === undefined);
+    const before = isNew ? [opening, earlierTalk].filter((text) => text !== "") : [];
+    return [...before.map(textBlock), ...this.#task.blocks(facts)];
+  }
+
+  /** Sends a prompt, gives the agent steering while it works, and records its answer. */
+  async #turnOf(
+    exchange: Exchange,
+    blocks: readonly ContentBlock[],
+    facts: AgentFacts,
+    queue: Exchange[],
+  ): Promise<void> {
+    const connection = this.#connection as AgentConnection;
+    const report = this.#report;
+    report.startTurn();
+    const turn = connection.prompt(this.#sessionId as string, [...blocks]);
+    this.#turn = turn.catch(() => undefined);
+    const over = new AbortController();
+    const steering = this.#steer(facts, queue, over.signal);
+    try {
+      const stopReason = await turn;
+      report.endTurn();
+      if (this.#reason !== undefined) throw this.#reason;
+      Object.assign(exchange, { answer: report.answer, stopReason });
+      await this.#keep({ type: "answer", text: report.answer, stopReason });
+    } finally {
+      over.abort();
+      this.#turn = undefined;
+      report.endTurn();
+      await steering;
+      const { usage } = report;
+      if (usage !== undefined)
+        report.event("usage", {
+          used: usage.used,
+          size: usage.size,
+          ...(usage.cost && { cost: { amount: usage.cost.amount, currency: usage.cost.currency } }),
+        });
+      report.usage = undefined;
+      if (usage?.cost?.currency === "USD") this.#reportedUsd = usage.cost.amount;
+    }
+  }
+
+  #reportedUsd: number | undefined;
+
+  /** Takes steering while a turn is in progress. What the agent does not take at once becomes the next prompt. */
+  async #steer(facts: AgentFacts, queue: Exchange[], over: AbortSignal): Promise<void> {
+    const ended = new Promise<"over">((resolve) =>
+      over.addEventListener("abort", () => resolve("over"), { once: true }),
+    );
+    while (!over.aborted) {
+      this.#steered ??= this.#attempt.whenSteered();
+      if ((await Promise.race([this.#steered, ended])) === "over") return;
+      this.#steered = undefined;
+      for (const input of await this.#attempt.steering())
+        await this.#giveSteering(inputText(input), facts, queue);
+    }
+  }
+
+  /** Resolves when steering waits. It outlives a turn, so that no steering is missed between two. */
+  #steered: Promise<void> | undefined;
+
+  async #giveSteering(text: string, { steers }: AgentFacts, queue: Exchange[]): Promise<void> {
+    const connection = this.#connection as AgentConnection;
+    let isTaken = false;
+    try {
+      isTaken = steers && (await connection.steer(this.#sessionId as string, text));
+    } catch (error) {
+      this.#report.event("steering_failed", { reason: Fault.from(error).message });
+    }
+    this.#report.event(isTaken ? "steering_injected" : "steering_queued", { text });
+    if (!isTaken) queue.push({ prompt: text, from: "steering", answer: undefined, stopReason: undefined });
+  }
+
+  #onUpdate(update: SessionUpdate): void {
+    const history = this.#history;
+    if (history === undefined) return this.#report.update(update);
+    // The history that a load reports is in the log already.
+    if (!("content" in update) || Array.isArray(update.content)) return history.add("", false);
+    const text = update.content?.type === "text" ? update.content.text : "";
+    history.add(text, update.sessionUpdate === "user_message_chunk");
+  }
+
+  /** Reeve decides by itself and remembers by itself: an answer that the agent would remember is never given. */
+  async #onPermission({
+    toolCall,
+    options,
+  }: RequestPermissionRequest): Promise<RequestPermissionResponse["outcome"]> {
+    const call = this.#report.callWith(toolCall);
+    const allow = optionOf(options, "allow_once");
+    const reject = optionOf(options, "reject_once");
+    let isAllowed = false;
+    if (allow === undefined)
+      this.#report.event("permission_refused", {
+        callId: call.toolCallId,
+        reason: "the agent offers no answer that allows the call once",
+      });
+    else {
+      const asked = this.#attempt.permit(foreignCall(call, this.#task.folder, options));
+      const verdict = await Promise.race([asked.catch(refusedBy), this.#stopped.promise]);
+      if (verdict === undefined) return { outcome: "cancelled" };
+      isAllowed = verdict.decision === "approved";
+    }
+    if (isAllowed && allow !== undefined) return { outcome: "selected", optionId: allow };
+    this.#report.deny(call.toolCallId);
+    return reject === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: reject };
+  }
+
+  /** The gateway has refused a request. After a refusal because of money the agent may end its turn by itself. */
+  #refused(fault: Fault): void {
+    if (!(fault instanceof BudgetExhaustedError)) return this.#stop(fault);
+    const { clock } = this.#plan;
+    this.#cancelRefusal ??= clock.schedule(clock.now() + refusedMs, () => this.#stop(fault));
+  }
+
+  /** Ends the attempt: the turn is cancelled, then the process ends. */
+  #stop(reason: unknown): void {
+    if (this.#reason !== undefined) return;
+    this.#reason = reason;
+    void this.#end();
+  }
+
+  async #end(): Promise<void> {
+    const { clock } = this.#plan;
+    if (this.#turn !== undefined && this.#sessionId !== undefined) {
+      const over = Promise.withResolvers<void>();
+      const cancel = clock.schedule(clock.now() + cancelMs, over.resolve);
+      // A connection that is closed has no turn to cancel.
+      this.#connection?.cancel(this.#sessionId).catch(over.resolve);
+      this.#stopped.resolve();
+      await Promise.race([this.#turn, over.promise]);
+      cancel();
+    }
+    this.#stopped.resolve();
+    await this.#process?.end(0);
+  }
+
+  async #keep(record: HireRecord): Promise<void> {
+    await this.#attempt.keep(record);
+  }
+
+  #noteOtherLines(): void {
+    const { count = 0, first = "" } = this.#connection?.otherLines ?? {};
+    if (count > 0) this.#report.event("lines_skipped", { count, first });
+  }
+
+  /** The cost that an agent reports is shown if it differs from the ledger. The ledger counts. */
+  #compareCost(): void {
+    const reportedUsd = this.#reportedUsd;
+    const ledgerUsd = this.#task.costUsd();
+    if (reportedUsd === undefined || this.#records.exchanges.length > 0) return;
+    if (!this.#isOpenedHere || Math.abs(reportedUsd - ledgerUsd) <= costTolerance * ledgerUsd) return;
+    this.#report.event("cost_differs", { reportedUsd, ledgerUsd });
+  }
+}
+
+function optionOf(options: readonly PermissionOption[], kind: PermissionOption["kind"]): string | undefined {
+  return options.find((option) => option.kind === kind)?.optionId;
+}
+
+function refusedBy(error: unknown): { readonly decision: "refused"; readonly reason: string } {
+  return { decision: "refused", reason: Fault.from(error).message };
+}
+
+function textBlock(text: string): ContentBlock {
+  return { type: "text", text };
+}

@@ -1,0 +1,89 @@
+import { execFile } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import { codeOf } from "../files/error-code.ts";
+import { killGroup } from "../tools/process-group.ts";
+
+/** A process that an attempt has started. JSON. */
+export type StartedProcess = {
+  /** Id of the process and of its group. */
+  readonly pid: number;
+  /** When the process was started, in the form of the system. Another process with the same id has another one. */
+  readonly startedAt: string;
+};
+
+/**
+ * Variable that all processes of a hired task inherit. Its value is the idempotency key of the attempt, which is the same
+ * for all attempts of the task.
+ */
+export const taskVariable = "REEVE_HIRED_TASK";
+
+/** Describes a process of this machine. `undefined` if it has ended. */
+export async function startedProcess(pid: number): Promise<StartedProcess | undefined> {
+  const startedAt = process.platform === "linux" ? startOnLinux(pid) : await startByPs(pid);
+  return startedAt === undefined ? undefined : { pid, startedAt };
+}
+
+/**
+ * Ends the group of a process that an earlier attempt has left behind. A process that has the same id and started at another
+ * time is left alone. Returns whether there was one.
+ */
+export async function endOrphan({ pid, startedAt }: StartedProcess): Promise<boolean> {
+  if ((await startedProcess(pid))?.startedAt !== startedAt) return false;
+  killGroup({ pid }, "SIGKILL");
+  return true;
+}
+
+/**
+ * Ends the processes that have the variable of a task, also those that have left its group. Only Linux shows the variables of
+ * other processes; elsewhere it does nothing. Returns the number of processes.
+ */
+export function endProcessesOf(task: string): number {
+  if (process.platform !== "linux") return 0;
+  const entry = `${taskVariable}=${task}`;
+  let ended = 0;
+  for (const pid of readdirSync("/proc")) {
+    if (!/^\d+$/u.test(pid) || Number(pid) === process.pid) continue;
+    if (
+      ifAlive(() => readFileSync(`/proc/${pid}/environ`, "utf8"))
+        ?.split("\0")
+        .includes(entry) !== true
+    )
+      continue;
+    ifAlive(() => process.kill(Number(pid), "SIGKILL"));
+    ended++;
+  }
+  return ended;
+}
+
+/** The start of the machine, and that of the process in ticks since then. A dead process that no one has awaited has ended. */
+function startOnLinux(pid: number): string | undefined {
+  const stat = ifAlive(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
+  if (stat === undefined) return undefined;
+  // The name of the program, in parentheses, may contain spaces.
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  if (state === "Z" || state === "X") return undefined;
+  const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  return `${boot} ${fields[18]}`;
+}
+
+async function startByPs(pid: number): Promise<string | undefined> {
+  try {
+    const { stdout } = await promisify(execFile)("ps", ["-o", "lstart=", "-p", String(pid)]);
+    return stdout.trim() || undefined;
+  } catch (error) {
+    // The exit code of ps for a process that does not exist.
+    if ((error as { readonly code?: unknown }).code === 1) return undefined;
+    throw error;
+  }
+}
+
+/** Returns the value, or `undefined` if the process has ended or belongs to another user. */
+function ifAlive<Value>(read: () => Value): Value | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (["ENOENT", "ESRCH", "EACCES", "EPERM"].includes(codeOf(error) ?? "")) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,2 @@
+export { hiredAgent, type HiredAgentOptions } from "../assembly/hired-agent.ts";
+export type {} from "./kernel.ts";

@@ -1,0 +1,23 @@
+// Owns the run of a hired agent until it is killed: node owner-process.ts FILE UPSTREAM FOLDER PROMPT
+import { permissions } from "../../src/agents/index.ts";
+import { hiredAgent } from "../../src/assembly/hired-agent.ts";
+import { openRuntime } from "../../src/assembly/open-runtime.ts";
+import { Gateway } from "../../src/capabilities/gateway/gateway.ts";
+import { agentFile } from "./agent-file.ts";
+
+const [file = "", baseUrl = "", folder = "", prompt = ""] = process.argv.slice(2);
+const gateway = await Gateway.open({
+  upstreams: { anthropic: { baseUrl, apiKey: "secret-key", provider: "mock" } },
+});
+const runtime = await openRuntime({
+  store: `sqlite:${file}`,
+  prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) },
+});
+const agent = hiredAgent({
+  name: "coder",
+  command: agentFile("demo-process"),
+  gateway,
+  folder,
+  permissions: permissions({ mode: "bypass" }),
+});
+await (await runtime.submit(agent, prompt, { runId: "run_killed" })).result();
