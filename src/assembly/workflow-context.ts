@@ -572,7 +572,8 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     branches: Readonly<Record<string, WorkflowBranchOrHandle<Value, Context>>>,
   ): Record<string, (ctx: RunContext) => Promise<Value>> {
     const caller = `ctx.${method}()`;
-    if (typeof branches !== "object" || branches === null) throw notBranches(caller, branches);
+    if (typeof branches !== "object" || branches === null || Array.isArray(branches))
+      throw notBranches(caller, branches);
     const scoped = Object.entries(branches).map(([name, branch]) => {
       if (typeof branch !== "function" && typeof readProperty(branch, "result") !== "function")
         throw notABranch(caller, branch, name);

@@ -166,6 +166,11 @@ const inWorkflows: typeof mistakes = [
     "invalid branches undefined of ctx.race(): expected an object with a function for each name; use ctx.race({ first: async (branch) => branch.step(...) })",
   ],
   [
+    "ctx.parallel() with a list of branches",
+    async (ctx) => ctx.parallel([async () => 1]),
+    "invalid branches an array of ctx.parallel(): expected an object with a function for each name",
+  ],
+  [
     "ctx.step() with a number as options",
     async (ctx) => ctx.step("charge", async () => 1, 5),
     "invalid options of ctx.step(): expected an object with some of input, retry",

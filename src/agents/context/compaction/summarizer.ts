@@ -14,7 +14,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../../kernel/index.ts";
-import { cutOutput, cutText, withoutMiddle } from "./cut-text.ts";
+import { cutOutput, cutText, withoutMiddle } from "./cut-output.ts";
 
 /** Maximum number of characters of one call or result, which is enough for a summary. */
 const maxChars = 2_000;

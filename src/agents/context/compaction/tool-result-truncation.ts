@@ -7,7 +7,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../../kernel/index.ts";
-import { cutOutput, shortestCut } from "./cut-text.ts";
+import { cutOutput, shortestCut } from "./cut-output.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 
 export interface ToolResultTruncationOptions {

@@ -8,7 +8,7 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../../kernel/index.ts";
-import { cutOutput, shortestCut } from "./cut-text.ts";
+import { cutOutput, shortestCut } from "./cut-output.ts";
 import { groupHistory } from "./message-group.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 import { recentGroups } from "./recent-groups.ts";
