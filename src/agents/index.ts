@@ -1,5 +1,5 @@
 export type { InstructionsFunction } from "./definition/agent-definition.ts";
-export { kindTable } from "./definition/agent-check.ts";
+export { kindTable } from "./definition/agent-settings.ts";
 export type { PolicyOfCalls } from "./definition/agent-parts.ts";
 export type {
   ContinueOptions,

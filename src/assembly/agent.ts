@@ -22,12 +22,8 @@ import {
   type RunUntilOptions,
 } from "../agents/calling/run-until.ts";
 import type { StartedRun } from "../agents/calling/stream/run-stream.ts";
-import { checkAgentOptions } from "../agents/definition/agent-check.ts";
-import {
-  withDefaults,
-  type AgentDefinition,
-  type AgentSettings,
-} from "../agents/definition/agent-definition.ts";
+import { checkAgentOptions, withDefaults, type AgentSettings } from "../agents/definition/agent-settings.ts";
+import type { AgentDefinition } from "../agents/definition/agent-definition.ts";
 import {
   architectureOf,
   callPathOf,

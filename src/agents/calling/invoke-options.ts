@@ -14,7 +14,7 @@ import {
   type SubmitOptions,
 } from "../../kernel/index.ts";
 import { checkOnApproval, type OnApproval, type OnApprovalHandler } from "./on-approval.ts";
-import { agentKinds } from "../definition/agent-check.ts";
+import { agentKinds } from "../definition/agent-settings.ts";
 
 /**
  * Options of `invoke`. `Source` is a Standard Schema that can convert itself to JSON Schema (such as one of zod), or a

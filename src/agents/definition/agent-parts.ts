@@ -9,7 +9,7 @@ import {
   type Tool,
 } from "../../kernel/index.ts";
 import { summaryRole } from "../context/compaction/summary-role.ts";
-import { isConfigured, type AgentSettings } from "./agent-definition.ts";
+import { isConfigured, type AgentSettings } from "./agent-settings.ts";
 import { architectureNames, createArchitecture } from "../architectures/registry.ts";
 import { bothObservers } from "../interception/extensions/event-delivery.ts";
 import type { ExtensionHost } from "../interception/extensions/extension-host.ts";

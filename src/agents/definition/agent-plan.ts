@@ -15,7 +15,7 @@ import {
 import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
 import type { MiddlewarePipeline } from "../interception/middleware/pipeline.ts";
 import { anyOf, checkRoles } from "../interception/turns/turn-control.ts";
-import type { AgentSettings } from "./agent-definition.ts";
+import type { AgentSettings } from "./agent-settings.ts";
 
 /** The parts of a plan that the agent creates from its settings. */
 export interface PlanParts {

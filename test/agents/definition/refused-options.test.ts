@@ -29,7 +29,7 @@ import {
   router,
   selfRefine,
 } from "../../../src/agents/architectures/index.ts";
-import { agentKinds } from "../../../src/agents/definition/agent-check.ts";
+import { agentKinds } from "../../../src/agents/definition/agent-settings.ts";
 import { invokeKinds } from "../../../src/agents/calling/invoke-options.ts";
 import { callSettingKinds } from "../../../src/kernel/index.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
