@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { releaseRun, storeEndedRun, submitRun, waitsForPerson } from "./page-runs.ts";
 import { axeIssues } from "./axe-issues.ts";
+import { narrowIssues } from "./narrow-issues.ts";
 import { pageTests } from "./page-tests.ts";
 
 const { server, open } = pageTests();
@@ -34,6 +35,10 @@ test("yesterday's failed runs of one user take three clicks, and the address kee
   expect(await titles.count()).toBe(1);
   await page.getByRole("button", { name: "Remove the filter User mara" }).click();
   await page.getByRole("link", { name: "Close the books" }).waitFor();
+  await page.setViewportSize({ width: 390, height: 844 });
+  await page.getByRole("button", { name: "jon", exact: true }).click();
+  await page.getByText("1 run", { exact: true }).waitFor();
+  expect(await narrowIssues(page)).toEqual([]);
 });
 
 test("a saved view is a named address with the count of the server", async () => {

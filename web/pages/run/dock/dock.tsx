@@ -15,9 +15,11 @@ import { densityPaths, dockEnd, placeOf } from "./dock-paths.ts";
 import type { RunModel } from "../../../model/run-model.ts";
 import { timeScale, type TimeScale } from "../../../model/time/time-scale.ts";
 
-/** Number of frames of a whole playback, and the time between two of them. */
+/** Number of frames of a whole playback, and the time between two of them. Of a short run, each event stays longer. */
 const frames = 240;
 const frameMs = 80;
+const longestFrameMs = 400;
+const shortestPlaybackMs = 10_000;
 
 /** The playhead of a run: it redraws every view of it. */
 export function Dock({ model, live }: { readonly model: RunModel; readonly live: RunView }): JSX.Element {
@@ -74,7 +76,7 @@ function usePlayback(model: RunModel): { readonly isPlaying: boolean; readonly p
     const next = model.shownSeq + Math.max(1, Math.round(model.lastSeq / frames));
     await model.seek(next);
     if (model.playhead.peek() === null) stop();
-    else timer.current = setTimeout(() => void step(), frameMs);
+    else timer.current = setTimeout(() => void step(), msOfFrame(model.lastSeq));
   };
   const begin = async (): Promise<void> => {
     if (model.playhead.peek() === null) await model.seek(0);
@@ -89,6 +91,10 @@ function usePlayback(model: RunModel): { readonly isPlaying: boolean; readonly p
     void begin();
   };
   return { isPlaying, play };
+}
+
+function msOfFrame(events: number): number {
+  return Math.min(longestFrameMs, Math.max(frameMs, shortestPlaybackMs / Math.max(1, events)));
 }
 
 const height = 32;
