@@ -87,7 +87,7 @@ import {
   type WaitingResult,
   type TopUp,
 } from "../kernel/index.ts";
-import { insideCall, systemClock } from "../runtime/index.ts";
+import { insideCall, isInsideTask, systemClock } from "../runtime/index.ts";
 import { AgentStream } from "./agent-stream.ts";
 import {
   inputReader,
@@ -380,7 +380,15 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
       const run = await this.#start(input, { ...request, streaming: true });
       return { run, result: onApproval === "wait" ? () => run.result() : answering(run, onApproval) };
     };
-    return new AgentStream({ start, shape, cancelOnBreak, output: request.output, signal, insideCall });
+    return new AgentStream({
+      start,
+      shape,
+      cancelOnBreak,
+      output: request.output,
+      signal,
+      insideCall,
+      isInsideTask,
+    });
   }
 
   /**

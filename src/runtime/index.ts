@@ -4,7 +4,7 @@ export { objectCallId } from "./client/object-client.ts";
 export { readRequest } from "./client/recorded-request.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
 export { openStore, refuseAbsentFile, sqlitePath, type StoreAddress } from "./open-store.ts";
-export { getRunContext, insideCall } from "./process/async-context.ts";
+export { getRunContext, insideCall, isInsideTask } from "./process/async-context.ts";
 export type { RunRetry } from "./process/run-retry.ts";
 export { sha256, sha256Hex } from "./process/sha256.ts";
 export { systemClock, systemRandom } from "./process/system-sources.ts";

@@ -45,7 +45,8 @@ export function countLatency(counts: LatencyCounts, durationMs: number): Latency
 export function addLatency(one: LatencyCounts, other: LatencyCounts): LatencyCounts {
   if (other === noLatency) return one;
   const sum: Record<LatencyName, number> = { ...one };
-  for (const name of names) if (other[name] !== undefined) sum[name] = (sum[name] ?? 0) + other[name];
+  for (const [name, count] of Object.entries(other) as [LatencyName, number][])
+    sum[name] = (sum[name] ?? 0) + count;
   return sum;
 }
 

@@ -52,7 +52,7 @@ export function endedResult(
   const { status = "failed", lost: unreported = nothingSpent.unreported } = runEnd?.data ?? {};
   // A correction before the end is part of what the end says.
   const isLater = corrected !== undefined && corrected.seq > (runEnd?.seq ?? 0);
-  const spent = isLater ? corrected.data.total : { ...nothingSpent, ...runEnd?.data, unreported };
+  const spent = isLater ? corrected.data.total : (runEnd?.data ?? nothingSpent);
   const failure = rootEnd?.data.failure ?? null;
   const output = rootEnd?.data.output ?? null;
   const own = {
@@ -63,7 +63,7 @@ export function endedResult(
     interruptionReason: rootEnd?.data.interruption?.reason ?? failure?.message ?? null,
     usage: spent.usage,
     costUsd: spent.costUsd,
-    unreported: spent.unreported,
+    unreported: isLater ? corrected.data.total.unreported : unreported,
     turns: spent.turns,
     runId,
     ...(kind !== "workflow" && { sessionId }),

@@ -114,6 +114,11 @@ export function currentTask(): SlotYielder | undefined {
   return storage.getStore()?.task;
 }
 
+/** Whether the caller is the code of a task. */
+export function isInsideTask(): boolean {
+  return currentTask() !== undefined;
+}
+
 /** Numbers the submissions of the body that calls this function. `undefined` outside the body of a tool or a step. */
 export function bodySubmissions(): BodySubmissions | undefined {
   return storage.getStore()?.submissions;

@@ -4,9 +4,11 @@ import {
   type AgentId,
   type Event,
   type JsonValue,
+  type MaybePromise,
   type MessageSender,
   type RunId,
   type Store,
+  type TopicId,
 } from "../../kernel/index.ts";
 import type { FlushableLog, IdleFlusher, IdleWait } from "../process/idle-flusher.ts";
 
@@ -38,6 +40,7 @@ export interface ProgressPublisherOptions {
  */
 export class ProgressPublisher implements FlushableLog {
   readonly #options: ProgressPublisherOptions;
+  readonly #topicId: TopicId;
   /** Followers that have received the progress before the current events. */
   readonly #caughtUp = new Set<AgentId>();
   /** Progress that is not sent yet. */
@@ -48,6 +51,7 @@ export class ProgressPublisher implements FlushableLog {
 
   constructor(options: ProgressPublisherOptions) {
     this.#options = options;
+    this.#topicId = formatTopicId({ type: "agent.progress", source: options.runId });
   }
 
   show(events: readonly Event[]): void {
@@ -64,7 +68,10 @@ export class ProgressPublisher implements FlushableLog {
     if (progress.length === 0) return;
     this.#pending = [];
     this.#idleWait?.cancel();
-    const sending = this.#sendAfter(this.#sending, progress).finally(() => {
+    const followers = this.#sending === undefined ? this.#followers() : undefined;
+    // Most runs have no follower, and most stores say so without a promise.
+    if (Array.isArray(followers) && followers.length === 0) return;
+    const sending = this.#sendAfter(this.#sending, progress, followers).finally(() => {
       if (this.#sending === sending) this.#sending = undefined;
     });
     this.#sending = sending;
@@ -76,19 +83,25 @@ export class ProgressPublisher implements FlushableLog {
     return this.#sending;
   }
 
-  async #sendAfter(earlier: Promise<void> | undefined, progress: readonly Event[]): Promise<void> {
+  #followers(): MaybePromise<readonly AgentId[]> {
+    return this.#options.store.topics.followers(this.#topicId);
+  }
+
+  async #sendAfter(
+    earlier: Promise<void> | undefined,
+    progress: readonly Event[],
+    followers: MaybePromise<readonly AgentId[]> | undefined,
+  ): Promise<void> {
     await earlier;
     try {
-      await this.#send(progress);
+      await this.#send(progress, await (followers ?? this.#followers()));
     } catch (error) {
       this.#options.onError(Fault.from(error));
     }
   }
 
-  async #send(progress: readonly Event[]): Promise<void> {
-    const { store, runId } = this.#options;
-    const topicId = formatTopicId({ type: "agent.progress", source: runId });
-    for (const follower of await store.topics.followers(topicId)) {
+  async #send(progress: readonly Event[], followers: readonly AgentId[]): Promise<void> {
+    for (const follower of followers) {
       if (!this.#caughtUp.has(follower)) await this.#catchUp(follower, progress[0]?.seq ?? 0);
       this.#caughtUp.add(follower);
       for (const event of progress) await this.#deliver(follower, event);

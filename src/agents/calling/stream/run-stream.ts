@@ -47,6 +47,8 @@ export interface RunStreamParts<Result> {
   readonly signal?: CancelSignal | undefined;
   /** Starts the run and waits for it as one call of the task that reads: if the task is cancelled meanwhile, so is the run. */
   readonly insideCall: <Value>(call: () => Promise<Value>) => Promise<Value>;
+  /** Whether the code that calls this function belongs to a task, which may be cancelled while it reads. */
+  readonly isInsideTask: () => boolean;
 }
 
 /**
@@ -131,16 +133,14 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
    * code of a task that is cancelled, the run is cancelled as well.
    */
   [Symbol.asyncIterator](): AsyncIterator<Event | Delta, undefined> {
-    let events: AsyncIterator<Event | Delta> | undefined;
-    const read = (begun: AsyncIterator<Event | Delta>): Promise<IteratorResult<Event | Delta, undefined>> =>
-      begun.next().catch(this.#cancelWithReader) as Promise<IteratorResult<Event | Delta, undefined>>;
+    let events: AsyncIterator<Event | Delta, undefined> | undefined;
     return {
       // Does not await the run's own iterator once it exists, so that a delta costs few promises.
       next: () => {
-        if (events !== undefined) return read(events);
+        if (events !== undefined) return events.next();
         return this.#begin().then((begun) => {
           events = begun;
-          return read(begun);
+          return begun.next();
         });
       },
       return: async () => {
@@ -178,12 +178,17 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
     return started;
   }
 
-  #begin(): Promise<AsyncIterator<Event | Delta>> {
+  #begin(): Promise<AsyncIterator<Event | Delta, undefined>> {
     return this.#parts.insideCall(async () => {
       const { run } = await this.#start();
       const events = run.events();
       const watched = this.#watch === undefined ? events : watchedEvents(events, this.#watch);
-      return watched[Symbol.asyncIterator]();
+      const reader = watched[Symbol.asyncIterator]() as AsyncIterator<Event | Delta, undefined>;
+      if (!this.#parts.isInsideTask()) return reader;
+      return {
+        next: () => reader.next().catch(this.#cancelWithReader),
+        return: async () => (await reader.return?.()) ?? { value: undefined, done: true },
+      };
     });
   }
 }

@@ -42,7 +42,7 @@ type Owner = Pick<RunRecord, "tenantId" | "userId">;
 /** A total of a day or an hour, with the tenant and the user to whom it belongs. */
 interface Total extends Owner {
   readonly period: string;
-  readonly delta: UsageDelta;
+  delta: UsageDelta;
 }
 
 /** The owner of a run, and the agent that calls. */
@@ -142,8 +142,8 @@ export class MemoryUsageTotals implements UsageTotals {
     const add = (period: string, whose: string, delta: UsageDelta): void => {
       const key = `${period} ${whose}`;
       const total = this.#totals.get(key);
-      const sum = total === undefined ? delta : addUsageDelta(total.delta, delta);
-      this.#totals.set(key, { period, tenantId, userId, delta: sum });
+      if (total === undefined) this.#totals.set(key, { period, tenantId, userId, delta });
+      else total.delta = addUsageDelta(total.delta, delta);
     };
     for (const delta of usage) {
       const { day, hour, agent, model } = delta;

@@ -20,6 +20,7 @@ async function textOf(run: RunHandle): Promise<string> {
     shape: (result) => result,
     cancelOnBreak: false,
     insideCall: (call) => call(),
+    isInsideTask: () => false,
   });
   return (await all(stream.text())).join("");
 }
