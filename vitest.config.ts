@@ -56,6 +56,7 @@ const setups: Readonly<Record<string, readonly string[]>> = {
   attacks: ["bubblewrap.ts", "chromium.ts"],
   browser: ["chromium.ts"],
   crash: ["crash/bundled-workers.ts"],
+  hire: ["bubblewrap.ts"],
   desktop: ["desktop/programs.ts"],
   package: ["package/installed-package.ts"],
   page: ["chromium.ts", "page/chromium.ts"],

@@ -2,6 +2,8 @@ import { kindTable, permissions } from "../agents/index.ts";
 import { Gateway } from "../capabilities/gateway/gateway.ts";
 import { leadsAway } from "../capabilities/gateway/program-variables.ts";
 import { HiredArchitecture } from "../capabilities/hire/hired-architecture.ts";
+import type { SandboxMode, SandboxPolicy } from "../capabilities/sandbox/sandbox-policy.ts";
+import { Sandbox } from "../capabilities/sandbox/sandbox.ts";
 import { describeValue, Fault, invalidOption, is, type OptionKinds } from "../kernel/index.ts";
 import { systemClock } from "../runtime/index.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
@@ -46,9 +48,15 @@ export interface HiredAgentOptions extends Omit<AgentOptions, (typeof notOfHired
   readonly inheritEnv?: readonly string[];
   /**
    * `private`: the agent has a home folder of its own in each conversation, so that it finds neither logins nor settings of the
-   * user. `user`: it has that of the user. Default: `private`.
+   * user. `user`: it has that of the user, which needs `sandbox: "off"`. Default: `private`.
    */
   readonly home?: "private" | "user";
+  /**
+   * Sandbox of the agent: it may write its folder and its private home, and reaches no network but the gateway. `readable` names what
+   * else it may read besides system folders and the folder of its program. Default: `enforce`, so that the agent is refused where
+   * no sandbox is available.
+   */
+  readonly sandbox?: SandboxMode | SandboxPolicy;
   /**
    * How long the process of the agent stays alive while it only waits for people, in milliseconds. Then it ends, and the first
    * answer starts it again. Default: 3_600_000.
@@ -89,6 +97,7 @@ const ownKinds = {
     refuseKeys(owner, option, names as readonly string[]);
   }),
   home: is.choice(["private", "user"], { default: "private" }),
+  sandbox: is.any,
   idleMs: is.integer({ from: 0, default: 3_600_000 }),
   startTimeoutMs: is.integer({ from: 1, default: 60_000 }),
 } satisfies OptionKinds<OwnOptions>;
@@ -131,6 +140,14 @@ export function hiredAgent(options: HiredAgentOptions): Agent {
   return new HiredAgent(options);
 }
 
+/** Limits of a process that lives for hours and starts others. */
+const hiredLimits = { processes: 4_096, memoryBytes: 32 * 1024 ** 3, cpuSeconds: 7 * 86_400 };
+
+function hiredSandbox(wanted: SandboxMode | SandboxPolicy): Sandbox {
+  const policy = typeof wanted === "string" ? { mode: wanted } : wanted;
+  return new Sandbox({ ...policy, limits: { ...hiredLimits, ...policy.limits } });
+}
+
 class HiredAgent extends Agent {
   constructor(options: HiredAgentOptions) {
     const owner = `hired agent ${describeValue(options.name)}`;
@@ -142,6 +159,7 @@ class HiredAgent extends Agent {
       env = {},
       inheritEnv = [],
       home,
+      sandbox: wanted = "enforce",
       idleMs,
       startTimeoutMs,
       ...rest
@@ -155,6 +173,12 @@ class HiredAgent extends Agent {
         "a program and its arguments",
         'use command: ["npx", "claude-agent-acp"]',
       );
+    const sandbox = hiredSandbox(wanted);
+    if (home === "user" && sandbox.policy.mode !== "off")
+      throw new Fault(
+        "invalid_argument",
+        `invalid home "user" of ${owner}: a sandbox shows no home of the user; use sandbox: "off", or home: "private"`,
+      );
     super({
       ...rest,
       permissions: rest.permissions ?? permissions({ onAsk: "wait" }),
@@ -166,6 +190,7 @@ class HiredAgent extends Agent {
         env,
         inheritEnv,
         home,
+        sandbox,
         idleMs,
         startTimeoutMs,
         clock: systemClock,

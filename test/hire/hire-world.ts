@@ -76,6 +76,7 @@ export async function hireWorld(
         command: agentFile("demo-process"),
         gateway,
         folder,
+        sandbox: "off",
         env: { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? "" },
         ...changes,
       }),

@@ -1,8 +1,19 @@
-import { readFile } from "node:fs/promises";
+import { execFile } from "node:child_process";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { permissions } from "../../src/agents/index.ts";
-import { eventOf, eventsOf, hiredEvents, hireWorld, isAlive, poll, scripted } from "./hire-world.ts";
+import {
+  eventOf,
+  eventsOf,
+  hiredEvents,
+  hireWorld,
+  isAlive,
+  poll,
+  scripted,
+  tempFolder,
+} from "./hire-world.ts";
 
 test("a hired agent answers, asks before its command, and pays for its requests through the gateway", async () => {
   const world = await hireWorld([{ say: "I write.", run: "echo done > out.txt" }, { say: "It is written." }]);
@@ -113,4 +124,28 @@ test("steering reaches a hired agent while it works", async () => {
   steered.resolve();
   expect((await run.result()).output).toBe("Steered.");
   expect(JSON.stringify(world.upstream.bodies.at(-1))).toContain("Faster.");
+});
+
+test("a hired agent with isolation works in a worktree, and leaves its work as a commit", async () => {
+  const world = await hireWorld([{ run: "echo changed > a.txt" }, { say: "Changed." }]);
+  await writeFile(join(world.folder, "a.txt"), "old\n");
+  const git = (...args: readonly string[]) =>
+    promisify(execFile)("git", ["-c", "user.name=t", "-c", "user.email=t@example.com", ...args], {
+      cwd: world.folder,
+    });
+  await git("init", "-q");
+  await git("add", ".");
+  await git("commit", "-qm", "first");
+  const isolation = { worktree: { repository: world.folder, folder: await tempFolder() } };
+  const agent = world.hire({ isolation, permissions: permissions({ mode: "bypass" }) });
+  const run = await world.runtime.submit(agent, "Change it.");
+  expect((await run.result()).output).toBe("Changed.");
+  expect(await readFile(join(world.folder, "a.txt"), "utf8")).toBe("old\n");
+  const finished = (await eventsOf(run)).flatMap(({ type, data }) =>
+    type === "worktree_finish" ? [data] : [],
+  );
+  expect(finished).toMatchObject([{ changed: { paths: ["a.txt"] }, state: "kept" }]);
+  const { stdout } = await git("show", `${finished[0]?.commit}:a.txt`);
+  expect(stdout).toBe("changed\n");
+  expect(JSON.stringify(world.upstream.bodies[0])).toContain("You work in a git worktree of your own");
 });

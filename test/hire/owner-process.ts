@@ -18,6 +18,7 @@ const agent = hiredAgent({
   command: agentFile("demo-process"),
   gateway,
   folder,
+  sandbox: "off",
   permissions: permissions({ mode: "bypass" }),
 });
 await (await runtime.submit(agent, prompt, { runId: "run_killed" })).result();

@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import { createServer as createSocketServer, type AddressInfo, type Socket } from "node:net";
 import {
   boundDocuments,
   boundImage,
@@ -164,6 +164,27 @@ export class Gateway {
   /** Address of the gateway, without `/v1`. */
   get url(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /**
+   * Opens a socket in a folder for programs without a network, such as those in a sandbox. Connections to it are connections to
+   * the gateway. Returns a function that closes it.
+   */
+  async listenAt(path: string): Promise<() => Promise<void>> {
+    const open = new Set<Socket>();
+    const relay = createSocketServer((socket) => {
+      open.add(socket);
+      socket.once("close", () => open.delete(socket));
+      this.#server.emit("connection", socket);
+    });
+    await new Promise<void>((resolve, reject) => {
+      relay.once("error", reject).listen(path, resolve);
+    });
+    relay.unref();
+    return async () => {
+      for (const socket of open) socket.destroy();
+      await new Promise((resolve) => relay.close(resolve));
+    };
   }
 
   /** Lets one program in, at the cost of `meter`. Refusals name the run, if it is given. */

@@ -100,16 +100,16 @@ export class HiredArchitecture implements Architecture {
       opening: session.instructions,
       earlierSession: earlier.sessionId,
       earlierTalk: earlier.talk,
-      start: (access) =>
+      launch: (access) =>
         launchOf(this.#settings, {
           folder,
           own: ctx.folder,
           sessionId: session.id,
           facts: ctx.facts,
           key,
+          gateway: this.#settings.gateway,
           access,
         }),
-      ended: async () => undefined,
       costUsd: () => (ctx.snapshot.ledger.accounts[ctx.taskId]?.spent.nanoUsd ?? 0) / 1e9,
     };
   }

@@ -15,7 +15,8 @@ import {
 } from "../../kernel/index.ts";
 import type { Gateway, GatewayAccess } from "../gateway/gateway.ts";
 import { AgentConnection, type AcpSdk, type AgentFacts } from "./agent-connection.ts";
-import { AgentProcess, type ProcessStart } from "./agent-process.ts";
+import type { AgentLaunch } from "./agent-launch.ts";
+import { AgentProcess } from "./agent-process.ts";
 import { AgentReport } from "./agent-report.ts";
 import { foreignCall } from "./call-view.ts";
 import { HireRecords, inputText, SessionHistory, type Exchange, type HireRecord } from "./hire-records.ts";
@@ -37,10 +38,8 @@ export interface HiredTask {
   readonly earlierSession: string | undefined;
   /** The conversation before this task as a text, for an agent that cannot load its session. Empty if there is none. */
   readonly earlierTalk: string;
-  /** Describes the process, when the gateway has let it in. */
-  readonly start: (access: GatewayAccess) => Promise<Omit<ProcessStart, "clock" | "secrets">>;
-  /** Called when the process has ended. */
-  readonly ended: () => Promise<void>;
+  /** Prepares the process, when the gateway has let it in. */
+  readonly launch: (access: GatewayAccess) => Promise<AgentLaunch>;
   /** What the task has cost so far according to the ledger. */
   readonly costUsd: () => number;
 }
@@ -83,6 +82,7 @@ export class HiredAttempt {
   readonly #report: AgentReport;
   /** The history that the agent reports while it loads its session. */
   #history: SessionHistory | undefined;
+  #launch: AgentLaunch | undefined;
   #process: AgentProcess | undefined;
   #connection: AgentConnection | undefined;
   #sessionId: string | undefined;
@@ -146,13 +146,13 @@ export class HiredAttempt {
       await this.#process?.end(0);
       this.#noteOtherLines();
       endProcessesOf(idempotencyKey);
-      await this.#task.ended();
+      await this.#endLaunch();
     }
   }
 
   async #open(access: GatewayAccess): Promise<AgentFacts> {
     const { name, sdk, clock, startTimeoutMs } = this.#plan;
-    const start = await this.#task.start(access);
+    const { start } = (this.#launch = await this.#task.launch(access));
     const process = (this.#process = new AgentProcess({ ...start, clock, secrets: [access.token] }));
     if (this.#isDropped) process.kill();
     const started = process.pid === undefined ? undefined : await startedProcess(process.pid);
@@ -424,6 +424,13 @@ export class HiredAttempt {
 
   async #keep(record: HireRecord): Promise<void> {
     await this.#attempt.keep(record);
+  }
+
+  /** Releases what the launch holds. Control files that the agent has created or tried to change are in the log. */
+  async #endLaunch(): Promise<void> {
+    const report = await this.#launch?.end();
+    const { created = [], undone = [] } = report ?? {};
+    if (created.length > 0 || undone.length > 0) this.#report.event("control_files", { created, undone });
   }
 
   #noteOtherLines(): void {

@@ -33,6 +33,8 @@ export interface BubbleOptions {
   readonly mounts: readonly Mount[];
   /** Folders inside those of `mounts` that the command may only read. */
   readonly readableInside: readonly string[];
+  /** Folders that belong to the command alone, which it may write without a guard. */
+  readonly own: readonly string[];
   readonly limits: Required<SandboxLimits>;
   /** Receives what bubblewrap reports about the sandbox that it has created. */
   readonly onInfo: (text: string) => void;
@@ -62,7 +64,8 @@ export interface BubbleCommand {
  *   variables.
  */
 export function bubbleCommand(options: BubbleOptions): BubbleCommand {
-  const { program, command, cwd, env, network, readable, mounts, readableInside, limits, onInfo } = options;
+  const { program, command, cwd, env, network, readable, mounts, readableInside, own, limits, onInfo } =
+    options;
   const descriptors: Descriptor[] = [];
   /** Adds a descriptor and returns its number in the bubblewrap process. The number 3 is taken by the options. */
   const descriptor = (value: Descriptor): string => String(descriptors.push(value) + 3);
@@ -84,6 +87,7 @@ export function bubbleCommand(options: BubbleOptions): BubbleCommand {
       path,
     ]),
     readableInside.flatMap((path) => ["--ro-bind", path, path]),
+    own.flatMap((path) => ["--bind", path, path]),
     // Last, because mount points are created in the folders above.
     ["--remount-ro", "/proc", "--remount-ro", "/", "--clearenv"],
     Object.entries(env).flatMap(([name, value]) => ["--setenv", name, value]),

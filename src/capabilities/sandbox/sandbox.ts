@@ -18,6 +18,11 @@ export interface SandboxedCommand {
    * to read inside one to write is read-only. Default: none.
    */
   readonly mounts?: readonly FolderMount[];
+  /**
+   * Real paths of folders that belong to the command alone, such as a home of its own. It may write everything in them, also control
+   * files, which no other program reads there. Default: none.
+   */
+  readonly own?: readonly string[];
   /** Real path of the folder in which the command starts. It must be inside the workspace or one of `folders`. */
   readonly cwd: string;
   /** Shell that runs the command. */
@@ -107,7 +112,7 @@ export class Sandbox {
 
   async #wrapped(program: string, command: SandboxedCommand): Promise<Launch> {
     const { mode, network = false, readable = [], writable = [] } = this.policy;
-    const { workspace, folders = [], mounts = [], cwd, shell, env, setEnv } = command;
+    const { workspace, folders = [], mounts = [], own = [], cwd, shell, env, setEnv } = command;
     const [seen, written] = [pathsOf(mounts, "read"), pathsOf(mounts, "write")];
     const isCovered = (path: string): boolean => written.some((folder) => isInside(path, folder));
     if ([workspace, ...folders].includes("/"))
@@ -119,16 +124,17 @@ export class Sandbox {
     const guard = await WorkspaceGuard.open([workspace, ...folders, ...writable, ...written]);
     const processes = new SandboxProcesses();
     const { name, home } = sandboxUser;
-    const own = { HOME: home, USER: name, LOGNAME: name, TMPDIR: "/tmp", SHELL: shell };
+    const user = { HOME: home, USER: name, LOGNAME: name, TMPDIR: "/tmp", SHELL: shell };
     const started = bubbleCommand({
       program,
       command: limited,
       cwd,
-      env: { ...env, ...own, ...setEnv },
+      env: { ...env, ...user, ...setEnv },
       network,
       readable: [...readable, ...seen.filter((path) => !isCovered(path))],
       mounts: guard.mounts,
       readableInside: seen.filter(isCovered),
+      own,
       limits: this.#limits,
       onInfo: processes.receive,
     });
