@@ -71,12 +71,16 @@ export class ScopeCalls {
   #earlier: Call[] | undefined;
 
   /** Follows a call to its end and returns its promise. `about` is the first argument of the method. */
-  follow<Value>(method: string, about: unknown, work: Promise<Value>): Promise<Value> {
+  follow<Value>(
+    method: string,
+    about: unknown,
+    work: Promise<Value> & { [callKey]?: Call },
+  ): Promise<Value> {
     const call = new Call(method, about);
     // With a handler, a call that fails and that nothing reads does not end the process, with all other runs of it.
     work.then(call.fulfilled, call.rejected);
-    Reflect.set(work, callKey, call);
-    Reflect.setPrototypeOf(work, followed);
+    work[callKey] = call;
+    Object.setPrototypeOf(work, followed);
     if (this.#last?.isOver === false) (this.#earlier ??= []).push(this.#last);
     this.#last = call;
     return work;

@@ -10,8 +10,9 @@ import {
 } from "./workflow-arguments.ts";
 import { PromiseHandle, StartedWorkflowRun, type HandleScope, type ScopeOf } from "./workflow-handles.ts";
 import { messageReader, ReadOnce } from "./workflow-messages.ts";
-import { objectCallId, rejectionOf } from "../runtime/index.ts";
+import { objectCallId, rejectionOf, retriedStep } from "../runtime/index.ts";
 import {
+  defaultStepRetry,
   describeValue,
   Fault,
   readProperty,
@@ -71,9 +72,6 @@ import {
   type WorkflowStepContext,
 } from "../kernel/index.ts";
 
-/** Steps of a workflow are retried with the default settings. */
-const defaultRetry: StepOptions = Object.freeze({ retry: Object.freeze({}) });
-
 /** The context of one scope of a workflow: its function, or a branch. Every call is one of the run context. */
 export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleScope {
   readonly #ctx: RunContext;
@@ -127,13 +125,13 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     body: (step: WorkflowStepContext) => MaybePromise<Value & Serializable<Value>>,
     options?: StepOptions,
   ): Promise<RecordedValue<Value>> {
-    // A body that returns nothing has the value `null`, because a record is JSON (J10).
-    const run = async (step: WorkflowStepContext): Promise<JsonValue> =>
-      ((await body(step)) ?? null) as JsonValue;
     const retried =
-      options === undefined || typeof options === "object" ? { ...defaultRetry, ...options } : options;
-    const stepped = this.#ctx.step(name, typeof body === "function" ? run : body, retried);
-    return this.#calls.follow("step", name, stepped as Promise<RecordedValue<Value>>);
+      typeof options === "object" && options !== null
+        ? { ...options, retry: options.retry ?? defaultStepRetry }
+        : (options ?? retriedStep);
+    // The record of a body that returns nothing is `null`, because a record is JSON (J10).
+    const perform = body as (step: WorkflowStepContext) => Promise<never>;
+    return this.#calls.follow("step", name, this.#ctx.step<never>(name, perform, retried));
   }
 
   patched(name: string): boolean {

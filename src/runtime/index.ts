@@ -1,6 +1,7 @@
 export { checkReplay, type CheckReplayOptions, type ReplayReport } from "./check-replay.ts";
 export { auditLog } from "./client/audit-log.ts";
 export { objectCallId } from "./client/object-client.ts";
+export { retriedStep } from "./context/context-options.ts";
 export { readRequest } from "./client/recorded-request.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
 export { openStore, refuseAbsentFile, sqlitePath, type StoreAddress } from "./open-store.ts";

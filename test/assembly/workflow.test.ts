@@ -142,30 +142,37 @@ describe("input and output of a workflow", () => {
 });
 
 describe("retries of steps", () => {
-  test("a step of a workflow has 5 attempts by default, with growing delays; retry: false has one", async () => {
-    const clock = new FakeClock();
-    const runtime = await openRuntime({ store: "memory:", clock, random: { next: () => 0.5 } });
-    const flaky = workflow("flaky", (ctx) =>
-      ctx.step("flaky", ({ attempt }) => Promise.reject(new Error(`no ${attempt}`))),
-    );
-    const run = await runtime.start(flaky, null);
-    const delays: number[] = [];
-    for await (const event of run.events()) {
-      if (!("seq" in event)) continue;
-      if (event.type === "step_retry") delays.push(event.data.delayMs);
-      if (event.type === "task_suspend") await clock.advance(delays.at(-1) ?? 0);
-    }
-    expect(delays).toEqual([1_100, 2_200, 4_400, 8_800]);
-    expect((await run.result()).error).toMatchObject({
-      message: "no 5",
-      details: { attempts: { length: 5 } },
-    });
-    const once = workflow("once", (ctx) =>
-      ctx.step("once", ({ attempt }) => Promise.reject(new Error(`no ${attempt}`)), { retry: false }),
-    );
-    expect((await (await runtime.start(once, null)).result()).error?.message).toBe("no 1");
-    await runtime.close();
-  });
+  test.for([[undefined], [{ timeoutMs: 60_000 }], [{ retry: undefined } as object]])(
+    "a step of a workflow with the options %j has 5 attempts by default, with growing delays",
+    async ([options]) => {
+      const clock = new FakeClock();
+      const runtime = await openRuntime({ store: "memory:", clock, random: { next: () => 0.5 } });
+      const flaky = workflow("flaky", (ctx) =>
+        ctx.step("flaky", ({ attempt }) => Promise.reject(new Error(`no ${attempt}`)), options),
+      );
+      const run = await runtime.start(flaky, null);
+      const delays: number[] = [];
+      for await (const event of run.events()) {
+        if (!("seq" in event)) continue;
+        if (event.type === "step_retry") delays.push(event.data.delayMs);
+        if (event.type === "task_suspend") await clock.advance(delays.at(-1) ?? 0);
+      }
+      expect(delays).toEqual([1_100, 2_200, 4_400, 8_800]);
+      expect((await run.result()).error).toMatchObject({
+        message: "no 5",
+        details: { attempts: { length: 5 } },
+      });
+      await runtime.close();
+    },
+  );
+
+  test("a step with retry: false has one attempt", () =>
+    withRuntime(async (runtime) => {
+      const once = workflow("once", (ctx) =>
+        ctx.step("once", ({ attempt }) => Promise.reject(new Error(`no ${attempt}`)), { retry: false }),
+      );
+      expect((await (await runtime.start(once, null)).result()).error?.message).toBe("no 1");
+    }));
 
   test("no attempt starts after maxMs", async () => {
     const clock = new FakeClock();

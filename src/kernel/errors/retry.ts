@@ -102,6 +102,9 @@ const stepRetryTable = optionTable({
   jitter: is.number({ from: 0, finite: true, default: 0.2 }),
 } satisfies OptionKinds<StepRetry>);
 
+/** How a step of a workflow is retried if its options do not say otherwise. */
+export const defaultStepRetry: StepRetry = Object.freeze(stepRetry({}, "a workflow"));
+
 /** Returns the default settings changed by `changes`, validated. `owner` names the step in the error. */
 export function stepRetry(changes: Partial<StepRetry>, owner: string): StepRetry {
   return stepRetryTable.read(`retry of ${owner}`, changes);

@@ -19,7 +19,9 @@ import {
   type WaitForSignalOptions,
   type WaitForUpdateOptions,
   type UncancellableOptions,
+  defaultStepRetry,
   stepRetry,
+  type StepRetry,
 } from "../../kernel/index.ts";
 import { checkNextRuns } from "./next-run-check.ts";
 
@@ -215,10 +217,16 @@ export function noInput(queue: InputQueue, options: DrainOptions): readonly Json
   return [];
 }
 
-export function checkStepOptions(options: StepOptions | undefined): void {
-  if (options === undefined) return;
-  stepTable.read("ctx.step()", options);
+/** The options of a step of a workflow that names none: it is retried with the default settings. */
+export const retriedStep: StepOptions = Object.freeze({ retry: defaultStepRetry });
+
+/** Checks the options of `ctx.step`. Returns how the step is retried. `undefined`: it has one attempt. */
+export function readStepOptions(name: string, options: StepOptions | undefined): StepRetry | undefined {
+  if (options === undefined) return undefined;
+  if (options === retriedStep) return defaultStepRetry;
+  const { retry } = stepTable.read("ctx.step()", options);
   checkFormerly("ctx.step()", options.formerly);
+  return retry === undefined || retry === false ? undefined : stepRetry(retry, `step ${name}`);
 }
 
 function checkFormerly(owner: string, formerly: unknown): void {

@@ -28,61 +28,92 @@ interface FailedAttempt {
   readonly failure: Failure;
 }
 
-/** One attempt of a step that is retried. */
+/** One attempt of a step. */
 export interface Attempt {
   /** Attempts count from 1. */
   readonly number: number;
-  /** The scope of the steps inside the body. Each attempt has its own, so that none sees the records of another one. */
-  readonly scope: StepAddress;
   /** Whether the body was abandoned, because it took too long. */
   isAbandoned: boolean;
 }
 
 /**
- * J5: runs the attempts of a step until one succeeds or no further one may follow. A failed attempt that another one
- * follows is recorded below the step, with the time of the next attempt. After a crash, and after the run was dropped
- * from memory, the next owner continues with that attempt, at that time. `failed` is what `takeAttempts` returned.
+ * J5: the attempts of a step. A failed attempt that another one follows is recorded below the step, with the time of the
+ * next attempt. After a crash, and after the run was dropped from memory, the next owner continues with that attempt, at
+ * that time.
  */
-export async function runAttempts<Value>(
-  steps: StepExecutor,
-  open: ActiveStep,
-  { name, address }: StepIdentity,
-  retry: StepRetry,
-  failed: FailedAttempt[],
-  body: (attempt: Attempt) => Promise<Value>,
-): Promise<Value> {
-  const { runner } = open;
-  const { clock, random } = runner.worker;
-  for (;;) {
-    const last = failed.at(-1);
-    if (last !== undefined && last.nextAt > clock.now()) await restUntil(open, last.nextAt);
-    const number = failed.length + 1;
-    const attempt: Attempt = { number, scope: attemptAddress(address, number), isAbandoned: false };
-    const from = failed[0]?.from ?? clock.now();
-    try {
-      return await body(attempt);
-    } catch (error) {
-      const fault = Fault.from(error);
-      if (isOver(open) || !isOutcome(fault)) throw error;
-      const now = clock.now();
-      const delayMs = Math.ceil(retryDelayMs(number, retry, random));
-      const nextAt = now + delayMs;
-      const isLast =
-        number >= retry.maxAttempts ||
-        (retry.maxMs !== null && nextAt > from + retry.maxMs) ||
-        !mayRetry(fault, error);
-      if (isLast) throw number === 1 ? error : withAttempts(fault, failed);
-      const failure = fault.toJSON();
-      open.emit({ type: "step_retry", data: { name, attempt: number, delayMs, failure } });
-      const value: FailedAttempt = { from, nextAt, failure };
-      const record = sealedOutcome(value as unknown as JsonValue);
-      runner.journal.record(identityOf(address, number), record, open.takeEvents(0));
-      // W1: what the abandoned body has taken returns to its queue, and its children are cancelled.
-      if (attempt.isAbandoned) steps.abandon({ step: attempt.scope, settled: [] });
-      failed.push(value);
-      // G4: the next attempt is a call of its own, which does not start if the engine has ended the drive meanwhile.
-      open.end();
-    }
+export class StepAttempts {
+  readonly #steps: StepExecutor;
+  readonly #open: ActiveStep;
+  readonly #name: string;
+  /** `undefined`: the step has one attempt. */
+  readonly #retry: StepRetry | undefined;
+  readonly #failed: FailedAttempt[];
+  /** When the first attempt started. */
+  #from = 0;
+
+  /** `failed` is what `takeAttempts` returned. */
+  constructor(
+    steps: StepExecutor,
+    open: ActiveStep,
+    name: string,
+    retry: StepRetry | undefined,
+    failed: FailedAttempt[],
+  ) {
+    this.#steps = steps;
+    this.#open = open;
+    this.#name = name;
+    this.#retry = retry;
+    this.#failed = failed;
+  }
+
+  /** Settles at the time of the next attempt. `undefined` if that has come. */
+  untilNext(): Promise<void> | undefined {
+    const last = this.#failed.at(-1);
+    if (last === undefined || last.nextAt <= this.#open.runner.worker.clock.now()) return undefined;
+    return restUntil(this.#open, last.nextAt);
+  }
+
+  next(): Attempt {
+    if (this.#retry !== undefined) this.#from = this.#failed[0]?.from ?? this.#open.runner.worker.clock.now();
+    return { number: this.#failed.length + 1, isAbandoned: false };
+  }
+
+  /**
+   * The scope of the steps inside the body. Each attempt of a step that is retried has its own, so that none sees the records of
+   * another one.
+   */
+  scopeOf({ number }: Attempt): StepAddress {
+    const { address } = this.#open;
+    return this.#retry === undefined ? address : attemptAddress(address, number);
+  }
+
+  /** Records a failed attempt. Throws the error of the step if no other attempt may follow. */
+  fail(attempt: Attempt, error: unknown): void {
+    const open = this.#open;
+    const retry = this.#retry;
+    if (retry === undefined) throw error;
+    const fault = Fault.from(error);
+    if (isOver(open) || !isOutcome(fault)) throw error;
+    const { runner, address } = open;
+    const { clock, random } = runner.worker;
+    const { number } = attempt;
+    const delayMs = Math.ceil(retryDelayMs(number, retry, random));
+    const nextAt = clock.now() + delayMs;
+    const isLast =
+      number >= retry.maxAttempts ||
+      (retry.maxMs !== null && nextAt > this.#from + retry.maxMs) ||
+      !mayRetry(fault, error);
+    if (isLast) throw number === 1 ? error : withAttempts(fault, this.#failed);
+    const failure = fault.toJSON();
+    open.emit({ type: "step_retry", data: { name: this.#name, attempt: number, delayMs, failure } });
+    const value: FailedAttempt = { from: this.#from, nextAt, failure };
+    const record = sealedOutcome(value as unknown as JsonValue);
+    runner.journal.record(identityOf(address, number), record, open.takeEvents(0));
+    // W1: what the abandoned body has taken returns to its queue, and its children are cancelled.
+    if (attempt.isAbandoned) this.#steps.abandon({ step: this.scopeOf(attempt), settled: [] });
+    this.#failed.push(value);
+    // G4: the next attempt is a call of its own, which does not start if the engine has ended the drive meanwhile.
+    open.end();
   }
 }
 

@@ -18,8 +18,8 @@ import type { InFlightCall } from "../task/in-flight-calls.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 import type { CallingScope } from "../tool/gate-context.ts";
 import { CallTimeout } from "../process/call-timeouts.ts";
-import { checkStepOptions } from "./context-options.ts";
-import { runAttempts, takeAttempts, type Attempt } from "./step-attempts.ts";
+import { readStepOptions } from "./context-options.ts";
+import { StepAttempts, takeAttempts, type Attempt } from "./step-attempts.ts";
 
 interface RunningStepOptions {
   readonly idempotencyKey: string;
@@ -83,54 +83,67 @@ export function runStep<Value extends JsonValue>(
   const input = options?.input ?? null;
   const step = formerlyNamed(steps.identify("step", name, input), options?.formerly);
   return steps.run<Value>(step, (open) => {
-    checkStepOptions(options);
+    const retry = readStepOptions(name, options);
     assertJson(input, `the input of step ${name}`);
-    const retry = options?.retry;
-    const isRetried = retry !== undefined && retry !== false;
     const failed = takeAttempts(steps, step.address);
-    if (!isRetried && failed.length === 0) {
-      const only: Attempt = { number: 1, scope: step.address, isAbandoned: false };
-      return runAttempt(from, open, name, only, body, options);
-    }
-    const settings = stepRetry(isRetried ? retry : { maxAttempts: 1 }, `step ${name}`);
-    return runAttempts(steps, open, step, settings, failed, (attempt) =>
-      runAttempt(from, open, name, attempt, body, options),
-    );
+    // The settings may have changed since an attempt was recorded.
+    const limited = retry ?? (failed.length === 0 ? undefined : stepRetry({ maxAttempts: 1 }, `step ${name}`));
+    return runAttempts(from, open, name, new StepAttempts(steps, open, name, limited, failed), body, options);
   });
 }
 
-async function runAttempt<Value>(
+/** Runs the body until an attempt succeeds, or until no further one may follow. */
+async function runAttempts<Value>(
   { steps, inside }: CallingScope,
   open: ActiveStep,
   name: string,
-  attempt: Attempt,
+  attempts: StepAttempts,
   body: (step: StepContext) => Promise<Value>,
   options: StepOptions | undefined,
 ): Promise<Value> {
-  const call = await open.begin();
-  const timeoutMs = options?.timeoutMs;
-  const running = new StepBodyContext({
-    idempotencyKey: options?.idempotencyKey ?? steps.idempotencyKey(open.address),
-    attempt: attempt.number,
-    around: open.cancelScope,
-    call,
-    inside: (cancelScope) => inside(attempt.scope, cancelScope),
-    isLimited: timeoutMs !== undefined,
-  });
-  call.body = running;
-  if (timeoutMs === undefined) return runBody(open, name, running, body);
-  open.nested = running;
+  for (;;) {
+    const rest = attempts.untilNext();
+    if (rest !== undefined) await rest;
+    const attempt = attempts.next();
+    let timer: CallTimeout | undefined;
+    try {
+      const call = await open.begin();
+      const timeoutMs = options?.timeoutMs;
+      const running = new StepBodyContext({
+        idempotencyKey: options?.idempotencyKey ?? steps.idempotencyKey(open.address),
+        attempt: attempt.number,
+        around: open.cancelScope,
+        call,
+        inside: (cancelScope) => inside(attempts.scopeOf(attempt), cancelScope),
+        isLimited: timeoutMs !== undefined,
+      });
+      call.body = running;
+      if (timeoutMs !== undefined) timer = limitAttempt(open, name, attempt, running, timeoutMs);
+      return await runBody(open, name, running, body);
+    } catch (error) {
+      attempts.fail(attempt, error);
+    } finally {
+      if (timer !== undefined) open.runner.worker.callTimeouts.remove(timer);
+    }
+  }
+}
+
+/** Abandons the body after the timeout. */
+function limitAttempt(
+  open: ActiveStep,
+  name: string,
+  attempt: Attempt,
+  running: StepBodyContext,
+  timeoutMs: number,
+): CallTimeout {
   const { clock, callTimeouts } = open.runner.worker;
+  open.nested = running;
   const timer = new CallTimeout(clock.now() + timeoutMs, () => {
     attempt.isAbandoned = true;
     running.abandon(new Fault("step_timeout", `step ${name} took longer than ${timeoutMs} ms`));
   });
   callTimeouts.add(timer);
-  try {
-    return await runBody(open, name, running, body);
-  } finally {
-    callTimeouts.remove(timer);
-  }
+  return timer;
 }
 
 /** What is wrong with the name and the body of a step. They are checked here, because not every caller is type-checked. */
