@@ -17,6 +17,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   growth: () => import("./growth.ts"),
   loop: () => import("./loop.ts"),
   memory: () => import("./memory.ts"),
+  nesting: () => import("./nesting.ts"),
   page: () => import("./page.ts"),
   pairs: () => import("./pairs.ts"),
   policy: () => import("./policy.ts"),

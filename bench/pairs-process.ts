@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { HistoryRetention, openRuntime } from "reeve";
 import type { Runtime } from "reeve/kernel";
 import { cpuMs } from "./cpu-time.ts";
-import { children, deltas, runs, toolCalls, turns } from "./scripts.ts";
+import { children, deltas, nested, runs, toolCalls, turns } from "./scripts.ts";
 
 interface PairScript {
   readonly title: string;
@@ -34,6 +34,12 @@ export const pairScripts: Readonly<Record<string, PairScript>> = {
   run: { title: "run with one model call", durable: false, units: 20, prepare: runs },
   "tool-call": { title: "tool call of a turn with 100", durable: false, units: 100, prepare: toolCalls },
   delta: { title: "delta that the caller reads", durable: false, units: 2_000, prepare: deltas },
+  nesting: {
+    title: "run with three levels of children",
+    durable: false,
+    units: 10,
+    prepare: (runtime, units) => nested(runtime, units, oneOff),
+  },
   spawn: { title: "spawn and join of a child", durable: false, units: 50, prepare: children },
   "durable-turn": { title: "durable turn, N=100", durable: true, units: 100, prepare: turns },
   "workflow-step": {

@@ -1,7 +1,7 @@
 // Processor time of the working tree against that of a commit, both packed as they are published. A pair of processes measures one after the
 // other, and the next pair in the opposite order, so that both builds meet the same disturbances.
 import { execFile } from "node:child_process";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import { BenchEnd } from "./bench-end.ts";
 import { firstRun } from "./first-run.ts";
@@ -100,30 +100,32 @@ export async function pairRow(name: string, options: PairOptions): Promise<Row> 
     name === firstRunName
       ? measureFirstRun(folder, signal)
       : measureScript(folder, { script: name, warmUpMs, measuredMs }, signal);
-  const [value, against]: [number[], number[]] = [[], []];
   try {
-    for (let round = 0; round < rounds; round++) {
-      if (round % 2 === 0) value.push(await measure(ours));
-      against.push(await measure(theirs));
-      if (round % 2 === 1) value.push(await measure(ours));
-    }
+    const measured = await inPairs(rounds, [() => measure(ours), () => measure(theirs)]);
+    return { name: title, unit: "us", goal: { atMost: most }, ...measured };
   } catch (error) {
     if (signal?.aborted === true) throw error;
     return failedRow(title, "us", (error as Error).message);
+  }
+}
+
+/** Measures two sides in pairs, every other pair in the opposite order. */
+export async function inPairs(
+  rounds: number,
+  [ours, theirs]: readonly [() => Promise<number>, () => Promise<number>],
+): Promise<Pick<Row, "value" | "against" | "pairs">> {
+  const [value, against]: [number[], number[]] = [[], []];
+  for (let round = 0; round < rounds; round++) {
+    if (round % 2 === 0) value.push(await ours());
+    against.push(await theirs());
+    if (round % 2 === 1) value.push(await ours());
   }
   const pairs = {
     value: quartilesOf(value),
     against: quartilesOf(against),
     ratio: quartilesOf(value.map((each, pair) => each / (against[pair] as number))),
   };
-  return {
-    name: title,
-    value: pairs.value.median,
-    unit: "us",
-    against: pairs.against.median,
-    goal: { atMost: most },
-    pairs,
-  };
+  return { value: pairs.value.median, against: pairs.against.median, pairs };
 }
 
 async function measureScript(
@@ -142,7 +144,8 @@ function measureFirstRun(folder: string, signal: AbortSignal | undefined): Promi
   return run(folder, ["--input-type=module", "--eval", code, "--", "call"], signal);
 }
 
-async function run(cwd: string, args: readonly string[], signal: AbortSignal | undefined): Promise<number> {
+/** Runs a Node process that prints one number. */
+export async function run(cwd: string, args: readonly string[], signal?: AbortSignal): Promise<number> {
   const { NODE_COMPILE_CACHE: _, ...env } = process.env;
   try {
     const { stdout } = await execute(process.execPath, args, { cwd, env, ...(signal && { signal }) });
@@ -151,7 +154,7 @@ async function run(cwd: string, args: readonly string[], signal: AbortSignal | u
     if (signal?.aborted === true) throw error;
     const { stderr = "" } = error as { readonly stderr?: string };
     const said = /^\w*Error.*$/mu.exec(stderr)?.[0] ?? stderr.slice(0, 300);
-    throw new Error(`the package in ${cwd.slice(cwd.lastIndexOf("package"))} ended with ${said}`, {
+    throw new Error(`the process in ${basename(cwd)} ended with ${said}`, {
       cause: error,
     });
   }

@@ -91,6 +91,39 @@ export function children(runtime: Runtime, units: number): () => Promise<void> {
   return () => finishRun(runtime, parent);
 }
 
+/**
+ * Runs of an agent whose tool is an agent, on three levels below the first: each calls the next one once and answers with its
+ * answer. `peers/pi/nesting.mjs` does the same.
+ */
+export function nested(runtime: Runtime, units: number, options: SubmitOptions = {}): () => Promise<void> {
+  let reached = 0;
+  const answer = (): ModelResponse => {
+    reached++;
+    return saying("done");
+  };
+  let agent = new Agent({ name: "level-3", model: modelOf(answer) });
+  for (let level = 2; level >= 0; level--) {
+    const model = modelOf(({ messages }) =>
+      messages.at(-1)?.role === "tool"
+        ? saying("done")
+        : {
+            ...saying(""),
+            message: {
+              role: "assistant",
+              content: [{ type: "tool_call", callId: "call_0", toolName: "delegate", input: { task: "go" } }],
+            },
+            stopReason: "tool_calls",
+          },
+    );
+    agent = new Agent({ name: `level-${level}`, model, tools: [agent.asTool({ name: "delegate" })] });
+  }
+  return async () => {
+    reached = 0;
+    for (let index = 0; index < units; index++) await finishRun(runtime, agent, options);
+    if (reached !== units) throw new Error(`${reached} of ${units} runs reached the last level`);
+  };
+}
+
 function modelOf(generate: (request: Parameters<Model["generate"]>[0]) => ModelResponse): Model {
   return {
     provider: "bench",
