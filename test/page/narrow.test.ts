@@ -197,6 +197,7 @@ test("a long call on 390 px opens from the list with all its buttons in view, an
   expect(await decisions(server, runId)).toEqual([]);
   // What was unread before an edit is unread after it.
   await button("Edit").click();
+  expect(await narrowIssues(page)).toEqual([]);
   await button("Back").click();
   await page.evaluate("document.querySelector('.asked').scrollTo(0, 1e6)");
   await button("Approve").click();

@@ -187,19 +187,22 @@ export function SchemaFields({
         };
         return (
           <div class="field" key={name}>
-            <label for={id}>
-              {isCode ? <code>{visibleLine(label)}</code> : visibleLine(label)}
-              {!isRequired && <span class="dim"> optional</span>}
+            <label for={id} class={kind === "flag" ? "tick-field" : undefined}>
+              {kind === "flag" && (
+                <input
+                  {...shared}
+                  type="checkbox"
+                  checked={value === "true"}
+                  onChange={(event) => set(event.currentTarget.checked ? "true" : "")}
+                />
+              )}
+              <span>
+                {isCode ? <code>{visibleLine(label)}</code> : visibleLine(label)}
+                {!isRequired && <span class="dim"> optional</span>}
+              </span>
               {changed.includes(name) && <span class="chip">changed</span>}
             </label>
-            {kind === "flag" ? (
-              <input
-                {...shared}
-                type="checkbox"
-                checked={value === "true"}
-                onChange={(event) => set(event.currentTarget.checked ? "true" : "")}
-              />
-            ) : kind === "choice" ? (
+            {kind === "flag" ? null : kind === "choice" ? (
               <select {...shared} value={value} onChange={(event) => set(event.currentTarget.value)}>
                 <option value="">Choose</option>
                 {choices.map((each) => (
