@@ -62,9 +62,11 @@ export class StoredRun {
     if (!(await this.isOver())) return;
     const runId = this.#runId;
     const { status } = await this.summary();
+    const advice =
+      status === "completed" ? "start another one" : "resume the run first, or start another one";
     throw new Fault(
       "not_found",
-      `the ${command} does not reach run ${runId}, because the run has ended (${status}); resume the run first, or start another one`,
+      `the ${command} does not reach run ${runId}, because the run has ended (${status}); ${advice}`,
       { details: { runId, status } },
     );
   }

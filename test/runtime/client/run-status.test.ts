@@ -205,7 +205,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await expect(run.approve(approvalId, yes)).rejects.toMatchObject({ code: "not_found" });
     await expect(run.signal("go")).rejects.toMatchObject({
       code: "not_found",
-      message: `the signal "go" does not reach run ${run.runId}, because the run has ended (completed); resume the run first, or start another one`,
+      message: `the signal "go" does not reach run ${run.runId}, because the run has ended (completed); start another one`,
     });
     expect(await store.mailbox.read(run.runId)).toEqual([]);
     await runtime.close();
