@@ -1,6 +1,7 @@
 import { kindTable, permissions } from "../agents/index.ts";
 import { Gateway } from "../capabilities/gateway/gateway.ts";
 import { leadsAway } from "../capabilities/gateway/program-variables.ts";
+import { presetNames, presetOf } from "../capabilities/hire/presets.ts";
 import { HiredArchitecture } from "../capabilities/hire/hired-architecture.ts";
 import type { SandboxMode, SandboxPolicy } from "../capabilities/sandbox/sandbox-policy.ts";
 import { Sandbox } from "../capabilities/sandbox/sandbox.ts";
@@ -33,8 +34,15 @@ const notOfHired = [
 
 /** Options of `hiredAgent()`. */
 export interface HiredAgentOptions extends Omit<AgentOptions, (typeof notOfHired)[number]> {
-  /** The program that speaks the Agent Client Protocol over its standard input and output, and its arguments. */
-  readonly command: readonly string[];
+  /** A known agent: `claude-code`. It sets the command, and what the agent needs to work behind the gateway. */
+  readonly preset?: string;
+  /** The model that the agent of the preset uses, by the name of its provider. Default: the one that the agent chooses. */
+  readonly model?: string;
+  /**
+   * The program that speaks the Agent Client Protocol over its standard input and output, and its arguments. Default: that of the
+   * preset.
+   */
+  readonly command?: readonly string[];
   /** The gateway through which the agent calls models. `openGateway` of `reeve/gateway` opens one. */
   readonly gateway: Gateway;
   /**
@@ -70,10 +78,12 @@ export interface HiredAgentOptions extends Omit<AgentOptions, (typeof notOfHired
 }
 
 type FilledOptions = Required<Pick<HiredAgentOptions, "folder" | "home" | "idleMs" | "startTimeoutMs">>;
-type OwnOptions = Omit<HiredAgentOptions, keyof AgentOptions>;
+type OwnOptions = Omit<HiredAgentOptions, Exclude<keyof AgentOptions, "model">>;
 
 const ownKinds = {
-  command: is.list({ of: is.text(), required: true, hint: 'use command: ["npx", "claude-agent-acp"]' }),
+  preset: is.text(),
+  model: is.text(),
+  command: is.list({ of: is.text() }),
   gateway: is.checkedBy((gateway: unknown, option, owner) => {
     if (!(gateway instanceof Gateway))
       throw invalidOption(
@@ -129,7 +139,7 @@ const hiredTable = kindTable(notOfHired, ownKinds);
  * const coder = hiredAgent({
  *   name: "coder",
  *   description: "Changes code",
- *   command: ["npx", "claude-agent-acp"],
+ *   preset: "claude-code",
  *   gateway,
  *   isolation: "worktree",
  *   budget: { maxCostUsd: 0.5 },
@@ -153,6 +163,8 @@ class HiredAgent extends Agent {
     const owner = `hired agent ${describeValue(options.name)}`;
     const read = hiredTable.read(owner, options) as HiredAgentOptions & FilledOptions;
     const {
+      preset,
+      model,
       command,
       gateway,
       folder,
@@ -164,14 +176,20 @@ class HiredAgent extends Agent {
       startTimeoutMs,
       ...rest
     } = read;
-    const [program = "", ...args] = command;
+    const known = preset === undefined ? undefined : presetOf(preset, owner);
+    if (model !== undefined && known === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `invalid model of ${owner}: only a preset knows how its agent chooses a model; set preset, or the variable of the agent in env`,
+      );
+    const [program = "", ...args] = command ?? known?.command ?? [];
     if (program === "")
       throw invalidOption(
         owner,
         "command",
         command,
         "a program and its arguments",
-        'use command: ["npx", "claude-agent-acp"]',
+        `use command: ["my-agent", "acp"], or preset: "${presetNames[0]}"`,
       );
     const sandbox = hiredSandbox(wanted);
     if (home === "user" && sandbox.policy.mode !== "off")
@@ -185,6 +203,8 @@ class HiredAgent extends Agent {
       architecture: new HiredArchitecture({
         name: options.name,
         command: [program, ...args],
+        ...(known && { preset: known }),
+        ...(model !== undefined && { model }),
         gateway,
         folder,
         env,

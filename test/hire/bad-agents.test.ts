@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { agentCode, ready } from "./agent-file.ts";
-import { hireWorld } from "./hire-world.ts";
+import { permissions } from "../../src/agents/index.ts";
+import { agentCode, agentFile, ready } from "./agent-file.ts";
+import { eventsOf, hireWorld } from "./hire-world.ts";
 
 const cases = {
   "a missing program": {
@@ -76,4 +77,36 @@ test.for(Object.entries(cases))("a hired agent fails with the reason for %s", as
   const { status, error } = await run.result();
   expect([status, error?.code]).toEqual(["failed", code]);
   expect(error?.message).toContain(says);
+});
+
+test("hiredAgent() refuses options that it could not use, and names the package of a preset", async () => {
+  const { hire, runtime } = await hireWorld([{ say: "unused" }]);
+  expect(() => hire({ preset: "claude" })).toThrow('invalid preset "claude"');
+  expect(() => hire({ command: [] })).toThrow("expected a program and its arguments");
+  expect(() => hire({ model: "m" })).toThrow("only a preset knows how its agent chooses a model");
+  expect(() => hire({ env: { OPENAI_API_KEY: "k" } })).toThrow("the agent could spend past the gateway");
+  expect(() => hire({ inheritEnv: ["AWS_PROFILE"] })).toThrow("the agent could spend past the gateway");
+  expect(() => hire({ home: "user", sandbox: "enforce" })).toThrow('use sandbox: "off"');
+  expect(() => hire({ tools: [] } as object)).toThrow('unknown option "tools"');
+  const missing = hire({ preset: "claude-code", command: ["reeve-no-such-agent"] });
+  const { error } = await (await runtime.submit(missing, "Work.")).result();
+  expect(error?.message).toContain("npm install -g @agentclientprotocol/claude-agent-acp");
+});
+
+test("a preset sets the model of its agent, and its token works on its wire alone", async () => {
+  const { folder, hire, runtime, upstream } = await hireWorld([
+    { run: 'env; curl -s -H "authorization: Bearer $OPENAI_API_KEY" -d "{}" $OPENAI_BASE_URL/responses' },
+    { say: "Done." },
+  ]);
+  const agent = hire({
+    preset: "claude-code",
+    model: "claude-opus-4-5",
+    command: agentFile("demo-process"),
+    permissions: permissions({ mode: "bypass" }),
+  });
+  const run = await runtime.submit(agent, `Work in ${folder}.`);
+  expect((await run.result()).output).toBe("Done.");
+  const ends = (await eventsOf(run)).filter(({ type }) => type === "tool_execution_end");
+  expect(JSON.stringify(ends)).toContain("the token is for the wire anthropic");
+  expect(upstream.bodies.map(({ model }) => model)).toEqual(["claude-opus-4-5", "claude-opus-4-5"]);
 });

@@ -14,12 +14,16 @@ import type { SandboxReport } from "../sandbox/sandbox-policy.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 import { systemFolders } from "../sandbox/system-files.ts";
 import type { ProcessStart } from "./agent-process.ts";
+import type { Preset } from "./presets.ts";
 import { taskVariable } from "./orphans.ts";
 
 /** How a hired agent is started. */
 export interface LaunchSettings {
   readonly name: string;
   readonly command: readonly [string, ...string[]];
+  readonly preset?: Preset;
+  /** The model that the agent of the preset uses. */
+  readonly model?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly inheritEnv: readonly string[];
   readonly home: "private" | "user";
@@ -50,15 +54,16 @@ export interface AgentLaunch {
 
 /** Returns how to start the process of a task. Throws `agent_not_found` if its program does not exist. */
 export async function launchOf(settings: LaunchSettings, task: LaunchedTask): Promise<AgentLaunch> {
-  const { name, command, env, inheritEnv, home, sandbox } = settings;
+  const { name, command, preset, model, env, inheritEnv, home, sandbox } = settings;
   const { folder, own, sessionId, facts, key, gateway, access } = task;
   const [given, ...args] = command;
-  const program = agentProgram(name, given);
+  const program = agentProgram(name, given, preset);
   const homeFolder = home === "private" ? await privateHome(name, sessionId, facts) : undefined;
   const setEnv = {
     ...(homeFolder !== undefined && { HOME: homeFolder }),
     ...own?.env,
     ...gatewayVariables(access),
+    ...preset?.variables({ model }),
     ...env,
     [taskVariable]: key,
   };
@@ -180,7 +185,7 @@ function quoted(text: string): string {
 }
 
 /** Returns the path of the program of a command. Throws `agent_not_found`. */
-function agentProgram(agent: string, program: string): string {
+function agentProgram(agent: string, program: string, preset: Preset | undefined): string {
   const folders = (process.env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
   const candidates = program.includes("/")
     ? [resolve(program)]
@@ -190,7 +195,7 @@ function agentProgram(agent: string, program: string): string {
   const where = program.includes("/") ? "does not exist, or is no program" : "is not in the PATH of Reeve";
   throw new Fault(
     "agent_not_found",
-    `the program ${program} of agent ${agent} ${where}; install it, or correct its command`,
+    `the program ${program} of agent ${agent} ${where}; ${preset === undefined ? "install it, or correct its command" : `npm install -g ${preset.package}`}`,
   );
 }
 

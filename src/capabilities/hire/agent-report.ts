@@ -23,6 +23,8 @@ const cutInput = 65_536;
 interface OpenCall {
   call: ToldCall;
   readonly startedAt: number;
+  /** Whether the log has its start. Agents may announce a call before they tell its arguments. */
+  isTold: boolean;
 }
 
 /**
@@ -85,9 +87,12 @@ export class AgentReport {
     this.#denied.add(callId);
   }
 
-  /** What the agent has told of a call so far, with what it tells now. */
-  callWith(told: ToldCall): ToldCall {
-    return updatedCall(this.#calls.get(told.toolCallId)?.call, told);
+  /** A call about which the agent asks: what it has told of it so far, with what it tells now. */
+  askedCall(told: ToldCall): ToldCall {
+    const open = this.#calls.get(told.toolCallId);
+    const call = updatedCall(open?.call, told);
+    if (open !== undefined) this.#start(open, call);
+    return call;
   }
 
   /** Writes an event of a hired agent. */
@@ -146,21 +151,28 @@ export class AgentReport {
     if (before === undefined && !isStart && this.#ended.has(callId)) return;
     const call = updatedCall(before?.call, told);
     this.#endText();
-    if (before === undefined) {
-      this.#calls.set(callId, { call, startedAt: this.#clock.now() });
-      const foreign = foreignCall(call, this.#folder);
-      this.#attempt.tell({ type: "call_start", ...foreign, input: shortened(foreign.input) });
-    } else {
-      before.call = call;
+    const open = before ?? { call, startedAt: this.#clock.now(), isTold: false };
+    if (before === undefined) this.#calls.set(callId, open);
+    if (hasInput(call)) this.#start(open, call);
+    open.call = call;
+    if (before !== undefined && open.isTold) {
       const { title, kind, status } = call;
-      const update = nearestJson({ title, kind, status });
-      this.#attempt.tell({ type: "call_update", callId, update });
+      this.#attempt.tell({ type: "call_update", callId, update: nearestJson({ title, kind, status }) });
     }
     if (call.status === "completed" || call.status === "failed") this.#end(callId, call);
   }
 
+  #start(open: OpenCall, call: ToldCall): void {
+    if (open.isTold) return;
+    open.isTold = true;
+    const foreign = foreignCall(call, this.#folder);
+    this.#attempt.tell({ type: "call_start", ...foreign, input: shortened(foreign.input) });
+  }
+
   #end(callId: string, call: ToldCall): void {
-    const { startedAt } = this.#calls.get(callId) as OpenCall;
+    const open = this.#calls.get(callId) as OpenCall;
+    const { startedAt } = open;
+    this.#start(open, call);
     this.#calls.delete(callId);
     this.#ended.add(callId);
     const result = resultOf(call);
@@ -174,6 +186,12 @@ export class AgentReport {
       status: isDenied ? "denied" : result.isError ? "error" : "ok",
     });
   }
+}
+
+/** Whether the agent has told the arguments of a call, or will tell no more. */
+function hasInput({ rawInput, status }: ToldCall): boolean {
+  const isEmpty = typeof rawInput === "object" && rawInput !== null && Object.keys(rawInput).length === 0;
+  return status !== "pending" || !(rawInput === undefined || isEmpty);
 }
 
 /** Arguments as the log keeps them: very long ones, such as whole files, are cut. */

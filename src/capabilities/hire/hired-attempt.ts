@@ -20,6 +20,7 @@ import { AgentProcess } from "./agent-process.ts";
 import { AgentReport } from "./agent-report.ts";
 import { foreignCall } from "./call-view.ts";
 import { HireRecords, inputText, SessionHistory, type Exchange, type HireRecord } from "./hire-records.ts";
+import type { Preset } from "./presets.ts";
 import { endOrphan, endProcessesOf, startedProcess } from "./orphans.ts";
 
 /** What one hired task works on. */
@@ -48,6 +49,7 @@ export interface HiredTask {
 export interface HiredPlan {
   readonly name: string;
   readonly gateway: Gateway;
+  readonly preset?: Preset;
   readonly sdk: AcpSdk;
   readonly clock: Clock;
   readonly startTimeoutMs: number;
@@ -123,6 +125,7 @@ export class HiredAttempt {
     }
     const access = gateway.admit(this.#attempt, {
       runId: this.#task.runId,
+      ...(this.#plan.preset && { wire: this.#plan.preset.wire }),
       seatWaitMs,
       onRefusal: (fault) => this.#refused(fault),
     });
@@ -373,7 +376,7 @@ export class HiredAttempt {
     toolCall,
     options,
   }: RequestPermissionRequest): Promise<RequestPermissionResponse["outcome"]> {
-    const call = this.#report.callWith(toolCall);
+    const call = this.#report.askedCall(toolCall);
     const allow = optionOf(options, "allow_once");
     const reject = optionOf(options, "reject_once");
     let isAllowed = false;
