@@ -39,6 +39,8 @@ async function claimAndEnd(worker: WorkerContext, runId: RunId): Promise<void> {
     const owner = await RunOwner.load(worker, lease);
     const { rest, isReleased } = await owner.endIfCancelled();
     if (!isReleased) await store.leases.release(lease, rest);
+    // The caller may close the store next.
+    await owner.whenObserved();
   } finally {
     await store.leases.dismiss(workerId);
   }

@@ -1,7 +1,12 @@
-import { describe, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
-import { openClient, openRuntime, type Client, type Runtime } from "../../src/entries/index.ts";
+import { openClient, openRuntime, sha256, type Client, type Runtime } from "../../src/entries/index.ts";
+import { sqliteStore } from "../../src/entries/sqlite.ts";
 import { object, query, signal, update, workflow } from "../../src/entries/workflow.ts";
+import { idleEngine } from "../../src/surfaces/cli/setup/idle-engine.ts";
 import { Fault, type Store } from "../../src/kernel/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
@@ -134,6 +139,21 @@ describe.each(twoStores)("client, %s store", (_name, prepare) => {
       expect(await codeOf(acme.run(other.runId))).toBe("not_found");
       expect(await codeOf(acme.start("order", null, { tenantId: "globex" }))).toBe("invalid_argument");
     }));
+});
+
+test("L18: a store that is closed after a run by name was ended leaves no error to its runtime", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "reeve-client-"));
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const errors: string[] = [];
+  const store = await sqliteStore({ path: join(folder, "reeve.db"), hash: sha256 });
+  const onError = ({ message }: Fault): unknown => errors.push(message);
+  const runtime = await openRuntime({ store, engine: idleEngine, onError });
+  await (await runtime.start("ordre", null)).cancel("not needed");
+  await runtime.close();
+  await store.close();
+  // What the runtime writes when it is idle follows within two turns of the event loop.
+  for (let turn = 0; turn < 4; turn++) await new Promise(setImmediate);
+  expect(errors).toEqual([]);
 });
 
 test("openClient() and its starts refuse options that only a worker can use, and name the fix", async () => {
