@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { Agent, OrchestratorAgent, tool } from "../../src/entries/index.ts";
-import type { JsonValue, RunId } from "../../src/kernel/index.ts";
+import { formatAgentId, type HostedAgent, type JsonValue, type RunId } from "../../src/kernel/index.ts";
 import { openProgram } from "./gateway-program.ts";
 import { ended, submitRun, waitsForPerson } from "./page-runs.ts";
 import { PageServer } from "./page-server.ts";
@@ -51,6 +51,22 @@ const chief = new OrchestratorAgent({
   model: stage.actor([{ calls: [{ tool: "handoff_rascal", input: { task: hostile } }] }, { text: "Told." }]),
   subAgents: [rascal],
 });
+/** Its program asks whether it may make a call of its own outside its folder. */
+const outsider: HostedAgent = {
+  id: formatAgentId({ name: "outsider" }),
+  run: (ctx) =>
+    ctx.attempt(
+      "work",
+      async (attempt) => {
+        const call = { callId: "c1", toolName: "write", input: { path: hostileName } };
+        const location = { path: hostileName, isOutside: true };
+        const view = { title: shortHostile, kind: "edit", locations: [location] };
+        attempt.tell({ type: "call_start", ...call, view });
+        return (await attempt.permit({ ...call, view })).decision;
+      },
+      { program: { name: "scribe", source: "acp" } },
+    ),
+};
 const hostileName = "src/<img src=x onerror=alert(1)>\u202Egnp.ts";
 /** Asks as the tool that merges worktrees does. Each name of git and a line of the difference are hostile. */
 const merge = tool({
@@ -89,7 +105,7 @@ const merger = new Agent({
   tools: [merge],
 });
 
-const server = new PageServer(() => [rascal, bandit, chief, merger]);
+const server = new PageServer(() => [rascal, bandit, chief, merger, outsider]);
 const { open } = sharedPage(server);
 
 /** Makes a message of a run that could not be delivered. */
@@ -132,6 +148,8 @@ const views: readonly (readonly [path: string, ready: string])[] = [
   ["/runs/CHIEF/conversation", ".hired"],
   ["/inbox?run=MERGING", ".inbox-detail .approval .diff"],
   ["/runs/MERGING/conversation", ".approval .diff"],
+  ["/inbox?run=FOREIGN", ".inbox-detail .approval .command"],
+  ["/runs/FOREIGN/conversation", ".approval .command"],
   ["/inbox?kind=letter", ".inbox-detail .fault"],
 ];
 
@@ -176,6 +194,8 @@ test("hostile texts stay text, in one line, in the lists, in every view of a run
   const merging = await submitRun(server, "merger", shortHostile);
   await waitsForPerson(server, merging);
   await deliverHostile(merging);
+  const foreign = await submitRun(server, "outsider", shortHostile);
+  await waitsForPerson(server, foreign);
   const { runs } = await server.runtime.list({ agentId: "rascal" });
   const ids = {
     RUN: runId,
@@ -183,16 +203,24 @@ test("hostile texts stay text, in one line, in the lists, in every view of a run
     ASKING: asking,
     CHIEF: handing,
     MERGING: merging,
+    FOREIGN: foreign,
     SESSION: runs.find((run) => run.runId === runId)?.sessionId ?? "",
   };
   const found: (readonly [path: string, problems: readonly string[]])[] = [];
   for (const [path, ready] of views) {
     const page = await open(
-      path.replaceAll(/RUN|FORK|SESSION|ASKING|CHIEF|MERGING/gu, (name) => ids[name as keyof typeof ids]),
+      path.replaceAll(
+        /RUN|FORK|SESSION|ASKING|CHIEF|MERGING|FOREIGN/gu,
+        (name) => ids[name as keyof typeof ids],
+      ),
     );
     const shown = page.locator(ready);
     await shown.first().waitFor();
     found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
+    if (path.startsWith("/runs/FOREIGN")) {
+      await page.getByText(/OUTSIDE ITS FOLDER/u).waitFor();
+      await page.getByRole("button", { name: "Approve" }).click();
+    }
     if (path === "/inbox?run=ASKING") found.push(...(await hostileEdit(page)));
     if (ready !== ".step-lane") continue;
     for (const step of await shown.all()) {
@@ -202,6 +230,7 @@ test("hostile texts stay text, in one line, in the lists, in every view of a run
     }
   }
   expect(found.filter(([, problems]) => problems.length > 0)).toEqual([]);
+  expect(await (await server.runtime.find(foreign))?.result()).toMatchObject({ output: "approved" });
 });
 
 test("hostile users, models and tools stay text in the list of the gateway and in a gateway run", async () => {

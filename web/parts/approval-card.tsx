@@ -1,9 +1,11 @@
 import {
+  asksAboutCall,
   visibleLine,
   visibleText,
   type ApprovalDecision,
   type MergeQuestion,
 } from "../../src/kernel/index.ts";
+import { foreignCallLines } from "../../src/surfaces/view/foreign-call-words.ts";
 import { filePatches, mergeOf } from "../../src/surfaces/view/merge-words.ts";
 import type { QuestionView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX, RefObject } from "preact";
@@ -39,7 +41,15 @@ interface Question {
   readonly askedAt: number;
   readonly request: Pick<
     QuestionView["request"],
-    "approvalId" | "kind" | "toolName" | "callId" | "input" | "parsedInput" | "inputSchema" | "reason"
+    | "approvalId"
+    | "kind"
+    | "toolName"
+    | "callId"
+    | "input"
+    | "parsedInput"
+    | "inputSchema"
+    | "reason"
+    | "foreign"
   >;
   readonly decision: ApprovalDecision | null;
   readonly decidedAt: number | null;
@@ -109,6 +119,9 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const [problem, setProblem] = useState<string | null>(null);
   const root = useRef<HTMLElement>(null);
   const isCall = request.kind === "tool_call";
+  /** A program makes its own call with its own arguments, which a person cannot edit. */
+  const isForeign = request.kind === "foreign_tool_call";
+  const isAboutCall = asksAboutCall(request);
   const isTopUp = request.kind === "top_up";
   const isMerge = request.kind === "merge";
   const amount = isTopUp ? offerOf(request.input)?.amount : undefined;
@@ -120,7 +133,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   /** Number of arguments that differ from what was asked. */
   const changes = edited?.changes.length ?? 0;
   /** Lines of the call that were not in view yet. What a person has changed was read. */
-  const left = (isCall || isMerge) && changes === 0 ? unread : 0;
+  const left = (isAboutCall || isMerge) && changes === 0 ? unread : 0;
   /** On a narrow screen the list hides the question, and no key answers a question that is not shown. */
   const isSeen = (): boolean => root.current?.checkVisibility() ?? false;
   /** Whether a field has the focus, which takes the letters of the keys. */
@@ -163,7 +176,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     });
   };
   const edit = (): void => {
-    if (isTopUp || isMerge) return;
+    if (isTopUp || isMerge || isForeign) return;
     if (isCall) setDraft(draft ?? draftOf(request));
     else setWritten(written ?? "");
   };
@@ -192,8 +205,14 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
       }}
     >
       <header>
-        <Glyph look={isCall ? "waits" : "question"} />
-        {isCall ? "Waits for you" : isTopUp ? "Asks for a top-up" : isMerge ? "Asks to merge" : "A question"}
+        <Glyph look={isAboutCall ? "waits" : "question"} />
+        {isAboutCall
+          ? "Waits for you"
+          : isTopUp
+            ? "Asks for a top-up"
+            : isMerge
+              ? "Asks to merge"
+              : "A question"}
         <span class="label">{span(now.value - askedAt)}</span>
       </header>
       <div class="body">
@@ -230,8 +249,14 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
               <dd>{reason}</dd>
             </>
           )}
-          <dt>{isCall || isMerge ? "If approved" : isTopUp ? "If topped up" : "If answered"}</dt>
-          <dd>{effectWords[isTopUp ? "topUp" : isMerge ? "merge" : isCall ? "call" : "question"]}</dd>
+          <dt>{isAboutCall || isMerge ? "If approved" : isTopUp ? "If topped up" : "If answered"}</dt>
+          <dd>
+            {
+              effectWords[
+                isTopUp ? "topUp" : isMerge ? "merge" : isForeign ? "foreign" : isCall ? "call" : "question"
+              ]
+            }
+          </dd>
           <dt>Meanwhile</dt>
           <dd>
             {agentId} {isTopUp ? "has given up its seat" : "keeps its seat"} and spends nothing.
@@ -251,9 +276,9 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
         <fieldset class="actions" disabled={isOffline.value}>
           {denial === null ? (
             <>
-              {(isCall || isTopUp || isMerge || written !== null || request.kind === "confirm") && (
+              {(isAboutCall || isTopUp || isMerge || written !== null || request.kind === "confirm") && (
                 <button class="button primary" disabled={left > 0} onClick={approve}>
-                  {isCall
+                  {isAboutCall
                     ? changes === 0
                       ? "Approve"
                       : `Approve with ${counted(changes, "change")}`
@@ -267,7 +292,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                   {!isWriting && <kbd>A</kbd>}
                 </button>
               )}
-              {!isEditing && !isTopUp && !isMerge && (
+              {!isEditing && !isTopUp && !isMerge && !isForeign && (
                 <button class="button" onClick={edit}>
                   {isCall ? "Edit" : "Write an answer"} <kbd>E</kbd>
                 </button>
@@ -302,7 +327,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
               {counted(left, "line")} not read yet
             </span>
           )}
-          {isCall && denial === null && (
+          {isAboutCall && denial === null && (
             <label class="check">
               <input
                 type="checkbox"
@@ -352,6 +377,7 @@ function useReadThrough(isShown: boolean): {
 /** What an answer does. */
 const effectWords = {
   call: "The call runs once, with these arguments.",
+  foreign: "The program makes the call itself. What it says about the call is not checked.",
   question: "The answer goes to the agent.",
   merge: "Exactly this is merged. If a folder has changed meanwhile, nothing is.",
   topUp: "The amount is added to the budget, and the task continues where it stopped.",
@@ -376,6 +402,13 @@ function Content({
   const choices = choicesOf(input);
   const merge = kind === "merge" ? mergeOf(input) : null;
   if (merge !== null) return <MergeContent question={merge} />;
+  if (request.foreign !== undefined)
+    return (
+      <>
+        <pre class="command">{visibleText(foreignCallLines(request.foreign).join("\n"))}</pre>
+        <pre class="command">{callText(request)}</pre>
+      </>
+    );
   const patch = kind === "tool_call" ? patchOf(request) : null;
   if (patch !== null) return <Diff patch={patch} />;
   if (kind === "tool_call") return <pre class="command">{callText(request)}</pre>;

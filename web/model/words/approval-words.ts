@@ -23,6 +23,7 @@ export function sentence(agentId: string, { kind, toolName, input, parsedInput }
   const offer = kind === "top_up" ? offerOf(input) : null;
   if (offer !== null)
     return visibleLine(`${agentId} needs ${offer.short}. ${offer.amount} more lets it continue.`);
+  if (kind === "foreign_tool_call") return visibleLine(`The program of ${agentId} wants to call ${toolName}`);
   if (kind !== "tool_call") return questionText(input) ?? visibleLine(`${agentId} asks a question`);
   const { command, path } = fieldsOf(parsedInput ?? input);
   if (toolName === "bash" && typeof command === "string")
@@ -107,7 +108,7 @@ export function otherArguments(asked: Asked): string | null {
 
 /** What became of a question whose agent ended before a person answered it. */
 export function droppedWords(agentId: string, { kind, toolName }: Pick<Asked, "kind" | "toolName">): string {
-  const what = kind === "tool_call" ? `decided on ${toolName}` : "answered";
+  const what = kind === "tool_call" || kind === "foreign_tool_call" ? `decided on ${toolName}` : "answered";
   return `No one ${what} before ${agentId} ended.`;
 }
 

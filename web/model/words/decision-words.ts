@@ -1,4 +1,4 @@
-import type { ApprovalDecision, ApprovalRequest } from "../../../src/kernel/index.ts";
+import { asksAboutCall, type ApprovalDecision, type ApprovalRequest } from "../../../src/kernel/index.ts";
 import { oneLine, personName } from "../../base/format.ts";
 
 /** Who decided what, as a sentence. The answer to a question is part of it. */
@@ -11,7 +11,7 @@ export function decisionWords(
     decision.decision === "denied" && decision.reason !== undefined ? `: ${decision.reason}` : "";
   // The runtime closes a question for whose answer nothing waits any more.
   if (decision.by === "runtime") return `This question was withdrawn${reason}`;
-  if (kind === "tool_call") {
+  if (asksAboutCall({ kind })) {
     const isEdited = decision.decision === "approved" && decision.input !== undefined;
     return isEdited
       ? `${who} changed the arguments of ${toolName} and approved the call`

@@ -215,6 +215,14 @@ const pending = {
   toolDigest: optional(text()),
   inputSchema: optional(anyObject()),
   reason: text(),
+  foreign: optional(
+    schemaOf<NonNullable<ApprovalRequest["foreign"]>>({
+      type: "object",
+      description: "What a program tells about a call of its own. Nothing of it is checked.",
+      properties: { program: { type: "string" } },
+      required: ["program"],
+    }),
+  ),
   taskId: text(),
   agentId: text(),
   requestedAt: time,
