@@ -71,11 +71,7 @@ export class ScopeCalls {
   #earlier: Call[] | undefined;
 
   /** Follows a call to its end and returns its promise. `about` is the first argument of the method. */
-  follow<Value>(
-    method: string,
-    about: unknown,
-    work: Promise<Value> & { [callKey]?: Call },
-  ): Promise<Value> {
+  follow<Value>(method: string, about: unknown, work: Promise<Value> & { [callKey]?: Call }): Promise<Value> {
     const call = new Call(method, about);
     // With a handler, a call that fails and that nothing reads does not end the process, with all other runs of it.
     work.then(call.fulfilled, call.rejected);

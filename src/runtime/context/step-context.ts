@@ -87,7 +87,8 @@ export function runStep<Value extends JsonValue>(
     assertJson(input, `the input of step ${name}`);
     const failed = takeAttempts(steps, step.address);
     // The settings may have changed since an attempt was recorded.
-    const limited = retry ?? (failed.length === 0 ? undefined : stepRetry({ maxAttempts: 1 }, `step ${name}`));
+    const limited =
+      retry ?? (failed.length === 0 ? undefined : stepRetry({ maxAttempts: 1 }, `step ${name}`));
     return runAttempts(from, open, name, new StepAttempts(steps, open, name, limited, failed), body, options);
   });
 }
