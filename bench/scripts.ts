@@ -101,7 +101,7 @@ export function nested(runtime: Runtime, units: number, options: SubmitOptions =
     reached++;
     return saying("done");
   };
-  let agent = new Agent({ name: "level-3", model: modelOf(answer) });
+  let agent = new Agent({ name: `level-3-${units}`, model: modelOf(answer) });
   for (let level = 2; level >= 0; level--) {
     const model = modelOf(({ messages }) =>
       messages.at(-1)?.role === "tool"
@@ -115,7 +115,11 @@ export function nested(runtime: Runtime, units: number, options: SubmitOptions =
             stopReason: "tool_calls",
           },
     );
-    agent = new Agent({ name: `level-${level}`, model, tools: [agent.asTool({ name: "delegate" })] });
+    agent = new Agent({
+      name: `level-${level}-${units}`,
+      model,
+      tools: [agent.asTool({ name: "delegate" })],
+    });
   }
   return async () => {
     reached = 0;
