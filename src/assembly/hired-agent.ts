@@ -8,6 +8,7 @@ import { Sandbox } from "../capabilities/sandbox/sandbox.ts";
 import { describeValue, Fault, invalidOption, is, type OptionKinds } from "../kernel/index.ts";
 import { systemClock } from "../runtime/index.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
+import { packageRoot } from "./package-root.ts";
 
 /** The options of an agent that calls models and tools itself. */
 const notOfHired = [
@@ -34,7 +35,7 @@ const notOfHired = [
 
 /** Options of `hiredAgent()`. */
 export interface HiredAgentOptions extends Omit<AgentOptions, (typeof notOfHired)[number]> {
-  /** A known agent: `claude-code`. It sets the command, and what the agent needs to work behind the gateway. */
+  /** A known agent: `claude-code`, or `demo`, a small agent that comes with Reeve. It sets the command, and what the agent needs to work behind the gateway. */
   readonly preset?: string;
   /** The model that the agent of the preset uses, by the name of its provider. Default: the one that the agent chooses. */
   readonly model?: string;
@@ -153,9 +154,13 @@ export function hiredAgent(options: HiredAgentOptions): Agent {
 /** Limits of a process that lives for hours and starts others. */
 const hiredLimits = { processes: 4_096, memoryBytes: 32 * 1024 ** 3, cpuSeconds: 7 * 86_400 };
 
-function hiredSandbox(wanted: SandboxMode | SandboxPolicy): Sandbox {
-  const policy = typeof wanted === "string" ? { mode: wanted } : wanted;
-  return new Sandbox({ ...policy, limits: { ...hiredLimits, ...policy.limits } });
+function hiredSandbox(wanted: SandboxMode | SandboxPolicy, readable: readonly string[]): Sandbox {
+  const policy: SandboxPolicy = typeof wanted === "string" ? { mode: wanted } : wanted;
+  return new Sandbox({
+    ...policy,
+    readable: [...readable, ...(policy.readable ?? [])],
+    limits: { ...hiredLimits, ...policy.limits },
+  });
 }
 
 class HiredAgent extends Agent {
@@ -182,7 +187,7 @@ class HiredAgent extends Agent {
         "invalid_argument",
         `invalid model of ${owner}: only a preset knows how its agent chooses a model; set preset, or the variable of the agent in env`,
       );
-    const [program = "", ...args] = command ?? known?.command ?? [];
+    const [program = "", ...args] = command ?? known?.command(packageRoot) ?? [];
     if (program === "")
       throw invalidOption(
         owner,
@@ -191,7 +196,7 @@ class HiredAgent extends Agent {
         "a program and its arguments",
         `use command: ["my-agent", "acp"], or preset: "${presetNames[0]}"`,
       );
-    const sandbox = hiredSandbox(wanted);
+    const sandbox = hiredSandbox(wanted, known?.readable?.(packageRoot) ?? []);
     if (home === "user" && sandbox.policy.mode !== "off")
       throw new Fault(
         "invalid_argument",

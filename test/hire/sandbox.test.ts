@@ -2,6 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, inject, test } from "vitest";
 import { permissions } from "../../src/agents/index.ts";
+import { hiredAgent } from "../../src/assembly/hired-agent.ts";
 import { eventsOf, hireWorld, scripted, tempFolder } from "./hire-world.ts";
 
 const bubblewrap = inject("bubblewrap");
@@ -43,6 +44,21 @@ test.skipIf(program === "")(
     expect(said).toContain(`${outside}/secret.txt: No such file or directory`);
   },
 );
+
+test.skipIf(program === "")("the demo agent that comes with Reeve works in its sandbox", async () => {
+  const world = await hireWorld([{ run: "echo hi > out.txt" }, { say: "Done." }]);
+  const agent = hiredAgent({
+    name: "coder",
+    preset: "demo",
+    gateway: world.gateway,
+    folder: world.folder,
+    sandbox: { mode: "enforce", program },
+    permissions: permissions({ allow: ["shell"] }),
+  });
+  const { status, output, error } = await (await world.runtime.submit(agent, "Write.")).result();
+  expect([status, output, error]).toEqual(["completed", "Done.", null]);
+  expect(await readFile(join(world.folder, "out.txt"), "utf8")).toBe("hi\n");
+});
 
 test("a hired agent is refused where its sandbox is not available", async () => {
   const world = await hireWorld([{ say: "unused" }]);

@@ -8,6 +8,7 @@ import { Readable, Writable } from "node:stream";
 import { Fault } from "../../kernel/index.ts";
 import { absent } from "../files/error-code.ts";
 import type { AcpSdk } from "./agent-connection.ts";
+import { loadAcpSdk } from "./hired-architecture.ts";
 
 /** What the demo agent reads and writes. */
 export interface DemoProcess {
@@ -49,7 +50,7 @@ const shellTool = {
  * A small coding agent that speaks the Agent Client Protocol: one tool, a shell, and a model behind the gateway. It stores
  * each session in its home folder after each step, so that another process can load it. It is for demos and tests.
  */
-export async function runDemoAgent(sdk: AcpSdk, { stdin, stdout, env }: DemoProcess): Promise<void> {
+async function runDemoAgent(sdk: AcpSdk, { stdin, stdout, env }: DemoProcess): Promise<void> {
   const stream = sdk.ndJsonStream(
     Writable.toWeb(stdout),
     Readable.toWeb(stdin) as ReadableStream<Uint8Array>,
@@ -91,6 +92,11 @@ export async function runDemoAgent(sdk: AcpSdk, { stdin, stdout, env }: DemoProc
     })
     .connect(stream);
   await connection.closed;
+}
+
+/** Runs the demo agent with the packages of the protocol, as `reeve demo --agent` does. */
+export async function serveDemoAgent(streams: DemoProcess): Promise<void> {
+  return runDemoAgent(await loadAcpSdk("the demo agent"), streams);
 }
 
 function readSteering(params: unknown): { readonly sessionId: string; readonly prompt: Sdk.ContentBlock[] } {

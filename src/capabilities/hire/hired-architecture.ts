@@ -56,7 +56,7 @@ export class HiredArchitecture implements Architecture {
       const value = await ctx.attempt(
         architectureName,
         async (attempt): Promise<JsonValue> => {
-          const sdk = await loadSdk(name);
+          const sdk = await loadAcpSdk(`hired agent ${name}`);
           const folder = await this.#folderOf(ctx);
           const task = this.#taskOf(session, ctx, {
             prompt,
@@ -126,8 +126,8 @@ interface GivenPrompt {
 
 const noEvents: readonly EmittableEvent[] = [];
 
-async function loadSdk(agent: string): Promise<AcpSdk> {
-  const user = `hired agent ${agent}`;
+/** Loads the optional packages of the protocol. */
+export async function loadAcpSdk(user: string): Promise<AcpSdk> {
   return needingPackage("zod", user, () =>
     needingPackage("@agentclientprotocol/sdk", user, () => import("@agentclientprotocol/sdk")),
   );

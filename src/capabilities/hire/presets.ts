@@ -1,3 +1,5 @@
+import { existsSync, realpathSync } from "node:fs";
+import { join } from "node:path";
 import { Fault, describeValue, nearestName } from "../../kernel/index.ts";
 import type { ProgramLimits } from "../gateway/gateway.ts";
 
@@ -5,7 +7,10 @@ import type { ProgramLimits } from "../gateway/gateway.ts";
 export interface Preset {
   /** The npm package that brings the program. */
   readonly package: string;
-  readonly command: readonly [string, ...string[]];
+  /** The command. `root` is the folder of the package of Reeve. */
+  readonly command: (root: string) => readonly [string, ...string[]];
+  /** What the program reads besides its own folder. Default: nothing. */
+  readonly readable?: (root: string) => readonly string[];
   /** The wire of its model calls. Its token is refused on the others. */
   readonly wire: NonNullable<ProgramLimits["wire"]>;
   /** Variables for the process, besides those of the gateway. */
@@ -13,15 +18,28 @@ export interface Preset {
 }
 
 /** What the variables of a preset are made from. */
-export interface PresetValues {
+interface PresetValues {
   /** The model that the agent shall use. `undefined`: the one that it chooses. */
   readonly model: string | undefined;
+}
+
+const modules = "/node_modules/";
+
+/** The folder of the packages that Reeve loads: beside its own, or inside a clone. A package manager may link them to another one. */
+function packageFolders(root: string): readonly string[] {
+  const folder = root.includes(modules) ? modulesAbove(root) : join(root, "node_modules");
+  const one = join(folder, "commander");
+  return existsSync(one) ? [...new Set([folder, modulesAbove(realpathSync(one))])] : [folder];
+}
+
+function modulesAbove(path: string): string {
+  return path.slice(0, path.lastIndexOf(modules) + modules.length - 1);
 }
 
 const known: Readonly<Record<string, Preset>> = {
   "claude-code": {
     package: "@agentclientprotocol/claude-agent-acp",
-    command: ["claude-agent-acp"],
+    command: () => ["claude-agent-acp"],
     wire: "anthropic",
     variables: ({ model }) => ({
       // The updater and the reports would call other addresses.
@@ -30,6 +48,13 @@ const known: Readonly<Record<string, Preset>> = {
       DISABLE_ERROR_REPORTING: "1",
       ...(model !== undefined && { ANTHROPIC_MODEL: model }),
     }),
+  },
+  demo: {
+    package: "reeve",
+    command: (root) => [process.execPath, join(root, "dist/surfaces/cli/main.js"), "demo", "--agent"],
+    readable: (root) => [join(root, "dist"), join(root, "package.json"), ...packageFolders(root)],
+    wire: "anthropic",
+    variables: ({ model }) => (model === undefined ? {} : { ANTHROPIC_MODEL: model }),
   },
 };
 

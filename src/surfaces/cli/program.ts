@@ -53,8 +53,16 @@ function addDemoCommand(program: Command, terminal: Terminal, onEnd: (kind: Exit
     .option("--keep", "keep the store and the files of the demo")
     .addOption(new Option("--act <folder>").hideHelp())
     .addOption(new Option("--worker <name>").hideHelp())
+    .addOption(new Option("--agent").hideHelp())
     .addHelpText("after", demoHelp)
     .action(async (options: DemoOptions) => {
+      if (options.agent === true) {
+        const { serveDemoAgent } = await import("../../capabilities/hire/demo-agent.ts");
+        const { protocolOutput } = await import("./commands/acp/acp-command.ts");
+        await serveDemoAgent({ stdin: process.stdin, stdout: protocolOutput(), env: process.env });
+        process.stdin.destroy();
+        return onEnd("ok");
+      }
       const { demoCommand } = await import("./demo/demo-command.ts");
       onEnd(await demoCommand(options, terminal));
     });

@@ -22,6 +22,8 @@ export interface DemoOptions {
   readonly act?: string;
   /** The name of that worker. */
   readonly worker?: string;
+  /** Whether this process is the demo agent, which speaks the Agent Client Protocol. */
+  readonly agent?: boolean;
 }
 
 /**

@@ -42,7 +42,7 @@ async function loadSdk(): Promise<AcpSdk> {
  * `process.stdout`, which waits for an editor that reads slowly; its pipe is non-blocking, so a write to the file
  * descriptor would fail with EAGAIN.
  */
-function protocolOutput(): Writable {
+export function protocolOutput(): Writable {
   const write = reserveStdout();
   const output = new Writable({
     write: (chunk: Uint8Array, _encoding, done) => void write(chunk, done),
