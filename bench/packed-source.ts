@@ -1,4 +1,5 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readdir, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -61,14 +62,23 @@ export class PackedSources {
     await rm(file);
   }
 
+  /** The program has a process group of its own, so that programs that it starts end with it and write nothing afterwards. */
   async #run(program: string, args: readonly string[], cwd: string): Promise<void> {
+    this.#signal.throwIfAborted();
+    const child = spawn(program, args, { cwd, detached: true, stdio: ["ignore", "pipe", "pipe"] });
+    const stop = (): void => {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    };
+    this.#signal.addEventListener("abort", stop);
     try {
-      await execute(program, args, { cwd, signal: this.#signal, maxBuffer: 2 ** 26 });
-    } catch (error) {
-      if (this.#signal.aborted) throw error;
-      const { stdout = "", stderr = "" } = error as { readonly stdout?: string; readonly stderr?: string };
-      const said = `${stdout}${stderr}`.slice(0, 2_000);
-      throw new Error(`${program} ${args.join(" ")} failed: ${said}`, { cause: error });
+      let said = "";
+      for (const stream of [child.stdout, child.stderr])
+        stream.setEncoding("utf8").on("data", (text: string) => void (said += text));
+      const [code] = (await once(child, "close")) as [number | null];
+      this.#signal.throwIfAborted();
+      if (code !== 0) throw new Error(`${program} ${args.join(" ")} failed: ${said.slice(0, 2_000)}`);
+    } finally {
+      this.#signal.removeEventListener("abort", stop);
     }
   }
 }
