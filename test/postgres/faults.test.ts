@@ -327,13 +327,13 @@ test("a connection that ends before COMMIT repeats the transaction", async () =>
 
 test("enlist() refuses a worker whose clock differs by a minute from the database's", async () => {
   const store = await openSchema(newSchema());
-  // The clock runs, so that the difference does not depend on how long the call takes.
+  // The clock runs, so that the difference depends little on how long the call takes.
   const now = Date.now.bind(Date);
   const clock = vi.spyOn(Date, "now").mockImplementation(() => now() + 60_000);
   onTestFinished(() => clock.mockRestore());
   await expect(store.leases.enlist("w1")).rejects.toMatchObject({
     code: "invalid_argument",
-    message: expect.stringMatching(/differs by 60 s/u) as string,
+    message: expect.stringMatching(/differs by [56]\d s/u) as string,
   });
 });
 
