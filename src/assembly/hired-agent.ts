@@ -35,7 +35,10 @@ const notOfHired = [
 
 /** Options of `hiredAgent()`. */
 export interface HiredAgentOptions extends Omit<AgentOptions, (typeof notOfHired)[number]> {
-  /** A known agent: `claude-code`, or `demo`, a small agent that comes with Reeve. It sets the command, and what the agent needs to work behind the gateway. */
+  /**
+   * A known agent: `claude-code`, `codex`, `opencode`, `gemini`, or `demo`, a small agent that comes with Reeve. It sets the command,
+   * and what the agent needs to work behind the gateway.
+   */
   readonly preset?: string;
   /** The model that the agent of the preset uses, by the name of its provider. Default: the one that the agent chooses. */
   readonly model?: string;
@@ -201,6 +204,11 @@ class HiredAgent extends Agent {
       throw new Fault(
         "invalid_argument",
         `invalid home "user" of ${owner}: a sandbox shows no home of the user; use sandbox: "off", or home: "private"`,
+      );
+    if (home === "user" && known?.homeFiles !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        `invalid home "user" of ${owner}: preset ${describeValue(preset)} is configured by files in its home, and those of the user are not changed; use home: "private"`,
       );
     super({
       ...rest,

@@ -27,10 +27,13 @@ export interface AgentFacts {
   readonly images: boolean;
 }
 
-/** Milliseconds that an agent has for its first answers. */
+/** Options of a connection. */
 export interface ConnectionOptions {
   readonly name: string;
   readonly clock: Clock;
+  /** The login method that is sent after `initialize`. Default: none. */
+  readonly login?: string;
+  /** Milliseconds that an agent has for an answer without a model. */
   readonly startTimeoutMs: number;
 }
 
@@ -74,8 +77,10 @@ export class AgentConnection {
     return { count: this.#messages.otherLines, first: this.#messages.firstOtherLine };
   }
 
+  /** Asks the agent what it can do, and tells it the login method. */
   async initialize(): Promise<AgentFacts> {
     const { methods, PROTOCOL_VERSION } = this.#sdk;
+    const { login: methodId } = this.#options;
     const answer = await this.#soon("initialize", (agent) =>
       agent.request(methods.agent.initialize, {
         protocolVersion: PROTOCOL_VERSION,
@@ -90,6 +95,8 @@ export class AgentConnection {
         "agent_protocol",
         `agent ${this.#options.name} speaks version ${describeValue(version)} of the Agent Client Protocol, and Reeve speaks version ${PROTOCOL_VERSION}; install a version of the agent that speaks it`,
       );
+    if (methodId !== undefined)
+      await this.#soon("authenticate", (agent) => agent.request(methods.agent.authenticate, { methodId }));
     const { agentInfo, agentCapabilities = {} } = answer;
     const steers = [answer, agentCapabilities].some(
       (part) => readProperty(readProperty(readProperty(part, "_meta"), "steering"), "supported") === true,

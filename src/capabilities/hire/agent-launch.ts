@@ -1,12 +1,10 @@
-import { createHash } from "node:crypto";
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
-import { mkdir, mkdtemp, realpath, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
 import { Fault, type RunFacts, type SessionId, type TaskFolder } from "../../kernel/index.ts";
 import { isInside } from "../files/control-references.ts";
 import { codeOf } from "../files/error-code.ts";
-import { reeveHome } from "../files/reeve-home.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { gatewayVariables } from "../gateway/program-variables.ts";
 import { commandEnvironment, commandShell } from "../sandbox/command-environment.ts";
@@ -15,6 +13,7 @@ import type { Sandbox } from "../sandbox/sandbox.ts";
 import { systemFolders } from "../sandbox/system-files.ts";
 import type { ProcessStart } from "./agent-process.ts";
 import type { Preset } from "./presets.ts";
+import { privateHome, writeHomeFiles } from "./private-home.ts";
 import { taskVariable } from "./orphans.ts";
 
 /** How a hired agent is started. */
@@ -59,17 +58,21 @@ export async function launchOf(settings: LaunchSettings, task: LaunchedTask): Pr
   const [given, ...args] = command;
   const program = agentProgram(name, given, preset);
   const homeFolder = home === "private" ? await privateHome(name, sessionId, facts) : undefined;
+  const { mode, network = false } = sandbox.policy;
+  const isConfined = mode === "enforce" || (mode === "warn" && (await sandbox.problem(folder)) === undefined);
+  const values = { model, access, home: homeFolder, isConfined };
+  if (homeFolder !== undefined && preset?.homeFiles !== undefined)
+    await writeHomeFiles(homeFolder, preset.homeFiles(values));
   const setEnv = {
     ...(homeFolder !== undefined && { HOME: homeFolder }),
     ...own?.env,
     ...gatewayVariables(access),
-    ...preset?.variables({ model }),
+    ...preset?.variables(values),
     ...env,
     [taskVariable]: key,
   };
   const shown = commandEnvironment(inheritEnv);
-  const { mode, network = false } = sandbox.policy;
-  if (mode === "off" || (mode === "warn" && (await sandbox.problem(folder)) !== undefined)) {
+  if (!isConfined) {
     const report: SandboxReport = { mode, applied: "none", network: true };
     return {
       start: { program, args, cwd: folder, env: { ...shown, ...setEnv } },
@@ -207,23 +210,4 @@ function isProgram(path: string): boolean {
     if (codeOf(error) === undefined) throw error;
     return false;
   }
-}
-
-/**
- * Creates the home folder of a hired agent in one conversation, or finds it again. Agents keep their sessions there, so that a
- * later run of the conversation needs the same one. Tenants, users and conversations never share one: what an agent writes
- * into its own settings reaches no other.
- */
-async function privateHome(
-  agent: string,
-  sessionId: SessionId,
-  { tenantId, userId }: Pick<RunFacts, "tenantId" | "userId">,
-): Promise<string> {
-  const owner = createHash("sha256")
-    .update(JSON.stringify([tenantId, userId, sessionId]))
-    .digest("hex");
-  const name = agent.replaceAll(/[^A-Za-z0-9_-]+/gu, "-");
-  const folder = join(reeveHome(), "homes", `${name}-${owner.slice(0, 32)}`);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  return realpath(folder);
 }

@@ -154,7 +154,7 @@ export class HiredAttempt {
   }
 
   async #open(access: GatewayAccess): Promise<AgentFacts> {
-    const { name, sdk, clock, startTimeoutMs } = this.#plan;
+    const { name, sdk, clock, startTimeoutMs, preset: { login } = {} } = this.#plan;
     const { start } = (this.#launch = await this.#task.launch(access));
     const process = (this.#process = new AgentProcess({ ...start, clock, secrets: [access.token] }));
     if (this.#isDropped) process.kill();
@@ -164,7 +164,12 @@ export class HiredAttempt {
       onUpdate: (update: SessionUpdate) => this.#onUpdate(update),
       onPermission: (request: RequestPermissionRequest) => this.#onPermission(request),
     };
-    this.#connection = new AgentConnection(sdk, process, handlers, { name, clock, startTimeoutMs });
+    this.#connection = new AgentConnection(sdk, process, handlers, {
+      name,
+      clock,
+      startTimeoutMs,
+      ...(login !== undefined && { login }),
+    });
     const facts = await this.#connection.initialize();
     await this.#openSession(facts, this.#connection);
     return facts;

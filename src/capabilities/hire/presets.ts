@@ -15,12 +15,22 @@ export interface Preset {
   readonly wire: NonNullable<ProgramLimits["wire"]>;
   /** Variables for the process, besides those of the gateway. */
   readonly variables: (given: PresetValues) => Readonly<Record<string, string>>;
+  /** Files of the private home by their paths in it, written before each start. Such an agent needs a private home. */
+  readonly homeFiles?: (given: PresetValues) => Readonly<Record<string, string>>;
+  /** The login method that the agent needs before it opens a session. Default: none. */
+  readonly login?: string;
 }
 
-/** What the variables of a preset are made from. */
+/** What the variables and the files of a preset are made from. */
 interface PresetValues {
   /** The model that the agent shall use. `undefined`: the one that it chooses. */
   readonly model: string | undefined;
+  /** Address of the gateway, without `/v1`, and the token of the agent. */
+  readonly access: { readonly url: string; readonly token: string };
+  /** The private home. `undefined` if the agent has that of the user. */
+  readonly home: string | undefined;
+  /** Whether the sandbox of Reeve confines the process. */
+  readonly isConfined: boolean;
 }
 
 const modules = "/node_modules/";
@@ -49,6 +59,45 @@ const known: Readonly<Record<string, Preset>> = {
       ...(model !== undefined && { ANTHROPIC_MODEL: model }),
     }),
   },
+  codex: {
+    package: "@agentclientprotocol/codex-acp",
+    command: () => ["codex-acp"],
+    wire: "openai",
+    variables: ({ home, isConfined }) => ({
+      ...(home !== undefined && { CODEX_HOME: join(home, ".codex") }),
+      // The adapter chooses the inner sandbox by its mode, whatever the file says.
+      INITIAL_AGENT_MODE: isConfined ? "agent-full-access" : "workspace-write",
+    }),
+    homeFiles: ({ model, access, isConfined }) => ({
+      ".codex/config.toml": codexConfig(model, access.url, isConfined),
+    }),
+  },
+  opencode: {
+    package: "opencode-ai",
+    command: () => ["opencode", "acp"],
+    wire: "anthropic",
+    variables: ({ model, access }) => ({
+      // This configuration precedes those of the folder and of the home.
+      OPENCODE_CONFIG_CONTENT: JSON.stringify(opencodeConfig(model, access)),
+      OPENCODE_DISABLE_AUTOUPDATE: "1",
+      OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
+      OPENCODE_DISABLE_MODELS_FETCH: "1",
+      OPENCODE_DISABLE_SHARE: "1",
+      OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+    }),
+  },
+  gemini: {
+    package: "@google/gemini-cli",
+    command: () => ["gemini", "--acp"],
+    wire: "gemini",
+    variables: ({ model }) => ({
+      GEMINI_SANDBOX: "false",
+      // Without a model, a second one chooses it before each prompt.
+      ...(model !== undefined && { GEMINI_MODEL: model }),
+    }),
+    homeFiles: () => ({ ".gemini/settings.json": JSON.stringify(geminiSettings) }),
+    login: "gemini-api-key",
+  },
   demo: {
     package: "reeve",
     command: (root) => [process.execPath, join(root, "dist/surfaces/cli/main.js"), "demo", "--agent"],
@@ -56,6 +105,59 @@ const known: Readonly<Record<string, Preset>> = {
     wire: "anthropic",
     variables: ({ model }) => (model === undefined ? {} : { ANTHROPIC_MODEL: model }),
   },
+};
+
+/**
+ * The configuration of Codex: its models are those of the gateway, which alone retries. Bubblewrap cannot be nested, so that the
+ * inner sandbox is off in that of Reeve.
+ */
+function codexConfig(model: string | undefined, url: string, isConfined: boolean): string {
+  const lines = [
+    ...(model === undefined ? [] : [`model = ${JSON.stringify(model)}`]),
+    'model_provider = "reeve"',
+    `sandbox_mode = "${isConfined ? "danger-full-access" : "workspace-write"}"`,
+    'approval_policy = "on-request"',
+    // The gateway refuses tools that the provider runs, because it cannot bound their cost.
+    'web_search = "disabled"',
+    "check_for_update_on_startup = false",
+    "",
+    "[analytics]",
+    "enabled = false",
+    "",
+    "[feedback]",
+    "enabled = false",
+    "",
+    "[model_providers.reeve]",
+    'name = "Reeve"',
+    `base_url = ${JSON.stringify(`${url}/v1`)}`,
+    'env_key = "REEVE_GATEWAY_TOKEN"',
+    'wire_api = "responses"',
+    "request_max_retries = 0",
+    "stream_max_retries = 0",
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+/** The configuration of OpenCode: the provider is the gateway, and it asks before it writes and runs commands. */
+function opencodeConfig(model: string | undefined, { url, token }: PresetValues["access"]): object {
+  const named = model === undefined ? undefined : `anthropic/${model}`;
+  return {
+    autoupdate: false,
+    share: "disabled",
+    // Titles are written by the same model, because another one may have no price.
+    ...(named !== undefined && { model: named, small_model: named }),
+    enabled_providers: ["anthropic"],
+    provider: { anthropic: { options: { baseURL: `${url}/v1`, apiKey: token } } },
+    permission: { edit: "ask", bash: "ask", webfetch: "ask" },
+  };
+}
+
+/** The settings of Gemini CLI: no updates, no reports, and the key of the gateway in place of a login. */
+const geminiSettings = {
+  general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
+  privacy: { usageStatisticsEnabled: false },
+  telemetry: { enabled: false },
+  security: { auth: { selectedType: "gemini-api-key" } },
 };
 
 /** The names of the presets. */
