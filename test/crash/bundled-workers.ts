@@ -24,6 +24,8 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     "deadly-worker": here("deadly-worker.ts"),
     "fleet-worker": here("fleet-worker.ts"),
     "gateway-worker": here("gateway-worker.ts"),
+    "demo-process": here("../hire/demo-process.ts"),
+    "hire-worker": here("hire-worker.ts"),
     "loop-worker": here("loop-worker.ts"),
     "money-worker": here("money-worker.ts"),
     "program-worker": here("program-worker.ts"),

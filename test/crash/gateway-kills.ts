@@ -13,6 +13,7 @@ import {
   type Received,
 } from "../capabilities/gateway/mock-upstream.ts";
 import { openCrashStore } from "./crash-store.ts";
+import { everyWrite } from "./kill-points.ts";
 import {
   doGatewayWork,
   firstEvent,
@@ -151,13 +152,6 @@ async function liveOut(folder: string, name: string, deaths: readonly End[], wor
   } finally {
     await provider.close();
   }
-}
-
-function everyWrite(count: number): readonly Death[] {
-  return Array.from({ length: count }, (_, index) => index + 1).flatMap((at) => [
-    { at, when: "before" as const },
-    { at, when: "after" as const },
-  ]);
 }
 
 /** Writes of the first half, alternately before and after them. Timing decides how many a process makes. */

@@ -1,4 +1,4 @@
-import type { CrashOptions } from "../../src/testing/index.ts";
+import type { CrashOptions, Death } from "../../src/testing/index.ts";
 import { isFull } from "../effort.ts";
 
 type Kills = NonNullable<CrashOptions["kills"]>;
@@ -32,4 +32,12 @@ export function killPoints(): Kills {
     chosen.set(kinds, points);
     return points.get(at) === when;
   };
+}
+
+/** A death before and after each of `count` writes. */
+export function everyWrite(count: number): readonly Death[] {
+  return Array.from({ length: count }, (_, index) => index + 1).flatMap((at) => [
+    { at, when: "before" as const },
+    { at, when: "after" as const },
+  ]);
 }

@@ -1,0 +1,13 @@
+import { expect, inject, test } from "vitest";
+import { crashServer } from "../crash/crash-store.ts";
+import { promptProblems, sharedCapProblems } from "../crash/hire-kills.ts";
+
+process.env[crashServer] = inject("postgresUrl");
+
+test("PostgreSQL, B3, J6: a prompt of a hired agent whose process is killed around its writes has its effect once, is sent again only with an event, and is billed at most what is spent", async () => {
+  expect(await promptProblems([{ at: 12, when: "before" }])).toEqual([]);
+});
+
+test("PostgreSQL, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes", async () => {
+  expect(await sharedCapProblems([{ at: 14, when: "after" }])).toEqual([]);
+});
