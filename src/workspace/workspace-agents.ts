@@ -14,6 +14,7 @@ import {
   type PermissionRule,
   type Tool,
 } from "../kernel/index.ts";
+import type { HiredParts } from "./workspace-hired.ts";
 import { workspaceModel } from "./workspace-model.ts";
 import type { ActiveSkills } from "./workspace-skills.ts";
 import { readableBelow, type LackingTool, type ToolShelf } from "./workspace-tools.ts";
@@ -43,11 +44,13 @@ export interface WorkspaceAgent {
   readonly origin: Origin;
   /** File that defines the agent. Absent for the built-in agent. */
   readonly path?: string;
-  /** Names of its tools, or of a set of tools. Absent for an agent in code. */
+  /** The program that is hired as this agent. Absent for an agent of Reeve. */
+  readonly harness?: string;
+  /** Names of its tools, or of a set of tools. Absent for an agent in code and a hired one. */
   readonly tools?: readonly string[];
   /** Names of the agents that it may hire. Absent for an agent in code, and if there are none. */
   readonly subAgents?: readonly string[];
-  /** Its model as `provider/id`. Absent for an agent in code, and if neither the file nor the settings name one. */
+  /** Its model as `provider/id`. Absent for an agent in code and a hired one, and if neither the file nor the settings name one. */
   readonly model?: string;
   /** What each of its runs may spend at most, from its file or the settings. Absent for an agent in code, and without a limit. */
   readonly maxCostUsd?: number;
@@ -90,6 +93,8 @@ export interface AgentParts {
   readonly memoryReview?: { readonly tool: Tool; readonly reviewer: Reviewer };
   readonly activeSkills: ActiveSkills;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The option `gateway` of the configuration, and how the gateway of hired agents is opened. */
+  readonly gateway: Pick<HiredParts, "config" | "openGateway">;
   /** Returns the model of this name. If absent, `namedModel`. */
   readonly resolveModel?: (name: string) => Model;
   /** Loads the package of a model's provider that is not installed where Reeve is. */
@@ -146,7 +151,9 @@ export class AgentShelf {
     return [...this.#entries.values()].map((entry) => {
       const { name, origin, path, file, hosted } = entry;
       const description = file?.description ?? (hosted as { description?: string } | undefined)?.description;
-      const isDescribed = file !== undefined || origin === "built-in";
+      const harness = file?.harness;
+      const isFromFile = file !== undefined || origin === "built-in";
+      const isDescribed = isFromFile && harness === undefined;
       return {
         name,
         origin,
@@ -155,7 +162,8 @@ export class AgentShelf {
         ...(isDescribed && { tools: this.#toolNames(file) }),
         ...(file?.subAgents !== undefined && { subAgents: file.subAgents }),
         ...(isDescribed && this.#modelName(file)),
-        ...(isDescribed && this.#limits(entry)),
+        ...(harness !== undefined && { harness }),
+        ...(isFromFile && this.#limits(entry)),
       };
     });
   }
@@ -193,7 +201,36 @@ export class AgentShelf {
     if (entry.hosted !== undefined) return withKey(this.#extended(entry.hosted), key);
     if (entry.source !== undefined && entry.file === undefined)
       return withKey(this.#extended(await this.#load(entry.source)), key);
+    if (entry.file?.harness !== undefined) return this.#hired(entry, entry.file, entry.file.harness, key);
     return this.#fromFile(entry, key, above);
+  }
+
+  /** Makes the agent of a file with `harness`. It starts a program and spends the key of the user, so that it needs trust. */
+  async #hired(entry: Entry, file: AgentFile, harness: string, key: string | undefined): Promise<Agent> {
+    const { name } = entry;
+    const { settings, flags, root, env, guardrails, extensions, gateway } = this.#parts;
+    if (!this.#isFree(entry))
+      throw new Fault(
+        "permission_denied",
+        `agent ${name} of ${file.path} hires a program, and you have not trusted it as it is; run reeve trust`,
+      );
+    const { hiredFromFile } = await import("./workspace-hired.ts");
+    return hiredFromFile({
+      ...gateway,
+      file: { ...file, harness },
+      values: this.#values(entry, true),
+      model: flags.model,
+      sandbox: settings.sandbox,
+      root,
+      env,
+      options: {
+        name,
+        ...(key !== undefined && { key }),
+        permissions: this.#permissions(true),
+        guardrails,
+        ...(extensions.length > 0 && { extensions }),
+      },
+    });
   }
 
   /**
@@ -271,6 +308,7 @@ export class AgentShelf {
     const { reviewers, ...values } = this.#values(entry, isFree);
     const own: AgentOptions = {
       ...optionsOf(values),
+      ...(values.isolation !== undefined && { isolation: { worktree: { repository: root } } }),
       ...(flags.maxTurns !== undefined && { maxTurns: flags.maxTurns }),
       name,
       ...(key !== undefined && { key }),
@@ -457,6 +495,11 @@ const madeKeys = [
   "tools",
   "subAgents",
   "contextWindow",
+  "harness",
+  "command",
+  "inheritEnv",
+  "idleMs",
+  "isolation",
 ] as const satisfies (keyof AgentValues)[];
 
 /** The options of `Agent` that a front matter sets. */

@@ -22,7 +22,7 @@ export interface WorkspaceConfig {
   /** Options of the runtime that the command line opens for runs of this project. */
   readonly runtime?: Omit<RuntimeOptions, "store">;
   /**
-   * Options of the gateway of `reeve serve`. Default of `upstreams`: the providers whose key is in the environment, at
+   * Options of the gateway of `reeve serve`, and of that of hired agents. Default of `upstreams`: the providers whose key is in the environment, at
    * their public addresses.
    */
   readonly gateway?: Partial<GatewayOptions>;

@@ -1,3 +1,5 @@
+import type { GatewayOptions } from "../capabilities/gateway/gateway-options.ts";
+import type { Gateway } from "../capabilities/gateway/gateway.ts";
 import type { McpServers, ServerConfigs } from "../capabilities/mcp/index.ts";
 import type { EphemeralSource, Tool } from "../kernel/index.ts";
 import type { LiveTools } from "./workspace-tools.ts";
@@ -26,13 +28,15 @@ function liveTools(
 }
 
 /**
- * The MCP servers, the browser and the desktop of a workspace. They outlive a reload, because running invocations use
+ * The MCP servers, the browser, the desktop and the gateway of a workspace. They outlive a reload, because running invocations use
  * them. Each is started at its first use.
  */
 export class LiveParts {
   readonly #beforeStart: () => Promise<void>;
   readonly #servers = new Map<string, Promise<McpServers>>();
   readonly #live = new Map<string, Promise<OpenTools>>();
+  /** The gateways of hired agents, by their options. */
+  readonly #gateways = new Map<string, Promise<Gateway>>();
 
   /** `beforeStart` is called before each start of a server of the project. If it throws, the server is not started. */
   constructor(beforeStart: () => Promise<void>) {
@@ -80,6 +84,17 @@ export class LiveParts {
     });
   }
 
+  /** The gateway of the hired agents. Agents from before a reload that changed its options keep theirs. */
+  gateway(options: GatewayOptions): Promise<Gateway> {
+    const key = JSON.stringify(options, (_name, value: unknown) =>
+      typeof value === "function" ? String(value) : value,
+    );
+    return this.#kept(this.#gateways, key, async () => {
+      const { openGateway } = await import("../capabilities/gateway/gateway.ts");
+      return openGateway(options);
+    });
+  }
+
   /** Returns what is open under a key, or opens it. A failed opening is tried again. */
   #kept<Value>(open: Map<string, Promise<Value>>, key: string, create: () => Promise<Value>): Promise<Value> {
     const known = open.get(key);
@@ -92,9 +107,9 @@ export class LiveParts {
 
   /** Stops everything that was started. */
   async close(): Promise<void> {
-    const open = [...this.#servers.values(), ...this.#live.values()];
-    this.#servers.clear();
-    this.#live.clear();
+    const kept = [this.#servers, this.#live, this.#gateways];
+    const open = kept.flatMap((each) => [...each.values()]);
+    for (const each of kept) each.clear();
     await Promise.all(open.map(async (each) => (await each).close()));
   }
 }

@@ -376,7 +376,7 @@ export class Workspace implements AsyncDisposable {
     return () => void process.off(signal, listener);
   }
 
-  /** Stops MCP servers, the browser and the desktop. */
+  /** Stops MCP servers, the browser, the desktop and the gateway of hired agents. */
   async close(): Promise<void> {
     await this.#live.close();
   }
@@ -452,6 +452,7 @@ export class Workspace implements AsyncDisposable {
         guardrails: await readGuardrails(loaded.guardrails, importTimeoutMs),
         extensions: extended.extensions,
         ...this.#memoryReview(settings, places),
+        gateway: { config: config.gateway, openGateway: (options) => this.#live.gateway(options) },
         activeSkills: this.#activeSkills,
         env,
         ...(this.#options.resolveModel && { resolveModel: this.#options.resolveModel }),

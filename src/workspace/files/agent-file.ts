@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { describeValue, Fault } from "../../kernel/index.ts";
-import { agentFields, type AgentValues } from "./settings/agent-fields.ts";
+import { agentFields, hiredKeys, onlyHiredKeys, type AgentValues } from "./settings/agent-fields.ts";
 import { checkFields } from "./settings/check-fields.ts";
 import { readNamedFile, type ReadOptions } from "./text/bounded-file.ts";
 import { parseMarkdown } from "./text/front-matter.ts";
@@ -45,6 +45,7 @@ export async function readAgentFile(
     );
   const { data, body } = parseMarkdown(file.text, path);
   const values = checkFields(data, agentFields, { path, notices, kind: "front matter" });
+  checkHired(Object.keys(data), values.harness !== undefined, path);
   const name = basename(path, ".md");
   if (values.name !== undefined && values.name !== name)
     throw new Fault(
@@ -53,4 +54,20 @@ export async function readAgentFile(
       { details: { path, key: "name" } },
     );
   return { ...values, name, path, instructions: body, hash: textHash(file.text) };
+}
+
+/** Refuses a key that a hired agent would not follow, and one that only a hired agent follows. */
+function checkHired(keys: readonly string[], isHired: boolean, path: string): void {
+  const wrong = keys.find((key) => (isHired ? !includes(hiredKeys, key) : includes(onlyHiredKeys, key)));
+  if (wrong === undefined) return;
+  const why = isHired
+    ? `an agent with harness may have ${hiredKeys.join(", ")}`
+    : "only an agent with harness has it; add harness: acp";
+  throw new Fault("invalid_argument", `invalid ${describeValue(wrong)} in ${path}: ${why}`, {
+    details: { path, key: wrong },
+  });
+}
+
+function includes(keys: readonly string[], key: string): boolean {
+  return keys.includes(key);
 }

@@ -155,11 +155,17 @@ describe("reeve init, agents and trust", () => {
     expect(await run("run", "--resume", runId)).toMatchObject({ code: 0, out: ["ok"] });
   });
 
-  test("options that an agent in code would ignore are refused", async () => {
+  test("options that an agent in code or a hired one would ignore are refused", async () => {
     const { run, write } = await place();
     await write({
       "~/agents/coded.mjs": `export default { id: "coded", run: async () => "x", with() { return this; }, submit() {} };`,
+      "~/agents/hired.md": "---\nharness: claude-code\n---\nWork.",
     });
+    const hired = await run("run", "Hi", "--agent", "hired", "--tools", "all", "--sandbox", "off");
+    expect([hired.code, hired.talk]).toEqual([
+      2,
+      expect.stringMatching(/ --tools cannot change agent hired of .+hired\.md, which hires claude-code/u),
+    ]);
     const { code, talk } = await run("run", "Hi", "--agent", "coded", "--tools", "all", "--max-turns", "3");
     expect([code, talk]).toEqual([
       2,

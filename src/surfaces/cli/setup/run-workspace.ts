@@ -76,16 +76,22 @@ const ignoredInCode = {
   maxTurns: "--max-turns",
 } as const satisfies { readonly [Name in keyof RunSettings]?: string };
 
-/** Says which options of a command an agent in code would ignore. `undefined` if there are none. */
+/** Options that a hired agent does not follow, because its program has its own tools. */
+const ignoredByHired = ["baseUrl", "tools", "maxTurns"] as const satisfies (keyof typeof ignoredInCode)[];
+
+/** Says which options of a command an agent in code, or a hired one, would ignore. `undefined` if there are none. */
 export function ignoredOptions(
-  { name, path = "", tools }: WorkspaceAgent,
+  { name, path = "", tools, harness }: WorkspaceAgent,
   flags: RunSettings,
 ): string | undefined {
-  if (tools !== undefined || path.endsWith(".md")) return undefined;
-  const given = Object.entries(ignoredInCode).flatMap(([key, option]) =>
-    flags[key as keyof typeof ignoredInCode] === undefined ? [] : [option],
+  if (tools !== undefined || (path.endsWith(".md") && harness === undefined)) return undefined;
+  const ignored = harness === undefined ? Object.keys(ignoredInCode) : ignoredByHired;
+  const given = (ignored as readonly (keyof typeof ignoredInCode)[]).flatMap((key) =>
+    flags[key] === undefined ? [] : [ignoredInCode[key]],
   );
   if (given.length === 0) return undefined;
+  if (harness !== undefined)
+    return `${given.join(" and ")} cannot change agent ${name} of ${path}, which hires ${harness}`;
   return `${given.join(" and ")} cannot change agent ${name} of ${path}, which has its model, tools and limits in its code`;
 }
 

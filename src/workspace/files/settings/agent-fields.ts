@@ -103,6 +103,33 @@ export const agentFields = {
   },
   subAgents: { type: "texts", description: "Names of agents of the workspace that this agent may hire." },
   architecture: { type: "text", description: "Name of an architecture. Default: react." },
+  harness: {
+    type: "text",
+    description:
+      "The program that is hired as this agent: claude-code, codex, opencode, gemini, demo, or acp with a command.",
+    trust: "always",
+  },
+  command: {
+    type: "texts",
+    description: "The hired program and its arguments. Default: that of the harness.",
+    trust: "always",
+  },
+  inheritEnv: {
+    type: "texts",
+    description: "Names of environment variables that the hired program sees. Default: none.",
+    trust: "always",
+  },
+  idleMs: {
+    type: "integer",
+    description:
+      "How long a hired program stays alive while it only waits for people, in milliseconds. Default: 3600000.",
+    trust: "always",
+  },
+  isolation: {
+    type: "choice",
+    choices: ["worktree"],
+    description: "worktree: each task works in a worktree of git of its own.",
+  },
   ...sharedFields,
   onBudget: {
     type: "choice",
@@ -158,6 +185,28 @@ export const agentFields = {
     },
   },
 } as const satisfies Fields;
+
+/** The keys that an agent with `harness` may have. */
+export const hiredKeys = [
+  "name",
+  "description",
+  "harness",
+  "command",
+  "model",
+  "inheritEnv",
+  "idleMs",
+  "isolation",
+  "budget",
+  "onBudget",
+  "topUp",
+] as const satisfies (keyof typeof agentFields)[];
+
+/** The keys that only an agent with `harness` may have. */
+export const onlyHiredKeys = [
+  "command",
+  "inheritEnv",
+  "idleMs",
+] as const satisfies (typeof hiredKeys)[number][];
 
 /** What the front matter of an agent says. */
 export type AgentValues = ValuesOf<typeof agentFields>;
