@@ -37,8 +37,8 @@ export interface LaunchedTask {
   readonly own: TaskFolder | null;
   readonly sessionId: SessionId;
   readonly facts: Pick<RunFacts, "tenantId" | "userId">;
-  /** The idempotency key of the attempt. */
-  readonly key: string;
+  /** The mark of the attempt, by which its processes are found. */
+  readonly mark: string;
   readonly gateway: Gateway;
   /** The access of the agent to the gateway. */
   readonly access: { readonly url: string; readonly token: string };
@@ -54,7 +54,7 @@ export interface AgentLaunch {
 /** Returns how to start the process of a task. Throws `agent_not_found` if its program does not exist. */
 export async function launchOf(settings: LaunchSettings, task: LaunchedTask): Promise<AgentLaunch> {
   const { name, command, preset, model, env, inheritEnv, home, sandbox } = settings;
-  const { folder, own, sessionId, facts, key, gateway, access } = task;
+  const { folder, own, sessionId, facts, mark, gateway, access } = task;
   const [given, ...args] = command;
   const program = agentProgram(name, given, preset);
   const homeFolder = home === "private" ? await privateHome(name, sessionId, facts) : undefined;
@@ -69,7 +69,7 @@ export async function launchOf(settings: LaunchSettings, task: LaunchedTask): Pr
     ...gatewayVariables(access),
     ...preset?.variables(values),
     ...env,
-    [taskVariable]: key,
+    [taskVariable]: mark,
   };
   const shown = commandEnvironment(inheritEnv);
   if (!isConfined) {

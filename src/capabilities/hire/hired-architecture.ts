@@ -21,6 +21,7 @@ import type { AcpSdk, AgentFacts } from "./agent-connection.ts";
 import { launchOf, type LaunchSettings } from "./agent-launch.ts";
 import { architectureName } from "./agent-report.ts";
 import { HiredAttempt, type HiredResult, type HiredTask } from "./hired-attempt.ts";
+import { newMark } from "./orphans.ts";
 
 /** What is the same for all tasks of a hired agent. */
 export interface HireSettings extends LaunchSettings {
@@ -49,7 +50,9 @@ export class HiredArchitecture implements Architecture {
     const { name, idleMs } = this.#settings;
     const attachments = session.attachments;
     let life: HiredAttempt | undefined;
-    const drop = async (): Promise<void> => life?.drop();
+    const drop = async (): Promise<void> => {
+      await life?.drop();
+    };
     await ctx.resource(async () => null, drop);
     let result: HiredResult;
     try {
@@ -62,7 +65,7 @@ export class HiredArchitecture implements Architecture {
             prompt,
             attachments,
             folder,
-            key: attempt.idempotencyKey,
+            mark: newMark(attempt.idempotencyKey),
           });
           life = new HiredAttempt({ ...this.#settings, sdk }, task, attempt);
           return (await life.run()) as unknown as JsonValue;
@@ -90,11 +93,12 @@ export class HiredArchitecture implements Architecture {
   }
 
   #taskOf(session: AgentSession, ctx: RunContext, given: GivenPrompt): HiredTask {
-    const { prompt, attachments, folder, key } = given;
+    const { prompt, attachments, folder, mark } = given;
     const earlier = earlierIn(session.messages.slice(0));
     return {
       runId: ctx.facts.runId,
       folder,
+      mark,
       prompt,
       blocks: (facts) => blocksOf(prompt, attachments, facts),
       opening: session.instructions,
@@ -106,7 +110,7 @@ export class HiredArchitecture implements Architecture {
           own: ctx.folder,
           sessionId: session.id,
           facts: ctx.facts,
-          key,
+          mark,
           gateway: this.#settings.gateway,
           access,
         }),
@@ -120,8 +124,8 @@ interface GivenPrompt {
   readonly prompt: string;
   readonly attachments: readonly UserPart[];
   readonly folder: string;
-  /** The idempotency key of the attempt. */
-  readonly key: string;
+  /** The mark of the attempt, by which its processes are found. */
+  readonly mark: string;
 }
 
 const noEvents: readonly EmittableEvent[] = [];

@@ -21,7 +21,7 @@ import { AgentReport } from "./agent-report.ts";
 import { foreignCall } from "./call-view.ts";
 import { HireRecords, inputText, SessionHistory, type Exchange, type HireRecord } from "./hire-records.ts";
 import type { Preset } from "./presets.ts";
-import { endOrphan, endProcessesOf, startedProcess } from "./orphans.ts";
+import { endOrphan, endProcessesOf, marksOf, startedProcess } from "./orphans.ts";
 
 /** What one hired task works on. */
 export interface HiredTask {
@@ -29,6 +29,8 @@ export interface HiredTask {
   readonly runId: RunId;
   /** Real path of the folder in which the agent works. */
   readonly folder: string;
+  /** The mark of the attempt, by which its processes are found. */
+  readonly mark: string;
   /** The text of the prompt, by which it is found in the history of the agent. */
   readonly prompt: string;
   /** The prompt as the agent receives it. */
@@ -64,6 +66,10 @@ export interface HiredResult {
 
 /** Milliseconds that an agent has to end its turn when it is cancelled. */
 const cancelMs = 5_000;
+/** Share of the time since the cancel that an agent has between SIGTERM and SIGKILL if the runtime waits no longer for its call. */
+const dropShare = 0.8;
+/** How often a task looks whether the processes that it has killed have ended. */
+const endTries = 1_000;
 /** Milliseconds after a refusal because of money in which the agent may end its turn by itself. */
 const refusedMs = 10_000;
 /** H2: milliseconds that a request of the agent waits for the seat of its task. */
@@ -95,6 +101,8 @@ export class HiredAttempt {
   #reason: unknown;
   readonly #stopped = Promise.withResolvers<void>();
   #isDropped = false;
+  /** When the attempt began to stop the agent. */
+  #stoppedAt: number | undefined;
   #cancelRefusal: (() => void) | undefined;
 
   constructor(plan: HiredPlan, task: HiredTask, attempt: AttemptContext) {
@@ -110,10 +118,24 @@ export class HiredAttempt {
     return this.#report.answer;
   }
 
-  /** This process drops the task: the agent ends at once, and its session stays as it is. */
-  drop(): void {
+  /**
+   * This process drops the task: the agent ends at once, and its session stays as it is. An agent that is being stopped gets
+   * SIGTERM first: the runtime waits for its resources as long as for the call before. Resolves when its processes have ended.
+   */
+  async drop(): Promise<void> {
     this.#isDropped = true;
-    this.#process?.kill();
+    const process = this.#process;
+    if (process === undefined) return;
+    const { clock } = this.#plan;
+    const now = clock.now();
+    const graceMs = this.#stoppedAt === undefined ? 0 : (now - this.#stoppedAt) * dropShare;
+    if (graceMs <= 0) process.kill();
+    else void process.end(0);
+    const cancel = clock.schedule(now + graceMs, () => process.kill());
+    await process.ended;
+    cancel();
+    for (let tries = 0; tries < endTries && endProcessesOf(this.#task.mark) > 0; tries++)
+      await new Promise<void>((resolve) => void setImmediate(resolve));
   }
 
   async run(): Promise<HiredResult> {
@@ -121,7 +143,7 @@ export class HiredAttempt {
     const { gateway } = this.#plan;
     if (number > 1) {
       for (const each of this.#records.processes) await endOrphan(each);
-      endProcessesOf(idempotencyKey);
+      endProcessesOf(marksOf(idempotencyKey));
     }
     const access = gateway.admit(this.#attempt, {
       runId: this.#task.runId,
@@ -148,7 +170,7 @@ export class HiredAttempt {
       access.close();
       await this.#process?.end(0);
       this.#noteOtherLines();
-      endProcessesOf(idempotencyKey);
+      endProcessesOf(this.#task.mark);
       await this.#endLaunch();
     }
   }
@@ -412,6 +434,7 @@ export class HiredAttempt {
   #stop(reason: unknown): void {
     if (this.#reason !== undefined) return;
     this.#reason = reason;
+    this.#stoppedAt = this.#plan.clock.now();
     void this.#end();
   }
 

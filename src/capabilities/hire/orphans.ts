@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { codeOf } from "../files/error-code.ts";
@@ -12,11 +13,21 @@ export type StartedProcess = {
   readonly startedAt: string;
 };
 
-/**
- * Variable that all processes of a hired task inherit. Its value is the idempotency key of the attempt, which is the same
- * for all attempts of the task.
- */
+/** Variable that all processes of a hired task inherit. Its value is the mark of the attempt. */
 export const taskVariable = "REEVE_HIRED_TASK";
+
+/** The start of the marks of all attempts of a task, which have the same idempotency key. */
+export function marksOf(idempotencyKey: string): string {
+  return `${idempotencyKey} `;
+}
+
+/**
+ * The mark of an attempt. Each has its own: an owner that has lost the run ends its own processes, and not those that the next
+ * owner has started for the same task.
+ */
+export function newMark(idempotencyKey: string): string {
+  return `${marksOf(idempotencyKey)}${randomUUID()}`;
+}
 
 /** Describes a process of this machine. `undefined` if it has ended. */
 export async function startedProcess(pid: number): Promise<StartedProcess | undefined> {
@@ -35,19 +46,19 @@ export async function endOrphan({ pid, startedAt }: StartedProcess): Promise<boo
 }
 
 /**
- * Ends the processes that have the variable of a task, also those that have left its group. Only Linux shows the variables of
- * other processes; elsewhere it does nothing. Returns the number of processes.
+ * Ends the processes whose mark begins with a text, also those that have left the group of the agent. Only Linux shows the
+ * variables of other processes; elsewhere it does nothing. Returns the number of processes.
  */
-export function endProcessesOf(task: string): number {
+export function endProcessesOf(mark: string): number {
   if (process.platform !== "linux") return 0;
-  const entry = `${taskVariable}=${task}`;
+  const entry = `${taskVariable}=${mark}`;
   let ended = 0;
   for (const pid of readdirSync("/proc")) {
     if (!/^\d+$/u.test(pid) || Number(pid) === process.pid) continue;
     if (
       ifAlive(() => readFileSync(`/proc/${pid}/environ`, "utf8"))
         ?.split("\0")
-        .includes(entry) !== true
+        .some((each) => each.startsWith(entry)) !== true
     )
       continue;
     ifAlive(() => process.kill(Number(pid), "SIGKILL"));
