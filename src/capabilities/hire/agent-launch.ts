@@ -189,17 +189,22 @@ function quoted(text: string): string {
 
 /** Returns the path of the program of a command. Throws `agent_not_found`. */
 function agentProgram(agent: string, program: string, preset: Preset | undefined): string {
-  const folders = (process.env["PATH"] ?? "").split(delimiter).filter(isAbsolute);
-  const candidates = program.includes("/")
-    ? [resolve(program)]
-    : folders.map((folder) => join(folder, program));
-  const found = candidates.find(isProgram);
+  const found = programIn(process.env["PATH"], program);
   if (found !== undefined) return found;
   const where = program.includes("/") ? "does not exist, or is no program" : "is not in the PATH of Reeve";
   throw new Fault(
     "agent_not_found",
     `the program ${program} of agent ${agent} ${where}; ${preset === undefined ? "install it, or correct its command" : `npm install -g ${preset.package}`}`,
   );
+}
+
+/** Returns the path of a program that the folders of a `PATH` have. A program with a slash is a path itself. */
+export function programIn(path: string | undefined, program: string): string | undefined {
+  const folders = (path ?? "").split(delimiter).filter(isAbsolute);
+  const candidates = program.includes("/")
+    ? [resolve(program)]
+    : folders.map((folder) => join(folder, program));
+  return candidates.find(isProgram);
 }
 
 function isProgram(path: string): boolean {

@@ -163,6 +163,11 @@ const geminiSettings = {
 /** The names of the presets. */
 export const presetNames: readonly string[] = Object.keys(known);
 
+/** The presets of programs that a user installs, by their names. */
+export const installable: Readonly<Record<string, Preset>> = Object.fromEntries(
+  Object.entries(known).filter(([, preset]) => preset.package !== known["demo"]?.package),
+);
+
 /** Returns the preset of a name. Throws `invalid_argument`. */
 export function presetOf(name: string, owner: string): Preset {
   const found = Object.hasOwn(known, name) ? known[name] : undefined;

@@ -3,6 +3,7 @@ import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { AgentsCommandOptions } from "../commands/workspace/agents-command.ts";
 import type { Shell } from "../commands/workspace/completion-command.ts";
+import type { InitOptions } from "../commands/workspace/init-command.ts";
 import type { TrustCommandOptions } from "../commands/workspace/trust-command.ts";
 
 const agentsHelp = `
@@ -52,9 +53,10 @@ export function addWorkspaceCommands(
     .command("init")
     .description("write a commented starting point: settings, an agent, a prompt and a skill")
     .argument("[FOLDER]", "the folder (default: the current one)")
-    .action(async (folder: string | undefined) => {
+    .option("--company", "also a lead with an employee for each known agent of this machine, and a budget")
+    .action(async (folder: string | undefined, options: InitOptions) => {
       const { initCommand } = await import("../commands/workspace/init-command.ts");
-      onEnd(await initCommand(folder, terminal));
+      onEnd(await initCommand(folder, options, terminal));
     });
   program
     .command("agents")

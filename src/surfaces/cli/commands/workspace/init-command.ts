@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { companyFiles } from "./company-files.ts";
 import { Fault } from "../../../../kernel/index.ts";
 import { makeFolder } from "../../../../workspace/files/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
@@ -83,17 +84,31 @@ function filesOf(folder: string): Readonly<Record<string, string>> {
   };
 }
 
+/** Options of `reeve init`. */
+export interface InitOptions {
+  /** Whether a lead and the agents that this machine has are written, too. Default: `false`. */
+  readonly company?: boolean;
+}
+
 /** Writes a commented starting point. Existing files are never changed. */
-export async function initCommand(path: string | undefined, terminal: Terminal): Promise<ExitKind> {
+export async function initCommand(
+  path: string | undefined,
+  { company = false }: InitOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
   const folder = resolve(path ?? ".");
-  for (const [name, text] of Object.entries(filesOf(folder))) {
+  const more = company ? companyFiles(terminal.env["PATH"]) : {};
+  for (const [name, text] of Object.entries({ ...filesOf(folder), ...more })) {
     const target = join(folder, name);
     const isNew = await write(target, text);
     if (isNew) await terminal.out(target);
     else terminal.say(`reeve: ${printable(target)} exists and is unchanged`);
   }
+  const [agent, input] = company
+    ? ["lead", "Fix the failing test."]
+    : ["reviewer", "What does this project do?"];
   terminal.say(
-    'reeve: look at the files and run reeve trust, then reeve run --agent reviewer "What does this project do?" --model provider/id',
+    `reeve: look at the files and run reeve trust, then reeve run --agent ${agent} "${input}" --model provider/id`,
   );
   return "ok";
 }
