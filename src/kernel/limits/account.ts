@@ -136,11 +136,19 @@ function cappedIn(accounts: Ledger["accounts"], taskId: TaskId, unit: keyof Spen
   return undefined;
 }
 
-export function newAccount(
-  fields: Pick<Account, "taskId" | "parentId" | "priority" | "caps" | "warnAt">,
-): Account {
+export function newAccount({
+  taskId,
+  parentId,
+  priority,
+  caps,
+  warnAt,
+}: Pick<Account, "taskId" | "parentId" | "priority" | "caps" | "warnAt">): Account {
   return {
-    ...fields,
+    taskId,
+    parentId,
+    priority,
+    caps,
+    warnAt,
     spent: nothing,
     reserved: nothing,
     lost: nothing,

@@ -45,8 +45,10 @@ export function countLatency(counts: LatencyCounts, durationMs: number): Latency
 export function addLatency(one: LatencyCounts, other: LatencyCounts): LatencyCounts {
   if (other === noLatency) return one;
   const sum: Record<LatencyName, number> = { ...one };
-  for (const [name, count] of Object.entries(other) as [LatencyName, number][])
-    sum[name] = (sum[name] ?? 0) + count;
+  for (const name in other) {
+    const bucket = name as LatencyName;
+    sum[bucket] = (sum[bucket] ?? 0) + (other[bucket] ?? 0);
+  }
   return sum;
 }
 

@@ -4,8 +4,8 @@ import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { BudgetDimension, ExhaustedCap, RefusedReservation } from "../errors/budget-exhausted-error.ts";
 import type { ExecutionBudget } from "./execution-budget.ts";
 import type { Priority } from "./priority.ts";
-import { countLatency } from "./latency.ts";
-import { noUsageDelta, type UsageDelta } from "./usage-delta.ts";
+import { countLatency, noLatency } from "./latency.ts";
+import { addUsageDelta, type UsageDelta } from "./usage-delta.ts";
 
 /**
  * The money of a run, as a state machine: what is spent and what is reserved. `bookLedger` applies a command in place;
@@ -349,27 +349,27 @@ export function tallyCall(ledger: Ledger, call: TalliedCall): void {
   const outputTokens = reported?.outputTokens ?? 0;
   const tally = ledger.tally as Record<string, UsageDelta>;
   const key = `${day} ${hour ?? ""} ${agentId} ${provider.length} ${provider} ${modelId}`;
-  const line = tally[key] ?? {
-    ...noUsageDelta,
-    day,
-    ...(hour !== undefined && { hour }),
+  const line = tally[key];
+  const delta: UsageDelta = {
     agent: usageNameOf(agentId),
     model: `${provider}/${modelId}`,
+    inputTokens: reported === undefined ? 0 : reported.tokens - outputTokens,
+    outputTokens,
+    cachedTokens: reported?.cachedTokens ?? 0,
+    turns: spent.turns,
+    nanoUsd: spent.nanoUsd,
+    lostTokens: lost.tokens,
+    lostNanoUsd: lost.nanoUsd,
+    lostCalls,
+    unpriced,
+    runs: 0,
+    failedRuns: 0,
+    failedCalls: failed ? 1 : 0,
+    latency: durationMs === undefined ? noLatency : countLatency(noLatency, durationMs),
+    day,
+    ...(hour !== undefined && { hour }),
   };
-  tally[key] = {
-    ...line,
-    inputTokens: line.inputTokens + (reported === undefined ? 0 : reported.tokens - outputTokens),
-    outputTokens: line.outputTokens + outputTokens,
-    cachedTokens: line.cachedTokens + (reported?.cachedTokens ?? 0),
-    turns: line.turns + spent.turns,
-    nanoUsd: line.nanoUsd + spent.nanoUsd,
-    lostTokens: line.lostTokens + lost.tokens,
-    lostNanoUsd: line.lostNanoUsd + lost.nanoUsd,
-    lostCalls: line.lostCalls + lostCalls,
-    unpriced: line.unpriced + unpriced,
-    failedCalls: line.failedCalls + (failed ? 1 : 0),
-    latency: durationMs === undefined ? line.latency : countLatency(line.latency, durationMs),
-  };
+  tally[key] = line === undefined ? delta : addUsageDelta(line, delta);
 }
 
 /** Empties the tally, because a commit holds its amounts. */

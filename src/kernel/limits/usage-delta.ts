@@ -55,7 +55,8 @@ export const noUsageDelta: Omit<UsageDelta, "day" | "agent" | "model"> = Object.
 /** Adds two rows of the same agent and model. The result has the day and the hour of the first. */
 export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
   return {
-    ...one,
+    agent: one.agent,
+    model: one.model,
     inputTokens: one.inputTokens + other.inputTokens,
     outputTokens: one.outputTokens + other.outputTokens,
     cachedTokens: one.cachedTokens + other.cachedTokens,
@@ -69,5 +70,7 @@ export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
     failedRuns: one.failedRuns + other.failedRuns,
     failedCalls: one.failedCalls + other.failedCalls,
     latency: addLatency(one.latency, other.latency),
+    day: one.day,
+    ...(one.hour !== undefined && { hour: one.hour }),
   };
 }

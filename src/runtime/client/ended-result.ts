@@ -66,10 +66,10 @@ export function endedResult(
     unreported: isLater ? corrected.data.total.unreported : unreported,
     turns: spent.turns,
     runId,
-    ...(kind !== "workflow" && { sessionId }),
     agentId,
     error: failure,
     metadata: rootEnd?.data.metadata ?? {},
+    ...(kind !== "workflow" && { sessionId }),
   };
   Object.defineProperty(own, historyKey, { value: new RunHistory(events, output) });
   // The caller's type of the result of a workflow has no session.

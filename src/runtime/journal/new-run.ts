@@ -119,8 +119,6 @@ export function newRun(
     parentId: null,
     supervision,
     budget,
-    ...(options.timeoutWhileWaiting === true && { timeoutWhileWaiting: true }),
-    ...(startAt !== null && { startAt }),
     input,
     messages,
     userId,
@@ -128,8 +126,10 @@ export function newRun(
     streaming: options.streaming ?? false,
     onParentEnd: "wait",
     onPause: "suspend",
-    ...asksForTopUp(agent),
     tools: null,
+    ...(options.timeoutWhileWaiting === true && { timeoutWhileWaiting: true }),
+    ...(startAt !== null && { startAt }),
+    ...asksForTopUp(agent),
   };
   const { topUp } = agent;
   const started = {

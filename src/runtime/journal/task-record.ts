@@ -1,6 +1,7 @@
 import {
   Priority,
-  Supervision,
+  executionBudget,
+  smallerBudget,
   tightenBudget,
   unlimitedBudget,
   type CallSettings,
@@ -13,7 +14,7 @@ import {
   type TaskId,
   type TaskRecord,
 } from "../../kernel/index.ts";
-import type { TaskState } from "./task-state.ts";
+import { supervisionOf, type TaskState } from "./task-state.ts";
 import { deadlineOf } from "./task-clock.ts";
 
 /** Options of a new task. */
@@ -30,6 +31,8 @@ export interface ChildTaskOptions extends NewTaskOptions {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
   readonly input: JsonValue;
+  /** What `ownBudget` returns for the agent and the options. */
+  readonly ownLimits: ExecutionBudget;
   /** Epoch milliseconds. */
   readonly now: number;
 }
@@ -43,37 +46,37 @@ export interface InheritedChild {
 
 /** B6: the budget of a child never exceeds its parent's, and its deadline is never later than the parent's. */
 export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): TaskRecord {
-  const { taskId, agent, input, now } = options;
+  const { taskId, agent, input, now, ownLimits } = options;
   const { record } = parent;
   const deadline = options.isShielded === true ? null : deadlineOf(parent);
   const deadlineMs = deadline === null ? null : Math.max(0, deadline - now);
-  const budget = tightenBudget({ ...record.budget, deadlineMs }, ownBudget(agent, options));
-  const supervision = Supervision.fromJSON(record.supervision).spawnChild({
+  const budget = smallerBudget({ ...record.budget, deadlineMs }, ownLimits);
+  const supervision = supervisionOf(parent).spawnChild({
     parentId: record.agentId,
     priority: options.priority ?? Priority.NORMAL,
     executionBudget: budget,
-    ...(options.retention === undefined ? {} : { retention: options.retention }),
+    ...(options.retention !== undefined && { retention: options.retention }),
   });
   return {
     taskId,
     agentId: agent.id,
-    ...(agent.version !== undefined && { agentVersion: agent.version }),
     parentId: record.taskId,
     supervision: supervision.toJSON(),
     budget,
-    ...(record.timeoutWhileWaiting === true && { timeoutWhileWaiting: true }),
     input,
     messages: [],
     userId: record.userId,
     metadata: record.metadata,
     streaming: record.streaming,
-    ...(record.channel !== undefined && { channel: record.channel }),
     takesInput: true,
     onParentEnd: options.onParentEnd ?? "cancel",
     onPause: options.onPause ?? "suspend",
+    tools: options.tools ?? null,
+    ...(agent.version !== undefined && { agentVersion: agent.version }),
+    ...(record.timeoutWhileWaiting === true && { timeoutWhileWaiting: true }),
+    ...(record.channel !== undefined && { channel: record.channel }),
     ...asksForTopUp(agent),
     ...(options.role !== undefined && { role: options.role }),
-    tools: options.tools ?? null,
     ...inheritedFields(options.inherited),
     ...(options.folder !== undefined && { folder: options.folder }),
   };
@@ -98,6 +101,6 @@ function inheritedFields(
 }
 
 /** The caps of the task's own account. Without the ancestors' caps: their accounts enforce those, also after a top-up (B6). */
-export function ownBudget(agent: HostedAgent, { budget = {} }: SpawnOptions): ExecutionBudget {
-  return tightenBudget(tightenBudget(unlimitedBudget, agent.budget ?? {}), budget);
+export function ownBudget(agent: HostedAgent, { budget = unlimitedBudget }: SpawnOptions): ExecutionBudget {
+  return tightenBudget(executionBudget(agent.budget ?? unlimitedBudget), budget);
 }

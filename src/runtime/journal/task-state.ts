@@ -1,6 +1,7 @@
 import {
   type SentFrame,
   noUsage,
+  Supervision,
   type CancellationStatus,
   type EventData,
   type JsonValue,
@@ -55,6 +56,8 @@ export interface RunCharge {
 export interface TaskState {
   readonly record: TaskRecord;
   readonly clock: TaskClock;
+  /** `supervisionOf` creates it. */
+  supervision: Supervision | undefined;
   /** Address of the parent's step that spawned the task. `undefined` for the root. */
   spawnedBy: StepAddress | undefined;
   /** Records of the present journal, by address. */
@@ -120,11 +123,17 @@ export interface TaskState {
 
 const empty: readonly never[] = [];
 
+/** The position of a task in the tree of its run. It never changes. */
+export function supervisionOf(task: TaskState): Supervision {
+  return (task.supervision ??= Supervision.fromJSON(task.record.supervision));
+}
+
 /** The state of a task that was created at `at`, in epoch milliseconds. */
 export function newTaskState(record: TaskRecord, at: number): TaskState {
   return {
     record,
     clock: new TaskClock(Math.max(at, record.startAt ?? at)),
+    supervision: undefined,
     spawnedBy: undefined,
     steps: new Map(),
     opened: new Map(),

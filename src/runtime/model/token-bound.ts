@@ -110,9 +110,22 @@ function boundMessage(message: ChatMessage, model: Model | undefined): number {
   return tokens;
 }
 
+/** The bounds of frozen tool lists: an agent sends one list for as long as its tools are equal. */
+const toolBounds = new WeakMap<readonly ToolSpec[], number>();
+
 /** B1: upper bound of the tokens of the tool list. */
 function boundTools(tools: readonly ToolSpec[]): number {
-  return tools.length === 0 ? 0 : bytes(JSON.stringify(tools)) + toolsOverhead;
+  if (tools.length === 0) return 0;
+  const known = toolBounds.get(tools);
+  if (known !== undefined) return known;
+  const bound = bytes(JSON.stringify(tools)) + toolsOverhead;
+  if (isFrozenTree(tools)) toolBounds.set(tools, bound);
+  return bound;
+}
+
+function isFrozenTree(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  return Object.isFrozen(value) && Object.values(value).every(isFrozenTree);
 }
 
 /** B1: upper bound of the tokens of the response format, with the instructions that surround a schema. */

@@ -47,7 +47,8 @@ export class TaskAdmission {
     const agent = calledAgent(this.#worker, agentId, parent.record.agentId);
     const taskId = formatTaskId(this.#state.nextTask);
     const now = this.#worker.clock.now();
-    const task = childTaskRecord(parent, { ...options, taskId, agent, input, now });
+    const ownLimits = ownBudget(agent, options);
+    const task = childTaskRecord(parent, { ...options, taskId, agent, input, now, ownLimits });
     const { priority } = task.supervision;
     const waits = options.onFull === "wait" ? ({ waits: "pending" } as const) : undefined;
     const outcome = this.#seats.acquire({ type: "acquire", taskId, parentId, priority, ...waits });
@@ -59,8 +60,8 @@ export class TaskAdmission {
     const victim = outcome.kind === "pending" ? outcome.victim : undefined;
     this.#log.emit(parentId, spawnEvent(task, options, victim));
     this.#log.add({ tasks: [{ type: "create", task }] });
-    const budget = ownBudget(agent, options);
-    this.#ledger.apply(taskId, openAccountCommand(this.#worker, { taskId, parentId, budget, priority }));
+    const account = { taskId, parentId, budget: ownLimits, priority };
+    this.#ledger.apply(taskId, openAccountCommand(this.#worker, account));
     this.#seats.carryOut(outcome, taskId);
     return { kind: "spawned", handle: { taskId, agentId } };
   }

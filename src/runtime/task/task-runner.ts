@@ -5,7 +5,6 @@ import {
   Fault,
   readProperty,
   RunMeta,
-  Supervision,
   modelFor,
   type HostedAgent,
   type AgentId,
@@ -32,7 +31,7 @@ import {
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
 import type { TurnRecord } from "../journal/shared-contents.ts";
-import { hasCompensated, type TaskState } from "../journal/task-state.ts";
+import { hasCompensated, supervisionOf, type TaskState } from "../journal/task-state.ts";
 import { deadlineOf } from "../journal/task-clock.ts";
 import { factsOf, type TaskAsyncContext } from "../process/async-context.ts";
 import { pendingForever } from "../process/pending-forever.ts";
@@ -319,7 +318,9 @@ export class TaskRunner implements CancellationRoot {
    * prompt of its parent. It is a hash, because the provider must not learn the session.
    */
   get promptCacheKey(): string {
-    return (this.#promptCacheKey ??= this.worker.hash(`prompt cache ${this.facts.sessionId}`).slice(0, 32));
+    return (this.#promptCacheKey ??= this.worker.contentHashes
+      .ofText(`prompt cache ${this.facts.sessionId}`)
+      .slice(0, 32));
   }
 
   /** The cancellation that the code has received. */
@@ -447,7 +448,7 @@ export class TaskRunner implements CancellationRoot {
     return RunMeta.standalone({
       clock,
       ids,
-      supervision: this.#meta?.supervision ?? Supervision.fromJSON(this.task.record.supervision),
+      supervision: supervisionOf(this.task),
       cancellation: this.token,
       deadline,
       traceId: this.facts.runId,
