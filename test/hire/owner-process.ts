@@ -1,11 +1,12 @@
-// Owns the run of a hired agent until it is killed: node owner-process.ts FILE UPSTREAM FOLDER PROMPT
+// Owns the run of a hired agent until it is killed: node owner-process.ts FILE UPSTREAM FOLDER PROMPT [SANDBOX]
 import { permissions } from "../../src/agents/index.ts";
 import { hiredAgent } from "../../src/assembly/hired-agent.ts";
 import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import { Gateway } from "../../src/capabilities/gateway/gateway.ts";
+import type { SandboxMode, SandboxPolicy } from "../../src/capabilities/sandbox/sandbox-policy.ts";
 import { agentFile } from "./agent-file.ts";
 
-const [file = "", baseUrl = "", folder = "", prompt = ""] = process.argv.slice(2);
+const [file = "", baseUrl = "", folder = "", prompt = "", policy = '"off"'] = process.argv.slice(2);
 const gateway = await Gateway.open({
   upstreams: { anthropic: { baseUrl, apiKey: "secret-key", provider: "mock" } },
 });
@@ -18,7 +19,7 @@ const agent = hiredAgent({
   command: agentFile("demo-process"),
   gateway,
   folder,
-  sandbox: "off",
+  sandbox: JSON.parse(policy) as SandboxMode | SandboxPolicy,
   permissions: permissions({ mode: "bypass" }),
 });
 await (await runtime.submit(agent, prompt, { runId: "run_killed" })).result();

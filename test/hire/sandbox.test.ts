@@ -1,9 +1,21 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, inject, test } from "vitest";
 import { permissions } from "../../src/agents/index.ts";
 import { hiredAgent } from "../../src/assembly/hired-agent.ts";
-import { eventsOf, hireWorld, scripted, tempFolder } from "./hire-world.ts";
+import { agentFile } from "./agent-file.ts";
+import {
+  afterTest,
+  eventsOf,
+  found,
+  hiredEvents,
+  hireWorld,
+  poll,
+  scripted,
+  tempFolder,
+} from "./hire-world.ts";
 
 const bubblewrap = inject("bubblewrap");
 const program = "program" in bubblewrap ? bubblewrap.program : "";
@@ -59,6 +71,37 @@ test.skipIf(program === "")("the demo agent that comes with Reeve works in its s
   expect([status, output, error]).toEqual(["completed", "Done.", null]);
   expect(await readFile(join(world.folder, "out.txt"), "utf8")).toBe("hi\n");
 });
+
+test.skipIf(program === "")(
+  "after kill -9 of its owner a sandboxed agent continues its session in a new sandbox, and its command has run once",
+  async () => {
+    const file = join(await tempFolder(), "reeve.db");
+    const world = await hireWorld([{ run: "echo x >> ran.txt; sleep 300" }, { say: "Done." }], {
+      store: `sqlite:${file}`,
+    });
+    const sandbox = { mode: "enforce", program, readable } as const;
+    const [node = "", ...args] = agentFile(
+      "owner-process",
+      file,
+      world.upstream.url,
+      world.folder,
+      "Run it.",
+      JSON.stringify(sandbox),
+    );
+    const owner = spawn(node, args, { stdio: "inherit" });
+    afterTest(async () => owner.kill("SIGKILL"));
+    const ran = join(world.folder, "ran.txt");
+    await poll(async () => readFile(ran, "utf8"));
+    owner.kill("SIGKILL");
+    await once(owner, "exit");
+    world.runtime.register(world.hire({ sandbox, permissions: permissions({ mode: "bypass" }), env: {} }));
+    const run = await found(world.runtime, "run_killed");
+    const { status, output, error } = await run.result();
+    expect([status, output, error]).toEqual(["completed", "Done.", null]);
+    expect(await readFile(ran, "utf8")).toBe("x\n");
+    expect(await hiredEvents(run)).toEqual(["session_opened", "session_loaded", "prompt_continued"]);
+  },
+);
 
 test("a hired agent is refused where its sandbox is not available", async () => {
   const world = await hireWorld([{ say: "unused" }]);
