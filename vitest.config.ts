@@ -19,7 +19,12 @@ const hangs = isFull ? 1_800_000 : 600_000;
 const quiet = ["--disable-warning=runtime_open", "--disable-warning=store_lost"];
 
 /** The limits of every project. `expect.poll()` would give up after a second, which a busy machine needs for less. */
-const patient = { testTimeout: hangs, hookTimeout: hangs, expect: { poll: { timeout: 60_000 } } };
+const patient = {
+  testTimeout: hangs,
+  hookTimeout: hangs,
+  expect: { poll: { timeout: 60_000 } },
+  execArgv: quiet,
+};
 
 /** The tests that need a browser. */
 const browserTests = ["test/attacks/browser.test.ts", "test/browser/**", "test/page/**"];
@@ -100,8 +105,8 @@ export default defineConfig({
           exclude: Object.values(apart).flatMap((folders) => folders.map((folder) => `test/${folder}/**`)),
           pool: "forks",
           isolate: false,
-          execArgv: ["--expose-gc", ...quiet],
           ...patient,
+          execArgv: ["--expose-gc", ...quiet],
         },
       },
       ...Object.entries(apart).map(([name, folders]) => ({
@@ -113,7 +118,6 @@ export default defineConfig({
           ...patient,
           // One process loads the sources once for many files.
           ...(shared.has(name) && { pool: "forks" as const, isolate: false }),
-          ...(name === "contract" && { execArgv: quiet }),
           // Optimised code does not count its blocks, which the tests of the view compare.
           ...(name === "view" && { pool: "forks" as const, execArgv: ["--no-opt", "--no-maglev"] }),
         },
