@@ -97,7 +97,7 @@ test("at a playhead before all that the page keeps of a run, every view shows th
   // Without the list that was read above: the page reads what is before the playhead by itself.
   await page.keyboard.press("6");
   await page.getByRole("searchbox", { name: "Filter events" }).fill("");
-  await page.getByText(`${calledAt + 1} events`, { exact: true }).waitFor();
+  await page.getByText(`${calledAt + 1} events, 0 to ${calledAt}`, { exact: true }).waitFor();
   await page.getByRole("button", { name: `Show the run at event ${calledAt}`, exact: true }).waitFor();
 
   await tabs.getByRole("link", { name: /^Messages/u }).click();

@@ -52,7 +52,7 @@ test("the playhead redraws every view, disables orders, and L returns to live", 
   expect(await page.getByRole("treeitem").count()).toBe(1);
   expect(await page.getByRole("button", { name: "Cancel run" }).isDisabled()).toBe(true);
   await page.keyboard.press("6");
-  await page.getByText("1 event", { exact: true }).waitFor();
+  await page.getByText("1 event, number 0", { exact: true }).waitFor();
   await page.keyboard.press("5");
   await page.getByRole("row").filter({ hasText: "lead" }).waitFor();
   await page.keyboard.press("l");

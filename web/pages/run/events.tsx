@@ -135,7 +135,10 @@ export function Events({ model }: { readonly model: RunModel }): JSX.Element {
 
 /** The numbers of a list of events, which begin at 0. */
 function rangeWords(first: Event | undefined, last: Event | undefined): string {
-  return first === undefined || last === undefined ? "" : `, ${grouped(first.seq)} to ${grouped(last.seq)}`;
+  if (first === undefined || last === undefined) return "";
+  return first === last
+    ? `, number ${grouped(first.seq)}`
+    : `, ${grouped(first.seq)} to ${grouped(last.seq)}`;
 }
 
 /** The event that the address names. `null` if it names none. */
