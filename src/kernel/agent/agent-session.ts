@@ -62,43 +62,27 @@ export interface AgentSession {
 export function agentSession(
   fields: Pick<AgentSession, "id" | "instructions"> & Partial<Pick<AgentSession, "messages" | "attachments">>,
 ): AgentSession {
-  return new NewSession(fields);
-}
-
-class NewSession implements AgentSession {
-  readonly id: SessionId;
-  readonly instructions: string;
-  #messages: Transcript;
-  attachments: readonly UserPart[];
-  settled: readonly (ToolResult | undefined)[] = [];
-  turns = 0;
-  output = "";
-  readonly replies = new ReplyReasons();
-  cumulativeUsage: Usage = noUsage;
-  reported: AgentSession["reported"] = null;
-  interrupted = false;
-  interruptionReason: string | null = null;
-  readonly metadata: Record<string, JsonValue> = {};
-
-  constructor({
-    id,
-    instructions,
-    messages = Transcript.empty,
-    attachments = [],
-  }: Parameters<typeof agentSession>[0]) {
-    this.id = id;
-    this.instructions = instructions;
-    this.#messages = messages;
-    this.attachments = attachments;
-  }
-
-  get messages(): Transcript {
-    return this.#messages;
-  }
-
-  set messages(value: Transcript) {
-    this.#messages = requireTranscript(value);
-  }
+  const { messages: first = Transcript.empty, ...others } = fields;
+  let messages = first;
+  return {
+    get messages() {
+      return messages;
+    },
+    set messages(value: Transcript) {
+      messages = requireTranscript(value);
+    },
+    attachments: [],
+    settled: [],
+    turns: 0,
+    output: "",
+    replies: new ReplyReasons(),
+    cumulativeUsage: noUsage,
+    reported: null,
+    interrupted: false,
+    interruptionReason: null,
+    metadata: {},
+    ...others,
+  };
 }
 
 /** Refuses a list of messages. The form is compared and not the class, because code may use another copy of this package. */
