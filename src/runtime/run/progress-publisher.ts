@@ -68,13 +68,18 @@ export class ProgressPublisher implements FlushableLog {
     if (progress.length === 0) return;
     this.#pending = [];
     this.#idleWait?.cancel();
-    const followers = this.#sending === undefined ? this.#followers() : undefined;
-    // Most runs have no follower, and most stores say so without a promise.
-    if (Array.isArray(followers) && followers.length === 0) return;
-    const sending = this.#sendAfter(this.#sending, progress, followers).finally(() => {
-      if (this.#sending === sending) this.#sending = undefined;
-    });
-    this.#sending = sending;
+    try {
+      const followers = this.#sending === undefined ? this.#followers() : undefined;
+      // Most runs have no follower, and most stores say so without a promise.
+      if (Array.isArray(followers) && followers.length === 0) return;
+      const sending = this.#sendAfter(this.#sending, progress, followers).finally(() => {
+        if (this.#sending === sending) this.#sending = undefined;
+      });
+      this.#sending = sending;
+    } catch (error) {
+      // A store may throw before it returns a promise.
+      this.#options.onError(Fault.from(error));
+    }
   }
 
   /** Sends what is pending. Resolves when it is sent. Returns `undefined` if there is nothing to wait for. */

@@ -9,7 +9,10 @@ import {
   formatTopicId,
   type HostedAgent,
   type JsonValue,
+  type Store,
 } from "../../../src/kernel/index.ts";
+import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
+import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { until } from "../runtime-setup.ts";
 
@@ -67,4 +70,25 @@ test("a run without followers sends no progress", async () => {
   await (await runtime.submit(line(), "Go")).result();
   await runtime.close();
   expect(received).toEqual([]);
+});
+
+test("a run completes and reports the error if its store throws when it is asked for the followers of the progress", async () => {
+  const inner = memoryStore({ hash: sha256 });
+  const asked = Promise.withResolvers<void>();
+  const followers = (): never => {
+    asked.resolve();
+    throw new Error("the disk is gone");
+  };
+  const store: Store = { ...inner, topics: { ...inner.topics, followers } };
+  const errors: unknown[] = [];
+  const runtime = await createRuntime({ store, onError: (error) => errors.push(error) });
+  const run = async (): Promise<string> => {
+    // The run is idle when it asks.
+    await asked.promise;
+    return "done";
+  };
+  const agent: HostedAgent = { id: formatAgentId({ name: "worker" }), run };
+  expect((await (await runtime.submit(agent, null)).result()).output).toBe("done");
+  await runtime.close();
+  expect(errors).toContainEqual(expect.objectContaining({ message: "the disk is gone" }));
 });
