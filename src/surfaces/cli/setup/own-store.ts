@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, linkSync, lstatSync, realpathSync, renameSync, rmSync, statSync } from "node:fs";
-import { homedir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
+import { reeveHome } from "../../../capabilities/files/reeve-home.ts";
 import { Fault, type Store } from "../../../kernel/index.ts";
 import { openStore, readOnlyPlace, sqlitePath } from "../../../runtime/index.ts";
 import { isBelow, makeFolder, StoreList } from "../../../workspace/files/index.ts";
@@ -81,8 +81,7 @@ export async function disownStore(address: string): Promise<boolean> {
 }
 
 function storeList(): StoreList {
-  const { REEVE_HOME: home } = process.env;
-  return new StoreList(home === undefined || home === "" ? join(homedir(), ".reeve") : home);
+  return new StoreList(reeveHome());
 }
 
 /** The file of a store. `undefined` for a store that is not a file. */
