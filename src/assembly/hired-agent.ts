@@ -1,7 +1,7 @@
 import { kindTable, permissions } from "../agents/index.ts";
 import { Gateway } from "../capabilities/gateway/gateway.ts";
 import { leadsAway } from "../capabilities/gateway/program-variables.ts";
-import { presetNames, presetOf } from "../capabilities/hire/presets.ts";
+import { presetNames, presetOf, type PresetName } from "../capabilities/hire/presets.ts";
 import { HiredArchitecture } from "../capabilities/hire/hired-architecture.ts";
 import type { SandboxMode, SandboxPolicy } from "../capabilities/sandbox/sandbox-policy.ts";
 import { Sandbox } from "../capabilities/sandbox/sandbox.ts";
@@ -36,10 +36,10 @@ const notOfHired = [
 /** Options of `hiredAgent()`. */
 export interface HiredAgentOptions extends Omit<AgentOptions, (typeof notOfHired)[number]> {
   /**
-   * A known agent: `claude-code`, `codex`, `opencode`, `gemini`, or `demo`, a small agent that comes with Reeve. It sets the command,
-   * and what the agent needs to work behind the gateway.
+   * A known agent. It sets the command, and what the agent needs to work behind the gateway. `demo` is a small agent that comes
+   * with Reeve.
    */
-  readonly preset?: string;
+  readonly preset?: PresetName;
   /** The model that the agent of the preset uses, by the name of its provider. Default: the one that the agent chooses. */
   readonly model?: string;
   /**
@@ -85,7 +85,7 @@ type FilledOptions = Required<Pick<HiredAgentOptions, "folder" | "home" | "idleM
 type OwnOptions = Omit<HiredAgentOptions, Exclude<keyof AgentOptions, "model">>;
 
 const ownKinds = {
-  preset: is.text(),
+  preset: is.choice(presetNames, { hint: "use command for another agent" }),
   model: is.text(),
   command: is.list({ of: is.text() }),
   gateway: is.checkedBy((gateway: unknown, option, owner) => {
@@ -102,12 +102,12 @@ const ownKinds = {
   env: is.checkedBy((env: unknown, option, owner) => {
     const isText = typeof env === "object" && env !== null && !Array.isArray(env);
     if (!isText || Object.values(env).some((value) => typeof value !== "string"))
-      throw invalidOption(owner, option, env, "an object with texts");
+      throw invalidOption(owner, option, env, "an object with texts", 'use env: { NAME: "value" }');
     refuseKeys(owner, option, Object.keys(env));
   }),
   inheritEnv: is.checkedBy((names: unknown, option, owner) => {
     if (!Array.isArray(names) || names.some((name) => typeof name !== "string"))
-      throw invalidOption(owner, option, names, "a list of names");
+      throw invalidOption(owner, option, names, "a list of names", 'use inheritEnv: ["NAME"]');
     refuseKeys(owner, option, names as readonly string[]);
   }),
   home: is.choice(["private", "user"], { default: "private" }),

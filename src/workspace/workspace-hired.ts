@@ -3,7 +3,7 @@ import { hiredAgent } from "../assembly/hired-agent.ts";
 import type { GatewayOptions } from "../capabilities/gateway/gateway-options.ts";
 import type { Gateway } from "../capabilities/gateway/gateway.ts";
 import { upstreamsFrom } from "../capabilities/gateway/known-upstreams.ts";
-import { presetNames, presetOf } from "../capabilities/hire/presets.ts";
+import { presetNames, presetOf, type PresetName } from "../capabilities/hire/presets.ts";
 import { providerDirectory } from "../capabilities/models/provider-directory.ts";
 import { describeValue, Fault } from "../kernel/index.ts";
 import type { AgentFile, AgentValues, Settings } from "./files/index.ts";
@@ -53,7 +53,8 @@ export async function hiredFromFile(parts: HiredParts): Promise<Agent> {
   const model = modelOf(owner, parts, wire);
   return hiredAgent({
     ...options,
-    ...(!isAny && { preset: harness }),
+    // `presetOf` has refused other names.
+    ...(!isAny && { preset: harness as PresetName }),
     ...(command !== undefined && { command }),
     ...(model !== undefined && { model }),
     ...(description !== undefined && { description }),

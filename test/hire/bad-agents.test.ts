@@ -81,7 +81,7 @@ test.for(Object.entries(cases))("a hired agent fails with the reason for %s", as
 
 test("hiredAgent() refuses options that it could not use, and names the package of a preset", async () => {
   const { hire, runtime } = await hireWorld([{ say: "unused" }]);
-  expect(() => hire({ preset: "claude" })).toThrow('invalid preset "claude"');
+  expect(() => hire({ preset: "claude" } as object)).toThrow('use "claude-code"');
   expect(() => hire({ command: [] })).toThrow("expected a program and its arguments");
   expect(() => hire({ model: "m" })).toThrow("only a preset knows how its agent chooses a model");
   expect(() => hire({ env: { OPENAI_API_KEY: "k" } })).toThrow("the agent could spend past the gateway");

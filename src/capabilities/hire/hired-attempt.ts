@@ -68,7 +68,7 @@ export interface HiredResult {
 const cancelMs = 5_000;
 /** Share of the time since the cancel that an agent has between SIGTERM and SIGKILL if the runtime waits no longer for its call. */
 const dropShare = 0.8;
-/** How often a task looks whether the processes that it has killed have ended. */
+/** How many times a task looks at most whether the processes that it has killed have ended. */
 const endTries = 1_000;
 /** Milliseconds after a refusal because of money in which the agent may end its turn by itself. */
 const refusedMs = 10_000;
@@ -104,6 +104,10 @@ export class HiredAttempt {
   /** When the attempt began to stop the agent. */
   #stoppedAt: number | undefined;
   #cancelRefusal: (() => void) | undefined;
+  /** Resolves when steering waits. It outlives a turn, so that no steering is missed between two. */
+  #steered: Promise<void> | undefined;
+  /** The cost of the session according to the agent. */
+  #reportedUsd: number | undefined;
 
   constructor(plan: HiredPlan, task: HiredTask, attempt: AttemptContext) {
     this.#plan = plan;
@@ -358,8 +362,6 @@ export class HiredAttempt {
     }
   }
 
-  #reportedUsd: number | undefined;
-
   /** Takes steering while a turn is in progress. What the agent does not take at once becomes the next prompt. */
   async #steer(facts: AgentFacts, queue: Exchange[], over: AbortSignal): Promise<void> {
     const ended = new Promise<"over">((resolve) =>
@@ -373,9 +375,6 @@ export class HiredAttempt {
         await this.#giveSteering(inputText(input), facts, queue);
     }
   }
-
-  /** Resolves when steering waits. It outlives a turn, so that no steering is missed between two. */
-  #steered: Promise<void> | undefined;
 
   async #giveSteering(text: string, { steers }: AgentFacts, queue: Exchange[]): Promise<void> {
     const connection = this.#connection as AgentConnection;

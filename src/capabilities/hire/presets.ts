@@ -46,7 +46,10 @@ function modulesAbove(path: string): string {
   return path.slice(0, path.lastIndexOf(modules) + modules.length - 1);
 }
 
-const known: Readonly<Record<string, Preset>> = {
+/** The names of the presets. */
+export type PresetName = "claude-code" | "codex" | "opencode" | "gemini" | "demo";
+
+const known: Readonly<Record<PresetName, Preset>> = {
   "claude-code": {
     package: "@agentclientprotocol/claude-agent-acp",
     command: () => ["claude-agent-acp"],
@@ -161,17 +164,16 @@ const geminiSettings = {
 };
 
 /** The names of the presets. */
-export const presetNames: readonly string[] = Object.keys(known);
+export const presetNames = Object.keys(known) as readonly PresetName[];
 
 /** The presets of programs that a user installs, by their names. */
 export const installable: Readonly<Record<string, Preset>> = Object.fromEntries(
-  Object.entries(known).filter(([, preset]) => preset.package !== known["demo"]?.package),
+  Object.entries(known).filter(([, preset]) => preset.package !== known.demo.package),
 );
 
 /** Returns the preset of a name. Throws `invalid_argument`. */
 export function presetOf(name: string, owner: string): Preset {
-  const found = Object.hasOwn(known, name) ? known[name] : undefined;
-  if (found !== undefined) return found;
+  if (Object.hasOwn(known, name)) return known[name as PresetName];
   const nearest = nearestName(name, presetNames);
   const fix =
     nearest === undefined ? `expected one of ${presetNames.join(", ")}` : `use ${describeValue(nearest)}`;
