@@ -32,6 +32,11 @@ audits a small package: it hires, one agent gives its seat to another, a person 
 the allowance, one worker is killed with SIGKILL, and the other one finishes the run. The models are scripted;
 files are read, searched and written for real. Nothing leaves this machine.
 
+With --hire, a lead hires two programs that speak the Agent Client Protocol, as Claude Code and Codex do: the small
+agent that comes with Reeve. Each works in a git worktree and pays through the gateway; a person approves a command
+and the merge. It needs git, and the packages @agentclientprotocol/sdk and zod. Where bubblewrap is missing, the
+output says that the agents run without a sandbox.
+
 The first line is the address of that run on the page. In a terminal the server stays until Ctrl-C, unless CI is set.
 
 ${exitCodeTable()}
@@ -39,13 +44,15 @@ ${exitCodeTable()}
 Examples:
   $ reeve demo
   $ reeve demo --exit --keep                  # ends after the story and keeps its store
-  $ reeve demo --stay --pace 1500             # slower`;
+  $ reeve demo --stay --pace 1500             # slower
+  $ reeve demo --hire                         # hired agents`;
 
 /** Adds the command of the demo. */
 function addDemoCommand(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
   program
     .command("demo")
     .description("show a company of agents, a kill -9 and the recovery after it, without an API key")
+    .option("--hire", "show a lead with two hired agents in worktrees under one budget instead")
     .option("--stay", "serve the page after the story, until Ctrl-C")
     .option("--exit", "end after the story")
     .option("--pace <ms>", "how long the scripted models take per answer", "600")

@@ -7,6 +7,7 @@ import { printable, type Terminal } from "../terminal/terminal.ts";
 import { Performance } from "./demo-performance.ts";
 import { openStage, startWorkers } from "./demo-stage.ts";
 import { runAddress } from "./demo-telling.ts";
+import { hireDemo } from "./hire-demo.ts";
 import { demoWorker } from "./demo-worker.ts";
 
 export interface DemoOptions {
@@ -18,6 +19,8 @@ export interface DemoOptions {
   /** Whether the server runs on after the story. Default: if a person watches and `CI` is not set. */
   readonly stay?: boolean;
   readonly exit?: boolean;
+  /** Whether the company is one of hired agents. */
+  readonly hire?: boolean;
   /** The folder of the demo, for a worker that the demo starts. */
   readonly act?: string;
   /** The name of that worker. */
@@ -43,6 +46,10 @@ export async function demoCommand(options: DemoOptions, terminal: Terminal): Pro
   const interrupt = interrupted(terminal).then((): ExitKind => "ok");
   const onError = (error: Fault): void => terminal.say(`reeve: ${printable(error.message)}`);
   try {
+    if (options.hire === true) {
+      const played = hireDemo({ port, paceMs, stays, keeps, onError }, terminal, open);
+      return await Promise.race([played, interrupt]);
+    }
     const stage = await openStage({ port, paceMs, keeps, onError }, open);
     await terminal.out(runAddress(stage));
     if (!stage.hasPage) terminal.say("The page is not built; run npm run build:page in the checkout.");

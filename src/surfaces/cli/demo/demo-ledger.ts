@@ -31,8 +31,10 @@ export async function ledgerOf(events: AsyncIterable<Event>): Promise<DemoLedger
   let chargedUsd: number | null = null;
   for await (const event of events) {
     fold.add(event);
-    if (event.type === "message_end" && event.data.usage !== undefined) {
-      const { inputTokens, outputTokens, costUsd } = event.data.usage;
+    const isCall = event.type === "message_end" || event.type === "metered_call";
+    const usage = isCall ? event.data.usage : undefined;
+    if (usage !== undefined && usage !== null) {
+      const { inputTokens, outputTokens, costUsd } = usage;
       answered = plus(answered, { calls: 1, tokens: inputTokens + outputTokens, usd: costUsd ?? 0 });
     }
     if (event.type === "budget_lost")

@@ -208,6 +208,7 @@ export class Performance {
   }
 }
 
-async function* eventsOf(run: RunHandle): AsyncIterable<Event> {
+/** The events of a run so far. */
+export async function* eventsOf(run: RunHandle): AsyncIterable<Event> {
   for await (const event of run.events({ follow: false })) if ("seq" in event) yield event;
 }

@@ -63,7 +63,8 @@ export async function openStage(
   };
 }
 
-async function openFolder(keeps: boolean, open: OpenParts): Promise<string> {
+/** Makes the folder of a demo. It is deleted at the end unless it is kept. */
+export async function openFolder(keeps: boolean, open: OpenParts): Promise<string> {
   try {
     const folder = await mkdtemp(join(tmpdir(), "reeve-demo-"));
     open.add({ close: async () => (keeps ? undefined : rm(folder, { recursive: true, force: true })) });

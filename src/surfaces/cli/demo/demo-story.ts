@@ -1,4 +1,14 @@
-import { jsonText, Priority, type Event, type JsonValue, type TaskId } from "../../../kernel/index.ts";
+import {
+  jsonText,
+  namedPaths,
+  Priority,
+  readProperty,
+  type ApprovalRequest,
+  type Event,
+  type JsonValue,
+  type TaskId,
+} from "../../../kernel/index.ts";
+import { mergeOf } from "../../view/merge-words.ts";
 import { RunFold } from "../../view/run-fold.ts";
 
 /** What a line is about. It decides about its colour. */
@@ -23,7 +33,7 @@ export interface Killed {
 /** Tells a run: a line for each event that a person wants to know. It depends on the events alone. */
 export class DemoStory {
   readonly #fold = new RunFold();
-  /** The files that tool calls name. */
+  /** The files that tool calls name, and the commands that they run. */
   readonly #paths = new Map<string, string>();
   #startedAt: number | undefined;
   #survivor = "another worker";
@@ -76,7 +86,7 @@ export class DemoStory {
   }
 
   #line(event: Event): StoryLine | undefined {
-    return this.#seatLine(event) ?? this.#moneyLine(event) ?? this.#workLine(event);
+    return this.#seatLine(event) ?? this.#moneyLine(event) ?? this.#workLine(event) ?? this.#treeLine(event);
   }
 
   #seatLine(event: Event): StoryLine | undefined {
@@ -151,17 +161,11 @@ export class DemoStory {
     const { agentId: who, at } = event;
     switch (event.type) {
       case "approval_request":
-        return this.#at(
-          at,
-          who,
-          `waits for you: ${event.data.toolName} ${pathIn(event.data.input)}`.trimEnd(),
-          "waits",
-        );
+        return this.#at(at, who, `waits for you: ${this.#askedIn(event.data)}`, "waits");
       case "approval_decision": {
         const { decision, approvalId } = event.data;
         const request = this.#fold.view().asked.get(approvalId)?.request;
-        const call =
-          request === undefined ? "the call" : `${request.toolName} ${pathIn(request.input)}`.trimEnd();
+        const call = request === undefined ? "the call" : this.#askedIn(request);
         return this.#at(at, decision.by ?? "a person", `${decisions[decision.decision]} ${call}`, "money");
       }
       case "tool_execution_end": {
@@ -181,8 +185,43 @@ export class DemoStory {
     }
   }
 
+  /** The lines about employees that work in worktrees. */
+  #treeLine(event: Event): StoryLine | undefined {
+    const { agentId: who, at } = event;
+    switch (event.type) {
+      case "worktree_open": {
+        const { base, from } = event.data;
+        const text = `works in a worktree of its own, from ${base.slice(0, 7)}${from === null ? "" : ` of ${from}`}`;
+        return this.#at(at, who, text, "plain");
+      }
+      case "worktree_finish": {
+        const { commit, changed, overlaps } = event.data;
+        const others = overlaps.map(
+          ({ path, taskId }) => `${this.#nameOf(taskId)} has changed ${path} as well`,
+        );
+        const work = `leaves commit ${commit.slice(0, 7)} with ${namedPaths(changed)}`;
+        return this.#at(at, who, [work, ...others].join("; "), others.length === 0 ? "plain" : "yields");
+      }
+      case "worktree_merge": {
+        const { status, branch, path, changed } = event.data;
+        const isMerged = status === "merged";
+        const text = isMerged ? `merges ${namedPaths(changed)} into ${branch ?? path}` : "merges nothing";
+        return this.#at(at, who, text, isMerged ? "money" : "lost");
+      }
+      default:
+        return undefined;
+    }
+  }
+
   #at(at: number, who: string, text: string, tone: Tone): StoryLine {
     return { at: at - (this.#startedAt ?? at), who, text, tone };
+  }
+
+  /** What a person is asked about: a call, or whose work is merged. */
+  #askedIn({ kind, toolName, input }: Pick<ApprovalRequest, "kind" | "toolName" | "input">): string {
+    const merge = kind === "merge" ? mergeOf(input) : null;
+    const names = merge?.merge.sources.map(({ taskId }) => this.#nameOf(taskId));
+    return `${toolName} ${names?.join(", ") ?? pathIn(input)}`.trimEnd();
   }
 
   #nameOf(taskId: TaskId): string {
@@ -199,19 +238,29 @@ function workOf(
   { toolName, status = "ok", result }: Event<"tool_execution_end">["data"],
   path: string,
 ): string | undefined {
+  if (toolName === "shell" && (status === "ok" || status === "error"))
+    return `runs ${path}${testsIn(result)}`;
   if (status !== "ok") return undefined;
   if (toolName === "edit") return `edits ${path}`;
   if (toolName === "write") return `writes ${path}`;
-  if (toolName !== "test" || result.output.type !== "text") return undefined;
-  const [, all, failed] = /# tests (\d+)[^]*# fail (\d+)/u.exec(result.output.text) ?? [];
-  return `runs the tests: ${failed === "0" ? `all ${all} pass` : `${failed} of ${all} fails`}`;
+  return toolName === "test" ? `runs the tests${testsIn(result)}` : undefined;
+}
+
+/** What Node says about tests in a result, or nothing. */
+function testsIn({ output }: Event<"tool_execution_end">["data"]["result"]): string {
+  const text = output.type === "text" ? output.text : "";
+  const [, all, failed] = /^(?:#|ℹ) tests (\d+)[^]*^(?:#|ℹ) fail (\d+)/mu.exec(text) ?? [];
+  if (all === undefined) return "";
+  return `: ${failed === "0" ? `all ${all} pass` : `${failed} of ${all} fails`}`;
 }
 
 const decisions = { approved: "approves", denied: "denies", skipped: "skips" } as const;
 
+/** The path in the arguments of a call, or the first line of its command. */
 function pathIn(input: JsonValue): string {
-  const path = typeof input === "object" && input !== null && "path" in input ? input["path"] : undefined;
-  return typeof path === "string" ? path : "";
+  const subject = readProperty(input, "path") ?? readProperty(input, "command");
+  const [line = "", ...more] = typeof subject === "string" ? subject.split("\n") : [];
+  return more.length === 0 ? line : `${line} …`;
 }
 
 function rankOf(priority: Priority): string {
