@@ -17,6 +17,7 @@ test.for([
   { document: "docs/channels.md", count: 1 },
   { document: "docs/coming-from.md", count: 5 },
   { document: "docs/coming-from-engines.md", count: 5 },
+  { document: "docs/coming-from-paperclip.md", count: 1 },
   { document: "docs/getting-started.md", count: 6 },
   { document: "docs/sessions.md", count: 1 },
   { document: "docs/streaming.md", count: 2 },
