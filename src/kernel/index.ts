@@ -497,14 +497,17 @@ export * from "./agent/foreign-program.ts";
 export * from "./events/event-source.ts";
 export { checkChildRequest, spawnChildTable, spawnKinds, spawnTable } from "./agent/spawn-check.ts";
 export { answerIfLive } from "./agent/permissions.ts";
-export type {
-  EventOptions,
-  ForkOptions,
-  ReceivedInput,
-  RunHandle,
-  ToolResultOptions,
-  TopUpOptions,
-  WaitingResult,
+export {
+  type EventOptions,
+  type ForkOptions,
+  type QueuedInput,
+  type ReceivedInput,
+  type RunHandle,
+  type ToolResultOptions,
+  type TopUpOptions,
+  type WaitingResult,
+  type WithdrawOptions,
+  withdrawTable,
 } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";
 export type { Tool, ToolConcurrency, ToolContext, ToolRisk } from "./agent/tool.ts";

@@ -21,13 +21,14 @@ const ofOrders: ReadonlySet<EventType> = new Set([
   "run_cancel",
   "task_cancel",
   "run_steer",
+  "input_withdraw",
   "task_signal",
   "update_start",
   "task_reprioritize",
   "budget_top_up",
 ]);
 /**
- * Names of event data that are not compared: times, seqs and spend. Spend includes lost calls and is checked against
+ * Names of event data that are not compared: times, seqs, ids of inputs and spend. Spend includes lost calls and is checked against
  * the ledger instead.
  */
 const ofTheMoment: ReadonlySet<string> = new Set([
@@ -38,6 +39,7 @@ const ofTheMoment: ReadonlySet<string> = new Set([
   "turns",
   "costUsd",
   "lost",
+  "inputId",
 ]);
 
 export interface CompareOptions {

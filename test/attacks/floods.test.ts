@@ -218,7 +218,7 @@ describe.each(twoStores)("a flood of runs on the %s store", (_store, prepare) =>
 });
 
 describe("a flood from outside", () => {
-  const floods: Readonly<Record<string, (run: RunHandle, index: number) => Promise<void>>> = {
+  const floods: Readonly<Record<string, (run: RunHandle, index: number) => Promise<unknown>>> = {
     signals: (run, index) => run.signal("noise", index),
     "steering inputs": (run, index) => run.steer(`steering ${index}`),
     "follow-ups": (run, index) => run.followUp(`follow-up ${index}`),

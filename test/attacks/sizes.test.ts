@@ -55,7 +55,7 @@ async function faultOf(runtime: Runtime, agent: HostedAgent, input: JsonValue = 
 }
 
 /** Sends the command to a run that waits, then lets the run end. */
-async function sendTo(runtime: Runtime, command: (run: RunHandle) => Promise<void>): Promise<unknown> {
+async function sendTo(runtime: Runtime, command: (run: RunHandle) => Promise<unknown>): Promise<unknown> {
   const run = await runtime.submit(waits, null);
   const refusal = await refusalOf(command(run));
   await run.cancel("done");

@@ -215,7 +215,7 @@ test("a question offers its choices, and the choice is the answer", async () => 
   ]);
 });
 
-test("text appears while the model writes it, survives a restart of the server, and steering arrives", async () => {
+test("text appears while the model writes it, survives a restart of the server, and steering arrives unless it is taken back", async () => {
   const runId = await submitRun(server, "desk", "Is 0.9 ready to ship?");
   const { page, expect: expectFailures } = await openWatched(`/runs/${runId}/conversation`);
   await page.getByText("Not yet: two tests are").waitFor();
@@ -223,6 +223,14 @@ test("text appears while the model writes it, survives a restart of the server, 
   await page.getByLabel("Steer desk").fill("Check the licence, too.");
   await page.getByRole("button", { name: "Send" }).click();
   await page.getByText(/sent: Check the licence, too/u).waitFor();
+  await page.getByLabel("Steer desk").fill("Then rest.");
+  await page.getByRole("button", { name: "Queue" }).click();
+  const queued = page.getByRole("list", { name: "Not read by desk yet" });
+  await queued.getByText("Check the licence, too.").waitFor();
+  await queued.getByRole("listitem").filter({ hasText: "Then rest." }).getByRole("button").click();
+  await page.getByText("Taken back.").waitFor();
+  expect(await page.getByLabel("Steer desk").inputValue()).toBe("Then rest.");
+  await queued.getByText("Then rest.").waitFor({ state: "detached" });
   const answers = expectFailures(serverIsDown);
   await server.stop();
   await page.getByText(/The server stopped answering/u).waitFor();
@@ -235,6 +243,7 @@ test("text appears while the model writes it, survives a restart of the server, 
   stage.open("desk");
   await page.getByText("one advisory is open.").waitFor();
   await page.getByText("Steering", { exact: true }).waitFor();
+  expect(await page.getByText("Follow-up", { exact: true }).count()).toBe(0);
   expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
 });
 

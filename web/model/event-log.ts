@@ -16,6 +16,7 @@ export const conversationTypes: ReadonlySet<EventType> = new Set<EventType>([
   "task_cancel",
   "run_steer",
   "input_unread",
+  "input_withdraw",
   "agent_start",
   "turn_start",
   "message_end",

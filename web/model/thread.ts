@@ -343,6 +343,8 @@ function noteOf(event: Event): Note | null {
       return { text: cancelSentence(event.data, "this agent and its reports"), tone: "bad" };
     case "input_unread":
       return { text: `It ended before it read: ${inputText(event.data.input)}`, tone: "bad" };
+    case "input_withdraw":
+      return { text: `${personName(event.data.by)} took back an input before it was read`, tone: "hold" };
     case "run_steer":
       return { text: `${personName(event.data.by)} sent: ${inputText(event.data.input)}`, tone: "hold" };
     case "permission_deny":

@@ -1,6 +1,6 @@
 import type { TaskId } from "../../src/kernel/index.ts";
 import type { TopUpName } from "../../src/surfaces/view/top-up-offer.ts";
-import { post } from "../api/client.ts";
+import { errorText, post } from "../api/client.ts";
 import { isOffline } from "../api/connection.ts";
 import { rootId } from "../model/money.ts";
 import type { RunModel } from "../model/run-model.ts";
@@ -44,4 +44,24 @@ export async function steer(
 /** Sends words to an agent of a run. It reads them when it would otherwise end. */
 export async function followUp({ runId }: RunModel, input: string, taskId: TaskId): Promise<void> {
   await post("/api/runs/{runId}/follow-up", { params: { runId }, body: { input, taskId } });
+}
+
+/**
+ * Takes back an input that an agent has not read. Returns what happened in words, and the text of the input if it was taken
+ * back.
+ */
+export async function withdrawInput(
+  { runId }: Pick<RunModel, "runId">,
+  inputId: string,
+  agentId: string,
+  text: string,
+): Promise<[words: string, text?: string]> {
+  try {
+    const answer = await post("/api/runs/{runId}/withdraw-input", { params: { runId }, body: { inputId } });
+    if (!("isWithdrawn" in answer))
+      return ["No worker has answered yet. The input is taken back when one does, unless it was read."];
+    return answer.isWithdrawn ? ["Taken back.", text] : [`Too late: ${agentId} has read it, or has ended.`];
+  } catch (error) {
+    return [errorText(error)];
+  }
 }

@@ -4,6 +4,8 @@ import type { Event, EventData } from "../events/event.ts";
 import type { TailOptions } from "../stores/event-log.ts";
 import type { AgentId, RunId, SessionId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
+import type { CancelSignal } from "../base/cancel-signal.ts";
+import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { UserPart } from "../messages/content.ts";
 import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { TopUp } from "../limits/ledger.ts";
@@ -101,6 +103,20 @@ export interface ForkOptions {
   readonly runId?: string;
 }
 
+/** An input that no step of its task has read. */
+export interface QueuedInput extends Pick<ReceivedInput, "kind" | "input" | "taskId"> {
+  /** Id of the input, with which it can be withdrawn. */
+  readonly inputId: string;
+}
+
+/** Options of `RunHandle.withdrawInput`. */
+export interface WithdrawOptions {
+  /** Ends the wait for the answer, which then rejects with `cancelled`. The command stays sent. Default: the wait ends with the answer. */
+  readonly signal?: CancelSignal;
+}
+
+export const withdrawTable = optionTable({ signal: is.any } satisfies OptionKinds<WithdrawOptions>);
+
 /**
  * A submitted run. A handle works in any process that has opened the store. Every command is a mailbox message to the
  * run's owner and is durable when its promise resolves; the owner applies it later.
@@ -187,18 +203,30 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
   /** H8: changes the priority of a task. */
   reprioritize(taskId: string, priority: Priority): Promise<void>;
   /**
-   * Sends steering: input that the agent reads before its next turn. It does not end a wait of the run. S5: steering
+   * Sends steering: input that the agent reads before its next turn. Resolves with the id of the input. It does not end a wait of the run. S5: steering
    * that the run has not read when it completes, or that arrives later, starts the next run of the agent in the
    * session. Default task: the root. Steering for a child that completes without reading it is reported by the event
    * `input_unread`. Rejects with `not_found` if the child does not exist or has ended, and with `invalid_argument` if
    * an earlier build started it.
    */
-  steer(input: JsonValue, taskId?: string): Promise<void>;
+  steer(input: JsonValue, taskId?: string): Promise<string>;
   /**
-   * Sends a follow-up: input that the agent reads when it would otherwise end. If the run has ended, the same applies
+   * Sends a follow-up: input that the agent reads when it would otherwise end. Resolves with the id of the input. If the run has ended, the same applies
    * as for `steer`. Tasks are addressed as by `steer`.
    */
-  followUp(input: JsonValue, taskId?: string): Promise<void>;
+  followUp(input: JsonValue, taskId?: string): Promise<string>;
+  /**
+   * Withdraws an input that waits in a queue of the run. Resolves with `true` if the input was still there, and `false` if
+   * it came too late: a task has read it, or the run has ended and passed it on. The owner of the run answers; without one
+   * the call waits. If the caller dies meanwhile, calling again returns the same answer, also to another caller. Rejects
+   * with `not_found` if the run has received no input with this id. Costs O(commits of the run).
+   */
+  withdrawInput(inputId: string, options?: WithdrawOptions): Promise<boolean>;
+  /**
+   * Reads the inputs that no task has read, in the order of arrival for each task and queue. Input that an earlier build
+   * received has no id and is not listed. Costs O(commits of the run).
+   */
+  queuedInput(): Promise<readonly QueuedInput[]>;
   /**
    * Reads the steering and the follow-ups that were sent to the run, in the order of arrival, whether the agent has read
    * them or not. `steer` and `followUp` input that its owner takes out of the mailbox at this moment may be listed

@@ -295,11 +295,15 @@ export interface RunEvents {
     readonly kind: "steer" | "follow_up";
     readonly input: JsonValue;
     readonly by: string;
+    /** Id of the input, with which it can be withdrawn. Absent in events of earlier builds. */
+    readonly inputId?: string;
     /** S5: the id of the run that the input would have started. Absent if the input was not submitted. */
     readonly submittedAs?: RunId;
     /** The metadata of the submission. Absent if the input was not submitted, or without metadata. */
     readonly metadata?: JsonObject;
   };
+  /** A caller withdrew an input that the task of this event had not read. The queue has lost it with this event. */
+  input_withdraw: { readonly kind: "steer" | "follow_up"; readonly inputId: string; readonly by: string };
   /**
    * S5: the run completed without reading this input. The input starts the run `runId`, or goes as input to the run
    * that is in progress in the session at that time.

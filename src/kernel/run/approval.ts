@@ -228,4 +228,6 @@ export interface Resolution {
   readonly runId?: RunId;
   /** S5: for an input that was submitted and became steering, the metadata of the submission. */
   readonly metadata?: JsonObject;
+  /** Id of an input that waits in a queue. Absent for other values, and for input that an earlier build received. */
+  readonly inputId?: string;
 }

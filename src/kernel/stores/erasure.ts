@@ -109,6 +109,7 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
   run_cancel: wordless,
   task_cancel: wordless,
   run_carry_over: wordless,
+  input_withdraw: wordless,
   run_scheduled: wordless,
   compaction_scheduled: wordless,
   compaction_requested: ({ instructions: _instructions, ...data }) => data,

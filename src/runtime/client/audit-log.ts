@@ -29,6 +29,7 @@ const actorOf: { readonly [Type in EventType]?: (event: Event<Type>) => string |
   run_cancel: ({ data }) => data.by,
   task_cancel: ({ data }) => data.by,
   run_steer: ({ data }) => data.by,
+  input_withdraw: ({ data }) => data.by,
   task_signal: ({ data }) => data.by,
   update_start: ({ data }) => data.by,
   task_reprioritize: ({ data }) => data.by,

@@ -21,6 +21,7 @@ export const commandNames: Readonly<Record<MailBody["type"], string>> = {
   top_up: "top-up",
   usage: "usage of a lost call",
   reprioritize: "new priority",
+  withdraw_input: "withdrawal of an input",
 };
 
 /** The part of a command that the caller chooses freely. */
@@ -35,6 +36,8 @@ export function valueIn(body: MailBody): JsonValue {
       return body.decision;
     case "cancel":
       return body.reason;
+    case "withdraw_input":
+      return body.inputId;
     default:
       return null;
   }

@@ -14,10 +14,10 @@ import {
   type IdSource,
   type InputQueue,
   type JsonValue,
-  type Mail,
   type MailBody,
   type PendingApproval,
   type Priority,
+  type QueuedInput,
   type ReceivedInput,
   type Query,
   type RecordedRequest,
@@ -37,6 +37,7 @@ import {
   type UnknownPrice,
   type Update,
   type UpdateOptions,
+  type WithdrawOptions,
   assertJson,
   changedTextKind,
   describeValue,
@@ -47,6 +48,7 @@ import {
   readTopUp,
   requireMessage,
   signalTable,
+  withdrawTable,
   is,
   optionTable,
   type OptionKinds,
@@ -56,6 +58,7 @@ import { allowanceLeft, topUpAnswer, useAllowance } from "./top-up-allowance.ts"
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
+import { readInput, readQueue, withdrawInput } from "./received-input.ts";
 import { readRequest } from "./recorded-request.ts";
 import { checkForkInput, forkBudget, replacedInput, type ForkInput } from "./fork-input.ts";
 import type { WantedFork } from "./fork-changes.ts";
@@ -74,7 +77,7 @@ import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
-import { mailOfSignal, signalWait, submittedAs } from "../journal/wait-names.ts";
+import { mailOfSignal, signalWait } from "../journal/wait-names.ts";
 
 /** A run that has ended, in the store of a caller. */
 interface EndedStoredRun {
@@ -111,28 +114,6 @@ async function commandsHandled({ runId, store, life }: EndedStoredRun): Promise<
     life?.check();
     isPending = mayResume(await mailbox.read(runId));
   }
-}
-
-/** Reads the steering and the follow-ups that were sent to a run, in the order of arrival. */
-async function readInput(
-  { events, mailbox }: Pick<RunStore, "events" | "mailbox">,
-  runId: RunId,
-): Promise<readonly ReceivedInput[]> {
-  // The mailbox is read first: mail that its owner applies meanwhile is then in both, and not in neither.
-  const waiting = (await mailbox.read(runId)).flatMap((mail) => inputOf(mail));
-  const applied: ReceivedInput[] = [];
-  for await (const event of events.read(runId))
-    if (event.type === "run_steer") applied.push({ ...event.data, taskId: event.taskId, seq: event.seq });
-  const isApplied = ({ submittedAs: id }: ReceivedInput): boolean =>
-    id !== undefined && applied.some((each) => each.submittedAs === id);
-  return [...applied, ...waiting.filter((each) => !isApplied(each))];
-}
-
-function inputOf({ id, from: by, body }: Mail): readonly ReceivedInput[] {
-  if (body.type !== "steer" && body.type !== "follow_up") return [];
-  const { type: kind, taskId = root, ...input } = body;
-  const runId = submittedAs(id);
-  return [{ kind, by, taskId, ...input, ...(runId && { submittedAs: runId }), seq: null }];
 }
 
 export interface HandleOptions {
@@ -423,22 +404,39 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     await this.#send({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
   }
 
-  async steer(input: JsonValue, taskId?: string): Promise<void> {
-    await this.#sendInput("steer", input, taskId);
+  steer(input: JsonValue, taskId?: string): Promise<string> {
+    return this.#sendInput("steer", input, taskId);
   }
 
-  async followUp(input: JsonValue, taskId?: string): Promise<void> {
-    await this.#sendInput("follow_up", input, taskId);
+  followUp(input: JsonValue, taskId?: string): Promise<string> {
+    return this.#sendInput("follow_up", input, taskId);
   }
 
-  async #sendInput(type: InputQueue, input: JsonValue, taskId: string = root): Promise<void> {
+  async #sendInput(type: InputQueue, input: JsonValue, taskId: string = root): Promise<string> {
     const target = parseTaskId(taskId);
-    if (target === root) {
-      this.#refuseWorkflow(type);
-      return void (await this.#send({ type, input }));
-    }
-    await this.#live().refuseUnlessTakesInput(target);
-    await this.#send({ type, input, taskId: target });
+    if (target === root) this.#refuseWorkflow(type);
+    else await this.#live().refuseUnlessTakesInput(target);
+    const inputId = this.#options.ids.next();
+    await this.#send({ type, input, ...(target !== root && { taskId: target }) }, { id: inputId });
+    return inputId;
+  }
+
+  withdrawInput(inputId: string, options: WithdrawOptions = {}): Promise<boolean> {
+    const { signal } = withdrawTable.read("withdrawInput()", options);
+    const { store } = this.#options;
+    const send = async (body: MailBody): Promise<string> => {
+      const id = this.#options.ids.next();
+      await this.#send(body, { id });
+      return id;
+    };
+    return this.#awaited(() =>
+      withdrawInput({ runId: this.runId, store, life: this.#options.life, send }, inputId, signal),
+    );
+  }
+
+  queuedInput(): Promise<readonly QueuedInput[]> {
+    this.#options.life?.check();
+    return readQueue(this.#options.store, this.runId);
   }
 
   /** A workflow has no conversation. Input that no code reads would start another run when the workflow ends (S5). */

@@ -2,10 +2,10 @@ import type { Resolution, TaskId } from "../../kernel/index.ts";
 import { runOf } from "./wait-names.ts";
 
 /**
- * A value that arrived for a wait. For a submitted input, `runId` is the run that the input would have started, and
- * `metadata` that of the submission (S5).
+ * A value that arrived for a wait. `inputId` is the id of an input in a queue. For a submitted input, `runId` is the run that
+ * the input would have started, and `metadata` that of the submission (S5).
  */
-export type ArrivedValue = Pick<Resolution, "value" | "runId" | "metadata">;
+export type ArrivedValue = Pick<Resolution, "value" | "runId" | "metadata" | "inputId">;
 
 const noValues: readonly never[] = [];
 

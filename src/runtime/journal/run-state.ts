@@ -39,6 +39,7 @@ import { SharedContents, type TurnRecord } from "./shared-contents.ts";
 import { HeldAllotment } from "./held-allotment.ts";
 import { parsePromiseId } from "./promise-ids.ts";
 import { RecordedTotals } from "./recorded-totals.ts";
+import { takeWithdrawn } from "./queued-inputs.ts";
 import { Resolutions } from "./resolutions.ts";
 import { updateClock } from "./task-clock.ts";
 import { abandonmentOf, BranchValues, isInside, type Abandonment } from "./branch-values.ts";
@@ -153,6 +154,8 @@ export class RunState {
   #isFork = false;
   /** The run is a fork at the end of its origin, with an input. The owner resumes it before it drives it. */
   resumesFork = false;
+  /** Number of the commit in which a losing branch last gave back what it had taken. */
+  gaveBackIn = -1;
   /** A person, or a crash loop, paused the run: no step starts until the run is resumed. */
   paused = false;
   /** L7: the run is paused because of a crash loop. */
@@ -282,6 +285,7 @@ export class RunState {
       const { taskId, key } = parsePromiseId(event.data.id);
       this.resolutions.take(taskId, promiseWait(key), Infinity);
     }
+    if (type === "input_withdraw") takeWithdrawn(this.resolutions, event);
     if (type === "budget_top_up") this.#noteTopUp(event);
     if (type === "approval_request" || type === "approval_decision") this.#noteQuestion(event);
     if (type === "task_start") this.#noteStart(event);
@@ -421,7 +425,10 @@ export class RunState {
     if (kind === "spawn") this.#noteSpawn(address, outcome.value);
     if (task.branchValues !== undefined) {
       const abandoned = abandonmentOf(step);
-      if (abandoned !== undefined) task.branchValues.giveBack(address, abandoned);
+      if (abandoned !== undefined) {
+        task.branchValues.giveBack(address, abandoned);
+        this.gaveBackIn = this.nextCommit;
+      }
     }
     if (kind === "turn") this.#holdContents(task.record, outcome.value as unknown as TurnRecord | null);
     if (startsRun(step)) noteStarted(task, address, outcome.value);

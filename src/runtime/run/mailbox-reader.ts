@@ -10,11 +10,11 @@ import {
   type Priority,
   type ReceivedUpdate,
   type Resolution,
-  type RunId,
   type Store,
   type TaskId,
   type TopUp,
 } from "../../kernel/index.ts";
+import { queuedInputs } from "../journal/queued-inputs.ts";
 import { parentEnded, planResume } from "../journal/resume-plan.ts";
 import {
   cancelReason,
@@ -106,6 +106,7 @@ export class MailboxReader {
       const { type } = message.body;
       // J5: a void names a record of an earlier commit, so the fault on which a task ended must be durable before it is voided.
       if (type === "resume" || type === "top_up" || type === "cancel") await this.#log.flush();
+      if (type === "withdraw_input") await this.#settleQueues();
       if (!this.#owner.readsMailbox) return;
       this.#log.add({ mailThrough: message.place });
       this.#owner.stayAwake();
@@ -116,12 +117,23 @@ export class MailboxReader {
   }
 
   /**
+   * A replay applies the events of a commit first, and its arrivals and steps after them. An event that takes an input out of
+   * its queue must therefore not share a commit with the arrival of the input, nor with a branch that gave it back.
+   */
+  async #settleQueues(): Promise<void> {
+    do await this.#log.flush();
+    while (!this.#log.isDurable && this.#state.gaveBackIn === this.#state.nextCommit);
+  }
+
+  /**
    * A run that has ended cannot be cancelled or paused, and a completed run or a compaction cannot be resumed. Input is accepted until the
-   * run is released (S5), and the usage of a lost call at any time.
+   * run is released (S5), and the usage of a lost call at any time. A run that did not complete keeps its input, which can be
+   * withdrawn.
    */
   #comesTooLate(body: PlacedMail["body"]): boolean {
     const { type } = body;
     if (!this.#state.ended || type === "steer" || type === "follow_up" || type === "usage") return false;
+    if (type === "withdraw_input") return false;
     const isCompleted = this.#state.task(root).outcome?.status === "completed";
     // A compaction that runs again would not have the session for itself (S5).
     // A call of an object that runs again would not have its key for itself (L19).
@@ -188,7 +200,10 @@ export class MailboxReader {
         break;
       case "steer":
       case "follow_up":
-        this.#queueInput(body, from, submittedAs(id));
+        this.#queueInput(body, from, id);
+        break;
+      case "withdraw_input":
+        this.#withdrawInput(body.inputId, from);
         break;
     }
   }
@@ -305,24 +320,33 @@ export class MailboxReader {
   #queueInput(
     { type: kind, input, taskId = root, metadata }: Extract<PlacedMail["body"], { type: InputQueue }>,
     by: string,
-    runId: RunId | undefined,
+    inputId: string,
   ): void {
+    const runId = submittedAs(inputId);
     const own = metadata === undefined ? {} : { metadata };
-    const data = { kind, input, by, ...(runId && { submittedAs: runId }), ...own };
+    const data = { kind, input, by, inputId, ...(runId && { submittedAs: runId }), ...own };
     const task = this.#state.tasks.get(taskId);
     if (task === undefined) return;
     this.#log.emit(taskId, { type: "run_steer", data });
-    this.#resolve(taskId, queueWait(kind), input, { ...(runId && { runId }), ...own });
+    this.#resolve(taskId, queueWait(kind), input, { inputId, ...(runId && { runId }), ...own });
     const { outcome } = task;
     if (taskId !== root && outcome !== null)
       reportUnread({ log: this.#log, state: this.#state }, taskId, outcome);
+  }
+
+  /** Does nothing if a step has taken the input: the caller then finds the command consumed, and no event. */
+  #withdrawInput(inputId: string, by: string): void {
+    const queued = queuedInputs(this.#state).find((each) => each.inputId === inputId);
+    if (queued === undefined) return;
+    const { taskId, kind } = queued;
+    this.#log.emit(taskId, { type: "input_withdraw", data: { kind, inputId, by } });
   }
 
   #resolve(
     taskId: TaskId,
     wait: string,
     value: JsonValue,
-    submission: Pick<Resolution, "runId" | "metadata"> = {},
+    submission: Pick<Resolution, "runId" | "metadata" | "inputId"> = {},
   ): void {
     if (!this.#state.tasks.has(taskId) || this.#isSettled(taskId, wait)) return;
     this.#log.add({ resolves: [{ taskId, wait, value, ...submission }] });

@@ -11,12 +11,11 @@ import {
 } from "../../kernel/index.ts";
 import { newRun } from "../journal/new-run.ts";
 import { anonymousUser } from "../process/worker-context.ts";
+import { inputQueues } from "../journal/queued-inputs.ts";
 import type { ArrivedValue } from "../journal/resolutions.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { mailOfSubmission, queueWait } from "../journal/wait-names.ts";
 import { isCompaction, type EndedRun } from "./next-runs.ts";
-
-const queues: readonly InputQueue[] = ["steer", "follow_up"];
 
 /**
  * S5: submits the input that a completed run has received and not drained. The submission is part of the commit that ends the run, so no
@@ -28,7 +27,7 @@ export function carryOver(completed: EndedRun): void {
   const { log, state, kind: ended } = completed;
   if (state.resolutions.isEmpty) return;
   if (ended !== "compaction" && state.task(root).outcome?.status !== "completed") return;
-  for (const kind of queues) {
+  for (const kind of inputQueues) {
     for (const arrived of state.resolutions.all(root, queueWait(kind))) {
       const submission = submitAgain(completed, kind, arrived);
       log.submit(submission);
@@ -48,7 +47,7 @@ export function reportUnread(
   { status }: TaskOutcome,
 ): void {
   if (state.resolutions.isEmpty || status !== "completed") return;
-  for (const kind of queues) {
+  for (const kind of inputQueues) {
     for (const { value: input } of state.resolutions.all(taskId, queueWait(kind))) {
       log.emit(taskId, { type: "input_unread", data: { kind, input } });
       state.dropInput(taskId, kind);
@@ -104,6 +103,6 @@ export function withoutSettled(
 ): readonly EventDraft[] {
   const isFollowed =
     next.some(isCompaction) ||
-    (!resolutions.isEmpty && queues.some((kind) => resolutions.all(root, queueWait(kind)).length > 0));
+    (!resolutions.isEmpty && inputQueues.some((kind) => resolutions.all(root, queueWait(kind)).length > 0));
   return isFollowed ? events.filter(({ type }) => type !== "settled") : events;
 }

@@ -361,6 +361,7 @@ describe("orders to runs", () => {
     ["top-up", ["--usd", "1"]],
     ["reprioritize", ["HIGH"]],
     ["steer", ["Faster."]],
+    ["withdraw", []],
     ["fork", ["--at", "0"]],
   ];
   test.each(orders)(
@@ -444,6 +445,49 @@ describe("tasks of a run", () => {
       "task t1 of run run_team has ended (completed)",
     );
   });
+});
+
+test("reeve withdraw lists inputs, takes one back, and says which came too late or got no answer", async () => {
+  const { cli, runtime } = await desk();
+  const reader: HostedAgent = {
+    id: formatAgentId({ name: "reader" }),
+    run: async (ctx) => {
+      await ctx.waitForSignal("go");
+      const read = await ctx.steering();
+      await ctx.waitForSignal("end");
+      return [...read, ...(await ctx.steering())];
+    },
+  };
+  const run = await runtime.submit(reader, null, { runId: formatRunId("reader") });
+  for await (const event of run.events()) if (event.type === "task_suspend") break;
+  const steered = await cli("steer", "run_reader", "Faster.\u001b[31m", "--json");
+  const { inputId } = JSON.parse(steered.out[0] ?? "{}") as { readonly inputId: string };
+  await run.steer("Slower.");
+  await expect.poll(async () => (await run.queuedInput()).length).toBe(2);
+  const listed = await cli("withdraw", "run_reader");
+  expect(listed).toMatchObject({
+    code: 0,
+    out: [`${inputId}  t0  steering  Faster.\\u001b[31m`, expect.stringContaining("Slower.")],
+  });
+  const gone = await cli("withdraw", "run_reader", inputId.slice(0, -1), "--json");
+  expect([gone.code, JSON.parse(gone.out[0] ?? "{}")]).toEqual([
+    0,
+    { runId: "run_reader", inputId, isWithdrawn: true },
+  ]);
+  const [slower] = await run.queuedInput();
+  await run.signal("go");
+  await expect.poll(() => run.queuedInput()).toEqual([]);
+  const late = await cli("withdraw", "run_reader", slower?.inputId ?? "");
+  expect([late.code, late.talk]).toEqual([3, expect.stringContaining("came too late to withdraw")]);
+  const last = await run.steer("Stop.");
+  await runtime.close();
+  const unanswered = await cli("withdraw", "run_reader", last, "--wait", "1");
+  expect([unanswered.code, unanswered.talk]).toEqual([
+    7,
+    expect.stringContaining("the same command asks again"),
+  ]);
+  expect(await cli("withdraw", "run_reader", last, "--wait", "soon")).toMatchObject({ code: 2, out: [] });
+  expect(await cli("withdraw", "run_reader", "unknown")).toMatchObject({ code: 3, out: [] });
 });
 
 describe("reeve approve", () => {

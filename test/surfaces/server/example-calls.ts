@@ -234,6 +234,8 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "runs.priority": { ...waits, body: { priority: 4 }, status: 202 },
     "runs.steer": { ...waits, body: { input: "Hurry" }, status: 202 },
     "runs.follow-up": { ...waits, body: { input: "Then?" }, status: 202 },
+    "runs.queued-input": { ...waits, status: 200 },
+    "runs.withdraw-input": { ...waits, body: { inputId: "unknown" }, status: 404 },
     "runs.decide": {
       ...waits,
       body: { approvalId: waiting.approvalId, decision: "denied", reason: "no" },

@@ -48,6 +48,8 @@ function wordsOf(event: Event, view: RunView): string {
       return cancelSentence(event.data, "this agent and its reports");
     case "input_unread":
       return `ended before it read: ${line(inputText(event.data.input))}`;
+    case "input_withdraw":
+      return `${personName(event.data.by)} took back an input before it was read`;
     case "run_adopt":
       return "a worker has accepted the input";
     case "run_recover":

@@ -47,6 +47,11 @@ test("an event without words of its own is named, and shows no JSON", () => {
   expect(words("t1", "journal_warning", { steps: 9 })).toBe("journal warning");
 });
 
+test("an input that was taken back is a sentence with the name of the person", () => {
+  const data = { kind: "steer", inputId: "i1", by: "mara" };
+  expect(words("t1", "input_withdraw", data)).toBe("mara took back an input before it was read");
+});
+
 test("retries, attempts and calls of a program are sentences", () => {
   const failure = { code: "internal", message: "the bank is closed" };
   expect(words("t1", "step_retry", { name: "charge", attempt: 1, delayMs: 300, failure })).toBe(

@@ -18,6 +18,7 @@ import { rowsIn, useBand } from "../../base/use-window.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { sharesOfRequest, sized } from "../../model/request-shares.ts";
 import { areFormsHere, openCancel, openPriority } from "../../parts/open-form.tsx";
+import { QueuedInputs } from "./queued-input.tsx";
 import { areOrdersOff, followUp, steer } from "../../parts/orders.ts";
 import { isGateway, type RunModel } from "../../model/run-model.ts";
 import { doingInDetail, hasEndedTask, toolTitle } from "../../model/words/task-words.ts";
@@ -185,7 +186,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
           </div>
         )}
         {!hasEndedTask(task) && !isGateway(model) && model.playhead.value === null && (
-          <Steer model={model} task={task} />
+          <Steer model={model} task={task} events={events} />
         )}
       </aside>
     </>
@@ -295,7 +296,13 @@ function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: T
   );
 }
 
-function Steer({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
+interface SteerProps {
+  readonly model: RunModel;
+  readonly task: TaskView;
+  readonly events: readonly Event[];
+}
+
+function Steer({ model, task, events }: SteerProps): JSX.Element {
   const { agentId, taskId } = task;
   const [text, setText] = useState("");
   const [state, setState] = useState<string | null>(null);
@@ -342,6 +349,17 @@ function Steer({ model, task }: { readonly model: RunModel; readonly task: TaskV
           </button>
         </div>
       </div>
+      <QueuedInputs
+        model={model}
+        taskId={taskId}
+        agentId={agentId}
+        events={events}
+        onAnswer={(words, taken) => {
+          setState(words);
+          // What was taken back can be changed and sent again. A text that is being written stays.
+          if (taken !== undefined) setText((written) => (written === "" ? taken : written));
+        }}
+      />
       {state !== null && (
         <p class="label" role="status">
           {state}

@@ -31,7 +31,7 @@ const patterns: Readonly<Record<EventGroup, RegExp>> = {
   money: /^budget_|^message_end|^run_end/u,
   seats: /^seat_|^spawn_|^handoff|reprioritize/u,
   people:
-    /^approval_|^run_(?:steer|pause|resume|cancel|start)|top_up|^task_(?:signal|cancel)|^input_unread|^user_message/u,
+    /^approval_|^run_(?:steer|pause|resume|cancel|start)|top_up|^task_(?:signal|cancel)|^input_unread|^input_withdraw|^user_message/u,
   faults: /error|recover|lost|exhausted|overrun|deny|refuse|retry|dead_letter|warning|fallback|guardrail/u,
 };
 

@@ -10,6 +10,7 @@ import type {
   TaskOptions,
   TopUpCommandOptions,
 } from "../commands/runs/answer-runs.ts";
+import type { WithdrawCommandOptions } from "../commands/runs/withdraw-input.ts";
 import type { OrderManyOptions } from "../commands/runs/order-many.ts";
 import type { CheckReplayCommandOptions } from "../commands/runs/check-replay.ts";
 import type { ListRunsOptions } from "../commands/runs/list-runs.ts";
@@ -114,13 +115,27 @@ ${whereHelp}
 ${exitCodeTable()}`;
 
 const steerHelp = `
-Prints the id of the run when the input is stored. A child that completes without reading it reports the event
+Prints the id of the run when the input is stored, and with --json also the id of the input, with which reeve withdraw takes
+it back. A child that completes without reading it reports the event
 input_unread. Input that the root has not read when the run completes starts the next run of the session.
 
 Examples:
   $ reeve steer run_7f "Skip the appendix."
   $ reeve steer run_7f "Check the sources again." --task t3 --follow-up
   $ reeve steer run_7f "Stop searching." --agent researcher
+
+${exitCodeTable()}`;
+
+const withdrawHelp = `
+Takes back an input that no task has read, and prints its id. Without INPUT, prints the inputs that wait: id, task, queue
+and text. An input that came too late was read, or its run has ended; the exit code is then 3. The process that drives
+the run answers. If none does within --wait seconds, the command stays stored, the exit code is 7, and the same command
+asks again.
+
+Examples:
+  $ reeve withdraw run_7f
+  $ reeve withdraw run_7f 01J9ZK
+  $ reeve withdraw run_7f --json | jq -r .inputId
 
 ${exitCodeTable()}`;
 
@@ -303,6 +318,16 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     .action(async (run: string, input: string, options: SteerOptions) => {
       const { steerRun } = await import("../commands/runs/answer-runs.ts");
       onEnd(await steerRun(run, input, options, terminal));
+    });
+  stored(program, "withdraw", "take back an input that a run has not read, or list such inputs")
+    .argument("<RUN>", runArgument)
+    .argument("[INPUT]", "the input: its id, or enough of its first characters (default: list them)")
+    .option("--wait <seconds>", "how long to wait for the answer of the run", "30")
+    .option("--json", "print one JSON object per input")
+    .addHelpText("after", withdrawHelp)
+    .action(async (run: string, input: string | undefined, options: WithdrawCommandOptions) => {
+      const { withdrawInput } = await import("../commands/runs/withdraw-input.ts");
+      onEnd(await withdrawInput(run, input, options, terminal));
     });
   stored(program, "pause", "pause runs")
     .argument("<RUN...>", runArgument)

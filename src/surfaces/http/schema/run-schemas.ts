@@ -106,31 +106,39 @@ const runFlow = schemaOf<RunFlow>({
   additionalProperties: false,
 });
 
-export const runSummary = named(
-  "Run",
+const runMembers = {
+  runId: text(),
+  kind: choice(runKinds),
+  agentId: text(),
+  sessionId: optional(text({ description: "Absent for a workflow, which has no session." })),
+  tenantId: nullable(text()),
+  userId: nullable(text()),
+  priority,
+  agentVersion: nullable(text()),
+  title: nullable(text()),
+  metadata: anyObject(),
+  createdAt: time,
+  startAt: nullable(time),
+  recoveries: integer({ description: "How often a worker was lost while it owned the run." }),
+  status: runStatus,
+  waitsFor: list(choice(waitCauses)),
+  updatedAt: time,
+  endedAt: nullable(time),
+  usage,
+  costUsd: usd,
+  unreported,
+  turns: integer(),
+  flow: optional(runFlow),
+};
+
+export const runSummary = named("Run", object(runMembers));
+
+/** A run with the input that it got. */
+export const runWithInput = named(
+  "RunWithInput",
   object({
-    runId: text(),
-    kind: choice(runKinds),
-    agentId: text(),
-    sessionId: optional(text({ description: "Absent for a workflow, which has no session." })),
-    tenantId: nullable(text()),
-    userId: nullable(text()),
-    priority,
-    agentVersion: nullable(text()),
-    title: nullable(text()),
-    metadata: anyObject(),
-    createdAt: time,
-    startAt: nullable(time),
-    recoveries: integer({ description: "How often a worker was lost while it owned the run." }),
-    status: runStatus,
-    waitsFor: list(choice(waitCauses)),
-    updatedAt: time,
-    endedAt: nullable(time),
-    usage,
-    costUsd: usd,
-    unreported,
-    turns: integer(),
-    flow: optional(runFlow),
+    ...runMembers,
+    inputId: text({ description: "Id of the input, with which `withdraw-input` takes it back." }),
   }),
 );
 

@@ -4,7 +4,6 @@ import {
   assertAllowed,
   type ApprovalDecision,
   type ForkOptions,
-  type JsonValue,
   type RunHandle,
   type Signal,
   type TopUp,
@@ -13,7 +12,6 @@ import {
   rootTaskId,
 } from "../../../kernel/index.ts";
 import { reply, route, type Route, type RouteRequest, type TypedRoute } from "../../http/route.ts";
-import { maxCommandValues } from "../../http/request-body.ts";
 import { hasScope, type Access } from "../../http/access/access.ts";
 import {
   approval,
@@ -50,8 +48,6 @@ const accepted = {
 /** What a command knows besides its run. */
 interface Sender {
   readonly access: Access;
-  /** Returns an input as the agent of the run receives it: templates and skills that it names are filled in. */
-  readonly expand: (input: JsonValue) => Promise<JsonValue>;
   /** Returns the signal of a name that the workflow of the run declares. */
   readonly signal: (name: string) => Signal<never, unknown> | undefined;
 }
@@ -62,7 +58,7 @@ function command<const Name extends string, Body extends Schema>(
   summary: string,
   body: Body,
   send: (run: RunHandle, body: ValueOf<Body>, sender: Sender) => Promise<void>,
-  facts: Pick<Route, "isBodyOptional" | "carriesInput" | "maxValues"> = {},
+  facts: Pick<Route, "isBodyOptional" | "carriesInput"> = {},
 ): TypedRoute<
   "POST",
   `/api/runs/{runId}/${Name}`,
@@ -87,7 +83,6 @@ function command<const Name extends string, Body extends Schema>(
       const { name: agent } = parseAgentId(run.agentId);
       await send(run, request.body, {
         access: request.access,
-        expand: (value) => agents.expand(agent, value, run.sessionId),
         signal: (named) => agents.signal(agent, named),
       });
       return reply(accepted, await run.summary());
@@ -96,11 +91,6 @@ function command<const Name extends string, Body extends Schema>(
 }
 
 const nothing = object({});
-const input = object({
-  input: anyJson({ description: "A text, or what the agent accepts." }),
-  taskId: optional(taskId),
-});
-
 const decision = object({
   approvalId: text({ minLength: 1, maxLength: 2_048 }),
   decision: choice(["approved", "denied", "skipped"]),
@@ -344,20 +334,6 @@ export const runCommandRoutes = [
     "Change the priority of a task.",
     object({ taskId: optional(taskId), priority }),
     (run, { taskId: task = "t0", priority: weight }) => run.reprioritize(task, weight),
-  ),
-  command(
-    "steer",
-    "Send input that a task reads before its next turn. Default task: the root.",
-    input,
-    async (run, { input: value, taskId: task }, { expand }) => run.steer(await expand(value), task),
-    { carriesInput: true, maxValues: maxCommandValues },
-  ),
-  command(
-    "follow-up",
-    "Send input that a task reads when it would otherwise end. Default task: the root.",
-    input,
-    async (run, { input: value, taskId: task }, { expand }) => run.followUp(await expand(value), task),
-    { carriesInput: true, maxValues: maxCommandValues },
   ),
   command(
     "signal",

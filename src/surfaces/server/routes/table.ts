@@ -10,6 +10,7 @@ import { gatewayRoutes } from "./gateway.ts";
 import { inboxRoutes } from "./inbox.ts";
 import { operationRoutes } from "./operations.ts";
 import { runCommandRoutes } from "./run-commands.ts";
+import { runInputRoutes } from "./run-input.ts";
 import { runMessageRoutes } from "./run-messages.ts";
 import { requestRoutes } from "./requests.ts";
 import { runOrderRoutes } from "./run-orders.ts";
@@ -37,6 +38,7 @@ const typedRoutes = [
   ...runRoutes,
   ...requestRoutes,
   ...runCommandRoutes,
+  ...runInputRoutes,
   ...runMessageRoutes,
   ...runOrderRoutes,
   ...sessionRoutes,

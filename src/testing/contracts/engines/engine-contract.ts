@@ -21,6 +21,7 @@ import { compensationCases } from "./compensation-cases.ts";
 import { lifeCases } from "./life-cases.ts";
 import { limitCases } from "./limit-cases.ts";
 import { upgradeCases } from "./upgrade-cases.ts";
+import { inputCases } from "./input-cases.ts";
 import { waitCases } from "./wait-cases.ts";
 import { branchCases, callCases, partCases } from "./call-cases.ts";
 import { clientCases } from "./client-cases.ts";
@@ -34,6 +35,7 @@ import { messageCases, promiseCases } from "./message-cases.ts";
 export function engineContract(harness: EngineHarness): void {
   ownershipCases(harness);
   waitCases(harness);
+  inputCases(harness);
   limitCases(harness);
   lifeCases(harness);
   retryCases(harness);

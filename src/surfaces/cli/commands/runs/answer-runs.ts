@@ -9,6 +9,7 @@ import {
   type ApprovalQuery,
   type ApprovalRequest,
   type OpenApproval,
+  type JsonObject,
   type Runtime,
   type RunHandle,
   type RunId,
@@ -224,8 +225,10 @@ export function steerRun(
     const run = await handleOf(runtime, runId);
     const taskId = await taskOf(store, runId, options);
     const person = run.as("person");
-    await (options.followUp === true ? person.followUp(input, taskId) : person.steer(input, taskId));
-    await reportOrder(run, options, terminal, "it reads the input");
+    const inputId = await (options.followUp === true
+      ? person.followUp(input, taskId)
+      : person.steer(input, taskId));
+    await reportOrder(run, options, terminal, "it reads the input", { inputId });
     return "ok";
   });
 }
@@ -258,7 +261,7 @@ async function orderRun(
   options: OrderOptions,
   terminal: Terminal,
   effect: string,
-  order: (person: RunHandle) => Promise<void>,
+  order: (person: RunHandle) => Promise<unknown>,
 ): Promise<void> {
   const { status } = await run.summary();
   if (!isUnfinished(status)) {
@@ -275,14 +278,15 @@ async function reportOrder(
   options: OrderOptions,
   terminal: Terminal,
   effect: string,
+  more: JsonObject = {},
 ): Promise<void> {
-  await terminal.out(orderLine(run.runId, options));
+  await terminal.out(orderLine(run.runId, options, more));
   if ((await run.summary()).waitsFor.includes("worker"))
     terminal.say(`No process drives ${run.runId} now; ${effect} when one resumes it.`);
 }
 
-function orderLine(runId: RunId, { json = false }: OrderOptions): string {
-  return json ? JSON.stringify({ runId }) : runId;
+function orderLine(runId: RunId, { json = false }: OrderOptions, more: JsonObject = {}): string {
+  return json ? JSON.stringify({ runId, ...more }) : runId;
 }
 
 async function handlesOf(

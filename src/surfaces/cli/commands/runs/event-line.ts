@@ -34,6 +34,8 @@ function eventWords(event: Event): string | undefined {
       return `is cancelled by ${printable(event.data.by)}: ${printable(event.data.reason)}`;
     case "run_steer":
       return `receives input from ${printable(event.data.by)}: ${shortText(event.data.input)}`;
+    case "input_withdraw":
+      return `no longer receives an input that ${printable(event.data.by)} took back`;
     case "input_unread":
       return `ended before it read: ${shortText(event.data.input)}`;
     case "message_end":

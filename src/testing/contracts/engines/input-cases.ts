@@ -1,0 +1,113 @@
+import type { Event, HostedAgent, RunHandle } from "../../../kernel/index.ts";
+import {
+  agentOf,
+  casesOf,
+  eventOf,
+  eventsOf,
+  runIn,
+  spawnChild,
+  suspended,
+  type EngineHarness,
+} from "./engine-world.ts";
+
+/** Waits for a signal, then returns what is in its queues. */
+function lateReader(): HostedAgent {
+  return agentOf("reader", async (ctx) => {
+    await ctx.waitForSignal("go");
+    return [await ctx.steering({ mode: "all" }), await ctx.followUps({ mode: "all" })];
+  });
+}
+
+async function withdrawals(run: RunHandle): Promise<readonly Event<"input_withdraw">["data"][]> {
+  const events = await eventsOf(run);
+  return events.flatMap((event) => (event.type === "input_withdraw" ? [event.data] : []));
+}
+
+/** Cases about input that a caller takes back. */
+export function inputCases(harness: EngineHarness): void {
+  const { expect } = harness;
+  const declare = casesOf(harness);
+
+  declare("withdraw: a task never reads an input that was withdrawn in time", async (world) => {
+    const runtime = await world.open();
+    const run = await runtime.submit(lateReader(), null);
+    await eventOf(run, "task_suspend");
+    const [first, second] = [await run.steer("faster"), await run.steer("slower")];
+    const later = await run.followUp("then rest");
+    await eventOf(run, "run_steer", 3);
+    const queued = await run.queuedInput();
+    expect(queued.map(({ inputId, kind, input }) => [inputId, kind, input])).toEqual([
+      [first, "steer", "faster"],
+      [second, "steer", "slower"],
+      [later, "follow_up", "then rest"],
+    ]);
+    expect(await run.as("ada").withdrawInput(first)).toBe(true);
+    expect(await run.withdrawInput(later)).toBe(true);
+    expect((await run.queuedInput()).map(({ inputId }) => inputId)).toEqual([second]);
+    await run.signal("go");
+    expect((await run.result()).output).toEqual([["slower"], []]);
+    const gone = await withdrawals(run);
+    expect(gone.map(({ inputId }) => inputId)).toEqual([first, later]);
+    expect(gone[0]?.by).toBe("ada");
+  });
+
+  declare("withdraw: an input that a task has read comes too late, also after the end", async (world) => {
+    const runtime = await world.open();
+    const worker = agentOf("worker", async (ctx) => {
+      await ctx.waitForSignal("go");
+      const read = await ctx.steering({ mode: "all" });
+      await ctx.waitForSignal("end");
+      return [...read];
+    });
+    const run = await runtime.submit(worker, null);
+    await eventOf(run, "task_suspend");
+    const inputId = await run.steer("faster");
+    await run.signal("go");
+    await eventOf(run, "task_suspend", 2);
+    expect(await run.withdrawInput(inputId)).toBe(false);
+    await run.signal("end");
+    expect((await run.result()).output).toEqual(["faster"]);
+    expect(await run.withdrawInput(inputId)).toBe(false);
+    expect(await withdrawals(run)).toEqual([]);
+    await expect(run.withdrawInput("unknown")).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  declare(
+    "withdraw: two callers of two processes get the same answer, and one event says so",
+    async (world) => {
+      const runtimes = [await world.open("one"), await world.open("two")] as const;
+      const reader = lateReader();
+      for (const runtime of runtimes) runtime.register(reader);
+      const run = await runtimes[0].submit(reader, null);
+      await eventOf(run, "task_suspend");
+      const inputId = await run.steer("faster");
+      const handles = await Promise.all(runtimes.map((runtime) => runIn(runtime, run)));
+      expect(await Promise.all(handles.map((handle) => handle.withdrawInput(inputId)))).toEqual([true, true]);
+      await run.signal("go");
+      expect((await run.result()).output).toEqual([[], []]);
+      expect((await withdrawals(run)).map((each) => each.inputId)).toEqual([inputId]);
+    },
+  );
+
+  declare("withdraw: the next worker keeps the input of a child withdrawn, and its answer", async (world) => {
+    const team = (): HostedAgent => {
+      const child = lateReader();
+      return agentOf("parent", async (ctx) => (await ctx.join(await spawnChild(ctx, child))).output, {
+        subAgents: [child],
+      });
+    };
+    const one = await world.open("one");
+    const run = await one.submit(team(), null);
+    await suspended(run, "t0", "t1");
+    const inputId = await run.steer("faster", "t1");
+    await run.steer("slower", "t1");
+    expect(await run.withdrawInput(inputId)).toBe(true);
+    await one.close();
+    const two = await world.open("two");
+    two.register(team());
+    const resumed = await runIn(two, run);
+    expect(await resumed.withdrawInput(inputId)).toBe(true);
+    await resumed.signal("go", null, "t1");
+    expect((await resumed.result()).output).toEqual([["slower"], []]);
+  });
+}
