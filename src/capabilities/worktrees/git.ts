@@ -23,6 +23,11 @@ export interface GitOptions {
   /** Exit codes besides 0 that are answers. Default: none. */
   readonly answers?: readonly number[];
   readonly signal?: { readonly aborted: boolean };
+  /**
+   * Milliseconds after which git is ended: it waits forever for a pipe that an agent has put in the place of a file. Default:
+   * 30 minutes.
+   */
+  readonly longestMs?: number;
 }
 
 /** What git answered. */
@@ -54,6 +59,9 @@ const settings = [
   "core.quotePath=false",
   "advice.detachedHead=false",
 ].flatMap((setting) => ["-c", setting]);
+
+/** Large files may take this long. */
+const defaultLongestMs = 30 * 60_000;
 
 /** Number of times that a command is repeated when another process holds a lock of the repository. */
 const maxRepeats = 20;
@@ -130,7 +138,7 @@ async function findVersion(): Promise<void> {
 function execute(
   { path, gitDir, commonDir }: GitPlace,
   args: readonly string[],
-  { env = {}, input }: GitOptions,
+  { env = {}, input, longestMs = defaultLongestMs }: GitOptions,
 ): Promise<GitAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<GitAnswer>();
   const child = spawn("git", [...settings, ...args], {
@@ -143,6 +151,8 @@ function execute(
     },
     stdio: "pipe",
     windowsHide: true,
+    timeout: longestMs,
+    killSignal: "SIGKILL",
   });
   const output: Buffer[] = [];
   const errors: Buffer[] = [];
@@ -153,7 +163,9 @@ function execute(
     resolve({
       code: code ?? -1,
       text: Buffer.concat(output).toString("utf8"),
-      problem: Buffer.concat(errors).toString("utf8"),
+      problem: child.killed
+        ? `it was ended after ${Math.ceil(longestMs / 1000)} s; look for named pipes and for very large files in the folder`
+        : Buffer.concat(errors).toString("utf8"),
     }),
   );
   // Git may end before it has read its input.

@@ -27,7 +27,7 @@ import {
   type TreePlan,
   type TreeRecord,
 } from "./tree-records.ts";
-import { assertTree, createTree, folderOf, releaseTree, removeTree } from "./worktree.ts";
+import { assertTree, createTree, folderOf, releaseTree, removeLinks, removeTree } from "./worktree.ts";
 
 /** Options of `isolation: { worktree: { ... } }`. */
 export interface WorktreeOptions {
@@ -223,6 +223,7 @@ class WorktreeIsolation implements Isolation {
     const record = await this.#recordOf(path);
     if (record.work !== undefined) return record.work;
     const { branch, base } = record;
+    await removeLinks(record);
     const { commit, changed, uncommitted } = await takeSnapshot(record);
     const work: FolderWork = {
       path,

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, lstat, mkdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
+import { copyFile, lstat, mkdir, readdir, readFile, realpath, rm, rmdir } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { Fault, type FolderMount, type TaskFolder } from "../../kernel/index.ts";
 import { isInside } from "../files/control-references.ts";
@@ -281,6 +281,20 @@ function refFolders({ commonDir, branch }: TreePlan): readonly string[] {
 }
 
 /**
+ * Removes links, pipes and the like from the files of git that the task may write. Git makes none there, and would write through them to
+ * other files of the user, or wait for them forever.
+ */
+export async function removeLinks(record: TreeRecord): Promise<void> {
+  const { gitDir } = checkoutOf(record);
+  for (const folder of [gitDir, ...refFolders(record)]) {
+    const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch(absent);
+    for (const entry of entries ?? [])
+      if (!entry.isFile() && !entry.isDirectory())
+        await rm(join(entry.parentPath, entry.name), { force: true });
+  }
+}
+
+/**
  * The folder of a task in its worktree. A sandbox shows the settings and the history of the repository, and lets the task write
  * its own git folder, its own branch and new objects. It cannot change the history, other branches and the settings.
  */
@@ -340,6 +354,7 @@ async function remove(
   if (isThere) {
     if (known === undefined || !(await isIntact(record)))
       return `${path} is no longer a worktree of ${record.commonDir}`;
+    await removeLinks(record);
     const reason = await whyKept(record, commit, ignored);
     if (reason !== undefined) return reason;
     await settleAt(record, commit);
@@ -410,13 +425,16 @@ async function ignoredIn(record: TreeRecord, folder: string): Promise<readonly s
 
 /**
  * Moves the branch to the commit and makes the index equal to it, so that git sees no change. The files are those of the
- * commit.
+ * commit. An agent may have left its `HEAD` at a branch of the user, or made its branch a name of one: that does not move.
  */
 async function settleAt(record: TreeRecord, commit: string): Promise<void> {
   const checkout = checkoutOf(record);
   const head = (await commitOf(checkout, "HEAD")) ?? "";
   if (head === commit) return;
-  await git(checkout, ["update-ref", "-m", "Reeve: keep the work", "HEAD", commit, head]);
+  const own = `refs/heads/${record.branch}`;
+  const isOwn = (await gitText(checkout, ["symbolic-ref", "--quiet", "HEAD"], { answers: [1] })) === own;
+  const move = ["update-ref", "--no-deref", "-m", "Reeve: keep the work", isOwn ? own : "HEAD"];
+  await git(checkout, [...move, commit, head]);
   await git(checkout, ["read-tree", commit]);
   await git(checkout, ["update-index", "-q", "--refresh"], { answers: [1] });
 }
@@ -448,8 +466,11 @@ export async function dropBranch(record: TreeRecord): Promise<boolean> {
     snapshot !== undefined &&
     !(keepsBranch && (await isAncestor(place, snapshot, branch))) &&
     !(await isHeld(snapshot));
-  if (branch !== undefined && !keepsBranch) await git(place, ["update-ref", "-d", own[0], branch]);
-  if (snapshot !== undefined && !keepsSnapshot) await git(place, ["update-ref", "-d", own[1], snapshot]);
+  // Without --no-deref, git would delete the branch of which the agent has made its own a name.
+  const drop = (ref: string, at: string): Promise<unknown> =>
+    git(place, ["update-ref", "--no-deref", "-d", ref, at]);
+  if (branch !== undefined && !keepsBranch) await drop(own[0], branch);
+  if (snapshot !== undefined && !keepsSnapshot) await drop(own[1], snapshot);
   return !keepsBranch && !keepsSnapshot;
 }
 
