@@ -4,10 +4,10 @@ import {
   nearestJson,
   type AttemptContext,
   type Clock,
+  type ForeignReport,
   type JsonObject,
-  type JsonValue,
 } from "../../kernel/index.ts";
-import { foreignCall, resultOf, toolNameOf, updatedCall, type ToldCall } from "./call-view.ts";
+import { foreignCall, resultOf, shortId, toolNameOf, updatedCall, type ToldCall } from "./call-view.ts";
 
 /** The architecture of hired agents, as it appears in the log. */
 export const architectureName = "hired";
@@ -15,9 +15,16 @@ export const architectureName = "hired";
 /** Number of updates of one attempt that reach the log. */
 const mostUpdates = 100_000;
 
-/** Length of the JSON of arguments from which on the log has only its start, and the length of that. */
-const longestInput = 262_144;
-const cutInput = 65_536;
+/** Number of characters of one attempt that reach the log. */
+const mostCharacters = 256 * 1024 * 1024;
+/** Number of calls that are open at a time. Of more, the oldest one is shown as ended. */
+const mostOpenCalls = 100;
+/** Length at which the answer of a turn is cut: it must fit into a value of the journal. */
+const longestAnswer = 2 * 1024 * 1024;
+/** Length of a plan from which on it is left out. */
+const longestPlan = 65_536;
+/** Length at which the name of a currency is cut. */
+const longestCurrency = 16;
 
 /** A call that the agent has started. */
 interface OpenCall {
@@ -39,13 +46,14 @@ export class AgentReport {
   readonly #ended = new Set<string>();
   readonly #denied = new Set<string>();
   #updates = 0;
+  #characters = 0;
   #messageId: string | undefined;
   #plan = "";
   /** The text of the last message, and that of the message before it. */
   #text = "";
   #earlierText = "";
   /** What the agent has last reported of its usage. */
-  usage: UsageUpdate | undefined;
+  usage: Pick<UsageUpdate, "used" | "size" | "cost"> | undefined;
 
   constructor(attempt: AttemptContext, folder: string, clock: Clock) {
     this.#attempt = attempt;
@@ -67,19 +75,27 @@ export class AgentReport {
 
   /** Ends a turn. A call that the agent has not ended is shown as failed. */
   endTurn(): void {
-    for (const [callId, { call }] of this.#calls)
-      this.#end(callId, {
-        ...call,
-        status: "failed",
-        content: [
-          {
-            type: "content",
-            content: { type: "text", text: "[the agent did not report the end of the call]" },
-          },
-        ],
-      });
-    this.#attempt.tell({ type: "message_end" });
+    for (const open of this.#calls.values()) this.#abandon(open);
+    this.#tell({ type: "message_end" }, 0);
     this.#messageId = undefined;
+  }
+
+  #abandon({ call }: OpenCall): void {
+    const text = "[the agent did not report the end of the call]";
+    this.#end(call.toolCallId, {
+      ...call,
+      status: "failed",
+      content: [{ type: "content", content: { type: "text", text } }],
+    });
+  }
+
+  /** Tells the log as much as one attempt may tell it. */
+  #tell(report: ForeignReport, characters: number): void {
+    const isOver = this.#characters > mostCharacters;
+    this.#characters += characters;
+    if (isOver || this.#updates > mostUpdates) return;
+    this.#attempt.tell(report);
+    if (this.#characters > mostCharacters) this.event("updates_skipped", { characters: mostCharacters });
   }
 
   /** Notes that a call was refused. */
@@ -89,10 +105,12 @@ export class AgentReport {
 
   /** A call about which the agent asks: what it has told of it so far, with what it tells now. */
   askedCall(told: ToldCall): ToldCall {
-    const open = this.#calls.get(told.toolCallId);
+    const open = this.#calls.get(shortId(told.toolCallId));
     const call = updatedCall(open?.call, told);
     if (open !== undefined) this.#start(open, call);
-    return call;
+    const { rawInput } = told;
+    // Rules and people judge the arguments as they are, also those of which the log has only the start.
+    return rawInput === undefined || rawInput === null ? call : { ...call, rawInput };
   }
 
   /** Writes an event of a hired agent. */
@@ -102,7 +120,6 @@ export class AgentReport {
 
   update(update: SessionUpdate): void {
     if (++this.#updates === mostUpdates) this.event("updates_skipped", { after: mostUpdates });
-    if (this.#updates >= mostUpdates) return;
     switch (update.sessionUpdate) {
       case "agent_message_chunk":
         return this.#say("text", update);
@@ -114,13 +131,16 @@ export class AgentReport {
       case "plan": {
         const entries = nearestJson(update.entries);
         const text = JSON.stringify(entries);
-        if (text !== this.#plan) this.event("plan", { entries });
+        if (text === this.#plan || text.length > longestPlan || this.#updates > mostUpdates) return;
         this.#plan = text;
+        return this.event("plan", { entries });
+      }
+      case "usage_update": {
+        const { used, size, cost } = update;
+        const currency = cost?.currency.slice(0, longestCurrency) ?? "";
+        this.usage = { used, size, ...(cost && { cost: { amount: cost.amount, currency } }) };
         return;
       }
-      case "usage_update":
-        this.usage = update;
-        return;
       default:
         // Commands, modes and settings of the agent say nothing about its work.
         return;
@@ -129,13 +149,14 @@ export class AgentReport {
 
   #say(type: "text" | "reasoning", { content, messageId }: ContentChunk): void {
     const text = content.type === "text" ? content.text : `[${content.type}]`;
-    if (typeof messageId === "string" && messageId !== this.#messageId) {
+    const id = typeof messageId === "string" ? shortId(messageId) : undefined;
+    if (id !== undefined && id !== this.#messageId) {
       this.#endText();
-      if (this.#messageId !== undefined) this.#attempt.tell({ type: "message_end" });
-      this.#messageId = messageId;
+      if (this.#messageId !== undefined) this.#tell({ type: "message_end" }, 0);
+      this.#messageId = id;
     }
-    this.#attempt.tell({ type, text });
-    if (type === "text") this.#text += text;
+    this.#tell({ type, text }, text.length);
+    if (type === "text") this.#text += text.slice(0, longestAnswer - this.#text.length);
   }
 
   /** What follows is another message. */
@@ -145,19 +166,24 @@ export class AgentReport {
   }
 
   #call(told: ToldCall, isStart: boolean): void {
-    const callId = told.toolCallId;
+    const callId = shortId(told.toolCallId);
     const before = this.#calls.get(callId);
     // A detail that follows the end of a call does not start it again.
     if (before === undefined && !isStart && this.#ended.has(callId)) return;
     const call = updatedCall(before?.call, told);
     this.#endText();
     const open = before ?? { call, startedAt: this.#clock.now(), isTold: false };
-    if (before === undefined) this.#calls.set(callId, open);
+    if (before === undefined) {
+      const [oldest] = this.#calls.size < mostOpenCalls ? [] : this.#calls.values();
+      if (oldest !== undefined) this.#abandon(oldest);
+      this.#calls.set(callId, open);
+    }
     if (hasInput(call)) this.#start(open, call);
     open.call = call;
     if (before !== undefined && open.isTold) {
       const { title, kind, status } = call;
-      this.#attempt.tell({ type: "call_update", callId, update: nearestJson({ title, kind, status }) });
+      const update = nearestJson({ title, kind, status });
+      this.#tell({ type: "call_update", callId, update }, 0);
     }
     if (call.status === "completed" || call.status === "failed") this.#end(callId, call);
   }
@@ -166,7 +192,7 @@ export class AgentReport {
     if (open.isTold) return;
     open.isTold = true;
     const foreign = foreignCall(call, this.#folder);
-    this.#attempt.tell({ type: "call_start", ...foreign, input: shortened(foreign.input) });
+    this.#tell({ type: "call_start", ...foreign }, JSON.stringify(foreign).length);
   }
 
   #end(callId: string, call: ToldCall): void {
@@ -177,14 +203,17 @@ export class AgentReport {
     this.#ended.add(callId);
     const result = resultOf(call);
     const isDenied = this.#denied.delete(callId);
-    this.#attempt.tell({
+    const status = isDenied ? "denied" : result.isError ? "error" : "ok";
+    const durationMs = this.#clock.now() - startedAt;
+    const report = {
       type: "call_end",
       callId,
       toolName: toolNameOf(call),
       result,
-      durationMs: this.#clock.now() - startedAt,
-      status: isDenied ? "denied" : result.isError ? "error" : "ok",
-    });
+      durationMs,
+      status,
+    } as const;
+    this.#tell(report, JSON.stringify(result).length);
   }
 }
 
@@ -192,10 +221,4 @@ export class AgentReport {
 function hasInput({ rawInput, status }: ToldCall): boolean {
   const isEmpty = typeof rawInput === "object" && rawInput !== null && Object.keys(rawInput).length === 0;
   return status !== "pending" || !(rawInput === undefined || isEmpty);
-}
-
-/** Arguments as the log keeps them: very long ones, such as whole files, are cut. */
-function shortened(input: JsonValue): JsonValue {
-  const text = JSON.stringify(input);
-  return text.length <= longestInput ? input : { cut: true, start: text.slice(0, cutInput) };
 }

@@ -5,6 +5,7 @@ import type {
   ToolCallUpdate,
 } from "@agentclientprotocol/sdk";
 import { createTwoFilesPatch } from "diff";
+import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, resolve } from "node:path";
 import {
@@ -24,16 +25,64 @@ export type ToldCall = Omit<ToolCallUpdate, "sessionUpdate">;
 
 /** Length of the texts of a diff, and of a result, from which on they are cut. */
 const longestText = 65_536;
+/** Length of the JSON of arguments from which on only their start is kept. */
+const longestInput = 262_144;
 /** Number of places and diffs of a call that are shown. */
 const mostPlaces = 50;
+/** Lengths at which names and titles are cut. */
+const longestName = 256;
+const longestTitle = 4_096;
 
 /** Names of arguments that hold paths. */
 const pathArgument = /(?:^|_)(?:path|file|dir|folder|cwd|root)/iu;
 
-/** The members of a call that an update leaves as they are. */
+/** The call after an update, which leaves the members as they are that it does not have. */
 export function updatedCall(before: ToldCall | undefined, update: ToldCall): ToldCall {
-  const given = Object.entries(update).filter(([, value]) => value !== undefined && value !== null);
-  return { ...before, ...Object.fromEntries(given), toolCallId: update.toolCallId };
+  const given = Object.entries(bounded(update)).filter(([, value]) => value !== undefined && value !== null);
+  return { ...before, ...Object.fromEntries(given), toolCallId: shortId(update.toolCallId) };
+}
+
+/** The id of a call, as far as it is kept. */
+export function shortId(callId: string): string {
+  return callId.slice(0, longestName);
+}
+
+/** A call without what is longer than anyone is shown. An agent may leave many calls open, and all of them are in memory. */
+function bounded({ name, title, content, locations, rawInput, rawOutput, ...rest }: ToldCall): ToldCall {
+  return {
+    ...rest,
+    ...(name && { name: name.slice(0, longestName) }),
+    ...(title && { title: title.slice(0, longestTitle) }),
+    ...(content && { content: content.slice(0, mostPlaces).map(shortContent) }),
+    ...(locations && { locations: locations.slice(0, mostPlaces) }),
+    ...(rawInput !== undefined && { rawInput: shortened(nearestJson(rawInput)) }),
+    ...(rawOutput !== undefined && { rawOutput: shortened(nearestJson(rawOutput)) }),
+  };
+}
+
+/** One character more than is shown, so that what is cut is known to be cut. */
+function cut(text: string): string {
+  return text.slice(0, longestText + 1);
+}
+
+function shortContent(content: ToolCallContent): ToolCallContent {
+  if (content.type === "diff")
+    return {
+      type: "diff",
+      path: content.path.slice(0, longestTitle),
+      newText: cut(content.newText),
+      ...(typeof content.oldText === "string" && { oldText: cut(content.oldText) }),
+    };
+  if (content.type !== "content" || content.content.type !== "text") return content;
+  return { type: "content", content: { type: "text", text: cut(content.content.text) } };
+}
+
+/** Arguments and results as they are kept: of very long ones, such as whole files, the start, and a digest that tells them apart. */
+function shortened(value: JsonValue): JsonValue {
+  const text = JSON.stringify(value);
+  if (text.length <= longestInput) return value;
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  return { cut: true, start: text.slice(0, longestText), sha256 };
 }
 
 /** The name of the tool of a call, as permission rules see it: its name, or its kind if the agent gives no name. */
@@ -47,13 +96,24 @@ export function foreignCall(
   folder: string,
   options: readonly PermissionOption[] = [],
 ): ForeignCall {
-  const input = call.rawInput === undefined ? null : nearestJson(call.rawInput);
+  const input = inputOf(call);
   return {
     callId: call.toolCallId,
     toolName: toolNameOf(call),
     input,
     view: viewOf(call, input, folder, options),
   };
+}
+
+/**
+ * The arguments of a call. If an agent tells none, what it says of the call is used: an approval, which covers the same arguments
+ * only, would otherwise cover all calls of the tool.
+ */
+function inputOf({ rawInput = null, title, content, locations }: ToldCall): JsonValue {
+  const isTold = rawInput !== null && !(typeof rawInput === "object" && Object.keys(rawInput).length === 0);
+  if (isTold) return nearestJson(rawInput);
+  const said = Object.entries({ title, content, locations }).filter(([, value]) => Boolean(value));
+  return said.length === 0 ? null : nearestJson(Object.fromEntries(said));
 }
 
 function viewOf(
@@ -70,7 +130,9 @@ function viewOf(
     ...(title && { title }),
     ...(kind && { kind }),
     ...(options.length > 0 && {
-      options: options.map((option) => ({ kind: option.kind, name: option.name })),
+      options: options
+        .slice(0, mostPlaces)
+        .map(({ kind: answer, name }) => ({ kind: answer, name: name.slice(0, longestName) })),
     }),
     ...(different.length > 0 && { locations: different.slice(0, mostPlaces) }),
     ...(diffs.length > 0 && { diffs: diffs.slice(0, mostPlaces) }),

@@ -1,4 +1,4 @@
-import type { EarlierAttempts, JsonObject, JsonValue } from "../../kernel/index.ts";
+import { Fault, type EarlierAttempts, type JsonObject, type JsonValue } from "../../kernel/index.ts";
 import type { StartedProcess } from "./orphans.ts";
 
 /**
@@ -89,13 +89,23 @@ function textOfParts(parts: readonly JsonValue[]): string | undefined {
   return texts.length === 0 ? undefined : texts.join("\n");
 }
 
+/** Number of characters of a history that are kept. */
+const mostCharacters = 64 * 1024 * 1024;
+
 /** The messages of the user that an agent has in its history. Each part of it is found once. */
 export class SessionHistory {
   #texts: string[] = [];
   #isOpen = false;
+  #characters = 0;
 
-  /** Adds a piece of a message. `isUser`: of the user; another message ends it. */
+  /** Adds a piece of a message. `isUser`: of the user; another message ends it. Throws `agent_protocol` if all are too long. */
   add(text: string, isUser: boolean): void {
+    if (isUser) this.#characters += text.length;
+    if (this.#characters > mostCharacters)
+      throw new Fault(
+        "agent_protocol",
+        `the agent reports a history with more than ${mostCharacters} characters of the user, so it was ended`,
+      );
     if (!isUser) this.#isOpen = false;
     else if (this.#isOpen) this.#texts.push((this.#texts.pop() ?? "") + text);
     else {

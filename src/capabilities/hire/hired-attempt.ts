@@ -74,6 +74,8 @@ const endTries = 1_000;
 const refusedMs = 10_000;
 /** H2: milliseconds that a request of the agent waits for the seat of its task. */
 const seatWaitMs = 60_000;
+/** Number of questions of an agent that are open at a time. More are refused. */
+const mostQuestions = 100;
 /** Share of the ledger by which the cost that an agent reports may differ without a remark. */
 const costTolerance = 0.05;
 
@@ -104,6 +106,8 @@ export class HiredAttempt {
   /** When the attempt began to stop the agent. */
   #stoppedAt: number | undefined;
   #cancelRefusal: (() => void) | undefined;
+  /** Number of questions that are open. */
+  #questions = 0;
   /** Resolves when steering waits. It outlives a turn, so that no steering is missed between two. */
   #steered: Promise<void> | undefined;
   /** The cost of the session according to the agent. */
@@ -389,6 +393,14 @@ export class HiredAttempt {
   }
 
   #onUpdate(update: SessionUpdate): void {
+    try {
+      this.#take(update);
+    } catch (error) {
+      this.#stop(error);
+    }
+  }
+
+  #take(update: SessionUpdate): void {
     const history = this.#history;
     if (history === undefined) return this.#report.update(update);
     // The history that a load reports is in the log already.
@@ -406,14 +418,21 @@ export class HiredAttempt {
     const allow = optionOf(options, "allow_once");
     const reject = optionOf(options, "reject_once");
     let isAllowed = false;
-    if (allow === undefined)
-      this.#report.event("permission_refused", {
-        callId: call.toolCallId,
-        reason: "the agent offers no answer that allows the call once",
-      });
+    const problem =
+      allow === undefined
+        ? "the agent offers no answer that allows the call once"
+        : this.#questions >= mostQuestions
+          ? `the agent asks about more than ${mostQuestions} calls at once`
+          : undefined;
+    if (problem !== undefined)
+      this.#report.event("permission_refused", { callId: call.toolCallId, reason: problem });
     else {
-      const asked = this.#attempt.permit(foreignCall(call, this.#task.folder, options));
-      const verdict = await Promise.race([asked.catch(refusedBy), this.#stopped.promise]);
+      this.#questions++;
+      const asked = this.#attempt
+        .permit(foreignCall(call, this.#task.folder, options))
+        .catch(refusedBy)
+        .finally(() => this.#questions--);
+      const verdict = await Promise.race([asked, this.#stopped.promise]);
       if (verdict === undefined) return { outcome: "cancelled" };
       isAllowed = verdict.decision === "approved";
     }

@@ -1,7 +1,7 @@
 import type { AnyMessage, Stream } from "@agentclientprotocol/sdk";
 import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
-import { Fault } from "../../kernel/index.ts";
+import { Fault, readProperty } from "../../kernel/index.ts";
 
 /** What an agent may send. Beyond it, the agent is ended. */
 export interface MessageLimits {
@@ -31,7 +31,7 @@ const shownLength = 200;
 
 /**
  * The messages of an agent: one JSON object per line of its standard output. Lines that are no JSON objects are skipped and
- * counted, because programs print notices. The agent waits while its messages are not read.
+ * counted, because programs print notices, and so are answers to no request. Notifications of extensions are left out. The agent waits while its messages are not read.
  */
 export class MessageStream {
   /** The stream for the ACP package. */
@@ -41,6 +41,8 @@ export class MessageStream {
   /** The first one, cut. */
   firstOtherLine: string | undefined;
   readonly #limits: MessageLimits;
+  /** Ids of the requests of Reeve that have no answer yet. */
+  readonly #asked = new Set<unknown>();
   #messages = 0;
 
   constructor(output: Readable, input: Writable, { limits = messageLimits, onBreach }: StreamOptions) {
@@ -63,6 +65,7 @@ export class MessageStream {
       }),
       writable: new WritableStream<AnyMessage>({
         write: async (message) => {
+          if ("method" in message && "id" in message) this.#asked.add(message.id);
           if (!input.write(`${JSON.stringify(message)}\n`)) await once(input, "drain");
         },
       }),
@@ -72,16 +75,21 @@ export class MessageStream {
   async *#messagesOf(output: Readable): AsyncGenerator<AnyMessage> {
     for await (const line of linesOf(output, this.#limits.messageBytes)) {
       const message = objectOf(line);
-      if (message === undefined) this.#skip(line);
+      if (message === undefined || !this.#isExpected(message)) this.#skip(line);
       else {
         if (++this.#messages > this.#limits.messages)
           throw new Fault(
             "agent_protocol",
             `the agent sent more than ${this.#limits.messages} messages, so it was ended`,
           );
-        yield message;
+        if (isKnown(message)) yield message;
       }
     }
+  }
+
+  /** Whether a message is no answer, or one to a request of Reeve. The ACP package prints the ids of others as they are. */
+  #isExpected(message: object): boolean {
+    return Object.hasOwn(message, "method") || this.#asked.delete(readProperty(message, "id"));
   }
 
   #skip(line: string): void {
@@ -121,6 +129,14 @@ async function* linesOf(output: Readable, longest: number): AsyncGenerator<strin
 function assertLength(length: number, longest: number): void {
   if (length > longest)
     throw new Fault("agent_protocol", `the agent sent a line of more than ${longest} bytes, so it was ended`);
+}
+
+/** Notifications that the connection reads. */
+const notifications: ReadonlySet<unknown> = new Set(["session/update", "$/cancel_request"]);
+
+function isKnown(message: object): boolean {
+  const isNotification = Object.hasOwn(message, "method") && !Object.hasOwn(message, "id");
+  return !isNotification || notifications.has(readProperty(message, "method"));
 }
 
 function objectOf(line: string): AnyMessage | undefined {
