@@ -135,6 +135,7 @@ export {
   type HistoryProvider,
   HistoryRetention,
   type Memory,
+  type ImportedSession,
   type RuntimeSessions,
   type SearchHit,
   type SearchPage,

@@ -5,7 +5,13 @@ import type { ChatMessage } from "../messages/chat-message.ts";
 import type { ThinkingLevel } from "../messages/model.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 import type { SessionEntry } from "../sessions/session-entry.ts";
-import type { PathQuery, SessionPage, SessionQuery, SessionSummary } from "../sessions/sessions.ts";
+import type {
+  PathQuery,
+  SessionOwner,
+  SessionPage,
+  SessionQuery,
+  SessionSummary,
+} from "../sessions/sessions.ts";
 import type { AgentPhase } from "../sessions/session-settings.ts";
 import type { RunHandle } from "./run-handle.ts";
 
@@ -73,6 +79,19 @@ export interface ForkSessionOptions {
   readonly sessionId?: string;
   /** Name of the new session. Default: no name. */
   readonly name?: string;
+}
+
+/** A conversation that was written elsewhere, such as in a file of another program. */
+export interface ImportedSession extends Partial<SessionOwner> {
+  /** Id of the agent that continues the conversation. It need not be registered with this runtime. */
+  readonly agentId: string;
+  /**
+   * The entries in the order of appending: an entry follows its parent. Each belongs to no run. The conversation continues
+   * after the last one; an entry of type `leaf` at the end names another place.
+   */
+  readonly entries: readonly SessionEntry[];
+  /** Id of the new session, in the form that `parseSessionId` accepts. Default: a new id. */
+  readonly sessionId?: string;
 }
 
 /** An entry that an application adds: `data`, which the model does not see, or a `message`, which it sees. */
@@ -177,6 +196,11 @@ export interface RuntimeSessions {
   move(sessionId: string, entryId: string | null, options?: MoveOptions): Promise<string | null>;
   /** Copies a path to a new session of the same owner and returns the id of that session. */
   fork(sessionId: string, options?: ForkSessionOptions): Promise<SessionId>;
+  /**
+   * Stores a conversation as a new session, all of it or nothing, and returns its id. Throws `already_exists` if the session
+   * exists, and `invalid_argument` for an entry that a session cannot hold.
+   */
+  import(session: ImportedSession): Promise<SessionId>;
   /**
    * Leaves a session for another one and returns the id of the session in which to continue: `targetId`, which must
    * exist, or a new id for `null`. A new session is stored with its first entry. Changes nothing in the store.

@@ -2,11 +2,14 @@ import {
   agentIdOf,
   describeValue,
   Fault,
+  checkEntry,
   type ForkSessionOptions,
+  type ImportedSession,
   type MoveOptions,
   type SearchOptions,
   type SessionCompaction,
   type SessionEntriesOptions,
+  type SessionEntry,
   type SessionFilter,
   type SessionListOptions,
   type SessionPathOptions,
@@ -50,6 +53,13 @@ export const forkTable = optionTable({
   sessionId: is.any,
   name: is.any,
 } satisfies OptionKinds<ForkSessionOptions>);
+const importTable = optionTable({
+  agentId: is.text({ empty: false, required: true }),
+  entries: is.list({ hint: "use the entries of readSessionFile()" }),
+  sessionId: is.any,
+  tenantId: is.any,
+  userId: is.any,
+} satisfies OptionKinds<ImportedSession>);
 export const compactionTable = optionTable({
   summary: is.any,
   firstKeptEntryId: is.text({ empty: false, required: true }),
@@ -84,6 +94,37 @@ export function sessionQuery(
     ...(userId !== undefined && { userId }),
     ...scope,
   };
+}
+
+/** Refuses what a new session cannot hold, before anything is stored. Returns the entries. */
+export function readImported(imported: ImportedSession): readonly SessionEntry[] {
+  importTable.read("sessions.import()", imported);
+  const { entries } = imported;
+  if (entries.length === 0)
+    throw new Fault(
+      "invalid_argument",
+      "invalid entries of sessions.import(): expected at least one entry, because a session without entries does not exist",
+    );
+  const known = new Set<string>();
+  for (const [index, entry] of entries.entries()) {
+    checkEntry(entry);
+    const { id, parentId, runId, taskId } = entry;
+    const problem =
+      runId !== null || taskId !== null
+        ? "it belongs to a run; set its runId and taskId to null"
+        : known.has(id)
+          ? "an earlier entry has the same id"
+          : parentId !== null && !known.has(parentId)
+            ? `no entry before it has the id of its parent, ${describeValue(parentId)}`
+            : undefined;
+    if (problem !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        `invalid entry ${index + 1} (${describeValue(id)}) of sessions.import(): ${problem}`,
+      );
+    known.add(id);
+  }
+  return entries;
 }
 
 export function checkText(name: string, value: unknown): asserts value is string {

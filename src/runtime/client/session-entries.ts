@@ -41,7 +41,12 @@ export class SessionEntryWriter {
 
   /** Adds entries at their parents if `options` allow it. Throws if a run of the session is unfinished. */
   async add(
-    { sessionId, agentId, tenantId, userId }: SessionSummary,
+    {
+      sessionId,
+      agentId,
+      tenantId,
+      userId,
+    }: Pick<SessionSummary, "sessionId" | "agentId" | "tenantId" | "userId">,
     entries: readonly SessionEntry[],
     options: ApplyOptions,
   ): Promise<void> {

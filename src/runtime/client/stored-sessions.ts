@@ -6,6 +6,7 @@ import {
   Fault,
   type ForkSessionOptions,
   type HostedAgent,
+  type ImportedSession,
   type Journal,
   type JsonValue,
   type Model,
@@ -57,6 +58,7 @@ import {
   listTable,
   moveTable,
   pathTable,
+  readImported,
   searchTable,
   sessionQuery,
 } from "./session-arguments.ts";
@@ -269,6 +271,20 @@ export class StoredSessions implements RuntimeSessions {
       ...(leafId !== null && { copy: { from, leafId, to: newId } }),
     });
     return newId;
+  }
+
+  async import(imported: ImportedSession): Promise<SessionId> {
+    this.#life.check();
+    const entries = readImported(imported);
+    for (const entry of entries) this.#checkLarge("entry", entry as unknown as JsonValue);
+    const { agentId, sessionId, tenantId = null, userId = null } = imported;
+    const id = sessionId === undefined ? formatSessionId(this.#worker.ids.next()) : parseSessionId(sessionId);
+    const { scope } = this.#scope;
+    sessionQuery({ ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) }, scope);
+    const owner = { tenantId: scope?.tenantId ?? tenantId, userId: scope?.userId ?? userId };
+    const session = { sessionId: id, agentId: agentIdOf(agentId), ...owner };
+    await this.#entries.add(session, entries, { whenNew: id });
+    return id;
   }
 
   async switch(sessionId: string, targetId: string | null): Promise<SessionId> {

@@ -8,6 +8,16 @@ removeStoresAfterEach();
 const theirs = parseSessionId("theirs");
 const refused = Object.assign(new Error("bad key"), { status: 401 });
 
+const imported = {
+  type: "message",
+  id: "e1",
+  parentId: null,
+  at: 0,
+  runId: null,
+  taskId: null,
+  message: userMessage("mine"),
+} as const;
+
 /** Calls every method of a view with ids of others. */
 const attacks = (
   sessions: RuntimeSessions,
@@ -24,6 +34,7 @@ const attacks = (
   label: () => sessions.label(theirs, entryId, "mine"),
   move: () => sessions.move(theirs, entryId),
   fork: () => sessions.fork(theirs, { sessionId: "stolen" }),
+  import: () => sessions.import({ agentId: "scout", sessionId: theirs, entries: [imported] }),
   switch: () => sessions.switch(theirs, null),
   append: () => sessions.append(theirs, { customType: "x", message: userMessage("mine") }),
   compact: () => sessions.compact(theirs, { summary: "mine", firstKeptEntryId: entryId }),

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -26,12 +26,13 @@ async function desk() {
     { toolCalls: [{ name: "weigh", input: { parcel: "blue" } }] },
     "It weighs 2 kg.",
     "Nothing else.",
+    "Nothing.",
   ]);
   const agent = new Agent({ name: "clerk", model, tools: [weigh] });
   await agent.invoke("Weigh the blue parcel.", { runtime, sessionId: "ses_blue" });
   await agent.invoke("Anything else?", { runtime, sessionId: "ses_other" });
   const cli = (...args: string[]): ReturnType<typeof reeve> => reeve(["sessions", ...args, "--store", store]);
-  return { runtime, cli };
+  return { runtime, cli, folder, agent };
 }
 
 test("reeve sessions lists, shows and finds conversations, without terminal codes", async () => {
@@ -87,4 +88,55 @@ test.each([
   expect(await cli(...args, "--nonsense")).toMatchObject({ code: 2, out: [] });
   const missing = await cli(...args, "--json");
   expect([missing.code, missing.out, missing.talk]).toEqual([3, [], expect.stringContaining("ses_none")]);
+});
+
+test("reeve sessions exports a session to a new file, imports it, and the agent continues the conversation", async () => {
+  const { runtime, cli, folder, agent } = await desk();
+  const file = join(folder, "blue.jsonl");
+  const written = await cli("export", "ses_blue", "--output", file);
+  expect([written.code, written.talk]).toEqual([0, `Wrote 4 entries of ses_blue to ${file}.\n`]);
+  expect((await stat(file)).mode & 0o777).toBe(0o600);
+  const again = await cli("export", "ses_blue", "--output", file);
+  expect([again.code, again.talk]).toEqual([2, expect.stringContaining("it exists; remove it")]);
+  expect((await cli("export", "ses_blue")).out.join("\n")).toBe((await readFile(file, "utf8")).trimEnd());
+  const imported = await cli("import", file, "--agent", "clerk", "--session", "ses_copy", "--json");
+  expect([imported.code, JSON.parse(imported.out[0] ?? "")]).toEqual([
+    0,
+    { sessionId: "ses_copy", format: "pi", entries: 4, unread: 0, leftOut: 1 },
+  ]);
+  const place = { runId: null, taskId: null };
+  const bare = (entries: readonly object[]) => entries.map((entry) => ({ ...entry, ...place }));
+  expect(await runtime.sessions.path("ses_copy")).toEqual(bare(await runtime.sessions.path("ses_blue")));
+  expect((await cli("import", file, "--agent", "clerk", "--session", "ses_copy")).code).toBe(2);
+  await agent.invoke("And now?", { runtime, sessionId: "ses_copy" });
+  expect(await runtime.sessions.path("ses_copy")).toHaveLength(6);
+});
+
+test("reeve sessions export --format html prints a page, and wrong files and formats are refused", async () => {
+  const { cli, folder } = await desk();
+  const page = (await cli("export", "ses_blue", "--format", "html")).out.join("\n");
+  expect(page).toMatch(/^<!doctype html>[^]*Weigh the blue parcel\.[^]*<\/html>$/u);
+  const refused = async (...args: string[]) => {
+    const { code, talk } = await cli(...args);
+    return [code, talk.trim()];
+  };
+  expect(await refused("export", "ses_blue", "--format", "pdf")).toEqual([
+    2,
+    expect.stringContaining('invalid --format "pdf": expected pi, html'),
+  ]);
+  expect(await refused("export", "ses_none")).toEqual([
+    3,
+    expect.stringContaining("session ses_none not found"),
+  ]);
+  const file = join(folder, "notes.txt");
+  await writeFile(file, "hello");
+  expect(await refused("import", file, "--agent", "clerk")).toEqual([
+    2,
+    expect.stringContaining("its first lines are none of pi, Claude Code or Codex"),
+  ]);
+  expect(await refused("import", join(folder, "none"), "--agent", "clerk")).toEqual([
+    2,
+    expect.stringContaining("cannot read"),
+  ]);
+  expect(await refused("import", file)).toEqual([2, expect.stringContaining("--agent")]);
 });

@@ -4,6 +4,7 @@ import type {
   SessionOptions,
   ShowSessionOptions,
 } from "../commands/sessions/session-commands.ts";
+import type { ExportSessionOptions, ImportSessionOptions } from "../commands/sessions/transfer-sessions.ts";
 import { defaultStore } from "../setup/stored-runs.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -55,13 +56,36 @@ Examples:
   $ reeve sessions search refund
   $ reeve sessions search refund --session ses_7f --json`;
 
+const exportHelp = `
+Prints the conversation with all its branches: as JSON lines in the session format of pi, which reeve sessions import
+reads without a loss, or as one HTML page that needs no network. It contains what was said, also secrets in tool results.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve sessions export ses_7f --output order-7.jsonl
+  $ reeve sessions export ses_7f --format html --output order-7.html`;
+
+const importHelp = `
+Stores the conversation as a new session, which the next run of the agent continues, and prints its id. Reads session
+files of pi (~/.pi/agent/sessions), Claude Code (~/.claude/projects) and Codex (~/.codex/sessions). Lines that cannot be
+read are kept as entries of type custom and counted.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve sessions import ~/.claude/projects/-home-ann-shop/7f.jsonl --agent clerk
+  $ reeve run --agent clerk --session ses_7f "Continue."`;
+
 /** Adds the commands that list, show, change and search sessions. */
 export function addSessionCommands(
   program: Command,
   terminal: Terminal,
   onEnd: (kind: ExitKind) => void,
 ): void {
-  const sessions = program.command("sessions").description("list, show, rename, delete and search sessions");
+  const sessions = program
+    .command("sessions")
+    .description("list, show, rename, delete, search, export and import sessions");
   stored(sessions, "list", "list sessions, the newest first")
     .option("--agent <id>", "list only sessions of this agent")
     .option("--user <id>", "list only sessions of this user")
@@ -104,6 +128,27 @@ export function addSessionCommands(
     .action(async (text: string, options: SessionOptions & { session?: string; limit: string }) => {
       const { searchSessions } = await import("../commands/sessions/session-commands.ts");
       onEnd(await searchSessions(text, options, terminal));
+    });
+  stored(sessions, "export", "write a session as JSON lines or as a page")
+    .argument("<SESSION>", sessionArgument)
+    .option("--format <format>", "pi (JSON lines) or html", "pi")
+    .option("--output <file>", "file to write, which must not exist; default: standard output")
+    .addHelpText("after", exportHelp)
+    .action(async (id: string, options: ExportSessionOptions) => {
+      const { exportSession } = await import("../commands/sessions/transfer-sessions.ts");
+      onEnd(await exportSession(id, options, terminal));
+    });
+  stored(sessions, "import", "store the session of another program")
+    .argument("<FILE>", "the session file of pi, Claude Code or Codex")
+    .requiredOption("--agent <id>", "the agent that continues the conversation")
+    .option("--from <program>", "pi, claude-code or codex; default: what the first lines say")
+    .option("--session <id>", "id of the new session; default: a new id")
+    .option("--user <id>", "the user whose conversation it is")
+    .option("--tenant <id>", "the tenant whose conversation it is")
+    .addHelpText("after", importHelp)
+    .action(async (file: string, options: ImportSessionOptions) => {
+      const { importSession } = await import("../commands/sessions/transfer-sessions.ts");
+      onEnd(await importSession(file, options, terminal));
     });
 }
 

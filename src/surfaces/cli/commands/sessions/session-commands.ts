@@ -199,8 +199,13 @@ export function deleteSessions(
   });
 }
 
-async function requireSession({ sessions }: Runtime, id: string, { store }: StoreOptions): Promise<void> {
-  if ((await sessions.get(id)) !== undefined) return;
+export async function requireSession(
+  { sessions }: Runtime,
+  id: string,
+  { store }: StoreOptions,
+): Promise<SessionSummary> {
+  const found = await sessions.get(id);
+  if (found !== undefined) return found;
   throw new Fault(
     "not_found",
     `session ${printable(id)} not found in ${printable(store)}; reeve sessions list shows its sessions`,
