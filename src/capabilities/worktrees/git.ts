@@ -14,6 +14,8 @@ export interface GitPlace {
    */
   readonly gitDir?: string;
   readonly commonDir?: string;
+  /** Whether an agent has written the files. Git then executes no filter and no merge driver that could load one of them. */
+  readonly isOfAgent?: boolean;
 }
 
 /** Options of `git()`. */
@@ -43,8 +45,8 @@ const oldest = [2, 38] as const;
 
 /**
  * Settings that are not those of the user. The first ones would make git execute a program: hooks, a monitor of files, signing, and
- * the collection of garbage. An agent may have written the programs that they name. Filters, such as that of Git LFS, stay in
- * force, because only the user can define one. The others would change files that are not part of a merge, or the output.
+ * the collection of garbage. An agent may have written the programs that they name. The others would change files that are not part of
+ * a merge, or the output.
  */
 const settings = [
   "core.hooksPath=/dev/null",
@@ -59,6 +61,12 @@ const settings = [
   "core.quotePath=false",
   "advice.detachedHead=false",
 ].flatMap((setting) => ["-c", setting]);
+
+/**
+ * Commands of filters that load nothing from the folder in which they run. Others may, although only the user can define them:
+ * `python -m nbstripout` takes `nbstripout.py` of the folder, and `sh tools/clean.sh` is a file of it.
+ */
+const closedFilter = /^"?(?:\/[^\s"]*\/)?git(?:-|" | )(?:lfs|crypt|annex)(?=["\s])[^;&|$`<>]*$/u;
 
 /** Large files may take this long. */
 const defaultLongestMs = 30 * 60_000;
@@ -77,14 +85,34 @@ export async function git(
   options: GitOptions = {},
 ): Promise<GitAnswer> {
   await checkVersion();
+  const env = { ...options.env, ...(place.isOfAgent === true && (await withoutFilters(place))) };
   for (let repeat = 0; ; repeat++) {
-    const answer = await execute(place, args, options);
+    const answer = await execute(place, args, { ...options, env });
     if (answer.code === 0 || options.answers?.includes(answer.code) === true) return answer;
     const isLocked = /\.lock': File exists/u.test(answer.problem);
     if (!isLocked || repeat === maxRepeats || options.signal?.aborted === true)
       throw gitFault(place, args, answer);
     await delay(repeatMs);
   }
+}
+
+/** The variables that switch off the filters and merge drivers of the user that could load files of the folder. */
+async function withoutFilters(place: GitPlace): Promise<Readonly<Record<string, string>>> {
+  const pattern = String.raw`^(filter\..*\.(clean|smudge|process)|merge\..*\.driver)$`;
+  const { text } = await execute(place, ["config", "-z", "--get-regexp", pattern], {});
+  const off = new Map<string, string>();
+  for (const entry of text.split("\0")) {
+    const end = entry.indexOf("\n");
+    const [key, command] = [entry.slice(0, end), entry.slice(end + 1)];
+    if (end === -1 || closedFilter.test(command)) continue;
+    if (key.startsWith("merge.")) off.set(key, "git merge-file --marker-size=%L %A %O %B");
+    else off.set(key, "").set(key.replace(/\.[^.]*$/u, ".required"), "false");
+  }
+  const variables = [...off].flatMap(([key, value], index) => [
+    [`GIT_CONFIG_KEY_${index}`, key],
+    [`GIT_CONFIG_VALUE_${index}`, value],
+  ]);
+  return { ...Object.fromEntries(variables), GIT_CONFIG_COUNT: String(off.size) };
 }
 
 /** Returns what git printed, without the end of the last line. */

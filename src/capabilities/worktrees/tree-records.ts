@@ -84,7 +84,7 @@ export function checkoutOf({ path, gitDir, commonDir }: TreeRecord): Checkout {
       "not_found",
       `the worktree ${path} was never completed; remove it with reeve worktrees remove`,
     );
-  return { path, gitDir, commonDir };
+  return { path, gitDir, commonDir, isOfAgent: true };
 }
 
 /** The checkout of the caller of a worktree. */
@@ -92,9 +92,12 @@ export function callerOf({ caller, callerGitDir, commonDir }: TreePlan): Checkou
   return { path: caller, gitDir: callerGitDir, commonDir };
 }
 
-/** The repository of a worktree, for commands that need no checkout: that of the caller may be gone. */
+/**
+ * The repository of a worktree, for commands that need no checkout: that of the caller may be gone. Some of them ask git for the state of
+ * worktrees.
+ */
 export function repositoryOf({ commonDir }: TreePlan): Checkout {
-  return { path: commonDir, gitDir: commonDir, commonDir };
+  return { path: commonDir, gitDir: commonDir, commonDir, isOfAgent: true };
 }
 
 /** Whether the folder exists and belongs to the worktree. */

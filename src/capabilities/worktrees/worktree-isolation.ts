@@ -19,6 +19,7 @@ import {
 } from "../../kernel/index.ts";
 import { isInside } from "../files/control-references.ts";
 import { checkoutAt, somePaths, stateOf, submodulesOf, type Checkout } from "./checkout.ts";
+import { packObjects } from "./packed-objects.ts";
 import { overlapsOf, takeSnapshot } from "./snapshot.ts";
 import {
   checkoutOf,
@@ -225,6 +226,7 @@ class WorktreeIsolation implements Isolation {
     const { branch, base } = record;
     await removeLinks(record);
     const { commit, changed, uncommitted } = await takeSnapshot(record);
+    await packObjects(record.commonDir);
     const work: FolderWork = {
       path,
       branch,

@@ -15,6 +15,7 @@ import {
   type Checkout,
 } from "./checkout.ts";
 import { git, gitList, gitText } from "./git.ts";
+import { packObjects } from "./packed-objects.ts";
 import { holdsFiles } from "./snapshot.ts";
 import {
   callerOf,
@@ -78,8 +79,9 @@ async function create(
   const created: TreeRecord = { ...record, gitDir };
   const checkout = checkoutOf(created);
   // No agent has seen the folder, so that nothing but an earlier attempt can have written these files.
-  await git(checkout, ["reset", "--quiet", "--hard", plan.base]);
+  await git({ ...checkout, isOfAgent: false }, ["reset", "--quiet", "--hard", plan.base]);
   const copied = await copyFiles(created, copy);
+  await packObjects(plan.commonDir);
   for (const folder of refFolders(plan)) await mkdir(folder, { recursive: true });
   const ready: TreeRecord = { ...created, copied, state: "ready" };
   await records.write(ready);

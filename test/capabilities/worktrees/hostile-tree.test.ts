@@ -1,10 +1,20 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname, join } from "node:path";
+import { deflateSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { worktreeIsolation } from "../../../src/capabilities/index.ts";
 import { git as runGit } from "../../../src/capabilities/worktrees/git.ts";
 import { Leftovers } from "../../../src/capabilities/worktrees/leftovers.ts";
+import { packObjects } from "../../../src/capabilities/worktrees/packed-objects.ts";
 import type { TaskFolder } from "../../../src/kernel/index.ts";
 import { inTree } from "./opened-tree.ts";
 import { testRepository, type TestRepository } from "./repository.ts";
@@ -83,5 +93,85 @@ test("D5: a pipe in the place of a file does not keep git forever", async () => 
   execFileSync("/usr/bin/env", ["mkfifo", join(path, ".gitattributes")]);
   await expect(runGit({ path }, ["status"], { longestMs: 500 })).rejects.toThrow(
     "it was ended after 1 s; look for named pipes",
+  );
+});
+
+test("D5: a filter of the user executes no file that an agent has written", async () => {
+  const repository = testRepository({
+    "a.txt": "a\n",
+    "clean.sh": "cat\n",
+    ".gitattributes": "*.txt filter=own\n",
+  });
+  const { path, trees, git } = repository;
+  execFileSync("git", ["config", "filter.own.clean", "sh clean.sh"], { cwd: path });
+  const marker = join(trees, "..", "executed");
+  const isolation = worktreeIsolation({ repository: path, folder: trees });
+  const { commit, changed } = await inTree(repository, (folder, ctx) => {
+    writeFileSync(join(folder.path, "clean.sh"), `touch ${marker}; cat`);
+    writeFileSync(join(folder.path, "a.txt"), "work\n");
+    return isolation.finish(ctx, folder);
+  });
+  expect(existsSync(marker)).toBe(false);
+  expect(changed.paths).toEqual(["a.txt", "clean.sh"]);
+  expect(git(`show ${commit}:a.txt`)).toBe("work");
+});
+
+test("D5: the filter of Git LFS stays in force", async () => {
+  const repository = testRepository({ "a.bin": "a\n" });
+  const { path, trees, git } = repository;
+  const programs = join(trees, "..", "programs");
+  mkdirSync(programs);
+  writeFileSync(join(programs, "git-lfs"), "#!/bin/sh\necho pointer\n", { mode: 0o755 });
+  repository.commit({ ".gitattributes": "*.bin filter=lfs\n" });
+  execFileSync("git", ["config", "filter.lfs.clean", `${programs}/git-lfs clean -- %f`], { cwd: path });
+  const isolation = worktreeIsolation({ repository: path, folder: trees });
+  const { commit } = await inTree(repository, (folder, ctx) => {
+    writeFileSync(join(folder.path, "a.bin"), "work\n");
+    return isolation.finish(ctx, folder);
+  });
+  expect(git(`show ${commit}:a.bin`)).toBe("pointer");
+});
+
+test("D5: an agent that replaces loose objects changes no commit of the user, and none of its own that is recorded", async () => {
+  const repository = testRepository();
+  const { path, trees, git } = repository;
+  const objects = join(path, ".git", "objects");
+  const forge = (id: string): void => {
+    const file = join(objects, id.slice(0, 2), id.slice(2));
+    rmSync(file, { force: true });
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, deflateSync("blob 5\0evil\n"));
+  };
+  const isolation = worktreeIsolation({ repository: path, folder: trees });
+  const { commit } = await inTree(repository, async (folder, ctx) => {
+    forge(git("rev-parse main:a.txt"));
+    forge(git("rev-parse main:b.txt"));
+    writeFileSync(join(folder.path, "new.txt"), "work\n");
+    return isolation.finish(ctx, folder);
+  });
+  forge(git(`rev-parse ${commit}:new.txt`));
+  expect([git("show main:a.txt"), git("show main:b.txt"), git(`show ${commit}:new.txt`)]).toEqual([
+    "a",
+    "b",
+    "work",
+  ]);
+  expect(git("fsck --connectivity-only")).not.toContain("missing");
+});
+
+test("a loose object that an agent has forged or damaged does not get into a pack", async () => {
+  const { path, git } = testRepository();
+  const id = git("rev-parse main:a.txt");
+  const file = join(path, ".git", "objects", id.slice(0, 2), id.slice(2));
+  const own = readFileSync(file);
+  rmSync(file);
+  writeFileSync(file, deflateSync("blob 5\0evil\n"));
+  mkdirSync(join(path, ".git", "objects", "ff"), { recursive: true });
+  writeFileSync(join(path, ".git", "objects", "ff", "f".repeat(38)), "damaged");
+  await packObjects(join(path, ".git"));
+  rmSync(file);
+  writeFileSync(file, own);
+  expect(git("show main:a.txt")).toBe("a");
+  expect(readdirSync(join(path, ".git", "objects", "pack")).filter((name) => name.startsWith("tmp"))).toEqual(
+    [],
   );
 });
