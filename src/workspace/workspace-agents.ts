@@ -14,6 +14,8 @@ import {
   type PermissionRule,
   type Tool,
 } from "../kernel/index.ts";
+import { packageRoot } from "../assembly/package-root.ts";
+import { presetCommand } from "../capabilities/hire/presets.ts";
 import type { HiredParts } from "./workspace-hired.ts";
 import { workspaceModel } from "./workspace-model.ts";
 import type { ActiveSkills } from "./workspace-skills.ts";
@@ -22,6 +24,7 @@ import {
   agentFields,
   combineValues,
   freeValues,
+  hiredProgram,
   isAgentName,
   loadModule,
   ownToolName,
@@ -46,6 +49,8 @@ export interface WorkspaceAgent {
   readonly path?: string;
   /** The program that is hired as this agent. Absent for an agent of Reeve. */
   readonly harness?: string;
+  /** The program of that harness and its arguments. Absent for an agent of Reeve, and for an unknown harness. */
+  readonly command?: readonly string[];
   /** Names of its tools, or of a set of tools. Absent for an agent in code and a hired one. */
   readonly tools?: readonly string[];
   /** Names of the agents that it may hire. Absent for an agent in code, and if there are none. */
@@ -128,12 +133,18 @@ export class AgentShelf {
         continue;
       }
       const entry = await readEntry(source, notices);
-      if (entry.file !== undefined && source.origin === "project" && !parts.accepts(path, entry.file.hash))
+      if (entry.file !== undefined && source.origin === "project" && !parts.accepts(path, entry.file.hash)) {
+        const program = hiredProgram(entry.file);
+        const effect =
+          program === undefined
+            ? "your own limits apply to it, and --yes is refused"
+            : `it is refused, because it would start ${program}`;
         notices.add(
           "warning",
           path,
-          "the agent has changed since you trusted the project: your own limits apply to it, and --yes is refused; run reeve trust",
+          `the agent has changed since you trusted the project: ${effect}; run reeve trust`,
         );
+      }
       const before = entries.get(name);
       if (before?.path !== undefined)
         notices.add("duplicate", before.path, `agent ${name} is also defined by ${path}, which is used`);
@@ -162,7 +173,7 @@ export class AgentShelf {
         ...(isDescribed && { tools: this.#toolNames(file) }),
         ...(file?.subAgents !== undefined && { subAgents: file.subAgents }),
         ...(isDescribed && this.#modelName(file)),
-        ...(harness !== undefined && { harness }),
+        ...(harness !== undefined && { harness, ...commandOf(harness, file?.command) }),
         ...(isFromFile && this.#limits(entry)),
       };
     });
@@ -460,6 +471,12 @@ async function readEntry(source: SourceFile, notices: Notices): Promise<Entry> {
     notices.add("warning", path, `the agent cannot be used: ${problem.message}`);
     return { ...entry, problem };
   }
+}
+
+/** The command of a hired agent: that of its file, else that of its harness. */
+function commandOf(harness: string, given: readonly string[] | undefined): Pick<WorkspaceAgent, "command"> {
+  const command = given ?? presetCommand(harness, packageRoot);
+  return command === undefined ? {} : { command };
 }
 
 function isHosted(value: unknown): value is HostedAgent {

@@ -145,13 +145,25 @@ test("an agent file with harness and a key makes an agent, of the project only a
     "~/agents/own.md": "---\nharness: claude-code\n---\nWork.",
     ".reeve/agents/coder.md": "---\nharness: claude-code\n---\nWork.",
   });
+  await write({ ".reeve/agents/helper.md": "---\nharness: acp\ncommand: [./run.sh, --all]\n---\nHelp." });
   const untrusted = await open({ env, trust: "stored" });
   expect((await untrusted.agent("own")).id).toBe("own");
+  const saysOf = (name: string): string | undefined =>
+    untrusted.notices.find(({ path }) => path.endsWith(`/${name}.md`))?.message;
+  expect(saysOf("coder")).toBe(
+    "an agent that starts the program of harness claude-code needs trust; run reeve trust",
+  );
+  expect(saysOf("helper")).toContain(
+    'an agent that starts the program ["./run.sh","--all"] (harness acp) needs trust',
+  );
   await expect(untrusted.agent("coder")).rejects.toThrow("the project is not trusted; run reeve trust");
   await untrusted.trust();
   expect((await untrusted.agent("coder")).id).toBe("coder");
   await write({ ".reeve/agents/coder.md": "---\nharness: claude-code\ninheritEnv: [HOME]\n---\nWork." });
   await untrusted.reload();
+  expect(saysOf("coder")).toContain(
+    "it is refused, because it would start the program of harness claude-code",
+  );
   await expect(untrusted.agent("coder")).rejects.toThrow("you have not trusted it as it is");
 });
 

@@ -171,6 +171,11 @@ export const installable: Readonly<Record<string, Preset>> = Object.fromEntries(
   Object.entries(known).filter(([, preset]) => preset.package !== known.demo.package),
 );
 
+/** Returns the command of a preset. `undefined` for the name of no preset. */
+export function presetCommand(name: string, root: string): readonly string[] | undefined {
+  return Object.hasOwn(known, name) ? known[name as PresetName].command(root) : undefined;
+}
+
 /** Returns the preset of a name. Throws `invalid_argument`. */
 export function presetOf(name: string, owner: string): Preset {
   if (Object.hasOwn(known, name)) return known[name as PresetName];

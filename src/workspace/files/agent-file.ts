@@ -56,6 +56,22 @@ export async function readAgentFile(
   return { ...values, name, path, instructions: body, hash: textHash(file.text) };
 }
 
+/** Length from which on a command is cut when it is shown. */
+const longestCommand = 1_000;
+
+/** The program that an agent file starts, in words. `undefined` for an agent of Reeve. */
+export function hiredProgram({
+  harness,
+  command,
+}: Pick<AgentValues, "harness" | "command">): string | undefined {
+  if (harness === undefined) return undefined;
+  if (command === undefined) return `the program of harness ${harness}`;
+  const line = JSON.stringify(command);
+  const cut = line.length - longestCommand;
+  const shown = cut > 0 ? `${line.slice(0, longestCommand)} and ${cut} more characters` : line;
+  return `the program ${shown} (harness ${harness})`;
+}
+
 /** Refuses a key that a hired agent would not follow, and one that only a hired agent follows. */
 function checkHired(keys: readonly string[], isHired: boolean, path: string): void {
   const wrong = keys.find((key) => (isHired ? !includes(hiredKeys, key) : includes(onlyHiredKeys, key)));

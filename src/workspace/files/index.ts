@@ -1,4 +1,4 @@
-export { isAgentName, readAgentFile, type AgentFile } from "./agent-file.ts";
+export { hiredProgram, isAgentName, readAgentFile, type AgentFile } from "./agent-file.ts";
 export { ownToolName, readAllowedTool } from "./allowed-tools.ts";
 export { isBelow } from "./text/bounded-file.ts";
 export { makeFolder } from "./text/make-folder.ts";

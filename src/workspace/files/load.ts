@@ -1,5 +1,6 @@
 import { basename, dirname, extname, join, relative, resolve } from "node:path";
 import { Fault } from "../../kernel/index.ts";
+import { hiredProgram, readAgentFile } from "./agent-file.ts";
 import { FileReader, isFolder, problemOf } from "./text/bounded-file.ts";
 import { Notices, type WorkspaceNotice } from "./notices.ts";
 import { findPlaces, type Places, type PlacesOptions } from "./places.ts";
@@ -100,7 +101,7 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   const project = isTrusted ? own : free;
   const env = checkSettings(settingsOfEnvironment(options.env), "the environment", notices);
   const settings = combineSettings(user, project, env, options.flags);
-  const guarded = isTrusted ? [] : guardedCode(places, code, guardedKeys);
+  const guarded = isTrusted ? [] : await guardedCode(places, code, guardedKeys);
   const skills = await trustedSkills(places, accepts, notices);
   const system = await systemOf(layers, accepts, notices);
   for (const { folder, origin, isTrusted: isAccepted, allowedTools } of skills)
@@ -316,16 +317,38 @@ function ofProject(files: readonly SourceFile[], what: string): readonly Guarded
   return files.flatMap(({ path, origin }) => (origin === "project" ? [{ path, what }] : []));
 }
 
+/** The agents of the project, and which of them would start a program. */
+async function guardedAgents(files: readonly SourceFile[]): Promise<readonly Guarded[]> {
+  const own = files.filter(({ origin }) => origin === "project");
+  return Promise.all(
+    own.map(async ({ path, root }) => {
+      const program = path.endsWith(".md") ? await startedBy(path, root) : undefined;
+      return { path, what: program === undefined ? "an agent" : `an agent that starts ${program}` };
+    }),
+  );
+}
+
+/** The program that an agent file would start. `undefined` for an agent of Reeve, and for a file that cannot be used. */
+async function startedBy(path: string, within: string): Promise<string | undefined> {
+  try {
+    return hiredProgram(await readAgentFile(path, new Notices(), { within }));
+  } catch (error) {
+    // The file is refused with its reason once it is used.
+    if (error instanceof Fault) return undefined;
+    throw error;
+  }
+}
+
 /** The code and the settings of the project that need trust. */
-function guardedCode(
+async function guardedCode(
   { project, projectFolder }: Places,
   code: CodeFiles,
   keys: readonly string[],
-): Guarded[] {
+): Promise<Guarded[]> {
   if (projectFolder === undefined) return [];
   return [
     ...ofProject(code.config, "the configuration"),
-    ...ofProject(code.agents, "an agent"),
+    ...(await guardedAgents(code.agents)),
     ...ofProject(code.extensions, "an extension"),
     ...ofProject(code.guardrails, "a guardrail"),
     ...ofProject(code.mcpFiles, "a list of MCP servers"),

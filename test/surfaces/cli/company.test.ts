@@ -21,11 +21,16 @@ test("reeve init --company writes a lead and an employee for each agent in the P
   // The starting point imports the package, which is not installed here.
   await writeFile(join(project, "reeve.config.ts"), "export default {};");
   expect((await reeve(["init", "--company"], at)).talk).toContain("reeve run --agent lead");
-  await reeve(["trust", "--yes"], at);
+  const trusted = await reeve(["trust", "--yes"], at);
+  const shown = trusted.out.find((line) => line.includes("agents/codex.md"));
+  expect(shown).toContain("an agent that starts the program of harness codex needs trust");
   const { out, talk } = await reeve(["agents"], at);
   const names = out.map((line) => line.split("  ")[0]);
   expect(names).toEqual(["assistant", "codex", "gemini", "lead", "reviewer"]);
   expect(talk).not.toContain("warning");
+  expect(out.find((line) => line.startsWith("codex  "))).toContain("starts codex-acp (codex)");
+  const { out: values } = await reeve(["agents", "--json"], at);
+  expect(JSON.parse(values[2] ?? "")).toMatchObject({ harness: "gemini", command: ["gemini", "--acp"] });
   const lead = await readFile(join(project, ".reeve/agents/lead.md"), "utf8");
   expect(lead).toContain("subAgents: [codex, gemini]");
 });

@@ -1,4 +1,5 @@
 import { openWorkspace } from "../../../../workspace/workspace.ts";
+import type { WorkspaceAgent } from "../../../../workspace/workspace-agents.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { reportNotices } from "../../setup/run-workspace.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
@@ -15,10 +16,16 @@ export async function agentsCommand(
 ): Promise<ExitKind> {
   await using workspace = await openWorkspace(profile === undefined ? {} : { profile });
   for (const agent of workspace.agents()) {
-    const { name, origin, path, model, description } = agent;
-    const facts = [name, origin, model ?? "-", path ?? "-", description ?? ""];
+    const { name, origin, path, description } = agent;
+    const facts = [name, origin, workerOf(agent), path ?? "-", description ?? ""];
     await terminal.out(json ? JSON.stringify(agent) : facts.map(printable).join("  ").trimEnd());
   }
   reportNotices(workspace, terminal);
   return "ok";
+}
+
+/** The model of an agent of Reeve, or the program that a hired one starts. */
+function workerOf({ model = "-", harness, command }: WorkspaceAgent): string {
+  if (harness === undefined) return model;
+  return command === undefined ? `unknown harness ${harness}` : `starts ${command.join(" ")} (${harness})`;
 }
