@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { permissions } from "../../src/agents/index.ts";
+import { agentCode, ready } from "./agent-file.ts";
 import {
   eventOf,
   eventsOf,
@@ -38,6 +39,36 @@ test("a hired agent answers, asks before its command, and pays for its requests 
     "message_end",
   ]);
   expect(await hiredEvents(run)).toEqual(["session_opened"]);
+});
+
+test("the log has the change of a file that an agent tells only when its call ends, and no member twice", async () => {
+  const world = await hireWorld([]);
+  const command = agentCode(
+    `${ready} else if (method === "session/new") send({ id, result: { sessionId: "s" } });
+    else if (method === "session/prompt") {
+      const tell = (update) => send({ method: "session/update", params: { sessionId: "s", update } });
+      const start = { sessionUpdate: "tool_call", kind: "edit", status: "pending", rawInput: { path: "a.txt" } };
+      const end = { sessionUpdate: "tool_call_update", status: "completed" };
+      const diff = { type: "diff", path: "a.txt", oldText: "one", newText: "two" };
+      tell({ ...start, toolCallId: "late", title: "Edit" });
+      tell({ ...end, toolCallId: "late", content: [diff], locations: [{ path: "/etc/hosts" }] });
+      tell({ ...start, toolCallId: "early", title: "Edit", content: [diff] });
+      tell({ ...end, toolCallId: "early", content: [] });
+      send({ id, result: { stopReason: "end_turn" } });
+    } }`,
+  );
+  const run = await world.runtime.submit(world.hire({ command }), "Edit.");
+  expect((await run.result()).status).toBe("completed");
+  const told = (await eventsOf(run)).flatMap(({ type, data }) =>
+    type === "tool_execution_start" || type === "tool_execution_end" ? [data] : [],
+  );
+  const [lateStart, lateEnd, earlyStart, earlyEnd] = told.map(({ foreign }) => foreign);
+  expect([lateStart?.title, lateStart?.diffs]).toEqual(["Edit", undefined]);
+  expect(Object.keys(lateEnd ?? {})).toEqual(["locations", "diffs"]);
+  expect(lateEnd?.locations?.[0]).toEqual({ path: "/etc/hosts", isOutside: true });
+  expect(lateEnd?.diffs?.[0]?.diff).toContain("+two");
+  expect(earlyStart?.diffs?.[0]?.diff).toContain("-one");
+  expect(earlyEnd).toBeUndefined();
 });
 
 test("a hired agent that is refused the money for a request ends as budget_exhausted, and continues its session after a top-up", async () => {

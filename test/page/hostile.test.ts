@@ -60,7 +60,17 @@ const outsider: HostedAgent = {
       async (attempt) => {
         const call = { callId: "c1", toolName: "write", input: { path: hostileName } };
         const location = { path: hostileName, isOutside: true };
-        const view = { title: shortHostile, kind: "edit", locations: [location] };
+        const diff = `--- a\n+++ b\n@@ -1 +1 @@\n-one\n+${hostile}\n`;
+        const view = {
+          title: shortHostile,
+          kind: shortHostile,
+          locations: [location],
+          diffs: [{ ...location, diff }],
+          options: [
+            { kind: "allow_once", name: shortHostile },
+            { kind: shortHostile, name: shortHostile },
+          ],
+        };
         attempt.tell({ type: "call_start", ...call, view });
         return (await attempt.permit({ ...call, view })).decision;
       },
@@ -218,8 +228,10 @@ test("hostile texts stay text, in one line, in the lists, in every view of a run
     await shown.first().waitFor();
     found.push([path, await page.evaluate<readonly string[]>(unsafe)]);
     if (path.startsWith("/runs/FOREIGN")) {
-      await page.getByText(/OUTSIDE ITS FOLDER/u).waitFor();
-      await page.getByRole("button", { name: "Approve" }).click();
+      await page.getByText("outside its folder").first().waitFor();
+      // The call is long, and must be read to its end.
+      await page.evaluate(`document.querySelector(".approval .asked").scrollTo(0, 1e6)`);
+      await page.getByRole("button", { name: "Allow once" }).click();
     }
     if (path === "/inbox?run=ASKING") found.push(...(await hostileEdit(page)));
     if (ready !== ".step-lane") continue;

@@ -50,3 +50,23 @@ test("a fork at the first event has one brief, that of the agent", () => {
     { kind: "input", from: "Brief", text: "Sort by name" },
   ]);
 });
+
+test("the call of a program keeps what the program told at its start, and what it told when it ended", () => {
+  const call = { callId: "c1", toolName: "edit", input: { path: "a.txt" } };
+  const result = { output: { type: "text", text: "done" }, isError: false };
+  const [location, other] = [
+    { path: "/w/a.txt", isOutside: false },
+    { path: "/etc/hosts", isOutside: true },
+  ];
+  const diffs = [{ ...location, diff: "@@\n+x" }];
+  const log = [
+    { type: "tool_execution_start", data: { ...call, source: "acp", foreign: { title: "Edit", diffs } } },
+    { type: "tool_execution_start", data: { ...call, callId: "c2" } },
+    { type: "tool_execution_end", data: { ...call, result, durationMs: 5, foreign: { locations: [other] } } },
+    { type: "tool_execution_end", data: { ...call, callId: "c2", result, durationMs: 5 } },
+  ].map((event, seq) => ({ ...event, seq, at: seq }) as unknown as Event);
+  expect(threadOf(log, Infinity)).toMatchObject([
+    { callId: "c1", status: "ok", foreign: { title: "Edit", diffs, locations: [other] } },
+    { callId: "c2", status: "ok", foreign: null },
+  ]);
+});

@@ -11,6 +11,7 @@ import {
   type AssistantMessage,
   type Event,
   type Failure,
+  type ForeignCallView,
   type JsonValue,
   type RunStatus,
   type TaskId,
@@ -43,6 +44,8 @@ export interface ToolItem extends ItemBase {
   /** Unified diff of an edit. */
   readonly diff: string | null;
   readonly durationMs: number | null;
+  /** What a program tells about a call with a tool of its own. `null` for the call of an own tool. */
+  readonly foreign: ForeignCallView | null;
 }
 
 /** One entry of a conversation. */
@@ -255,6 +258,7 @@ class Thread {
       output: "",
       diff: null,
       durationMs: null,
+      foreign: data.foreign ?? null,
     });
   }
 
@@ -271,10 +275,12 @@ class Thread {
     const open = this.#openCall(callId);
     if (open === undefined) {
       const name = isHandOff(toolName) ? `answer of ${targetOf(toolName, null)}` : toolName;
-      this.#push({ kind: "tool", seq, at, callId, name, input: null, edit: null, ...ended });
+      const foreign = data.foreign ?? null;
+      this.#push({ kind: "tool", seq, at, callId, name, input: null, edit: null, foreign, ...ended });
       return;
     }
-    this.items[this.items.indexOf(open)] = { ...open, ...ended };
+    const foreign = data.foreign === undefined ? open.foreign : { ...open.foreign, ...data.foreign };
+    this.items[this.items.indexOf(open)] = { ...open, ...ended, foreign };
   }
 
   #openCall(callId: string): ToolItem | undefined {

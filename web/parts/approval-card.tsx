@@ -5,7 +5,6 @@ import {
   type ApprovalDecision,
   type MergeQuestion,
 } from "../../src/kernel/index.ts";
-import { foreignCallLines } from "../../src/surfaces/view/foreign-call-words.ts";
 import { filePatches, mergeOf } from "../../src/surfaces/view/merge-words.ts";
 import type { QuestionView } from "../../src/surfaces/view/run-view.ts";
 import type { JSX, RefObject } from "preact";
@@ -28,9 +27,11 @@ import {
   sentence,
 } from "../model/words/approval-words.ts";
 import { draftOf, readDraft, type CallDraft } from "../model/edited-call.ts";
+import { canBeAllowed } from "../model/words/foreign-words.ts";
 import { decisionWords } from "../model/words/decision-words.ts";
 import { CallEdit, focusOnWrong } from "./call-edit.tsx";
 import { Diff } from "./diff.tsx";
+import { ForeignContent } from "./foreign-call.tsx";
 import { capitalized, counted, plain, span, timeOfDay } from "../base/format.ts";
 import { Glyph } from "./glyph.tsx";
 
@@ -122,6 +123,8 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   /** A program makes its own call with its own arguments, which a person cannot edit. */
   const isForeign = request.kind === "foreign_tool_call";
   const isAboutCall = asksAboutCall(request);
+  /** A program that offers no yes for one call refuses the call also after an approval. */
+  const canAllow = request.foreign === undefined || canBeAllowed(request.foreign);
   const isTopUp = request.kind === "top_up";
   const isMerge = request.kind === "merge";
   const amount = isTopUp ? offerOf(request.input)?.amount : undefined;
@@ -163,6 +166,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
     refreshSoon();
   };
   const approve = (): void => {
+    if (!canAllow) return;
     if (left > 0) return setProblem(`Read the whole call first: ${counted(left, "line")} below.`);
     if (draft !== null && edited !== null && edited.value === undefined) {
       focusOnWrong({ request, draft });
@@ -260,6 +264,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
           <dt>Meanwhile</dt>
           <dd>
             {agentId} {isTopUp ? "has given up its seat" : "keeps its seat"} and spends nothing.
+            {isForeign && ` ${idleWords}`}
           </dd>
         </dl>
         {denial !== null && (
@@ -268,6 +273,7 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
             <input ref={focusOn} value={denial} onInput={(event) => setDenial(event.currentTarget.value)} />
           </label>
         )}
+        {!canAllow && <p class="problem">{noYes}</p>}
         {problem !== null && (
           <p class="problem" role="alert">
             {problem}
@@ -277,10 +283,12 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
           {denial === null ? (
             <>
               {(isAboutCall || isTopUp || isMerge || written !== null || request.kind === "confirm") && (
-                <button class="button primary" disabled={left > 0} onClick={approve}>
+                <button class="button primary" disabled={left > 0 || !canAllow} onClick={approve}>
                   {isAboutCall
                     ? changes === 0
-                      ? "Approve"
+                      ? isForeign
+                        ? "Allow once"
+                        : "Approve"
                       : `Approve with ${counted(changes, "change")}`
                     : written === null
                       ? isTopUp
@@ -334,7 +342,9 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
                 checked={remember}
                 onChange={(event) => setRemember(event.currentTarget.checked)}
               />
-              Do not ask me again for this tool
+              {isForeign
+                ? "Do not ask me again for this call with these arguments"
+                : "Do not ask me again for this tool"}
             </label>
           )}
         </fieldset>
@@ -383,6 +393,12 @@ const effectWords = {
   topUp: "The amount is added to the budget, and the task continues where it stopped.",
 } as const;
 
+/** What happens if no person answers a program for long. */
+const idleWords =
+  "If you take longer than its idle time (an hour by default), its process ends and the question stays: your answer counts if the program asks for the same call after it has continued.";
+
+const noYes = "The program offers no yes for one call, so that it cannot be allowed.";
+
 /** Height of a line of a call, in pixels. */
 const lineHeight = 20;
 
@@ -404,10 +420,7 @@ function Content({
   if (merge !== null) return <MergeContent question={merge} />;
   if (request.foreign !== undefined)
     return (
-      <>
-        <pre class="command">{visibleText(foreignCallLines(request.foreign).join("\n"))}</pre>
-        <pre class="command">{callText(request)}</pre>
-      </>
+      <ForeignContent view={request.foreign} program={request.foreign.program} args={callText(request)} />
     );
   const patch = kind === "tool_call" ? patchOf(request) : null;
   if (patch !== null) return <Diff patch={patch} />;

@@ -3,7 +3,9 @@ import { visibleLine, visibleText, type JsonValue } from "../../src/kernel/index
 import type { JSX } from "preact";
 import type { ToolItem } from "../model/thread.ts";
 import { Diff, diffCount } from "./diff.tsx";
-import { personName, plain, took } from "../base/format.ts";
+import { ForeignDiffs, Places } from "./foreign-call.tsx";
+import { callPlaces } from "../model/words/foreign-words.ts";
+import { counted, personName, plain, took } from "../base/format.ts";
 import { toolTitle } from "../model/words/task-words.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
@@ -15,24 +17,31 @@ export function ToolCall({
   readonly item: ToolItem;
   readonly progress?: unknown;
 }): JSX.Element {
-  const { name, input, edit, status, output, diff, durationMs } = item;
+  const { name, input, edit, status, output, diff, durationMs, foreign } = item;
+  const diffs = foreign?.diffs ?? [];
+  const outside = foreign === null ? 0 : callPlaces(foreign).filter(({ isOutside }) => isOutside).length;
   const facts = [
     edit === null ? null : "edited",
     diff === null ? null : diffCount(diff),
+    diffs.length === 0 ? null : diffCount(diffs.map((each) => each.diff).join("\n")),
+    foreign === null ? null : "as it reports",
     status === "denied" ? "denied" : status === "error" ? "failed" : null,
     waiting[status] ?? (durationMs === null ? null : took(durationMs)),
   ].filter((fact) => fact !== null);
   return (
-    <details class={`tool ${status}`} open={diff !== null || edit !== null}>
+    <details class={`tool ${status}`} open={diff !== null || edit !== null || diffs.length > 0}>
       <summary>
         <Icon name={iconOf(name)} />
         <b>{visibleLine(toolTitle(name, null))}</b>
         <code class="cut">{argumentOf(edit === null ? input : edit.input)}</code>
+        {outside > 0 && <span class="chip bad">{counted(outside, "path")} outside</span>}
         <span class="label">{facts.join(" · ")}</span>
       </summary>
       {edit !== null && <Edited item={item} by={edit.by} changed={edit.input} />}
       {diff !== null && <Diff patch={diff} />}
-      {diff === null && edit === null && input !== null && (
+      {foreign !== null && <Places view={foreign} />}
+      {foreign !== null && <ForeignDiffs view={foreign} />}
+      {diff === null && edit === null && diffs.length === 0 && input !== null && (
         <pre tabIndex={0}>{visibleText(plain(input))}</pre>
       )}
       {status === "open" && progress !== undefined && <pre tabIndex={0}>{visibleText(plain(progress))}</pre>}

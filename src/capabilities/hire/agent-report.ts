@@ -1,9 +1,11 @@
+import { createHash } from "node:crypto";
 import type { ContentChunk, SessionUpdate, UsageUpdate } from "@agentclientprotocol/sdk";
 import {
   eventDraft,
   nearestJson,
   type AttemptContext,
   type Clock,
+  type ForeignCallView,
   type ForeignReport,
   type JsonObject,
 } from "../../kernel/index.ts";
@@ -30,8 +32,8 @@ const longestCurrency = 16;
 interface OpenCall {
   call: ToldCall;
   readonly startedAt: number;
-  /** Whether the log has its start. Agents may announce a call before they tell its arguments. */
-  isTold: boolean;
+  /** Digests of what the log says about it. `undefined` if it does not have its start: agents may announce a call before they tell its arguments. */
+  told: ReadonlyMap<string, string> | undefined;
 }
 
 /**
@@ -172,7 +174,7 @@ export class AgentReport {
     if (before === undefined && !isStart && this.#ended.has(callId)) return;
     const call = updatedCall(before?.call, told);
     this.#endText();
-    const open = before ?? { call, startedAt: this.#clock.now(), isTold: false };
+    const open = before ?? { call, startedAt: this.#clock.now(), told: undefined };
     if (before === undefined) {
       const [oldest] = this.#calls.size < mostOpenCalls ? [] : this.#calls.values();
       if (oldest !== undefined) this.#abandon(oldest);
@@ -180,7 +182,7 @@ export class AgentReport {
     }
     if (hasInput(call)) this.#start(open, call);
     open.call = call;
-    if (before !== undefined && open.isTold) {
+    if (before !== undefined && open.told !== undefined) {
       const { title, kind, status } = call;
       const update = nearestJson({ title, kind, status });
       this.#tell({ type: "call_update", callId, update }, 0);
@@ -189,9 +191,9 @@ export class AgentReport {
   }
 
   #start(open: OpenCall, call: ToldCall): void {
-    if (open.isTold) return;
-    open.isTold = true;
+    if (open.told !== undefined) return;
     const foreign = foreignCall(call, this.#folder);
+    open.told = digestsOf(foreign.view);
     this.#tell({ type: "call_start", ...foreign }, JSON.stringify(foreign).length);
   }
 
@@ -205,6 +207,7 @@ export class AgentReport {
     const isDenied = this.#denied.delete(callId);
     const status = isDenied ? "denied" : result.isError ? "error" : "ok";
     const durationMs = this.#clock.now() - startedAt;
+    const view = changedView(open.told, foreignCall(call, this.#folder).view);
     const report = {
       type: "call_end",
       callId,
@@ -212,9 +215,28 @@ export class AgentReport {
       result,
       durationMs,
       status,
+      ...(view !== undefined && { view }),
     } as const;
-    this.#tell(report, JSON.stringify(result).length);
+    this.#tell(report, JSON.stringify([result, view]).length);
   }
+}
+
+/** A digest of each member of a view. The view itself would stay in memory as long as the call is open. */
+function digestsOf(view: ForeignCallView = {}): ReadonlyMap<string, string> {
+  return new Map(Object.entries(view).map(([name, value]) => [name, digestOf(value)]));
+}
+
+function digestOf(value: unknown): string {
+  return createHash("sha256").update(JSON.stringify(value)).digest("base64");
+}
+
+/** The members of a view that differ from what the log says: agents may tell a change only when they have made it. */
+function changedView(
+  told: ReadonlyMap<string, string> = new Map(),
+  now: ForeignCallView = {},
+): ForeignCallView | undefined {
+  const changed = Object.entries(now).filter(([name, value]) => told.get(name) !== digestOf(value));
+  return changed.length === 0 ? undefined : Object.fromEntries(changed);
 }
 
 /** Whether the agent has told the arguments of a call, or will tell no more. */

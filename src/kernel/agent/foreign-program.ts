@@ -64,6 +64,8 @@ export type ForeignReport =
       readonly result: ToolResult;
       readonly durationMs: number;
       readonly status: "ok" | "error" | "denied";
+      /** What the program has told about its call since `call_start`: only the members that have changed. */
+      readonly view?: ForeignCallView;
     };
 
 /** What earlier attempts of the same step left behind. */

@@ -178,6 +178,8 @@ export interface EngineEvents {
     readonly metadata?: JsonObject;
     /** As in `tool_execution_start`. */
     readonly source?: EventSource;
+    /** What the program has told about its call since the start: only the members that have changed. */
+    readonly foreign?: ForeignCallView;
   };
 }
 

@@ -45,8 +45,9 @@ export class ProgramLog {
         return;
       }
       case "call_end": {
-        const { callId, toolName, result, durationMs, status } = report;
-        const data = { callId, toolName, result, durationMs, status, source: this.#source };
+        const { callId, toolName, result, durationMs, status, view } = report;
+        const told = { callId, toolName, result, durationMs, status, source: this.#source };
+        const data = { ...told, ...(view && { foreign: view }) };
         this.#check(data, `the result of ${toolName}`);
         this.endMessage();
         this.#runner.journal.emit({ type: "tool_execution_end", data: structuredClone(data) });

@@ -124,6 +124,7 @@ function callsOf(message: AssistantMessage, at: number): readonly ToolItem[] {
     output: "",
     diff: null,
     durationMs: null,
+    foreign: null,
   }));
 }
 

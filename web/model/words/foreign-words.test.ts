@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { callPlaces, canBeAllowed, optionWords } from "./foreign-words.ts";
+
+test("the paths of a call are named once, and those outside the folder come first", () => {
+  const view = {
+    locations: [
+      { path: "/work/a.txt", isOutside: false },
+      { path: "/etc/passwd", isOutside: true, line: 3 },
+    ],
+    diffs: [
+      { path: "/work/a.txt", isOutside: false, diff: "" },
+      { path: "/work/link", isOutside: true, diff: "" },
+    ],
+  };
+  expect(callPlaces(view)).toEqual([
+    { path: "/etc/passwd", isOutside: true },
+    { path: "/work/link", isOutside: true },
+    { path: "/work/a.txt", isOutside: false },
+  ]);
+  expect(callPlaces({})).toEqual([]);
+});
+
+test("an option is explained by its kind, and a call without a yes for one call cannot be allowed", () => {
+  expect(
+    ["allow_once", "allow_always", "reject_once", "reject_always", "allow\u202Eforever"].map(optionWords),
+  ).toEqual([
+    "given if you allow it",
+    "never given: Reeve remembers by itself",
+    "given if you deny it",
+    "never given: Reeve remembers by itself",
+    String.raw`allow\u202eforever, which Reeve does not know: never given`,
+  ]);
+  expect(canBeAllowed({})).toBe(true);
+  expect(canBeAllowed({ options: [{ kind: "allow_once", name: "Yes" }] })).toBe(true);
+  expect(canBeAllowed({ options: [{ kind: "allow_always", name: "Always" }] })).toBe(false);
+});
