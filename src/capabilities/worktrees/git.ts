@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { delimiter, isAbsolute, sep } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../kernel/index.ts";
 import { codeOf } from "../files/error-code.ts";
@@ -205,7 +206,19 @@ function execute(
 /** The environment of this process without the variables that redirect git, which it has if a hook of git started it. */
 function ownEnvironment(): Record<string, string | undefined> {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_") || kept.has(name));
-  return { ...Object.fromEntries(own), LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0" };
+  const variables = { LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0" };
+  return { ...Object.fromEntries(own), ...variables, PATH: ownPath() };
+}
+
+/**
+ * The folders in which git and its programs are looked for: not those of packages, nor those relative to a folder, because an agent may
+ * have written a program named git there.
+ */
+function ownPath(): string {
+  const folders = (process.env["PATH"] ?? "").split(delimiter);
+  return folders
+    .filter((each) => isAbsolute(each) && !each.split(sep).includes("node_modules"))
+    .join(delimiter);
 }
 
 /** Variables that name settings and certificates of the user. */

@@ -8,9 +8,9 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { delimiter, dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { worktreeIsolation } from "../../../src/capabilities/index.ts";
 import { git as runGit } from "../../../src/capabilities/worktrees/git.ts";
 import { Leftovers } from "../../../src/capabilities/worktrees/leftovers.ts";
@@ -114,6 +114,28 @@ test("D5: a filter of the user executes no file that an agent has written", asyn
   expect(existsSync(marker)).toBe(false);
   expect(changed.paths).toEqual(["a.txt", "clean.sh"]);
   expect(git(`show ${commit}:a.txt`)).toBe("work");
+});
+
+test("D5: a program named git that an agent has written is not executed", async () => {
+  const repository = testRepository();
+  const { path, trees } = repository;
+  const marker = join(trees, "..", "executed");
+  const program = `#!/bin/sh\ntouch ${marker}\nPATH="$REAL" exec git "$@"\n`;
+  const packages = join(path, "node_modules", ".bin");
+  const isolation = worktreeIsolation({ repository: path, folder: trees });
+  const real = process.env["PATH"] ?? "";
+  const { changed } = await inTree(repository, (folder, ctx) => {
+    for (const place of [folder.path, packages]) {
+      mkdirSync(place, { recursive: true });
+      writeFileSync(join(place, "git"), program, { mode: 0o755 });
+    }
+    vi.stubEnv("REAL", real);
+    vi.stubEnv("PATH", [".", packages, real].join(delimiter));
+    return isolation.finish(ctx, folder);
+  });
+  vi.unstubAllEnvs();
+  expect(changed.paths).toEqual(["git"]);
+  expect(existsSync(marker)).toBe(false);
 });
 
 test("D5: the filter of Git LFS stays in force", async () => {
