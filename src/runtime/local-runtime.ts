@@ -42,7 +42,7 @@ import { InboxDispatcher } from "./worker/inbox-dispatcher.ts";
 import { LocalEngine } from "./worker/local-engine.ts";
 import { ScheduleDriver, type ScheduledRun } from "./worker/schedule-driver.ts";
 import { RetentionSweep } from "./worker/retention-sweep.ts";
-import { endBound, endUnadopted, pollsOfGrace } from "./unadopted-runs.ts";
+import { endBound, endUnadopted } from "./unadopted-runs.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
 /**
@@ -161,10 +161,11 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.unhosted = new UnhostedRuns({
       store,
       clock,
+      host: this.context.host,
       agents: this.agents,
       onError,
       endUnadopted: (run) => endUnadopted(this.context, run),
-      endBound: (run) => endBound(this.context, run, pollsOfGrace * options.pollMs),
+      endBound: (run) => endBound(this.context, run, options.pollMs),
     });
     const { engine = (port) => new LocalEngine(port) } = options;
     this.engine = engine({

@@ -46,7 +46,7 @@ import { systemClock } from "./process/system-sources.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { workerContext, type WorkerOptions } from "./local-worker-context.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
-import { endBound, endUnadopted, pollsOfGrace } from "./unadopted-runs.ts";
+import { endBound, endUnadopted } from "./unadopted-runs.ts";
 import { runtimeTable, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry } from "./worker/agent-registry.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
@@ -134,11 +134,11 @@ class ClientWorker implements RuntimeWorker, OpenRuntime {
     });
     const advice = "start a process that hosts it on this store, and check the name";
     const end = (run: RunRecord): Promise<void> => endUnadopted(this.context, run);
-    const endElsewhere = (run: RunRecord): Promise<void> =>
-      endBound(this.context, run, pollsOfGrace * options.pollMs);
+    const endElsewhere = (run: RunRecord): Promise<void> => endBound(this.context, run, options.pollMs);
     this.unhosted = new UnhostedRuns({
       store,
       clock,
+      host: this.context.host,
       agents,
       onError,
       endUnadopted: end,

@@ -12,20 +12,23 @@ export async function endUnadopted(worker: WorkerContext, { runId, kind }: RunRe
 }
 
 /** L21: number of polls that the workers of its machine have to take a cancelled run before another one ends it. */
-export const pollsOfGrace = 4;
+const pollsOfGrace = 4;
 
 /**
- * L21: ends a cancelled run that is bound to another machine, without executing its code, if no worker there has taken it within a
- * while, which is `graceMs`. The machine may be gone.
+ * L21: ends a cancelled run that is bound to another machine, without executing its code, if no worker there has ended it within
+ * four times `pollMs`. The machine may be gone. A run that a live worker owns is left to it, and so is a run that has not been
+ * cancelled.
  */
-export async function endBound(worker: WorkerContext, { runId }: RunRecord, graceMs: number): Promise<void> {
+export async function endBound(worker: WorkerContext, { runId }: RunRecord, pollMs: number): Promise<void> {
   const { store, clock, host } = worker;
   const isElsewhere = async (): Promise<boolean> => {
     const summary = await store.journal.summary(runId);
-    return summary?.endedAt === null && (summary.host ?? host) !== host && summary.status === "pending";
+    return summary?.endedAt === null && (summary.host ?? host) !== host;
   };
-  if (!(await isElsewhere())) return;
-  await new Promise<void>((resolve) => clock.schedule(clock.now() + graceMs, resolve));
+  for (let poll = 0; poll < pollsOfGrace; poll++) {
+    if (!(await isElsewhere())) return;
+    await new Promise<void>((resolve) => clock.schedule(clock.now() + pollMs, resolve));
+  }
   if (await isElsewhere()) await claimAndEnd(worker, runId);
 }
 

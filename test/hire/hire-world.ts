@@ -45,7 +45,7 @@ export interface HireWorld {
   /** A hired agent. Default of `command`: the demo agent. */
   readonly hire: (options?: Partial<HiredAgentOptions>) => Agent;
   /** Opens another runtime on the same store, as another process does. */
-  readonly reopen: () => Promise<Runtime>;
+  readonly reopen: (changes?: RuntimeOptions) => Promise<Runtime>;
 }
 
 /** A gateway before a scripted model, a runtime, and a folder in which hired agents work. */
@@ -60,8 +60,8 @@ export async function hireWorld(
   const upstreamOptions = { baseUrl: upstream.url, apiKey: "secret-key", provider: "mock" };
   const gateway = await Gateway.open({ upstreams: { anthropic: upstreamOptions } });
   closing.push(() => gateway.close());
-  const open = async (): Promise<Runtime> => {
-    const runtime = await openRuntime({ store: "memory:", prices, ...options });
+  const open = async (changes: RuntimeOptions = {}): Promise<Runtime> => {
+    const runtime = await openRuntime({ store: "memory:", prices, ...options, ...changes });
     closing.push(() => runtime.close());
     return runtime;
   };

@@ -19,6 +19,11 @@ import {
   scripted,
   tempFolder,
 } from "./hire-world.ts";
+import { killedOnItsMachine, onItsMachine } from "./two-machines.ts";
+
+test("L21: on SQLite a run of a hired agent whose machine has no worker waits for it, and continues only there", async () => {
+  expect(await killedOnItsMachine()).toEqual(onItsMachine);
+});
 
 /** The body of a request for a model. */
 const request = JSON.stringify({

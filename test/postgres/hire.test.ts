@@ -1,6 +1,7 @@
 import { expect, inject, test } from "vitest";
 import { crashServer } from "../crash/crash-store.ts";
 import { promptProblems, sharedCapProblems } from "../crash/hire-kills.ts";
+import { killedOnItsMachine, onItsMachine } from "../hire/two-machines.ts";
 
 process.env[crashServer] = inject("postgresUrl");
 
@@ -10,4 +11,8 @@ test("PostgreSQL, B3, J6: a prompt of a hired agent whose process is killed arou
 
 test("PostgreSQL, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes", async () => {
   expect(await sharedCapProblems([{ at: 14, when: "after" }])).toEqual([]);
+});
+
+test("PostgreSQL, L21: a run of a hired agent whose machine has no worker waits for it, and continues only there", async () => {
+  expect(await killedOnItsMachine()).toEqual(onItsMachine);
 });

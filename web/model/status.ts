@@ -17,7 +17,7 @@ export type Look =
 
 type TaskStatus = TaskView["status"];
 type RunStatus = RunFactsView["status"];
-type ListedRun = Pick<Run, "runId" | "status" | "waitsFor">;
+type ListedRun = Pick<Run, "runId" | "status" | "waitsFor" | "host">;
 
 /** The look of a status of a task or a run. `questions`: how many questions wait for a person. */
 export function lookOf(status: TaskStatus | RunStatus, questions = 0): Look {
@@ -116,6 +116,7 @@ export function runWord(run: ListedRun, asking: Asking): string {
   const [first] = waitsFor;
   if (waitsForPerson(run, asking)) return causes.person;
   if (first === "person") return "Waits for an answer";
+  if (first === "host" && run.host !== undefined) return `Waits for machine ${run.host}`;
   // A pending run may wait for its turn or its time.
   return first !== undefined && (status === "waiting" || status === "pending" || first === "crash_loop")
     ? causes[first]

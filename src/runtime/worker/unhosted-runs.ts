@@ -1,4 +1,11 @@
-import { Fault, type Clock, type RunId, type RunRecord, type Store } from "../../kernel/index.ts";
+import {
+  Fault,
+  type Clock,
+  type RunId,
+  type RunRecord,
+  type RunSummary,
+  type Store,
+} from "../../kernel/index.ts";
 
 /** The agents of this process, as far as they decide which runs it can drive. */
 interface DrivableRuns {
@@ -9,6 +16,8 @@ export interface UnhostedRunsOptions {
   readonly store: Pick<Store, "journal" | "mailbox">;
   readonly clock: Clock;
   readonly agents: DrivableRuns;
+  /** L21: name of this machine. */
+  readonly host: string;
   readonly onError: (error: unknown) => void;
   /** Ends a cancelled run that no worker has adopted. */
   readonly endUnadopted: (run: RunRecord) => Promise<void>;
@@ -31,8 +40,8 @@ interface Watch {
 }
 
 /**
- * The runs that callers of this process await and that it cannot drive, because their agent is not registered here.
- * Waiting is right while another process drives the run, or while the run itself waits for a person or a time. If the
+ * The runs that callers of this process await and that it cannot drive, because their agent is not registered here or because
+ * they are bound to another machine (L21). Waiting is right while another process drives the run, or while the run itself waits for a person or a time. If the
  * run needs a worker and has none, the caller would wait without knowing why, so a fault is reported, once per watch.
  * The caller continues to wait, because a worker may start at any time.
  */
@@ -45,7 +54,7 @@ export class UnhostedRuns {
   }
 
   watch(run: RunRecord): (() => void) | undefined {
-    if (this.#options.agents.canDrive(run)) return undefined;
+    if (this.#canDrive(run)) return undefined;
     const watch = this.#watches.get(run.runId) ?? this.#start(run);
     watch.callers++;
     let isOpen = true;
@@ -64,6 +73,11 @@ export class UnhostedRuns {
     } catch (error) {
       onError(error);
     }
+  }
+
+  #canDrive(run: RunRecord): boolean {
+    const { agents, host } = this.#options;
+    return agents.canDrive(run) && (run.host ?? host) === host;
   }
 
   #start(run: RunRecord): Watch {
@@ -87,21 +101,28 @@ export class UnhostedRuns {
   }
 
   async #check(watch: Watch): Promise<void> {
-    const { agents, onError } = this.#options;
+    const { advice, onError, store } = this.#options;
     const { run } = watch;
-    const needsWorker = await this.#needsWorker(run);
-    if (watch.callers === 0 || agents.canDrive(run)) return;
-    if (needsWorker) onError(noWorker(run, this.#options.advice ?? registerHere));
+    const summary = await store.journal.summary(run.runId);
+    if (summary === undefined || watch.callers === 0 || this.#canDrive(run)) return;
+    if (summary.waitsFor.includes("host")) onError(noMachine(summary));
+    else if (await this.#needsWorker(summary)) onError(noWorker(run, advice ?? registerHere));
     else this.#checkLater(watch);
   }
 
   /** Whether the run would continue if a worker took it. An ended run does if a command may resume it. */
-  async #needsWorker({ runId }: RunRecord): Promise<boolean> {
-    const { journal, mailbox } = this.#options.store;
-    const summary = await journal.summary(runId);
-    if (summary === undefined) return false;
-    return summary.endedAt === null ? summary.status === "pending" : (await mailbox.read(runId)).length > 0;
+  async #needsWorker({ runId, endedAt, status }: RunSummary): Promise<boolean> {
+    const { mailbox } = this.#options.store;
+    return endedAt === null ? status === "pending" : (await mailbox.read(runId)).length > 0;
   }
+}
+
+function noMachine({ runId, host }: RunSummary): Fault {
+  return new Fault(
+    "not_found",
+    `run ${runId} waits for the machine ${host}: it has left files there, and no worker of that machine drives it; start a process there that hosts its agent, or cancel the run`,
+    { details: { runId, host: host ?? null } },
+  );
 }
 
 function noWorker({ runId, agentId, agentVersion }: RunRecord, advice: string): Fault {

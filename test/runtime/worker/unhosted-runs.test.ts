@@ -53,6 +53,34 @@ describe("a caller that awaits a run whose agent is not registered", () => {
     expect(faultsIn(errors).join()).toContain("agent clerk (version 2) is not registered");
   });
 
+  it("result() reports the machine to which a run is bound while no worker there drives it", async () => {
+    const { open, clock, errors } = await setUp();
+    const bound = agent("bound", async (ctx) => {
+      ctx.stayOnHost("files");
+      await ctx.waitForSignal("go");
+      return "done";
+    });
+    const there = await open({ host: "build-1", suspendAfterMs: 0 });
+    const { runId } = await there.submit(bound, null);
+    await settle();
+    await there.close();
+    const here = await open({ host: "build-2" });
+    here.register(bound);
+    const run = await here.find(runId);
+    const result = run?.result();
+    await clock.advance(20_000);
+    expect(errors).toEqual([]);
+    await run?.signal("go");
+    await clock.advance(6_000);
+    expect(faultsIn(errors)).toEqual([
+      `not_found: run ${runId} waits for the machine build-1: it has left files there, and no worker of that machine drives it; start a process there that hosts its agent, or cancel the run`,
+    ]);
+    const back = await open({ host: "build-1" });
+    back.register(bound);
+    await clock.advance(1_000);
+    expect((await result)?.output).toBe("done");
+  });
+
   it("result() reports nothing while another process drives the run or the run waits", async () => {
     const { runtime, open, clock, errors } = await setUp({ suspendAfterMs: 100 });
     const { runId } = await runtime.submit(waiting, null);

@@ -117,6 +117,36 @@ describe("reeve ps", () => {
     expect((await cli("ps", "--all", "--limit", "1")).talk).toContain("Only the newest 1 are shown");
   });
 
+  test("reeve ps, show and steer name the machine to which a run is bound, and reeve cancel ends the run from another one", async () => {
+    const { cli, address, runtime } = await desk();
+    await runtime.close();
+    const there = await openRuntime({ store: address, host: "build-1" });
+    const keeper: HostedAgent = {
+      id: formatAgentId({ name: "keeper" }),
+      run: async (ctx) => {
+        ctx.stayOnHost("files");
+        await ctx.waitForSignal("go");
+      },
+    };
+    const run = await there.submit(keeper, null, { runId: "run_bound" });
+    for await (const event of run.events()) if (event.type === "task_suspend") break;
+    await there.close();
+    const waits = "run_bound waits for a worker of the machine build-1";
+    expect((await cli("steer", "run_bound", "Go on.")).talk).toContain(waits);
+    expect((await cli("ps")).out).toEqual([
+      expect.stringMatching(/^run_bound {2}pending \(host build-1\) /u),
+    ]);
+    const shown = (await cli("show", "run_bound")).out.join("\n");
+    for (const words of [
+      "pending (waits for: host build-1)",
+      "machine  build-1",
+      "waits    it has left files on build-1, where no worker drives it now: start reeve worker there, or end it with reeve cancel run_bound",
+    ])
+      expect(shown).toContain(words);
+    await cli("cancel", "run_bound");
+    expect((await cli("ps", "--all")).out).toEqual([expect.stringContaining("run_bound  cancelled")]);
+  });
+
   test("reeve ps shows a run whose process is dead as pending and a crash loop as paused, and reeve show tells what is known about it", async () => {
     const { cli, address, runtime } = await desk();
     // No process hosts this agent afterwards, and none takes the run of a worker that does not exist.

@@ -42,6 +42,11 @@ test("the last item that was answered stays when nothing else waits", () => {
   });
 });
 
+test("the status of a run in lists names the machine to which it is bound and for which it waits", () => {
+  const run = { runId: "run_1", status: "pending", waitsFor: ["host"], host: "build-1" } as const;
+  expect(runWord(run, asking([]))).toBe("Waits for machine build-1");
+});
+
 test("a run that is paused as a crash loop is an item of the inbox, and its status in lists says so", () => {
   const run = {
     runId: "run_1",

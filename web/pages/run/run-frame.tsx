@@ -304,6 +304,9 @@ function FirstFacts({ model }: { readonly model: RunModel }): JSX.Element | null
   );
 }
 
+const elsewhereWords =
+  "The run has left files on this machine, and no worker there drives it. Start one there, or cancel the run.";
+
 function FactLine({ model, view }: { readonly model: RunModel; readonly view: RunView }): JSX.Element {
   const root = view.tasks.get(rootId);
   const isReplay = model.playhead.value !== null;
@@ -314,7 +317,11 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   // A cancel that comes too late does not change how the run ended.
   const cancelled = view.status === "cancelled" || !hasEnded(view.status) ? words : null;
   const isStopping = cancelled !== null && view.status !== "cancelled";
-  const isAway = !isReplay && summary?.endedAt === null && summary.waitsFor.includes("worker");
+  const isAway =
+    !isReplay &&
+    summary?.endedAt === null &&
+    summary.waitsFor.some((cause) => cause === "worker" || cause === "host");
+  const isElsewhere = isAway && summary.waitsFor.includes("host");
   return (
     <div class="facts-line">
       {hasNoOwner(model, view) ? (
@@ -333,7 +340,9 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       ) : (
         <span class={`status ${lookOf(view.status, view.questions)}`}>
           <Glyph look={isAway ? "pending" : lookOf(view.status, view.questions)} status={view.status} />
-          <span>{isAway && summary !== null ? runWord(summary, asking.value) : viewWord(view)}</span>
+          <span {...(isElsewhere && { title: elsewhereWords })}>
+            {isAway && summary !== null ? runWord(summary, asking.value) : viewWord(view)}
+          </span>
           {cancelled !== null && (
             <span class="dim cut" title={cancelled}>
               {cancelled}

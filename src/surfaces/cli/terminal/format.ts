@@ -1,4 +1,4 @@
-import { jsonText, type JsonValue, type ToolResult } from "../../../kernel/index.ts";
+import { jsonText, type JsonValue, type RunSummary, type ToolResult } from "../../../kernel/index.ts";
 import { printable } from "./terminal.ts";
 
 /** Longest value that is printed in one line. */
@@ -13,6 +13,14 @@ export function dollars(costUsd: number | null): string {
 
 export function counted(count: number): string {
   return count.toLocaleString("en");
+}
+
+/** What a run waits for, with the name of the machine to which it is bound (L21). Empty if it does not wait. */
+export function causeWords({ waitsFor, host }: Pick<RunSummary, "waitsFor" | "host">): string {
+  const words = waitsFor.map((cause) =>
+    cause === "host" && host !== undefined ? `host ${printable(host)}` : cause,
+  );
+  return words.join(", ");
 }
 
 /** Cuts a value to one short line. */

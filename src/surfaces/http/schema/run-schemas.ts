@@ -120,6 +120,9 @@ const runMembers = {
   createdAt: time,
   startAt: nullable(time),
   recoveries: integer({ description: "How often a worker was lost while it owned the run." }),
+  host: optional(
+    text({ description: "The machine to which the run is bound. Absent if any worker may drive it." }),
+  ),
   status: runStatus,
   waitsFor: list(choice(waitCauses)),
   updatedAt: time,

@@ -17,6 +17,7 @@ import {
   runIn,
   spawnChild,
   type EngineHarness,
+  type EngineWorld,
 } from "./engine-world.ts";
 
 const request: MeteredRequest = {
@@ -331,6 +332,42 @@ export function programCases(harness: EngineHarness): void {
     const two = await world.open("two", { host: "build-2" });
     two.register(agent);
     const there = await runIn(two, run);
+    await there.cancel("the machine is gone");
+    expect((await there.result()).status).toBe("cancelled");
+    expect(await there.pendingApprovals()).toEqual([]);
+  });
+
+  /** A run that is paused and bound to the machine build-1, which has no worker any more. */
+  const pausedElsewhere = async (world: EngineWorld) => {
+    const one = await world.open("one", { host: "build-1" });
+    const agent = programOf("clerk", (attempt) => attempt.permit(write).then(({ decision }) => decision), {
+      ...program,
+      staysOnHost: true,
+    });
+    const run = await one.submit(agent, null);
+    const { data } = await eventOf(run, "approval_request");
+    await run.pause();
+    await eventOf(run, "run_pause");
+    await one.close();
+    const two = await world.open("two", { host: "build-2" });
+    two.register(agent);
+    return { agent, there: await runIn(two, run), approvalId: data.approvalId };
+  };
+
+  declare("L21: a resume from elsewhere continues a paused run on its machine only", async (world) => {
+    const { agent, there, approvalId } = await pausedElsewhere(world);
+    await there.approve(approvalId, { decision: "approved" });
+    await there.resume();
+    expect((await there.summary()).status).toBe("paused");
+    const three = await world.open("three", { host: "build-1" });
+    three.register(agent);
+    expect((await there.result()).output).toBe("approved");
+    const owners = (await eventsOf(there)).filter(({ type }) => type === "attempt_start");
+    expect(owners.length).toBe(2);
+  });
+
+  declare("L21: a cancel ends a paused run whose machine has no worker", async (world) => {
+    const { there } = await pausedElsewhere(world);
     await there.cancel("the machine is gone");
     expect((await there.result()).status).toBe("cancelled");
     expect(await there.pendingApprovals()).toEqual([]);

@@ -281,8 +281,13 @@ async function reportOrder(
   more: JsonObject = {},
 ): Promise<void> {
   await terminal.out(orderLine(run.runId, options, more));
-  if ((await run.summary()).waitsFor.includes("worker"))
+  const { waitsFor, host = "another machine" } = await run.summary();
+  if (waitsFor.includes("worker"))
     terminal.say(`No process drives ${run.runId} now; ${effect} when one resumes it.`);
+  if (waitsFor.includes("host"))
+    terminal.say(
+      `${run.runId} waits for a worker of the machine ${printable(host)}; ${effect} when one resumes it.`,
+    );
 }
 
 function orderLine(runId: RunId, { json = false }: OrderOptions, more: JsonObject = {}): string {

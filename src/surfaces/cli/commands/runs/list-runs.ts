@@ -8,7 +8,7 @@ import {
   type RunSummaryStatus,
 } from "../../../../kernel/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
-import { columns, duration } from "../../terminal/format.ts";
+import { causeWords, columns, duration } from "../../terminal/format.ts";
 import { positiveInteger } from "../../terminal/number-option.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
@@ -68,8 +68,9 @@ export function printRuns(options: ListRunsOptions, terminal: Terminal): Promise
 
 const heading = ["RUN", "STATUS", "STARTED", "TOOK", "AGENT"];
 
-function row({ runId, status, waitsFor, createdAt, endedAt, agentId }: RunSummary, now: number): string[] {
-  const cause = waitsFor.length === 0 ? "" : ` (${waitsFor.join(", ")})`;
+function row(run: RunSummary, now: number): string[] {
+  const { runId, status, waitsFor, createdAt, endedAt, agentId } = run;
+  const cause = waitsFor.length === 0 ? "" : ` (${causeWords(run)})`;
   return [
     runId,
     `${status}${cause}`,

@@ -128,9 +128,10 @@ async function printIds(
 /** Says how many of the runs wait for a process. */
 async function sayUndriven(runtime: Runtime, runIds: readonly string[], terminal: Terminal): Promise<void> {
   const waiting: string[] = [];
-  for (const runId of runIds)
-    if ((await (await runtime.find(runId))?.summary())?.waitsFor.includes("worker") === true)
-      waiting.push(runId);
+  for (const runId of runIds) {
+    const { waitsFor = [] } = (await (await runtime.find(runId))?.summary()) ?? {};
+    if (waitsFor.some((cause) => cause === "worker" || cause === "host")) waiting.push(runId);
+  }
   if (waiting.length > 0)
     terminal.say(`No process drives ${runsOf(waiting)} now; the order takes effect when one resumes them.`);
 }

@@ -9,6 +9,7 @@ import {
 import { crashLoopHeadline, crashLoopLines } from "../../../view/crash-loop-words.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import {
+  causeWords,
   columns,
   counted,
   dollars,
@@ -89,9 +90,9 @@ function printReport(
 
 function showLines(report: RunReport): readonly string[] {
   const { summary, approvals, input, output, failure, crashLoop, events, tasks, unreported } = report;
-  const { runId, kind, status, waitsFor, agentId, sessionId, createdAt, endedAt } = summary;
+  const { runId, kind, status, waitsFor, agentId, sessionId, createdAt, endedAt, host } = summary;
   const { calls, usage, costUsd } = totalOf(report);
-  const waits = waitsFor.length === 0 ? "" : ` (waits for: ${waitsFor.join(", ")})`;
+  const waits = waitsFor.length === 0 ? "" : ` (waits for: ${causeWords(summary)})`;
   const lost = unreported.calls === 0 ? "" : `, up to ${counted(unreported.tokens)} more unreported`;
   const took = duration((endedAt ?? Date.now()) - createdAt);
   const facts = columns([
@@ -99,6 +100,7 @@ function showLines(report: RunReport): readonly string[] {
     ["status", `${status}${waits}`],
     ["agent", printable(agentId)],
     ...(sessionId === undefined ? [] : [["session", printable(sessionId)]]),
+    ...(host === undefined ? [] : [["machine", printable(host)]]),
     ["started", `${new Date(createdAt).toISOString()}, ${endedAt === null ? `${took} ago` : `took ${took}`}`],
     [
       "spent",
@@ -112,6 +114,11 @@ function showLines(report: RunReport): readonly string[] {
     ...(kind === "workflow" && waitsFor.includes("worker")
       ? [
           `waits    no worker of this store hosts ${printable(agentNameOf(agentId))} now: start a process that registers the workflow, and check its name`,
+        ]
+      : []),
+    ...(waitsFor.includes("host")
+      ? [
+          `waits    it has left files on ${printable(host ?? "another machine")}, where no worker drives it now: start reeve worker there, or end it with reeve cancel ${runId}`,
         ]
       : []),
     ...(failure === null ? [] : [`error    ${failure.code}: ${printable(failure.message)}`]),
