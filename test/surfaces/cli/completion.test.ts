@@ -25,7 +25,7 @@ test("reeve completion prints scripts for zsh and fish, and refuses another shel
   expect(zsh.out.slice(0, 2)).toEqual(["#compdef reeve", "autoload -U +X bashcompinit && bashcompinit"]);
   const fish = (await reeve(["completion", "fish"])).out;
   expect(fish).toContain(
-    `complete -c reeve -f -n "__fish_seen_subcommand_from sessions; and not __fish_seen_subcommand_from list show rename delete search" -a show -d 'print a conversation, or all its branches'`,
+    `complete -c reeve -f -n "__fish_seen_subcommand_from sessions; and not __fish_seen_subcommand_from list show rename delete search export import" -a show -d 'print a conversation, or all its branches'`,
   );
   expect(fish).toContain(
     `complete -c reeve -n "__fish_seen_subcommand_from sessions; and __fish_seen_subcommand_from show" -l tree -d 'print the entries of all branches'`,

@@ -271,6 +271,27 @@ describe("reeve run", () => {
     expect(types).toContain("message_end");
   });
 
+  test("reeve resume --drive drives a failed run in its own process and prints its answer, and takes one run only", async () => {
+    let works = false;
+    const { folder, url, run } = await setUp(() => (works ? { text: "It works." } : { error: 401 }));
+    const failed = await run("Say it", "--mode", "json");
+    const { runId } = JSON.parse(failed.out.at(-1) ?? "") as { runId: string };
+    const resume = (...args: string[]): ReturnType<typeof reeve> =>
+      reeve(["resume", ...args], { cwd: folder, env: env(url) });
+    for (const args of [[runId, "--yes"], [], [runId, runId], ["--where", "status=failed"]]) {
+      const refused = await resume("--drive", ...args);
+      expect([refused.code, refused.talk]).toEqual([2, expect.stringContaining("--drive takes one RUN")]);
+    }
+    expect(await resume("--drive", runId)).toMatchObject({ code: 10, out: [] });
+    works = true;
+    expect(await resume("--drive", runId.slice(0, -2))).toMatchObject({ code: 0, out: ["It works."] });
+    const { code, out } = await resume("--drive", "--json", runId);
+    expect([code, JSON.parse(out.at(-1) ?? "")]).toEqual([
+      0,
+      expect.objectContaining({ type: "result", output: "It works." }),
+    ]);
+  });
+
   test.for([
     { args: ["--yes"], written: true },
     { args: [], written: false },

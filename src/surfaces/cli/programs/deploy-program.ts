@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
+import { exitCodesAnd, exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type {
   DeployOptions,
@@ -24,7 +24,11 @@ const drainHelp = `
 Removes only versions of the service --service, so that other applications of the same Restate keep theirs.
 Prints the ids of the removed versions. Ends with code 6 if runs are still driven by an old version, and names them.
 
-${exitCodeTable()}`;
+${exitCodeTable()}
+
+Examples:
+  $ reeve deploy drain
+  $ reeve deploy drain --wait 600`;
 
 /** Adds the commands that register workers with Restate. */
 export function addDeployCommands(
@@ -47,7 +51,7 @@ export function addDeployCommands(
     .command("list")
     .description("print the registered versions, the newest first")
     .option("--json", "print one JSON object per line")
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", exitCodesAnd("reeve deploy list --json | jq -r .id"))
     .configureHelp({ showGlobalOptions: true })
     .action(async (_options: object, command: Command) => {
       const { listDeployments } = await import("../commands/worker/deploy-command.ts");

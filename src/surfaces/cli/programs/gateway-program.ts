@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
+import { exitCodesAnd, exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type {
   GatewayEnvOptions,
   GatewayListOptions,
@@ -25,7 +25,9 @@ const envHelp = `
 Starts a program with the variables that Claude Code, Codex, OpenCode, Gemini CLI and the SDKs of OpenAI,
 Anthropic and Google read. It has a token of its own until it ends, and inherits neither a key of a provider
 nor a variable that leads to another address or account, such as AWS_PROFILE.
-The exit code is that of the program.
+The exit code is that of the program, or one of these if it does not start.
+
+${exitCodeTable()}
 
 Examples:
   $ reeve gateway env claude -- claude -p "Fix the failing test"
@@ -71,7 +73,7 @@ export function addGatewayCommands(
   withStoreOption(gateway.command("list"))
     .description("print the gateway runs, newest first")
     .option("--json", "print one JSON object per line")
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", exitCodesAnd("reeve gateway list --json | jq -r .name"))
     .action(async (options: GatewayListOptions) => {
       const { listGateways } = await import("../commands/gateway/gateway-commands.ts");
       onEnd(await listGateways(options, terminal));
@@ -80,7 +82,7 @@ export function addGatewayCommands(
     .description("print the budget, the requests and the tokens of a gateway run")
     .argument("<NAME>", "the name of the run")
     .option("--json", "print one JSON object")
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", exitCodesAnd("reeve gateway show bot"))
     .action(async (name: string, options: GatewayListOptions) => {
       const { showGateway } = await import("../commands/gateway/gateway-commands.ts");
       onEnd(await showGateway(name, options, terminal));
@@ -88,7 +90,7 @@ export function addGatewayCommands(
   withStoreOption(gateway.command("revoke"))
     .description("refuse the tokens of gateway runs from now on, and end the runs")
     .argument("<NAME...>", "the names of the runs")
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", exitCodesAnd("reeve gateway revoke bot"))
     .action(async (names: string[], options: StoreOptions) => {
       const { revokeGateways } = await import("../commands/gateway/gateway-commands.ts");
       onEnd(await revokeGateways(names, options, terminal));

@@ -13,6 +13,7 @@ import type {
 import type { WithdrawCommandOptions } from "../commands/runs/withdraw-input.ts";
 import type { OrderManyOptions } from "../commands/runs/order-many.ts";
 import type { CheckReplayCommandOptions } from "../commands/runs/check-replay.ts";
+import type { InboxCommandOptions } from "../commands/runs/list-inbox.ts";
 import type { ListRunsOptions } from "../commands/runs/list-runs.ts";
 import type { LogOptions } from "../commands/runs/print-log.ts";
 import type { ReportOptions } from "../commands/runs/show-run.ts";
@@ -54,6 +55,15 @@ Examples:
   $ reeve show run_7f --request              # the model calls of the run, with their numbers
   $ reeve show run_7f --request 12`;
 
+const treeHelp = `
+Prints one line per task, indented below the task that started it: agent, task and status.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve tree run_7f
+  $ reeve tree run_7f --json | jq .`;
+
 const logsHelp = `
 Prints one line per event: time, agent and what happened. Long values are shortened; --json prints every event
 in full. Leaving with Ctrl-C does not stop the run.
@@ -87,6 +97,19 @@ Examples:
   $ reeve approve
   $ reeve approve run_7f
   $ reeve approve run_7f --deny "not on a Friday"`;
+
+const inboxHelp = `
+Prints what waits for a person over all runs, or in RUN: approvals and questions, the one that has waited longest first,
+then requests for more budget, runs that stopped at a limit or as a crash loop, and messages that were not delivered. Each
+line ends with the command that answers it; the N of reeve top-up is the amount to add.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve inbox
+  $ reeve inbox run_7f
+  $ reeve inbox --kind question --agent clerk
+  $ reeve inbox --json | jq -r .answer`;
 
 const forkHelp = `
 Prints the id of the new run. It shares the events of RUN up to and including --at; reeve logs --json RUN shows
@@ -149,11 +172,12 @@ ${exitCodeTable()}`;
 
 const resumeHelp = `
 Continues a paused run, and one that ended without completing, from where it stopped: recorded calls are not paid
-again. A worker of the store (reeve serve, reeve worker) drives it. reeve run --resume RUN drives it here and
-prints its answer.
+again. A worker of the store (reeve serve, reeve worker) drives it. With --drive, this process drives it, asks about its
+calls and prints its answer; the exit code is that of the run.
 
 Examples:
   $ reeve resume run_7f
+  $ reeve resume run_7f --drive
   $ reeve resume --where status=failed ended=yesterday --dry-run
 
 With --where, says what will happen to each of up to 200 runs and asks first. --yes answers, --dry-run only lists.
@@ -248,7 +272,7 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
   stored(program, "tree", "show the tasks of a run as a tree")
     .argument("<RUN>", runArgument)
     .option("--json", "print one JSON object")
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", treeHelp)
     .action(async (run: string, options: ReportOptions) => {
       const { showTree } = await import("../commands/runs/show-run.ts");
       onEnd(await showTree(run, options, terminal));
@@ -338,17 +362,27 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       onEnd(await pauseRuns(runs, options, terminal));
     });
   many(stored(program, "resume", "continue runs that are paused or stopped"))
-    .option("--json", jsonOrder)
+    .option("--drive", "drive the run in this process until it ends, as reeve run --resume RUN does")
+    .option("--json", `${jsonOrder}; with --drive, the events and the result of the run`)
     .addHelpText("after", resumeHelp)
-    .action(async (runs: string[], options: OrderManyOptions) => {
-      if (isForMany(runs, options)) {
-        const { orderMany } = await import("../commands/runs/order-many.ts");
-        onEnd(await orderMany("resume", runs, options, terminal));
-        return;
-      }
-      const { resumeRuns } = await import("../commands/runs/answer-runs.ts");
-      onEnd(await resumeRuns(runs, options, terminal));
-    });
+    .action(
+      async (runs: string[], { drive, ...options }: OrderManyOptions & { readonly drive?: boolean }) => {
+        if (drive === true) {
+          const run = drivenRun(runs, options);
+          const { runCommand } = await import("../commands/run/run-command.ts");
+          const mode = options.json === true ? "json" : "text";
+          onEnd(await runCommand([], { resume: run, store: options.store, mode }, terminal));
+          return;
+        }
+        if (isForMany(runs, options)) {
+          const { orderMany } = await import("../commands/runs/order-many.ts");
+          onEnd(await orderMany("resume", runs, options, terminal));
+          return;
+        }
+        const { resumeRuns } = await import("../commands/runs/answer-runs.ts");
+        onEnd(await resumeRuns(runs, options, terminal));
+      },
+    );
   many(stored(program, "delete", "delete ended runs"))
     .option("--json", jsonOrder)
     .addHelpText("after", deleteHelp)
@@ -405,6 +439,20 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       const { checkReplayCommand } = await import("../commands/runs/check-replay.ts");
       onEnd(await checkReplayCommand(files, options, terminal));
     });
+  stored(program, "inbox", "list what waits for a person: approvals, questions, budgets, stopped runs")
+    .argument("[RUN]", `${runArgument} (default: all runs)`)
+    .option(
+      "--kind <question|run|letter>",
+      "only questions, stopped runs, or messages that were not delivered",
+    )
+    .option("--agent <name>", "only what this agent asks, caused or was sent")
+    .option("--limit <n>", "maximum number of each kind", "100")
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", inboxHelp)
+    .action(async (run: string | undefined, options: InboxCommandOptions) => {
+      const { printInbox } = await import("../commands/runs/list-inbox.ts");
+      onEnd(await printInbox(run, options, terminal));
+    });
   stored(program, "approve", "list the requests that wait for a person, or answer those of a run")
     .argument("[RUN]", `${runArgument} (default: list the requests of all runs)`)
     .option("--id <approval>", "answer only this request")
@@ -431,6 +479,16 @@ function many(command: Command): Command {
 /** Whether the order says first what it does. The order to a named run is given at once. */
 function isForMany(runs: readonly string[], { where, yes, dryRun }: OrderManyOptions): boolean {
   return where !== undefined || runs.length === 0 || yes === true || dryRun === true;
+}
+
+/** The run that `reeve resume --drive` drives. */
+function drivenRun([run, ...others]: readonly string[], { where, yes, dryRun }: OrderManyOptions): string {
+  if (run !== undefined && others.length === 0 && where === undefined && yes !== true && dryRun !== true)
+    return run;
+  throw new Fault(
+    "invalid_argument",
+    "--drive takes one RUN, without --where, --yes and --dry-run; use reeve resume RUN --drive, or reeve run --resume RUN --yes to allow every tool call",
+  );
 }
 
 function refuseTask({ task, agent }: CancelOptions): void {

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { addAgentOptions } from "./agent-options.ts";
-import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
+import { exitCodesAnd, exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { AcpOptions } from "../commands/acp/editor-folders.ts";
 import type { ServeOptions } from "../commands/serve/serve-command.ts";
 import type { ApprovePairingOptions, ListPairingsOptions } from "../commands/serve/pair-command.ts";
@@ -29,7 +29,11 @@ For editors such as Zed, which start this command and show its sessions; docs/ac
 packages @agentclientprotocol/sdk and zod. The editor's folder is that of the workspace and of the tools. Runs are
 stored: after a crash the editor loads the session, and /resume continues the run. stdout carries the protocol only.
 
-${exitCodeTable()}`;
+${exitCodeTable()}
+
+Examples:
+  $ reeve acp --model anthropic/claude-sonnet-5
+  $ reeve acp --agent reviewer --tools all`;
 
 const createHelp = `
 read: reads. run: also starts and controls runs, and changes sessions. admin: also delivers dead letters again.
@@ -124,7 +128,7 @@ export function addServerCommands(
     .description("print the tokens, without their secrets")
     .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .option("--json", "print one JSON object per line")
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", exitCodesAnd("reeve token list --json | jq -r .name"))
     .action(async (options: ListTokensOptions) => {
       const { listTokens } = await import("../commands/serve/token-command.ts");
       onEnd(await listTokens(options, terminal));
@@ -134,7 +138,7 @@ export function addServerCommands(
     .description("revoke tokens and print their ids")
     .argument("<ID...>", "the ids of the tokens")
     .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", exitCodesAnd("reeve token revoke tok_7f"))
     .action(async (tokenIds: string[], options: StoreOptions) => {
       const { revokeTokens } = await import("../commands/serve/token-command.ts");
       onEnd(await revokeTokens(tokenIds, options, terminal));
@@ -161,7 +165,7 @@ function addPairCommands(program: Command, terminal: Terminal, onEnd: (kind: Exi
     .description("print the admitted senders, and those that wait with a code")
     .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
     .option("--json", "print one JSON object per line")
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", exitCodesAnd("reeve pair list --json | jq -r .senderId"))
     .action(async (options: ListPairingsOptions) => {
       const { listPairings } = await import("../commands/serve/pair-command.ts");
       onEnd(await listPairings(options, terminal));
@@ -171,7 +175,7 @@ function addPairCommands(program: Command, terminal: Terminal, onEnd: (kind: Exi
     .description("revoke the pairings of senders and print them")
     .argument("<CHANNEL:SENDER...>", "the senders, as reeve pair list prints them")
     .option("--store <address>", "the store, as sqlite:PATH", defaultStore)
-    .addHelpText("after", `\n${exitCodeTable()}`)
+    .addHelpText("after", exitCodesAnd("reeve pair revoke telegram:4711"))
     .action(async (senders: string[], options: StoreOptions) => {
       const { revokePairings } = await import("../commands/serve/pair-command.ts");
       onEnd(await revokePairings(senders, options, terminal));

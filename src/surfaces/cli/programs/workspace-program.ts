@@ -6,6 +6,15 @@ import type { Shell } from "../commands/workspace/completion-command.ts";
 import type { InitOptions } from "../commands/workspace/init-command.ts";
 import type { TrustCommandOptions } from "../commands/workspace/trust-command.ts";
 
+const initHelp = `
+Existing files stay as they are. Prints the path of each file that it writes.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve init
+  $ reeve init ./shop --company`;
+
 const agentsHelp = `
 Prints one line for each agent: name, origin (built-in, home, profile or project), model, file and description.
 
@@ -54,6 +63,7 @@ export function addWorkspaceCommands(
     .description("write a commented starting point: settings, an agent, a prompt and a skill")
     .argument("[FOLDER]", "the folder (default: the current one)")
     .option("--company", "also a lead with an employee for each known agent of this machine, and a budget")
+    .addHelpText("after", initHelp)
     .action(async (folder: string | undefined, options: InitOptions) => {
       const { initCommand } = await import("../commands/workspace/init-command.ts");
       onEnd(await initCommand(folder, options, terminal));

@@ -50,6 +50,11 @@ export function exitKindOfRun({ status, error }: Pick<RunResult, "status" | "err
   return status === "completed" ? "ok" : status;
 }
 
+/** The end of the help of a command: exit codes and examples. */
+export function exitCodesAnd(...examples: readonly string[]): string {
+  return `\n${exitCodeTable()}\n\nExamples:\n${examples.map((example) => `  $ ${example}`).join("\n")}`;
+}
+
 export function exitCodeTable(): string {
   const lines = Object.values(exitCodes).map(({ code, means }) => `  ${String(code).padStart(2)}  ${means}`);
   return `Exit codes:\n${lines.join("\n")}`;

@@ -93,3 +93,8 @@ export function likelyCost({ costUsd, unreported }: Charged): string {
 export function likelyWords(charged: Charged): string {
   return charged.unreported.likelyUsd === undefined ? "" : ` (likely ${likelyCost(charged)})`;
 }
+
+/** A text as one word of a shell command. */
+export function shellWord(text: string): string {
+  return /^[\w./:@=+-]+$/u.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}

@@ -1,14 +1,6 @@
-import {
-  agentNameOf,
-  type AgentId,
-  type HiddenItem,
-  type InboxOwner,
-  type OpenApproval,
-  type RunQuery,
-  type RunSummary,
-  type Runtime,
-} from "../../../kernel/index.ts";
+import type { InboxOwner } from "../../../kernel/index.ts";
 import type { Access } from "../../http/access/access.ts";
+import { inboxKinds, InboxReader, inboxViews } from "../../http/inbox-reader.ts";
 import { reply, route } from "../../http/route.ts";
 import { approval, deadLetter, runId, runSummary, time } from "../../http/schema/run-schemas.ts";
 import {
@@ -22,7 +14,6 @@ import {
   optional,
   text,
 } from "../../http/schema/schema.ts";
-import { keyOfLetter, keyOfQuestion, keyOfRun, type InboxKey } from "../../view/inbox-keys.ts";
 
 const itemId = text({
   minLength: 1,
@@ -69,9 +60,6 @@ const inbox = {
   ),
 };
 
-const views = ["open", "away"] as const;
-const kinds = ["question", "run", "letter"] as const;
-
 const listInbox = route({
   id: "inbox.list",
   method: "GET",
@@ -81,9 +69,9 @@ const listInbox = route({
   scope: "read",
   query: object({
     view: optional(
-      choice(views, { description: "`away`: what the caller has closed or snoozed. Default: open." }),
+      choice(inboxViews, { description: "`away`: what the caller has closed or snoozed. Default: open." }),
     ),
-    kind: optional(choice(kinds)),
+    kind: optional(choice(inboxKinds)),
     agent: optional(
       text({
         minLength: 1,
@@ -103,194 +91,6 @@ const listInbox = route({
     return reply(inbox, await new InboxReader(runtime, put, query).read());
   },
 });
-
-type DeadLetter = Awaited<ReturnType<Runtime["deadLetters"]>>[number];
-
-interface Wanted {
-  readonly view?: (typeof views)[number];
-  readonly kind?: (typeof kinds)[number];
-  readonly agent?: string;
-  readonly runId?: string;
-  readonly limit?: number;
-}
-
-/** The items of one kind: those of the view up to the limit, and how many of all are put away. */
-interface Part<Item> {
-  readonly items: readonly Item[];
-  readonly isMore: boolean;
-  readonly away: number;
-}
-
-function listed<Item>({ items, isMore: hasMore }: Part<Item>) {
-  return { items, isMore: hasMore };
-}
-
-/** Statuses of runs that a limit stopped, and that continue after a top-up. */
-const stopped = ["budget_exhausted", "deadline_exceeded"] as const;
-/** Number of questions or runs per page. */
-const pageSize = 500;
-
-/** Reads the inbox of one person. */
-class InboxReader {
-  readonly #runtime: Runtime;
-  readonly #hidden: ReadonlyMap<string, HiddenItem>;
-  readonly #wanted: Wanted;
-  readonly #limit: number;
-
-  constructor(runtime: Runtime, put: readonly HiddenItem[], wanted: Wanted) {
-    this.#runtime = runtime;
-    this.#hidden = new Map(put.map((item) => [item.id, item]));
-    this.#wanted = wanted;
-    this.#limit = wanted.limit ?? 100;
-  }
-
-  async read() {
-    const open = await this.#openQuestions();
-    const questions = this.#part("question", open, keyOfQuestion, ({ agentId }) => agentId);
-    const letters = this.#part("letter", await this.#letters(), keyOfLetter, ({ message }) => message.to);
-    const runs = await this.#runs();
-    const shown = [
-      ...questions.items.map(keyOfQuestion),
-      ...letters.items.map(keyOfLetter),
-      ...runs.items.map(keyOfRun),
-    ];
-    const waiting = open.filter((each) => !this.#isAway(keyOfQuestion(each)));
-    const asking = new Set(waiting.map((each) => each.runId));
-    return {
-      questions: listed(questions),
-      runs: listed(runs),
-      letters: listed(letters),
-      hidden: shown.flatMap(({ id }) => this.#hidden.get(id) ?? []),
-      away: questions.away + letters.away + runs.away,
-      waiting: waiting.length,
-      asking: [...asking],
-      setAside: [...new Set(open.map((each) => each.runId))].filter((id) => !asking.has(id)),
-    };
-  }
-
-  /** Whether the person has taken the item off the inbox, and it has not changed since. */
-  #isAway({ id, at }: InboxKey): boolean {
-    return this.#hidden.get(id)?.change === String(at);
-  }
-
-  #part<Item extends { readonly runId?: string }>(
-    kind: Wanted["kind"],
-    all: readonly Item[],
-    keyOf: (item: Item) => InboxKey,
-    agentOf: (item: Item) => AgentId,
-  ): Part<Item> {
-    const fitting = this.#has(kind) ? all.filter((item) => this.#fits(item.runId, agentOf(item))) : [];
-    const away = fitting.filter((item) => this.#isAway(keyOf(item)));
-    const shown = this.#wanted.view === "away" ? away : fitting.filter((item) => !this.#isAway(keyOf(item)));
-    return {
-      items: shown.slice(0, this.#limit),
-      isMore: shown.length > this.#limit,
-      away: away.length,
-    };
-  }
-
-  #has(kind: Wanted["kind"]): boolean {
-    return this.#wanted.kind === undefined || this.#wanted.kind === kind;
-  }
-
-  #fits(ofRun: string | undefined, agentId: AgentId): boolean {
-    const { runId: wanted, agent } = this.#wanted;
-    if (wanted !== undefined && wanted !== ofRun) return false;
-    return agent === undefined || agentNameOf(agentId) === agent || agentId === programOf(agent);
-  }
-
-  async #openQuestions(): Promise<readonly OpenApproval[]> {
-    const open: OpenApproval[] = [];
-    for (let after: string | null = null; ;) {
-      const page: Awaited<ReturnType<Runtime["approvals"]>> = await this.#runtime.approvals({
-        limit: pageSize,
-        ...(after !== null && { after }),
-      });
-      open.push(...page.approvals);
-      if (page.next === null) return open;
-      after = page.next;
-    }
-  }
-
-  async #letters(): Promise<readonly DeadLetter[]> {
-    return this.#has("letter") ? this.#runtime.deadLetters() : [];
-  }
-
-  async #runs(): Promise<Part<RunSummary>> {
-    if (!this.#has("run")) return { items: [], isMore: false, away: 0 };
-    const known = new Map<string, RunSummary>();
-    let [shown, isWhole]: [RunSummary[], boolean] = [[], true];
-    for await (const run of this.#candidates()) {
-      if (this.#isAway(keyOfRun(run))) known.set(run.runId, run);
-      else shown.push(run);
-      // Runs that stopped may be many, and a person reads some of them at a time.
-      if (shown.length > this.#limit) {
-        isWhole = false;
-        break;
-      }
-    }
-    const away = isWhole ? [...known.values()] : await this.#awayRuns(known);
-    if (this.#wanted.view === "away") [shown, isWhole] = [away, true];
-    return {
-      items: shown.slice(0, this.#limit),
-      isMore: shown.length > this.#limit,
-      away: away.length,
-    };
-  }
-
-  /** The runs of the kinds that the inbox has. */
-  async *#candidates(): AsyncIterable<RunSummary> {
-    const { runId: wanted, agent } = this.#wanted;
-    if (wanted !== undefined) {
-      const run = await (await this.#runtime.find(wanted))?.summary();
-      if (run !== undefined && isInInbox(run) && this.#fits(run.runId, run.agentId)) yield run;
-      return;
-    }
-    const agents = agent === undefined ? [{}] : [{ agentName: agent }, { agentId: programOf(agent) }];
-    for (const each of agents) {
-      for await (const run of this.#list({ ...each, status: "paused" })) if (isInInbox(run)) yield run;
-      yield* this.#list({ ...each, status: stopped });
-    }
-  }
-
-  async *#list(query: RunQuery): AsyncIterable<RunSummary> {
-    // A few more than are shown, because some of them may be put away.
-    const limit = Math.min(pageSize, this.#limit + this.#hidden.size + 1);
-    for (let after: string | null = null; ;) {
-      const page: Awaited<ReturnType<Runtime["list"]>> = await this.#runtime.list({
-        ...query,
-        limit,
-        ...(after !== null && { after }),
-      });
-      yield* page.runs;
-      if (page.next === null) return;
-      after = page.next;
-    }
-  }
-
-  /** The runs that the person has put away, of which some are known. */
-  async #awayRuns(known: ReadonlyMap<string, RunSummary>): Promise<RunSummary[]> {
-    const away: RunSummary[] = [];
-    for (const id of this.#hidden.keys()) {
-      if (!isRunId.test(id)) continue;
-      const run = known.get(id) ?? (await (await this.#runtime.find(id))?.summary());
-      if (run === undefined || !isInInbox(run) || !this.#isAway(keyOfRun(run))) continue;
-      if (this.#fits(run.runId, run.agentId)) away.push(run);
-    }
-    return away;
-  }
-}
-
-const isRunId = /^run_[A-Za-z0-9_-]+$/u;
-
-function isInInbox({ status, waitsFor }: RunSummary): boolean {
-  return stopped.some((each) => each === status) || (status === "paused" && waitsFor.includes("crash_loop"));
-}
-
-/** The agent of the runs of a program of the gateway. */
-function programOf(name: string): AgentId {
-  return `reeve:gateway/${name}` as AgentId;
-}
 
 const hiddenItems = {
   status: 200,
