@@ -3,7 +3,7 @@ import { dirname, join, normalize } from "node:path";
 import type { Command } from "commander";
 import { expect, test } from "vitest";
 import { commandLine } from "../../src/surfaces/cli/program.ts";
-import { processTerminal } from "../../src/surfaces/cli/terminal/terminal.ts";
+import { processTerminal } from "../../src/surfaces/cli/terminal/process-terminal.ts";
 import { fences } from "../package/code-blocks.ts";
 import { readDocuments } from "../package/documents.ts";
 import { entriesIn, missingCommands, pathExists, pathsIn, scriptsIn } from "./document-names.ts";

@@ -6,7 +6,7 @@ const problem = unsupportedNode(process.versions.node);
 if (problem === undefined) {
   const { logRejections } = await import("./terminal/log-rejections.ts");
   const { runCommandLine } = await import("./program.ts");
-  const { processTerminal } = await import("./terminal/terminal.ts");
+  const { processTerminal } = await import("./terminal/process-terminal.ts");
   const terminal = processTerminal();
   logRejections(terminal);
   process.exitCode = await runCommandLine(process.argv.slice(2), terminal);

@@ -1,15 +1,10 @@
 import { packageVersion } from "../../assembly/package-root.ts";
-import { Fault } from "../../kernel/index.ts";
 import type { RunCommandOptions } from "./commands/run/run-command.ts";
-import {
-  type AuditLogOptions,
-  auditVerify,
-  type AuditVerifyOptions,
-  printAudit,
-} from "./commands/runs/audit.ts";
-import { type DeadLettersOptions, printDeadLetters, redeliverLetters } from "./commands/runs/dead-letters.ts";
+import type { AuditLogOptions, AuditVerifyOptions } from "./commands/runs/audit.ts";
+import type { DeadLettersOptions } from "./commands/runs/dead-letters.ts";
 import type { DemoOptions } from "./demo/demo-command.ts";
 import { addAgentOptions } from "./programs/agent-options.ts";
+import { groupHelp } from "./programs/help-groups.ts";
 import { addDeployCommands } from "./programs/deploy-program.ts";
 import { addGatewayCommands } from "./programs/gateway-program.ts";
 import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
@@ -21,9 +16,10 @@ import { addServerCommands } from "./programs/server-program.ts";
 import { addWorkerCommand } from "./programs/worker-program.ts";
 import { addWorkspaceCommands } from "./programs/workspace-program.ts";
 import { addWorktreeCommands } from "./programs/worktrees-program.ts";
-import { defaultStore, type StoreOptions } from "./setup/stored-runs.ts";
+import { defaultStore } from "./setup/default-store.ts";
+import type { StoreOptions } from "./setup/stored-runs.ts";
 import { exitCodes, exitCodeTable, type ExitKind, exitKindOf } from "./terminal/exit-code.ts";
-import { printable, shownText, type Terminal } from "./terminal/terminal.ts";
+import type { Terminal } from "./terminal/terminal.ts";
 import { Command, CommanderError, Option } from "commander";
 
 const demoHelp = `
@@ -150,40 +146,67 @@ Examples:
   $ reeve redeliver clerk
   $ reeve redeliver --store sqlite:./desk.db clerk -- -order-1`;
 
+/** Returns a text in which nothing is hidden. */
+type Show = (text: string) => string;
+
+/** A terminal for the program, and the function that loads what it needs to show hidden characters. */
+interface PlainTerminal {
+  readonly terminal: Terminal;
+  readonly load: () => Promise<void>;
+}
+
 /**
  * The terminal, on which no text for the person can hide characters or control the terminal: errors quote names of files
- * and texts of agents. Data on stdout stays as it is.
+ * and texts of agents. Data on stdout stays as it is. Lines wait for `load`, which loads the kernel: --help prints data only
+ * and does not need it.
  */
-function withoutHidden(terminal: Terminal): Terminal {
-  const { status } = terminal;
-  return {
-    ...terminal,
-    say: (line) => terminal.say(shownText(line)),
-    ask: (question, signal) => terminal.ask(shownText(question), signal),
-    ...(status !== undefined && { status: (line) => status(printable(line)) }),
+function withoutHidden(given: Terminal): PlainTerminal {
+  const { status } = given;
+  let shown: { readonly printable: Show; readonly shownText: Show } | undefined;
+  const early: string[] = [];
+  const say = (line: string): void => {
+    if (shown === undefined) early.push(line);
+    else given.say(shown.shownText(line));
   };
+  const terminal: Terminal = {
+    ...given,
+    say,
+    ask: (question, signal) => given.ask(shown?.shownText(question) ?? question, signal),
+    ...(status !== undefined && { status: (line) => status(shown?.printable(line) ?? line) }),
+  };
+  const load = async (): Promise<void> => {
+    shown ??= await import("./terminal/terminal.ts");
+    for (const line of early.splice(0)) say(line);
+  };
+  return { terminal, load };
 }
 
 /** Runs the command line. It never throws: an error is printed and determines the exit code. */
 export async function runCommandLine(args: readonly string[], given: Terminal): Promise<number> {
-  const terminal = withoutHidden(given);
+  const { terminal, load } = withoutHidden(given);
   let end: ExitKind | number = "ok";
   const instead = commandInsteadOf(args[0]);
   if (instead !== undefined) {
     terminal.say(`reeve: unknown command ${args[0]}; use ${instead}`);
+    await load();
     return exitCodes.usage.code;
   }
   const program = commandLine(terminal, (ended) => {
     end = ended;
   });
+  program.hook("preAction", load);
   try {
     await program.parseAsync(args, { from: "user" });
   } catch (error) {
     if (error instanceof CommanderError) {
       const option = optionInsteadOf(error.message);
       if (option !== undefined) terminal.say(`reeve: use ${option}`);
-      return error.exitCode === 0 ? exitCodes.ok.code : exitCodes.usage.code;
+      if (error.exitCode === 0) return exitCodes.ok.code;
+      await load();
+      return exitCodes.usage.code;
     }
+    await load();
+    const { Fault } = await import("../../kernel/index.ts");
     const fault = Fault.from(error);
     const kind = exitKindOf(fault.code);
     end = kind;
@@ -254,9 +277,10 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
     .option("--key-env <name>", "the environment variable that holds the store's audit key")
     .option("--json", "print one JSON object per line")
     .addHelpText("after", verifyHelp)
-    .action(async (runs: string[], options: AuditVerifyOptions) =>
-      onEnd(await auditVerify(runs, options, terminal)),
-    );
+    .action(async (runs: string[], options: AuditVerifyOptions) => {
+      const { auditVerify } = await import("./commands/runs/audit.ts");
+      onEnd(await auditVerify(runs, options, terminal));
+    });
   audit
     .command("log")
     .description("print the actions in a run, oldest first")
@@ -266,7 +290,10 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
     .option("--full", "print prompts, messages, arguments and results in full")
     .option("--json", "print one JSON object per line")
     .addHelpText("after", logHelp)
-    .action(async (run: string, options: AuditLogOptions) => onEnd(await printAudit(run, options, terminal)));
+    .action(async (run: string, options: AuditLogOptions) => {
+      const { printAudit } = await import("./commands/runs/audit.ts");
+      onEnd(await printAudit(run, options, terminal));
+    });
   program
     .command("dead-letters")
     .description("print the messages whose delivery failed too often")
@@ -274,9 +301,10 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
     .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .option("--json", "print one JSON object per line")
     .addHelpText("after", deadLettersHelp)
-    .action(async (agent: string | undefined, options: DeadLettersOptions) =>
-      onEnd(await printDeadLetters(agent, options, terminal)),
-    );
+    .action(async (agent: string | undefined, options: DeadLettersOptions) => {
+      const { printDeadLetters } = await import("./commands/runs/dead-letters.ts");
+      onEnd(await printDeadLetters(agent, options, terminal));
+    });
   program
     .command("redeliver")
     .description("deliver the dead letters of an agent again and print their number")
@@ -284,9 +312,11 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
     .argument("[MESSAGE...]", "the ids of the messages (default: all)")
     .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
     .addHelpText("after", redeliverHelp)
-    .action(async (agent: string, messageIds: string[], options: StoreOptions) =>
-      onEnd(await redeliverLetters(agent, messageIds, options, terminal)),
-    );
+    .action(async (agent: string, messageIds: string[], options: StoreOptions) => {
+      const { redeliverLetters } = await import("./commands/runs/dead-letters.ts");
+      onEnd(await redeliverLetters(agent, messageIds, options, terminal));
+    });
+  groupHelp(program);
   return program;
 }
 

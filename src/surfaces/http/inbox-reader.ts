@@ -29,7 +29,7 @@ export interface Inbox {
   readonly questions: InboxList<OpenApproval>;
   readonly runs: InboxList<RunSummary>;
   readonly letters: InboxList<DeadLetter>;
-  /** Where the shown items are closed or snoozed. */
+  /** The shown items that the person has closed or snoozed. */
   readonly hidden: readonly HiddenItem[];
   /** Number of items that fit and that the person has closed or snoozed. */
   readonly away: number;

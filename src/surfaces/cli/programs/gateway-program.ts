@@ -5,7 +5,8 @@ import type {
   GatewayListOptions,
   GatewayTokenOptions,
 } from "../commands/gateway/gateway-commands.ts";
-import { defaultStore, type StoreOptions } from "../setup/stored-runs.ts";
+import { defaultStore } from "../setup/default-store.ts";
+import type { StoreOptions } from "../setup/stored-runs.ts";
 import { collect } from "./server-program.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 

@@ -1,5 +1,4 @@
 import type { Command } from "commander";
-import { Fault } from "../../../kernel/index.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type {
   ApproveOptions,
@@ -18,9 +17,17 @@ import type { ListRunsOptions } from "../commands/runs/list-runs.ts";
 import type { LogOptions } from "../commands/runs/print-log.ts";
 import type { ReportOptions } from "../commands/runs/show-run.ts";
 import type { UsageOptions } from "../commands/runs/show-usage.ts";
-import { whereHelp, whereOption } from "../setup/run-filters.ts";
-import { defaultStore } from "../setup/stored-runs.ts";
+import { defaultStore } from "../setup/default-store.ts";
 import type { Terminal } from "../terminal/terminal.ts";
+
+/** The filters of --where, as its help names them. */
+const whereOption =
+  "only runs that fit all these filters: user=ID, agent=NAME, tenant=ID, status=STATUS, cost>USD, cost<USD, started=DAYS, ended=DAYS, KEY=VALUE";
+
+/** What DAYS and KEY=VALUE mean, for the help of a command. */
+const whereHelp = `Filters of --where are those of the page. DAYS: today, yesterday, 7d, 2026-11-16 or 2026-11-01..2026-11-16, in the
+time zone of this process; 2026-11-16Z is a UTC day. KEY=VALUE is a pair of the run's metadata. Several statuses
+mean any of them. Quote filters with < or >.`;
 
 const runArgument = "the run: its id, or enough of its first characters";
 
@@ -320,8 +327,8 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     .addHelpText("after", cancelHelp)
     .action(async (runs: string[], options: CancelOptions & OrderManyOptions) => {
       if (isForMany(runs, options)) {
+        const { orderMany, refuseTask } = await import("../commands/runs/order-many.ts");
         refuseTask(options);
-        const { orderMany } = await import("../commands/runs/order-many.ts");
         onEnd(await orderMany("cancel", runs, options, terminal));
         return;
       }
@@ -368,10 +375,8 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     .action(
       async (runs: string[], { drive, ...options }: OrderManyOptions & { readonly drive?: boolean }) => {
         if (drive === true) {
-          const run = drivenRun(runs, options);
-          const { runCommand } = await import("../commands/run/run-command.ts");
-          const mode = options.json === true ? "json" : "text";
-          onEnd(await runCommand([], { resume: run, store: options.store, mode }, terminal));
+          const { driveRun } = await import("../commands/run/drive-run.ts");
+          onEnd(await driveRun(runs, options, terminal));
           return;
         }
         if (isForMany(runs, options)) {
@@ -479,24 +484,6 @@ function many(command: Command): Command {
 /** Whether the order says first what it does. The order to a named run is given at once. */
 function isForMany(runs: readonly string[], { where, yes, dryRun }: OrderManyOptions): boolean {
   return where !== undefined || runs.length === 0 || yes === true || dryRun === true;
-}
-
-/** The run that `reeve resume --drive` drives. */
-function drivenRun([run, ...others]: readonly string[], { where, yes, dryRun }: OrderManyOptions): string {
-  if (run !== undefined && others.length === 0 && where === undefined && yes !== true && dryRun !== true)
-    return run;
-  throw new Fault(
-    "invalid_argument",
-    "--drive takes one RUN, without --where, --yes and --dry-run; use reeve resume RUN --drive, or reeve run --resume RUN --yes to allow every tool call",
-  );
-}
-
-function refuseTask({ task, agent }: CancelOptions): void {
-  if ((task ?? agent) === undefined) return;
-  throw new Fault(
-    "invalid_argument",
-    "--task and --agent name a task of one run and cannot be combined with --where; use --where agent=NAME to choose runs",
-  );
 }
 
 function stored(program: Command, name: string, description: string): Command {

@@ -6,7 +6,7 @@ import type {
   ListSchedulesOptions,
   NamedScheduleOptions,
 } from "../commands/schedules/schedule-commands.ts";
-import { defaultStore } from "../setup/stored-runs.ts";
+import { defaultStore } from "../setup/default-store.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const addHelp = `

@@ -5,7 +5,8 @@ import type { AcpOptions } from "../commands/acp/editor-folders.ts";
 import type { ServeOptions } from "../commands/serve/serve-command.ts";
 import type { ApprovePairingOptions, ListPairingsOptions } from "../commands/serve/pair-command.ts";
 import type { CreateTokenOptions, ListTokensOptions } from "../commands/serve/token-command.ts";
-import { defaultStore, type StoreOptions } from "../setup/stored-runs.ts";
+import { defaultStore } from "../setup/default-store.ts";
+import type { StoreOptions } from "../setup/stored-runs.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const serveHelp = `

@@ -5,7 +5,7 @@ import type {
   ShowSessionOptions,
 } from "../commands/sessions/session-commands.ts";
 import type { ExportSessionOptions, ImportSessionOptions } from "../commands/sessions/transfer-sessions.ts";
-import { defaultStore } from "../setup/stored-runs.ts";
+import { defaultStore } from "../setup/default-store.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { addAgentOptions } from "./agent-options.ts";
 import { collect } from "./server-program.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
-import { defaultStore } from "../setup/stored-runs.ts";
+import { defaultStore } from "../setup/default-store.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import type { WorkerOptions } from "../commands/worker/worker-command.ts";
 

@@ -9,7 +9,7 @@ import type {
   StateOptions,
 } from "../commands/workflows/workflow-commands.ts";
 import type * as Commands from "../commands/workflows/workflow-commands.ts";
-import { defaultStore } from "../setup/stored-runs.ts";
+import { defaultStore } from "../setup/default-store.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 

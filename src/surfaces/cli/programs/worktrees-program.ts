@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { RemoveWorktreeOptions, WorktreeOptions } from "../commands/worktrees/worktree-commands.ts";
-import { defaultStore } from "../setup/stored-runs.ts";
+import { defaultStore } from "../setup/default-store.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 

@@ -5,7 +5,7 @@ import { reeveHome } from "../../../capabilities/files/reeve-home.ts";
 import { Fault, type Store } from "../../../kernel/index.ts";
 import { openStore, readOnlyPlace, sqlitePath } from "../../../runtime/index.ts";
 import { isBelow, makeFolder, StoreList } from "../../../workspace/files/index.ts";
-import { defaultStore } from "./stored-runs.ts";
+import { defaultStore } from "./default-store.ts";
 
 export interface OwnStoreOptions {
   /** Whether a store that others created is opened, too, for a command that drives no run. Default: `false`. */

@@ -2,15 +2,6 @@ import { Fault, type RunQuery } from "../../../kernel/index.ts";
 import { dayRange, filterWord, type WordFilter } from "../../view/run-words.ts";
 import { printable } from "../terminal/terminal.ts";
 
-/** The filters of --where, as its help names them. */
-export const whereOption =
-  "only runs that fit all these filters: user=ID, agent=NAME, tenant=ID, status=STATUS, cost>USD, cost<USD, started=DAYS, ended=DAYS, KEY=VALUE";
-
-/** What DAYS and KEY=VALUE mean, for the help of a command. */
-export const whereHelp = `Filters of --where are those of the page. DAYS: today, yesterday, 7d, 2026-11-16 or 2026-11-01..2026-11-16, in the
-time zone of this process; 2026-11-16Z is a UTC day. KEY=VALUE is a pair of the run's metadata. Several statuses
-mean any of them. Quote filters with < or >.`;
-
 /** The query for the filters of --where. Throws `invalid_argument` for another word. */
 export function whereQuery(words: readonly string[], now = Date.now()): RunQuery {
   const filters = words.map(readFilter);

@@ -2,8 +2,6 @@ import { Fault, type RunId, type Store } from "../../../kernel/index.ts";
 import { openStore, refuseAbsentFile } from "../../../runtime/index.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
-export const defaultStore = "sqlite:.reeve/reeve.db";
-
 export interface StoreOptions {
   readonly store: string;
   /** The name of the environment variable that holds the audit key. */

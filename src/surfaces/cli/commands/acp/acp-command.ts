@@ -3,7 +3,8 @@ import { needingPackage } from "../../../../capabilities/optional-package.ts";
 import { connectEditor, type AcpSdk } from "../../../protocols/acp/acp-agent.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
-import { printable, reserveStdout, type Terminal } from "../../terminal/terminal.ts";
+import { reserveStdout } from "../../terminal/process-terminal.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { EditorFolders, type AcpOptions } from "./editor-folders.ts";
 
 /** Answers an editor over stdin and stdout, until the editor closes stdin or the process is interrupted. */

@@ -15,7 +15,8 @@ import { keyOfLetter, keyOfQuestion, keyOfRun } from "../../../view/inbox-keys.t
 import { lackOf } from "../../../view/top-up-offer.ts";
 import { findRunId } from "../../setup/find-run.ts";
 import { withRuns } from "../../setup/idle-engine.ts";
-import { defaultStore, type StoreOptions } from "../../setup/stored-runs.ts";
+import { defaultStore } from "../../setup/default-store.ts";
+import type { StoreOptions } from "../../setup/stored-runs.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { columns, dollars, duration, shellWord, short } from "../../terminal/format.ts";
 import { positiveInteger } from "../../terminal/number-option.ts";

@@ -15,6 +15,7 @@ import type { StoreOptions } from "../../setup/stored-runs.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { dollars } from "../../terminal/format.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
+import type { TaskOptions } from "./answer-runs.ts";
 
 /** Options of an order to many runs. */
 export interface OrderManyOptions extends StoreOptions {
@@ -40,6 +41,15 @@ const will: Readonly<Record<RunOrder, readonly [one: string, many: string]>> = {
 const names: Readonly<Record<RunOrder, string>> = { cancel: "Cancel", resume: "Resume", delete: "Delete" };
 /** From this number on, the person types the number of runs that are deleted. */
 const typedFrom = 21;
+
+/** Refuses options that name a task of one run. */
+export function refuseTask({ task, agent }: Pick<TaskOptions, "task" | "agent">): void {
+  if ((task ?? agent) === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    "--task and --agent name a task of one run and cannot be combined with --where; use --where agent=NAME to choose runs",
+  );
+}
 
 /**
  * Gives an order to the named runs, or to those that fit filters: says what will happen to each, asks, and prints the ids of
