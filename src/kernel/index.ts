@@ -369,6 +369,7 @@ export * from "./messages/chat-message.ts";
 export * from "./messages/model.ts";
 export { compactionProblem } from "./sessions/compaction-check.ts";
 export * from "./sessions/session-context.ts";
+export * from "./sessions/file-change.ts";
 export type * from "./sessions/session-entry.ts";
 export {
   type AgentPhase,

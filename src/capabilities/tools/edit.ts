@@ -2,6 +2,7 @@ import { Fault, type Tool, is, optionTable, type OptionKinds } from "../../kerne
 import { codeOf } from "../files/error-code.ts";
 import { fileFault, FileRoot, furtherFolders, openRegular, type Place } from "../files/file-root.ts";
 import { readBytes } from "../files/file-lines.ts";
+import { keepPrevious } from "../files/previous-content.ts";
 import { replaceFile, type FileState } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -65,8 +66,8 @@ export function editTool(options: EditToolOptions): Tool {
     risk: "high",
     edits: true,
     concurrency: "sequential",
-    execute: async ({ path: file, oldText, newText, all = false }, { folder: own }) => {
-      const root = await base.in(own);
+    execute: async ({ path: file, oldText, newText, all = false }, context) => {
+      const root = await base.in(context.folder);
       if (oldText === newText)
         return errorResult("oldText and newText are equal: there is nothing to change");
       const place = await root.place(file, { write: true });
@@ -84,6 +85,7 @@ export function editTool(options: EditToolOptions): Tool {
         const bytes = Buffer.from(edited);
         if (bytes.length > maxBytes)
           return errorResult(`${file} would have ${bytes.length} bytes; at most ${maxBytes} are allowed`);
+        await keepPrevious(context, place, { before: state, after: bytes });
         await replaceFile(place, bytes, state);
         const { shown } = place;
         const metadata = { path: shown, replaced: places.length, bytes: bytes.length };

@@ -1,3 +1,9 @@
+export {
+  restoreFiles,
+  type RestoredFile,
+  type RestoreFilesOptions,
+  type RestoreState,
+} from "../files/restore-files.ts";
 export { pathRule, type PathRuleOptions } from "../files/path-rule.ts";
 export type { SandboxLimits, SandboxMode, SandboxPolicy, SandboxReport } from "../sandbox/sandbox-policy.ts";
 export type { AddressCheckOptions, HostAddress, Resolver } from "../web/address-check.ts";

@@ -1,6 +1,6 @@
-import { createHash } from "node:crypto";
 import { type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { fileFault, FileRoot, furtherFolders } from "../files/file-root.ts";
+import { keepPrevious, sha256 } from "../files/previous-content.ts";
 import { fileState, replaceFile } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
@@ -35,7 +35,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<WriteToolOptions>);
 
 /**
- * Creates the tool `write`, which writes a whole file atomically.
+ * Creates the tool `write`, which writes a whole file atomically. The journal keeps the previous content of the file, up to
+ * 4 MiB, so that `reeve chat` can restore it.
  *
  * @example
  * ```ts
@@ -54,8 +55,8 @@ export function writeTool(options: WriteToolOptions): Tool {
     risk: "high",
     edits: true,
     concurrency: "sequential",
-    execute: async (file, { folder: own }) => {
-      const root = await base.in(own);
+    execute: async (file, context) => {
+      const root = await base.in(context.folder);
       const bytes = Buffer.from(file.content);
       if (bytes.length > maxBytes)
         return errorResult(`content has ${bytes.length} bytes; at most ${maxBytes} can be written`);
@@ -63,14 +64,14 @@ export function writeTool(options: WriteToolOptions): Tool {
       const { folder, shown } = place;
       try {
         const before = await fileState(place);
+        await keepPrevious(context, place, { before, after: bytes });
         await replaceFile(place, bytes, before);
         const isNew = before === null;
-        const sha256 = createHash("sha256").update(bytes).digest("hex");
         return textResult(`${isNew ? "wrote" : "replaced"} ${shown}: ${bytes.length} bytes`, {
           path: shown,
           bytes: bytes.length,
           isNew,
-          sha256,
+          sha256: sha256(bytes),
         });
       } catch (error) {
         throw fileFault(error, file.path);

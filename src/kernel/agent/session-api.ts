@@ -4,6 +4,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { ChatMessage } from "../messages/chat-message.ts";
 import type { ThinkingLevel } from "../messages/model.ts";
 import type { RunSummary } from "../run/run-summary.ts";
+import type { SessionFileChanges } from "../sessions/file-change.ts";
 import type { SessionEntry } from "../sessions/session-entry.ts";
 import type {
   PathQuery,
@@ -227,6 +228,12 @@ export interface RuntimeSessions {
   search(text: string, options?: SearchOptions): Promise<SearchPage>;
   /** Returns how much of the model's window the conversation fills. */
   contextUsage(sessionId: string): Promise<SessionUsage>;
+  /**
+   * Returns the files that the tools `write` and `edit` changed after an entry, in all branches of the session and in the
+   * tasks of its runs, with their previous contents. Reads the journals of those runs. Throws `not_found` if the entry is
+   * not in the session.
+   */
+  fileChanges(sessionId: string, entryId: string): Promise<SessionFileChanges>;
   /** Returns the inputs of failed runs that were not sent again, oldest first. */
   unsent(sessionId: string): Promise<readonly UnsentInput[]>;
   /**

@@ -20,6 +20,7 @@ import {
   type SessionEntriesOptions,
   type SessionEntry,
   type SessionEntryPage,
+  type SessionFileChanges,
   type SessionId,
   type SessionListOptions,
   type SessionNavigation,
@@ -64,6 +65,7 @@ import {
 } from "./session-arguments.ts";
 import { checkCompaction, compactionOf, hasSummary } from "./compact-session.ts";
 import { SessionEntryWriter, type EntryBody } from "./session-entries.ts";
+import { fileChangesAfter } from "./file-changes.ts";
 import { searchSessions } from "./session-search.ts";
 import { sessionBusy } from "./submit-run.ts";
 import { resubmissionOf, unsentInputs } from "./unsent-input.ts";
@@ -391,6 +393,14 @@ export class StoredSessions implements RuntimeSessions {
     const find = (reference: ModelReference | null): Model | undefined =>
       reference === null ? agent?.models?.["main"] : resolveModel(this.#worker, agent, reference);
     return contextUsage(entries, find);
+  }
+
+  async fileChanges(sessionId: string, entryId: string): Promise<SessionFileChanges> {
+    checkText("entryId", entryId);
+    const { sessionId: id } = await this.#find(sessionId);
+    const changes = await fileChangesAfter(this.#worker.store, id, { entryId, ...this.#scope });
+    if (changes !== undefined) return changes;
+    throw new Fault("not_found", `session ${sessionId} has no entry ${entryId}; use an entry of its tree`);
   }
 
   async unsent(sessionId: string): Promise<readonly UnsentInput[]> {

@@ -21,7 +21,8 @@ export async function callTool(
   try {
     const parsed = await tool.parse(input);
     const signal = new AbortController().signal;
-    const given = { signal, progress: () => {}, idempotencyKey: "run/task/1", callId: "c", ...context };
+    const ctx = { step: (_name: string, body: () => Promise<unknown>) => body() };
+    const given = { ctx, signal, progress: () => {}, idempotencyKey: "run/task/1", callId: "c", ...context };
     return await tool.execute(parsed, given as ToolContext);
   } catch (error) {
     return { output: { type: "text", text: Fault.from(error).message }, isError: true };

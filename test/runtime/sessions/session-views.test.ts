@@ -41,6 +41,7 @@ const attacks = (
   setModel: () => sessions.setModel(theirs, "a/b"),
   setThinkingLevel: () => sessions.setThinkingLevel(theirs, "high"),
   contextUsage: () => sessions.contextUsage(theirs),
+  fileChanges: () => sessions.fileChanges(theirs, entryId),
   unsent: () => sessions.unsent(theirs),
   resend: () => sessions.resend(runId),
   phase: async () => ((await sessions.phase(theirs, "scout")) === "idle" ? [] : "busy"),

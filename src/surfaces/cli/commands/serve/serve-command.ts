@@ -19,6 +19,7 @@ import {
 import { configuredChannels, configuredNotifications } from "../../../channels/configured-channels.ts";
 import { isLoopback } from "../../../http/access/gate.ts";
 import { hostsOf } from "../../../server/listen.ts";
+import { restoreFilesRoute } from "../../../server/routes/restore-files.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { interrupted } from "../../terminal/interrupted.ts";
 import { portOption } from "../../terminal/number-option.ts";
@@ -145,7 +146,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     );
     const server = createServer(runtime, {
       agents: () => agents,
-      routes: channels.routes,
+      routes: [...channels.routes, restoreFilesRoute({ folders: [workspace.places.project] })],
       gateway: gateway?.desk ?? new GatewayDesk(new GatewayTokens(store.records)),
       mcp: { stateKey: await storedStateKey(store.records) },
       tokens: needsToken ? tokens : null,

@@ -1,0 +1,68 @@
+import { createHash } from "node:crypto";
+import { constants } from "node:fs";
+import { join } from "node:path";
+import {
+  fileChangeStep,
+  maxKeptBytes,
+  type FileChange,
+  type JsonObject,
+  type KeptFile,
+  type ToolContext,
+} from "../../kernel/index.ts";
+import { codeOf } from "./error-code.ts";
+import { readBytes } from "./file-lines.ts";
+import { openRegular, type Place } from "./file-root.ts";
+import type { FileState } from "./replace-file.ts";
+
+/**
+ * Records what a file contains before a tool replaces it with `after`. J6: a repeated call finds the record, and keeps the
+ * content that the file had before the first attempt.
+ */
+export async function keepPrevious(
+  { ctx, callId }: Pick<ToolContext, "ctx" | "callId">,
+  place: Place,
+  { before, after }: { readonly before: FileState | null; readonly after: Uint8Array },
+): Promise<void> {
+  await ctx.step(fileChangeStep, async () => {
+    const bytes = before === null ? null : await contentOf(place, before);
+    const change: FileChange = {
+      callId,
+      path: join(place.folder.path, place.name),
+      before: bytes === null ? { kind: "absent" } : keptFile(bytes),
+      beforeHash: bytes instanceof Uint8Array ? sha256(bytes) : null,
+      afterHash: sha256(after),
+    };
+    return change as unknown as JsonObject;
+  });
+}
+
+/** Returns the bytes of the file, or why they are not kept. A file that may be written need not be readable. */
+async function contentOf(
+  place: Place,
+  { size }: FileState,
+): Promise<Uint8Array | "too_large" | "unreadable"> {
+  if (size > maxKeptBytes) return "too_large";
+  try {
+    const file = await openRegular(place, place.shown, constants.O_RDONLY);
+    try {
+      return await readBytes(file, 0, Number(size));
+    } finally {
+      await file.close();
+    }
+  } catch (error) {
+    if (codeOf(error) === "EACCES") return "unreadable";
+    throw error;
+  }
+}
+
+function keptFile(bytes: Uint8Array | "too_large" | "unreadable"): KeptFile {
+  if (typeof bytes === "string") return { kind: "not_kept", reason: bytes };
+  const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  if (Buffer.from(text).equals(bytes)) return { kind: "text", text };
+  return { kind: "binary", base64: Buffer.from(bytes).toString("base64") };
+}
+
+/** SHA-256 in hexadecimal. */
+export function sha256(bytes: Uint8Array): string {
+  return createHash("sha256").update(bytes).digest("hex");
+}

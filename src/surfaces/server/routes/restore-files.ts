@@ -1,0 +1,54 @@
+import { restoreFiles, type RestoreState } from "../../../capabilities/index.ts";
+import { Fault } from "../../../kernel/index.ts";
+import { reply, route, type Route } from "../../http/route.ts";
+import { entryId, sessionParams } from "../../http/schema/session-schemas.ts";
+import { choice, flag, integer, list, object, optional, text } from "../../http/schema/schema.ts";
+
+const states = [
+  "restorable",
+  "restored",
+  "same",
+  "changed",
+  "not_kept",
+  "outside",
+  "failed",
+] as const satisfies readonly RestoreState[];
+
+const restored = {
+  status: 200,
+  description: "The files that tools changed after the entry, and what cannot be undone.",
+  schema: object({
+    files: list(
+      object({ path: text(), state: choice(states), wasAbsent: flag(), diff: text(), reason: text() }),
+    ),
+    erased: integer(),
+    otherCalls: list(object({ toolName: text(), count: integer() })),
+  }),
+};
+
+/**
+ * Creates the route that restores the files which `write` and `edit` changed after an entry of a session. Files outside of
+ * `folders` are left alone.
+ */
+export function restoreFilesRoute({ folders }: { readonly folders: readonly string[] }): Route {
+  return route({
+    id: "sessions.restore-files",
+    method: "POST",
+    path: "/api/sessions/{sessionId}/restore-files",
+    summary:
+      "Restore the files that the tools write and edit changed after an entry, in all branches of the session. Without `apply`, the answer shows what would change.",
+    scope: "admin",
+    params: sessionParams,
+    body: object({ entryId, apply: optional(flag()) }),
+    responses: [restored],
+    handle: async ({ runtime, params: { sessionId }, body: { entryId: from, apply = false }, access }) => {
+      if (access.tenantId !== null)
+        throw new Fault(
+          "permission_denied",
+          "the files belong to all tenants; use a token with the scope admin and without a tenant",
+        );
+      const { changes, ...rest } = await runtime.sessions.fileChanges(sessionId, from);
+      return reply(restored, { files: await restoreFiles(changes, { folders, apply }), ...rest });
+    },
+  });
+}
