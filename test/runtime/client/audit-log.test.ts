@@ -60,7 +60,7 @@ test("the audit log contains every command from outside under the name in which 
   expect(outside.map(({ details }) => details)).toEqual(
     expect.arrayContaining([
       { taskId: root, add: { maxTokens: 100 }, by: "alice" },
-      { kind: "steer", input: "hurry", by: "alice" },
+      { kind: "steer", input: "hurry", by: "alice", inputId: expect.any(String) },
       { name: "go", by: "alice" },
       { reason: "enough", by: "bob" },
     ]),
