@@ -11,6 +11,7 @@ export {
   type ModelName,
 } from "./models/named-model.ts";
 export { providerPackages } from "./models/provider-directory.ts";
+export { providerFacts, type ProviderFacts } from "./models/provider-facts.ts";
 export { route } from "./models/route.ts";
 export { toModel, type ModelLike } from "./models/to-model.ts";
 export { Leftovers, type Leftover } from "./worktrees/leftovers.ts";

@@ -1,5 +1,5 @@
 import { namedModel } from "../capabilities/index.ts";
-import { Fault, type Model } from "../kernel/index.ts";
+import { Fault, withoutSecrets, type Model } from "../kernel/index.ts";
 import { providerOf, type AgentFile, type Settings } from "./files/index.ts";
 
 /** What the model of an agent is made from. */
@@ -36,7 +36,7 @@ function chosenModel(name: string, { settings, isFree, env, resolveModel, loadPa
   if (apiKeyEnv !== undefined && (apiKey === undefined || apiKey === ""))
     throw new Fault(
       "invalid_argument",
-      `the setting "apiKeyEnv" names ${apiKeyEnv}, which the environment does not set`,
+      `the setting "apiKeyEnv" names ${withoutSecrets(apiKeyEnv)}, which the environment does not set`,
     );
   return namedModel(name, {
     env,

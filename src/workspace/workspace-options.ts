@@ -1,6 +1,9 @@
 import { type Model, is, optionTable, type OptionKinds } from "../kernel/index.ts";
 import type { ServerConfigs } from "../capabilities/mcp/index.ts";
-import type { Settings } from "./files/index.ts";
+import { checkSettings, Notices, type LoadWorkspaceOptions, type Settings } from "./files/index.ts";
+import { expander } from "./workspace-live.ts";
+import { homedir } from "node:os";
+import { join } from "node:path";
 
 /** Options of `openWorkspace`. */
 export interface WorkspaceOptions {
@@ -51,4 +54,24 @@ const knownOptions = optionTable({
 /** Refuses options that `openWorkspace` does not have. */
 export function checkWorkspaceOptions(options: WorkspaceOptions): void {
   knownOptions.read("openWorkspace()", options);
+}
+
+/** How the files of a workspace are read. */
+export function loadingOptions(options: WorkspaceOptions): Omit<LoadWorkspaceOptions, "trust"> {
+  const { settings: flags = {}, ephemeral, env = process.env } = options;
+  const profile = options.profile ?? variable(env, "REEVE_PROFILE");
+  return {
+    cwd: options.cwd ?? process.cwd(),
+    home: options.home ?? variable(env, "REEVE_HOME") ?? join(homedir(), ".reeve"),
+    env,
+    expand: expander(env),
+    flags: checkSettings(flags, "the options of openWorkspace()", new Notices()),
+    ...(profile !== undefined && { profile }),
+    ...(ephemeral !== undefined && { ephemeral }),
+  };
+}
+
+function variable(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
+  const value = env[name];
+  return value === "" ? undefined : value;
 }

@@ -1,7 +1,6 @@
 import type { Reviewer } from "../agents/index.ts";
 import { Fault, type HostedAgent, type PromptSource, type Tool } from "../kernel/index.ts";
 import {
-  checkSettings,
   expandSlash,
   type FileSkill,
   type LoadedWorkspace,
@@ -29,15 +28,14 @@ import {
 import { AgentShelf, defaultAgent, type MissingTool, type WorkspaceAgent } from "./workspace-agents.ts";
 import { readConfig, readGuardrails, type WorkspaceConfig } from "./workspace-config.ts";
 import { loadExtensions, packageIdentities } from "./workspace-extensions.ts";
-import { expander, LiveParts } from "./workspace-live.ts";
+import { LiveParts } from "./workspace-live.ts";
 import { memoryFileTool, memoryReviewer } from "./workspace-memory.ts";
-import { checkWorkspaceOptions, type WorkspaceOptions } from "./workspace-options.ts";
+import { checkWorkspaceOptions, loadingOptions, type WorkspaceOptions } from "./workspace-options.ts";
 import { providerHashes, providerLoader } from "./workspace-providers.ts";
 import { ActiveSkills } from "./workspace-skills.ts";
 import { ToolShelf } from "./workspace-tools.ts";
 import { sha256Hex } from "../runtime/index.ts";
 import { existsSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -477,19 +475,8 @@ export class Workspace implements AsyncDisposable {
   }
 
   #loading(): Omit<LoadWorkspaceOptions, "trust"> {
-    const { settings: flags = {}, ephemeral } = this.#options;
-    const env = this.#env;
-    const profile = this.#options.profile ?? variable(env, "REEVE_PROFILE");
-    return {
-      cwd: this.#options.cwd ?? process.cwd(),
-      home: this.#options.home ?? variable(env, "REEVE_HOME") ?? join(homedir(), ".reeve"),
-      env,
-      expand: expander(env),
-      flags: checkSettings(flags, "the options of openWorkspace()", new Notices()),
-      ...(profile !== undefined && { profile }),
-      ...(ephemeral !== undefined && { ephemeral }),
-      ...(this.#decision !== undefined && { decision: this.#decision }),
-    };
+    const decision = this.#decision;
+    return { ...loadingOptions(this.#options), ...(decision !== undefined && { decision }) };
   }
 
   #isEphemeral({ profile }: Places): boolean {
@@ -535,11 +522,6 @@ function scopeHash(...parts: readonly unknown[]): string {
 
 function isNewIn(known: readonly FileSkill[]): (skill: FileSkill) => boolean {
   return ({ name }) => !known.some((each) => each.name === name);
-}
-
-function variable(env: Readonly<Record<string, string | undefined>>, name: string): string | undefined {
-  const value = env[name];
-  return value === "" ? undefined : value;
 }
 
 /** The folder of the documentation, once it was looked for. */

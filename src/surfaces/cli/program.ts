@@ -8,6 +8,7 @@ import { groupHelp } from "./programs/help-groups.ts";
 import { addDeployCommands } from "./programs/deploy-program.ts";
 import { addGatewayCommands } from "./programs/gateway-program.ts";
 import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
+import { addInspectCommands } from "./programs/inspect-program.ts";
 import { addRunCommands } from "./programs/runs-program.ts";
 import { addWorkflowCommands } from "./programs/workflow-program.ts";
 import { addScheduleCommands } from "./programs/schedule-program.ts";
@@ -258,6 +259,7 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
     });
   addDemoCommand(program, terminal, onEnd);
   addWorkspaceCommands(program, terminal, onEnd);
+  addInspectCommands(program, terminal, onEnd);
   addRunCommands(program, terminal, onEnd);
   addWorkflowCommands(program, terminal, onEnd);
   addSessionCommands(program, terminal, onEnd);

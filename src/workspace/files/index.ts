@@ -11,7 +11,7 @@ export {
 } from "./load.ts";
 export { readInstructions, saveInstructions, type SavedInstructions } from "./saved-instructions.ts";
 export type { Origin, SourceFile } from "./source-file.ts";
-export { readMcpFiles } from "./mcp-file.ts";
+export { listMcpEntries, readMcpFiles, type McpEntry } from "./mcp-file.ts";
 export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";
 export { loadModule, shareReeve } from "./modules.ts";
 export { Notices, type WorkspaceNotice } from "./notices.ts";
@@ -22,6 +22,7 @@ export { memoryFolder, PromptCache, promptCaches } from "./prompt/prompt-cache.t
 export type { PromptMaterial } from "./prompt/system-prompt.ts";
 export { agentFields, sharedFields, type AgentValues } from "./settings/agent-fields.ts";
 export { combineValues, freeValues, providerOf } from "./settings/combine-settings.ts";
+export { explainSettings, type ExplainedSetting, type SettingPlace } from "./settings/explain-settings.ts";
 export { checkSettings } from "./settings/read-settings.ts";
 export type { ChannelSettings, NotificationSettings, Settings } from "./settings/settings-fields.ts";
 export { readDocument, type KnowledgeDocument } from "./skills/knowledge.ts";

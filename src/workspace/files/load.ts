@@ -5,6 +5,7 @@ import { FileReader, isFolder, problemOf } from "./text/bounded-file.ts";
 import { Notices, type WorkspaceNotice } from "./notices.ts";
 import { findPlaces, type Places, type PlacesOptions } from "./places.ts";
 import { combineSettings, divideSettings, settingsOfEnvironment } from "./settings/combine-settings.ts";
+import type { SettingsLayer } from "./settings/explain-settings.ts";
 import { checkSettings, readSettings } from "./settings/read-settings.ts";
 import type { Settings } from "./settings/settings-fields.ts";
 import type { Origin, SourceFile } from "./source-file.ts";
@@ -64,6 +65,10 @@ export interface LoadedWorkspace {
   readonly config?: SourceFile;
   /** Files with MCP servers, from the most general to the most specific. */
   readonly mcpFiles: readonly SourceFile[];
+  /** Files with MCP servers of a project that is not trusted. */
+  readonly ignoredMcpFiles: readonly SourceFile[];
+  /** The places of the settings, from the most general to the most specific. */
+  readonly settingsLayers: readonly SettingsLayer[];
   /** Text of `SYSTEM.md`. */
   readonly system?: string;
 }
@@ -133,6 +138,17 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
       .flatMap(({ origin, settings: { packages = [] } }) => packages.map((written) => ({ written, origin }))),
     guardrails: used(code.guardrails),
     mcpFiles: used(code.mcpFiles),
+    ignoredMcpFiles: code.mcpFiles.filter((file) => !isUsed(file)),
+    settingsLayers: [
+      ...read.map((layer): SettingsLayer => ({
+        path: join(layer.folder, "settings.json"),
+        origin: layer.origin,
+        settings: layer.settings,
+        guarded: isUsed(layer) ? [] : guardedKeys,
+      })),
+      { path: "", origin: "environment", settings: env, guarded: [] },
+      { path: "", origin: "options", settings: options.flags, guarded: [] },
+    ],
     ...(config !== undefined && { config }),
     ...(system.text !== undefined && { system: system.text }),
     notices: notices.all,

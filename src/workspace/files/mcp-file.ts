@@ -34,6 +34,29 @@ export async function readMcpFiles(
   return servers;
 }
 
+/** An MCP server as a file describes it. */
+export interface McpEntry {
+  readonly name: string;
+  readonly file: SourceFile;
+  /** The entry. It is not checked, and no variable is filled in. */
+  readonly server: JsonObject[string];
+}
+
+/** Lists the MCP servers of several files, also those that a later file replaces. */
+export async function listMcpEntries(files: readonly SourceFile[]): Promise<readonly McpEntry[]> {
+  const entries: McpEntry[] = [];
+  for (const file of files) {
+    const read = await readNamedFile("MCP servers", file.path, {
+      maxBytes: maxMcpBytes,
+      ...(file.origin === "project" && { within: file.root }),
+    });
+    if (read === undefined) continue;
+    for (const [name, server] of Object.entries(serversIn(read.text, file.path)))
+      entries.push({ name, file, server });
+  }
+  return entries;
+}
+
 /** Python of a project writes no compiled files next to its code, where they would be new code that trust does not cover. */
 function environmentOf({ command, env = {} }: JsonObject, expand: (text: string) => string): JsonObject {
   const isPython = typeof command === "string" && languageOf(basename(expand(command))) === "python";

@@ -130,6 +130,10 @@ test("every command with --json prints JSON only, and says everything else on st
   /** The arguments of each command, in an order in which all of them have something to print. */
   const calls: Readonly<Record<string, readonly string[] | null>> = {
     agents: [],
+    models: [],
+    skills: [],
+    "mcp list": [],
+    config: [],
     ps: ["--all"],
     show: ["run_done"],
     tree: ["run_done"],
@@ -181,11 +185,11 @@ test("every command with --json prints JSON only, and says everything else on st
       ?.command.options.some(({ long }) => long === "--store");
     const { code, out, talk } = await reeve(
       [...path.split(" "), ...args, "--json", ...(hasStore === true ? ["--store", store] : [])],
-      { cwd: folder },
+      { cwd: folder, env: { REEVE_MODEL: "openai/gpt-5.2" } },
     );
     expect({ path, code, talk }).toEqual({ path, code: 0, talk });
     for (const line of out) expect([path, typeof JSON.parse(line)]).toEqual([path, "object"]);
     if (out.length === 0) empty.push(path);
   }
-  expect(empty).toEqual(["worktrees list", "pair list", "dead-letters"]);
+  expect(empty).toEqual(["skills", "mcp list", "worktrees list", "pair list", "dead-letters"]);
 });

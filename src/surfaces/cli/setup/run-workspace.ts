@@ -102,12 +102,12 @@ export function runtimeOptions({ config, settings }: Workspace): Omit<RuntimeOpt
 }
 
 /** Prints what the workspace has to say about its files. */
-export function reportNotices(workspace: Workspace, terminal: Terminal): void {
+export function reportNotices(workspace: Pick<Workspace, "notices">, terminal: Terminal): void {
   for (const line of noticeLines(workspace)) terminal.say(line);
 }
 
 /** What the workspace has to say about its files, one line for each notice. */
-export function noticeLines({ notices }: Workspace): readonly string[] {
+export function noticeLines({ notices }: Pick<Workspace, "notices">): readonly string[] {
   return notices.map(
     ({ kind, path, message }) => `reeve: ${kind}: ${printable(path)}: ${printable(message)}`,
   );

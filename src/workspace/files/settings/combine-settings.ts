@@ -120,7 +120,7 @@ function needsTrust(field: Field, value: unknown, own: unknown): boolean {
 }
 
 /** Environment variables that set a setting, each with its key. */
-const variables = {
+export const settingVariables = {
   REEVE_MODEL: "model",
   REEVE_BASE_URL: "baseUrl",
   REEVE_AGENT: "defaultAgent",
@@ -130,7 +130,7 @@ const variables = {
 
 /** Returns the settings that the environment sets, unchecked. An empty variable sets nothing. */
 export function settingsOfEnvironment(env: Readonly<Record<string, string | undefined>>): Values {
-  const set = Object.entries(variables).flatMap(([variable, key]) => {
+  const set = Object.entries(settingVariables).flatMap(([variable, key]) => {
     const value = env[variable];
     return value === undefined || value === "" ? [] : [[key, value] as const];
   });
