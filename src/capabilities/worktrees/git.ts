@@ -180,23 +180,27 @@ function execute(
     },
     stdio: "pipe",
     windowsHide: true,
-    timeout: longestMs,
-    killSignal: "SIGKILL",
   });
+  // The option `timeout` of Node would keep this process alive if git cannot be started.
+  const limit = setTimeout(() => child.kill("SIGKILL"), longestMs);
   const output: Buffer[] = [];
   const errors: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => output.push(chunk));
   child.stderr.on("data", (chunk: Buffer) => errors.push(chunk));
-  child.on("error", (error) => reject(missing(path, error)));
-  child.on("close", (code) =>
+  child.on("error", (error) => {
+    clearTimeout(limit);
+    reject(missing(path, error));
+  });
+  child.on("close", (code) => {
+    clearTimeout(limit);
     resolve({
       code: code ?? -1,
       text: Buffer.concat(output).toString("utf8"),
       problem: child.killed
         ? `it was ended after ${Math.ceil(longestMs / 1000)} s; look for named pipes and for very large files in the folder`
         : Buffer.concat(errors).toString("utf8"),
-    }),
-  );
+    });
+  });
   // Git may end before it has read its input.
   child.stdin.on("error", () => undefined);
   child.stdin.end(input ?? "");
