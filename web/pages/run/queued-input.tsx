@@ -1,7 +1,7 @@
 import { get } from "../../api/client.ts";
 import { useRead } from "../../api/use-read.ts";
 import type { JSX } from "preact";
-import type { Event, EventType, TaskId } from "../../../src/kernel/index.ts";
+import { visibleLine, type Event, type EventType, type TaskId } from "../../../src/kernel/index.ts";
 import type { RunModel } from "../../model/run-model.ts";
 import { inputText } from "../../model/words/input-text.ts";
 import { areOrdersOff, withdrawInput } from "../../parts/orders.ts";
@@ -48,8 +48,8 @@ export function QueuedInputs({ model, taskId, agentId, events, onAnswer }: Props
     <ul class="queued-inputs" aria-label={`Not read by ${agentId} yet`}>
       {queued.map(({ inputId, kind, input }) => (
         <li key={inputId} class="row between">
-          <span class="cut" title={inputText(input)}>
-            {inputText(input)}
+          <span class="cut" title={visibleLine(inputText(input))}>
+            {visibleLine(inputText(input))}
           </span>
           <span class="label">{kind === "steer" ? "before its next turn" : "at its end"}</span>
           <button
