@@ -39,6 +39,7 @@ if (withoutBrowser !== undefined && !process.argv.includes("unit"))
 const apart = {
   attacks: ["attacks"],
   browser: ["browser"],
+  chat: ["chat"],
   contract: ["contract", "golden", "runtime/stores"],
   crash: ["crash"],
   desktop: ["desktop"],
@@ -60,6 +61,7 @@ const apart = {
 const setups: Readonly<Record<string, readonly string[]>> = {
   attacks: ["bubblewrap.ts", "chromium.ts"],
   browser: ["chromium.ts"],
+  chat: ["tmux.ts", "built-package.ts"],
   crash: ["crash/bundled-workers.ts"],
   hire: ["bubblewrap.ts"],
   desktop: ["desktop/programs.ts"],

@@ -1,6 +1,6 @@
 // Bundles the package for publication. Node spends time on every module it loads, so few modules load faster.
 import { existsSync } from "node:fs";
-import { cp, mkdir, readFile, rename, rm, rmdir } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
@@ -10,6 +10,19 @@ import { rolldown } from "rolldown";
  * own path.
  */
 const rooted = ["runtime/stores/sqlite/db/checkpointer", "surfaces/cli/demo/demo-command"];
+
+/**
+ * Packages that the bundle contains, with the packages that they need, so that `reeve chat` works after a plain install. Each
+ * is a development dependency of the clone (decision 192). All other packages are dependencies of the published one.
+ */
+export const bundledPackages = ["@earendil-works/pi-tui", "get-east-asian-width", "marked"] as const;
+
+/** Whether an import is left to the packages that are installed with the published one. */
+function isExternal(name: string): boolean {
+  return (
+    /^[^./]/u.test(name) && !bundledPackages.some((each) => name === each || name.startsWith(`${each}/`))
+  );
+}
 
 /** The modules that are bundled. */
 interface Modules {
@@ -30,7 +43,7 @@ export async function bundle(
   const names = [...(await exported(repository)), ...rooted];
   const built = await rolldown({
     input: Object.fromEntries(names.map((name) => [name, join(directory, `${name}.${extension}`)])),
-    external: /^[^./]/u,
+    external: isExternal,
     platform: "node",
   });
   await built.write({
@@ -53,6 +66,30 @@ export async function writePublished(repository: string, target: string): Promis
   const filter = (path: string): boolean => isPublished(relative(dist, path));
   await cp(dist, target, { recursive: true, preserveTimestamps: true, filter });
   await bundle(repository, target, { directory: dist, extension: "js" });
+  await writeFile(join(target, "bundled-licences.txt"), await noticeOf(repository));
+}
+
+/** The licences of the packages that the bundle contains, which require that their texts come with every copy. */
+async function noticeOf(repository: string): Promise<string> {
+  const notices = bundledPackages.map(async (name) => {
+    const folder = folderOf(repository, name);
+    const { version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as {
+      readonly version: string;
+      readonly license: string;
+    };
+    const file = (await readdir(folder)).find((each) => /^licen[cs]e(?:\.\w+)?$/iu.test(each));
+    // The package of pi-tui has no file with its licence. It is that of its repository.
+    const path = file === undefined ? join(repository, "build/pi-tui-licence.txt") : join(folder, file);
+    return `${name} ${version} (${license})\n\n${(await readFile(path, "utf8")).trim()}\n`;
+  });
+  return `This folder contains the following packages.\n\n${(await Promise.all(notices)).join("\n\n")}`;
+}
+
+/** Where a package is installed: npm puts it beside its only user if another version has the first place. */
+function folderOf(repository: string, name: string): string {
+  const modules = join(repository, "node_modules");
+  const nested = join(modules, bundledPackages[0], "node_modules", name);
+  return existsSync(nested) ? nested : join(modules, name);
 }
 
 /** Whether a file of `dist` is published as it is. */

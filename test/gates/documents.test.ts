@@ -80,7 +80,7 @@ test("AGENTS.md and CONTRIBUTING.md name every npm script and every benchmark", 
 
 test("the gate finds commands, options, paths, scripts and entries that do not exist", () => {
   const page = [
-    "Start `reeve serve --port 1 --heads x` or `npx reeve chat`, never `reeve token make`.",
+    "Start `reeve serve --port 1 --heads x` or `npx reeve talk`, never `reeve token make`.",
     "",
     "## Options",
     "",
@@ -100,7 +100,7 @@ test("the gate finds commands, options, paths, scripts and entries that do not e
   ].join("\n");
   expect(missingCommands(page, program)).toEqual([
     { line: 1, problem: "reeve serve --port 1 --heads x: --heads is no option of serve" },
-    { line: 1, problem: "reeve chat: there is no command chat" },
+    { line: 1, problem: "reeve talk: there is no command talk" },
     { line: 1, problem: "reeve token make: there is no command make" },
     expect.objectContaining({
       line: 6,

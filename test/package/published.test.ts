@@ -1,4 +1,4 @@
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, onTestFinished, test } from "vitest";
@@ -85,6 +85,29 @@ describe("the published package", () => {
       console.log([...seen].filter((url) => url.startsWith("file:")).length);
     `;
     expect(Number(await run("--input-type=module", "--eval", code))).toBeLessThan(60);
+  });
+
+  test("the published package contains the terminal library with its licences, which reeve --help does not load", async () => {
+    const notice = await readFile(join(root, "dist/bundled-licences.txt"), "utf8");
+    for (const part of [
+      "pi-tui 0.87.1 (MIT)",
+      "Mario Zechner",
+      "get-east-asian-width",
+      "Sindre Sorhus",
+      "marked",
+      "Christopher Jeffrey",
+    ])
+      expect(notice).toContain(part);
+    const loaded = `import { registerHooks } from "node:module";
+      registerHooks({ load: (url, context, next) => (process.stderr.write(url + "\\n"), next(url, context)) });`;
+    const hooks = `data:text/javascript,${encodeURIComponent(loaded)}`;
+    const command = join(root, "dist/surfaces/cli/main.js");
+    const { code, stdout, stderr } = await runNode(["--import", hooks, command, "--help"], root);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^ {2}chat /mu);
+    expect(stderr).toContain("surfaces/cli/main.js");
+    expect(stderr).not.toMatch(/pi-screen|pi-tui|chunks\/server-/u);
+    expect(stderr).not.toContain("chat-command");
   });
 
   test("the search tools of the published package work, also in a program passed with --eval", async () => {

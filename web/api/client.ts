@@ -1,29 +1,16 @@
 import { visibleText } from "../../src/kernel/index.ts";
-import type { ServerRoute } from "../../src/surfaces/server/routes/table.ts";
-import type { TypedRoute } from "../../src/surfaces/http/route.ts";
-import { nameAgents } from "./agent-names.ts";
+import type {
+  Body,
+  Method,
+  PathOf,
+  Query,
+  RequestValues,
+  Result,
+} from "../../src/surfaces/server/route-values.ts";
+import { nameAgents } from "../../src/surfaces/view/agent-names.ts";
+import { addressOf } from "../../src/surfaces/view/request-address.ts";
 
-type Method = ServerRoute["method"];
-type RouteOf<M extends Method, Path> = Extract<ServerRoute, { readonly method: M; readonly path: Path }>;
-type PathOf<M extends Method> = Extract<ServerRoute, { readonly method: M }>["path"];
-type ValuesOf<Of> =
-  Of extends TypedRoute<unknown, unknown, infer P, infer Q, infer B, infer R>
-    ? { readonly params: P; readonly query: Q; readonly body: B; readonly result: R }
-    : never;
-
-/** The value that a route of the server returns. */
-export type Result<M extends Method, Path extends string> = ValuesOf<RouteOf<M, Path>>["result"];
-/** The query that a route of the server accepts. */
-export type Query<M extends Method, Path extends string> = ValuesOf<RouteOf<M, Path>>["query"];
-/** The JSON body that a route of the server accepts. */
-export type Body<M extends Method, Path extends string> = ValuesOf<RouteOf<M, Path>>["body"];
-
-interface RequestValues<M extends Method, Path extends string> {
-  readonly params?: ValuesOf<RouteOf<M, Path>>["params"];
-  readonly query?: ValuesOf<RouteOf<M, Path>>["query"];
-  readonly body?: Body<M, Path>;
-  readonly signal?: AbortSignal;
-}
+export { addressOf, type Body, type Query, type Result };
 
 /** A refusal of the server, with its fault code, or `offline` if the server did not answer. */
 export class RequestError extends Error {
@@ -102,22 +89,6 @@ export function remove<Path extends PathOf<"DELETE">>(
   return request("DELETE", path, values);
 }
 
-type Values = Readonly<Record<string, unknown>>;
-
-/** The address of a route: path parameters are encoded, and a list in the query is repeated. */
-export function addressOf(path: string, params: Values = {}, query: Values = {}): string {
-  const filled = path.replaceAll(/\{(\w+)\}/gu, (_brace, name: string) =>
-    encodeURIComponent(String(params[name])),
-  );
-  const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(query))
-    for (const each of Array.isArray(value) ? (value as unknown[]) : [value])
-      if (typeof each === "string" || typeof each === "number" || typeof each === "boolean")
-        search.append(name, String(each));
-  const text = search.toString();
-  return text === "" ? filled : `${filled}?${text}`;
-}
-
 async function answer(url: string, options: RequestInit): Promise<Response> {
   try {
     return await fetch(url, options);
@@ -131,7 +102,7 @@ function refusal(status: number, value: unknown): RequestError {
   const problem = (typeof value === "object" && value !== null ? value : {}) as {
     readonly code?: string;
     readonly detail?: string;
-    readonly details?: Values;
+    readonly details?: Readonly<Record<string, unknown>>;
   };
   const { code = "internal", detail = `The server answered with status ${status}.`, details = {} } = problem;
   return new RequestError(code, detail, status, details);

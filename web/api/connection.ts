@@ -1,4 +1,4 @@
-import { nameAgents } from "./agent-names.ts";
+import { StreamParser, type StreamMessage } from "../../src/surfaces/view/stream-parser.ts";
 import { computed, signal } from "@preact/signals";
 
 /** Whether the server answers. While it does not: since when, and when the page tries again (epoch milliseconds). */
@@ -26,12 +26,6 @@ export function tryNow(): void {
 const firstDelayMs = 500;
 const longestDelayMs = 8_000;
 const longestWorkMs = 4;
-
-interface StreamMessage {
-  /** Name of the message. `message` unless the server sets another. */
-  readonly name: string;
-  readonly data: unknown;
-}
 
 export interface StreamOptions {
   /** The address for a connection. It is asked again for each one, so that a reader resumes where it is. */
@@ -138,43 +132,6 @@ async function* pieces(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncIter
     const { done, value = "" } = await reader.read().catch(() => ({ done: true, value: undefined }));
     if (done) return;
     yield value;
-  }
-}
-
-/** Splits the text of a stream into messages. A message may arrive in several pieces. */
-class StreamParser {
-  lastId: string | null;
-  #rest = "";
-
-  constructor(lastId: string | null = null) {
-    this.lastId = lastId;
-  }
-
-  /** The messages that a piece completes. */
-  *messages(piece: string): Iterable<StreamMessage> {
-    const text = this.#rest + piece;
-    let start = 0;
-    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n", start)) {
-      yield* this.#read(text.slice(start, end));
-      start = end + 2;
-    }
-    this.#rest = text.slice(start);
-  }
-
-  *#read(block: string): Iterable<StreamMessage> {
-    let [name, data, id] = ["message", "", null as string | null];
-    for (const line of block.split("\n")) {
-      const at = line.indexOf(":");
-      if (at <= 0) continue;
-      const value = line.slice(line[at + 1] === " " ? at + 2 : at + 1);
-      if (line.startsWith("data")) data += value;
-      else if (line.startsWith("event")) name = value;
-      else if (line.startsWith("id")) id = value;
-    }
-    if (data === "") return;
-    yield { name, data: nameAgents(JSON.parse(data) as unknown) };
-    // After the message, so that a reader that failed gets it again.
-    if (id !== null) this.lastId = id;
   }
 }
 

@@ -12,7 +12,7 @@ import { ToolCall } from "./tool-call.tsx";
 import { cancelWords } from "../model/words/cancel-words.ts";
 import { endWords, priorityWords } from "../model/words/event-words.ts";
 import { failureWords } from "../model/words/failure-words.ts";
-import type { LiveMessage } from "../model/live-text.ts";
+import type { LiveMessage } from "../../src/surfaces/view/live-text.ts";
 import type { RunModel } from "../model/run-model.ts";
 import { lookOfTask } from "../model/status.ts";
 import type { ThreadItem } from "../model/thread.ts";

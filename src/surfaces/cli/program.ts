@@ -5,6 +5,7 @@ import type { DeadLettersOptions } from "./commands/runs/dead-letters.ts";
 import type { DemoOptions } from "./demo/demo-command.ts";
 import { addAgentOptions } from "./programs/agent-options.ts";
 import { groupHelp } from "./programs/help-groups.ts";
+import { addChatCommands } from "./programs/chat-program.ts";
 import { addDeployCommands } from "./programs/deploy-program.ts";
 import { addGatewayCommands } from "./programs/gateway-program.ts";
 import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
@@ -257,6 +258,7 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
       const { runCommand } = await import("./commands/run/run-command.ts");
       onEnd(await runCommand(words, options, terminal));
     });
+  addChatCommands(program, terminal, onEnd);
   addDemoCommand(program, terminal, onEnd);
   addWorkspaceCommands(program, terminal, onEnd);
   addInspectCommands(program, terminal, onEnd);

@@ -16,6 +16,8 @@ interface Place {
   readonly cwd?: string;
   /** Variables beside those of this process. */
   readonly env?: Readonly<Record<string, string>>;
+  /** What a process of its own reads from stdin. Default: nothing. */
+  readonly input?: string;
 }
 
 /** The command line of the published package. */
@@ -63,7 +65,7 @@ export async function reeve(args: readonly string[], place: Place = {}): Promise
 /** Runs the published command line in a process of its own, as a user does. */
 export function reeveProcess(
   args: readonly string[],
-  { cwd = repository, env = {} }: Place = {},
+  { cwd = repository, env = {}, input = "" }: Place = {},
 ): Promise<Said> {
   return new Promise((resolve, reject) => {
     const options = { cwd, env: { ...process.env, ...env }, timeout: 200_000 };
@@ -72,7 +74,7 @@ export function reeveProcess(
       if (typeof code !== "number") reject(new Error("the command line did not finish", { cause: error }));
       else resolve({ code, out: linesOf(stdout), talk: stderr });
     });
-    child.stdin?.end();
+    child.stdin?.end(input);
   });
 }
 

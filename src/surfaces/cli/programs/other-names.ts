@@ -1,7 +1,6 @@
 /** Commands of other tools, each with the command that does the same here. */
 const otherCommands: Readonly<Record<string, string>> = {
   continue: "reeve run --continue PROMPT",
-  chat: "reeve run --continue PROMPT",
   list: "reeve ps",
   ls: "reeve ps",
   runs: "reeve ps --all",

@@ -158,18 +158,20 @@ interface HostedResolverOptions {
   readonly onOpen: (workspace: Workspace) => void;
   /** Called once for each run that this process does not drive. */
   readonly onLeave: (runId: string, reason: string) => void;
+  /** Which runs of this folder are driven. Others are left to other processes without a word. Default: all. */
+  readonly takes?: (run: RunRecord) => boolean;
 }
 
 /**
  * Registers resolvers that make the agents of the runs of this folder, whichever process started them. The hosted ones also
  * execute the runs of schedules, with the settings of the files at that time. Call the returned function after a reload, so
- * that the runs of new agents are driven, too.
+ * that the runs of new agents are driven, too, and with `true` when `takes` has changed its mind.
  */
 export function hostRuns(
   runtime: Pick<Runtime, "register" | "list">,
   workspace: Workspace,
-  { flags, onOpen, onLeave }: HostedResolverOptions,
-): () => void {
+  { flags, onOpen, onLeave, takes = () => true }: HostedResolverOptions,
+): (again?: boolean) => void {
   const registered = new Set<string>();
   const { root } = flags;
   const isOfFolder = inFolder(root);
@@ -185,13 +187,16 @@ export function hostRuns(
     if (reason !== undefined) leave(run, reason);
     return reason === undefined;
   };
-  const registerNew = (): void => {
+  const registerNew = (again = false): void => {
     for (const name of [defaultAgentName, ...workspace.agents().map((agent) => agent.name)]) {
-      if (registered.has(name)) continue;
+      if (registered.has(name) && !again) continue;
       registered.add(name);
       const settings = (): Promise<RunSettings | undefined> => currentSettings(workspace, flags, name);
       const resolver = runResolver({ name, accepts, onOpen, settings, runs: runtime });
-      runtime.register({ name, resolve: (run) => whereComplete(resolver, run, leave) });
+      runtime.register({
+        name,
+        resolve: async (run) => (takes(run) ? whereComplete(resolver, run, leave) : undefined),
+      });
     }
   };
   registerNew();

@@ -16,9 +16,11 @@ export class LiveWorkspaces {
   #whenReloaded: () => Promise<void> = async () => undefined;
   #reloading: Promise<void> = Promise.resolve();
 
-  constructor(open: OpenParts, terminal: Terminal) {
+  /** `onHangup`: whether SIGHUP reads the files again. A command at a terminal ends with it instead. Default: `true`. */
+  constructor(open: OpenParts, terminal: Terminal, { onHangup: isReread = true } = {}) {
     this.#open = open;
     this.#terminal = terminal;
+    if (!isReread) return;
     const onHangup = (): void => {
       this.reload().catch((error: unknown) =>
         terminal.say(`reeve: the files were not read again: ${printable(Fault.from(error).message)}`),

@@ -1,6 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { relative } from "node:path";
-import { Fault, type Records, formatSessionId, parseSessionId } from "../../../../kernel/index.ts";
+import { Fault, type Records } from "../../../../kernel/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
 import {
@@ -10,8 +9,6 @@ import {
   storedTokens,
   type Channels,
   type Listening,
-  type PromptFile,
-  type PromptText,
   type ServedAgent,
   type Server,
   type Tokens,
@@ -26,11 +23,10 @@ import { portOption } from "../../terminal/number-option.ts";
 import { LostStore } from "../../setup/lost-store.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
-import { currentSettings, hostableAgents, hostRuns, type HostedFacts } from "../../setup/hosted-agents.ts";
+import { hostableAgents, hostRuns } from "../../setup/hosted-agents.ts";
+import { servedAgent } from "../../setup/served-agent.ts";
 import { extensionReports, extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
-import { runAgent } from "../../setup/run-agent.ts";
 import { builtPage } from "../../setup/page-folder.ts";
-import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
 import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
@@ -175,57 +171,6 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   } finally {
     await open.close();
   }
-}
-
-/** An agent of the workspace, for callers of the server. Each session has its own instance, with the files as they are then. */
-function servedAgent(
-  workspace: Workspace,
-  { name, settings: hosted, isUsable, description, model, maxCostUsd, inputSchema, ...lists }: HostedFacts,
-  flags: RunSettings,
-  onSaved: () => Promise<void>,
-): ServedAgent {
-  const { path } = workspace.agents().find((each) => each.name === name) ?? {};
-  const settingsNow = async (): Promise<RunSettings> =>
-    (await currentSettings(workspace, flags, name)) ?? hosted;
-  return {
-    name,
-    hidden: !isUsable,
-    ...lists,
-    ...(description !== null && { description }),
-    ...(model !== null && { model }),
-    ...(maxCostUsd !== null && { maxCostUsd }),
-    ...(inputSchema !== null && { inputSchema }),
-    ...(path?.endsWith(".md") === true && { prompt: promptFile(workspace, name, onSaved) }),
-    describe: async () => runAgent(workspace, await settingsNow(), formatSessionId("described")),
-    expand: (text, session) => workspace.expand(text, session),
-    start: async ({ runId, sessionId }) => {
-      const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
-      const settings = await settingsNow();
-      const agent = await runAgent(workspace, settings, session);
-      return { agent, metadata: toMetadata(settings), sessionId: session };
-    },
-  };
-}
-
-/** The Markdown file of an agent, for callers who change its instructions. */
-function promptFile(workspace: Workspace, name: string, onSaved: () => Promise<void>): PromptFile {
-  const shown = ({ path, ...text }: PromptText): PromptText => ({
-    ...text,
-    path: relative(workspace.places.project, path),
-  });
-  return {
-    read: async () => {
-      const found = await workspace.instructions(name);
-      if (found === undefined) throw new Fault("not_found", `agent ${name} no longer has a Markdown file`);
-      return shown(found);
-    },
-    save: async (instructions, hash) => {
-      const saved = await workspace.saveInstructions(name, instructions, hash);
-      // The list of agents and the workspaces of running sessions read the file again.
-      await onSaved();
-      return shown(saved);
-    },
-  };
 }
 
 interface Started {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nameAgents } from "./agent-names.ts";
+import { nameAgents } from "../../../src/surfaces/view/agent-names.ts";
 
 const id = "support/ses_run_62ed83f9-0000-4000-8000-000000000000";
 

@@ -1,4 +1,4 @@
-import type { Delta, TaskId } from "../../src/kernel/index.ts";
+import type { Delta, TaskId } from "../../kernel/index.ts";
 
 /** What a model has written of a message that is not recorded yet. */
 export interface LiveMessage {

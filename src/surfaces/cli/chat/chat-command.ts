@@ -1,0 +1,142 @@
+import { Fault } from "../../../kernel/index.ts";
+import type { ExitKind } from "../terminal/exit-code.ts";
+import { printable, type Terminal } from "../terminal/terminal.ts";
+import { ChatClient, RequestError } from "./client/chat-client.ts";
+import { Conversation } from "./client/conversation.ts";
+import type { FrontOptions } from "./front/desk.ts";
+import {
+  openLocalServer,
+  remoteServer,
+  type ChatServer,
+  type LocalServerOptions,
+} from "./client/local-server.ts";
+
+/** The options as the command line passes them: texts. */
+export interface ChatOptions extends LocalServerOptions {
+  readonly session?: string;
+  readonly continue?: boolean;
+  readonly new?: boolean;
+  readonly url?: string;
+  readonly plain?: boolean;
+}
+
+/** The name of the variable with the token for a server at an address. */
+const tokenVariable = "REEVE_TOKEN";
+
+/** Options that determine agents, which a server at an address has already. */
+const localOptions = {
+  model: "--model",
+  baseUrl: "--base-url",
+  tools: "--tools",
+  root: "--root",
+  sandbox: "--sandbox",
+  instructions: "--instructions",
+  maxTurns: "--max-turns",
+  profile: "--profile",
+} as const satisfies { readonly [Name in keyof ChatOptions]?: string };
+
+/** Starts a conversation with an agent of this folder or of a server, and ends when the person leaves. */
+export async function chatCommand(options: ChatOptions, terminal: Terminal): Promise<ExitKind> {
+  refuseTogether(options);
+  const server = await serverOf(options, terminal);
+  try {
+    const client = new ChatClient(server.place);
+    const agent = await agentOf(client, options.agent ?? server.local?.workspace.settings.defaultAgent);
+    const front: FrontOptions = {
+      server,
+      client,
+      terminal,
+      model: agent.model ?? undefined,
+      converse: (onChange) =>
+        new Conversation({
+          client,
+          agent: agent.name,
+          onChange,
+          onOpen: (sessionId) => server.drive(sessionId),
+        }),
+      begin: (conversation) => begin(conversation, client, options),
+    };
+    if (canDraw(options, terminal)) {
+      const { interactiveChat } = await import("./front/interactive.ts");
+      return await interactiveChat(front);
+    }
+    const { plainChat } = await import("./front/plain.ts");
+    return await plainChat(front);
+  } catch (error) {
+    throw error instanceof RequestError ? faultOf(error) : error;
+  } finally {
+    await server.close();
+  }
+}
+
+/** Whether a person sits at a terminal on which the cursor can be moved. */
+function canDraw({ plain = false }: ChatOptions, { env, canAsk, isWatched }: Terminal): boolean {
+  return !plain && canAsk && isWatched && env["TERM"] !== "dumb";
+}
+
+function refuseTogether(options: ChatOptions): void {
+  const chosen = [
+    ...(options.session === undefined ? [] : ["--session"]),
+    ...(options.continue === true ? ["--continue"] : []),
+    ...(options.new === true ? ["--new"] : []),
+  ];
+  if (chosen.length > 1)
+    throw new Fault("invalid_argument", `${chosen.join(" and ")} exclude each other; leave one of them out`);
+  if (options.url === undefined) return;
+  const ignored = Object.entries(localOptions).flatMap(([name, option]) =>
+    options[name as keyof typeof localOptions] === undefined ? [] : [option],
+  );
+  if (ignored.length > 0)
+    throw new Fault(
+      "invalid_argument",
+      `${ignored.join(" and ")} cannot change the agents of a server; leave it out with --url`,
+    );
+}
+
+async function serverOf(options: ChatOptions, terminal: Terminal): Promise<ChatServer> {
+  const { url } = options;
+  return url === undefined
+    ? openLocalServer(options, terminal)
+    : remoteServer(url, terminal.env[tokenVariable]);
+}
+
+/** The agent of a name, or the one that a person most likely means: `assistant`, or else the first one. */
+async function agentOf(
+  client: ChatClient,
+  wanted: string | undefined,
+): Promise<{ readonly name: string; readonly model: string | null }> {
+  if (wanted !== undefined) return client.get("/api/agents/{name}", { params: { name: wanted } });
+  const { agents } = await client.get("/api/agents");
+  const conversing = agents.filter(({ kind }) => kind === "agent");
+  const chosen = conversing.find(({ name }) => name === "assistant") ?? conversing[0];
+  if (chosen !== undefined) return chosen;
+  throw new Fault(
+    "not_found",
+    "no agent can be used here; name a model with --model provider/id or REEVE_MODEL, or add an agent with reeve init",
+  );
+}
+
+async function begin(conversation: Conversation, client: ChatClient, options: ChatOptions): Promise<void> {
+  const { session, continue: isContinued = false, agent } = options;
+  if (session !== undefined) return conversation.open(session);
+  if (!isContinued) return conversation.startNew();
+  const { sessions } = await client.get("/api/sessions", { query: { limit: 100 } });
+  const newest = sessions.find(({ agentId }) => agent === undefined || agentId === agent);
+  if (newest !== undefined) return conversation.open(newest.sessionId);
+  conversation.startNew();
+  conversation.model.note("There is no conversation to continue, so this one is new.");
+}
+
+/** The fault of a refused request, so that the command ends with the exit code of the refusal. */
+function faultOf({ code, message }: RequestError): Fault {
+  if (code === "unauthenticated" || code === "permission_denied")
+    return new Fault(
+      "permission_denied",
+      `${printable(message)}; set ${tokenVariable} to a token of reeve token create`,
+    );
+  const known = ["not_found", "invalid_argument", "agent_busy", "unsupported", "closed"] as const;
+  return new Fault(
+    code === "offline" ? "engine_unavailable" : (known.find((each) => each === code) ?? "internal"),
+    message,
+  );
+}

@@ -1,0 +1,201 @@
+import type { Fault } from "../../../../kernel/index.ts";
+import type { Body, Method, PathOf, RequestValues, Result } from "../../../server/route-values.ts";
+import { nameAgents } from "../../../view/agent-names.ts";
+import { addressOf } from "../../../view/request-address.ts";
+import { StreamParser, type StreamMessage } from "../../../view/stream-parser.ts";
+
+/** A refusal of the server, with the code of its fault, or `offline` if the server did not answer. */
+export class RequestError extends Error {
+  readonly code: Fault["code"] | "offline";
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(code: RequestError["code"], message: string, details: RequestError["details"] = {}) {
+    super(message);
+    this.code = code;
+    this.details = details;
+  }
+}
+
+/** Answers a request, over the network or in this process. */
+type Fetch = (request: Request) => Promise<Response>;
+
+/** Where a chat finds its server. */
+export interface ServerPlace {
+  /** The address of the server, without a path. */
+  readonly url: string;
+  readonly fetch: Fetch;
+  /** The token with which requests are made. If absent, they have none. */
+  readonly token?: string;
+}
+
+interface FollowOptions {
+  /** The path with its query. It is asked again for each connection, so that a reader resumes where it is. */
+  readonly path: () => string;
+  readonly onMessage: (message: StreamMessage) => void;
+  /** The server answers. */
+  readonly onOpen?: () => void;
+  /** The server does not answer. It is asked again after `retryMs`. */
+  readonly onLost: (retryMs: number) => void;
+  /** Whether the stream is complete, so that the client does not connect again. */
+  readonly isOver: () => boolean;
+  readonly signal: AbortSignal;
+}
+
+const firstDelayMs = 250;
+const longestDelayMs = 5_000;
+
+/** Speaks the routes of a server. Paths, values and results have the types of the routes. */
+export class ChatClient {
+  readonly #place: ServerPlace;
+
+  constructor(place: ServerPlace) {
+    this.#place = place;
+  }
+
+  get<Path extends PathOf<"GET">>(
+    path: Path,
+    values: RequestValues<"GET", Path> = {},
+  ): Promise<Result<"GET", Path>> {
+    return this.#send("GET", path, values);
+  }
+
+  post<Path extends PathOf<"POST">>(
+    path: Path,
+    values: RequestValues<"POST", Path>,
+    idempotencyKey?: string,
+  ): Promise<Result<"POST", Path>> {
+    return this.#send("POST", path, values, idempotencyKey);
+  }
+
+  patch<Path extends PathOf<"PATCH">>(
+    path: Path,
+    values: RequestValues<"PATCH", Path>,
+  ): Promise<Result<"PATCH", Path>> {
+    return this.#send("PATCH", path, values);
+  }
+
+  /**
+   * Follows server-sent events until the stream is over or the signal aborts. After a lost connection it connects again
+   * with a growing delay, and `Last-Event-ID` lets each event arrive once. Rejects if the server refuses the stream.
+   */
+  async follow({ path, onMessage, onOpen, onLost, isOver, signal }: FollowOptions): Promise<void> {
+    let lastId: string | null = null;
+    let delay = firstDelayMs;
+    while (!signal.aborted) {
+      const parser = new StreamParser(lastId);
+      try {
+        const headers = { accept: "text/event-stream", ...(lastId !== null && { "last-event-id": lastId }) };
+        const response = await this.#fetch(path(), { headers, signal });
+        if (!response.ok) throw await refusalOf(response);
+        delay = firstDelayMs;
+        onOpen?.();
+        if (response.body !== null) await readAll(response.body, parser, onMessage, signal);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof RequestError) || !isPassing(error)) throw error;
+      }
+      lastId = parser.lastId;
+      if (isOver() || signal.aborted) return;
+      onLost(delay);
+      await pause(delay, signal);
+      delay = Math.min(longestDelayMs, delay * 2);
+    }
+  }
+
+  async #send<M extends Method, Path extends string>(
+    method: M,
+    path: Path,
+    values: RequestValues<M, Path>,
+    idempotencyKey?: string,
+  ): Promise<Result<M, Path>> {
+    const { params, query, body, signal } = values;
+    const response = await this.#fetch(addressOf(path, { ...params }, { ...query }), {
+      method,
+      ...(signal !== undefined && { signal }),
+      ...(body !== undefined && { body: JSON.stringify(body satisfies Body<M, Path>) }),
+      headers: {
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
+      },
+    });
+    if (!response.ok) throw await refusalOf(response);
+    const text = await response.text();
+    return nameAgents(text === "" ? undefined : JSON.parse(text)) as Result<M, Path>;
+  }
+
+  async #fetch(path: string, options: RequestInit): Promise<Response> {
+    const { url, fetch, token } = this.#place;
+    const headers = {
+      ...(options.headers as Record<string, string>),
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    };
+    const request = new Request(new URL(path, url), { ...options, headers });
+    try {
+      return await fetch(request);
+    } catch (error) {
+      if (options.signal?.aborted === true) throw error;
+      throw new RequestError("offline", `the server at ${url} does not answer; start it with reeve serve`);
+    }
+  }
+}
+
+/** Whether a refused or lost connection may succeed later. */
+function isPassing({ code }: RequestError): boolean {
+  return code === "offline" || code === "closed" || code === "rate_limited" || code === "internal";
+}
+
+async function refusalOf(response: Response): Promise<RequestError> {
+  const problem = problemOf(await response.text());
+  const {
+    code = "internal",
+    detail = `the server answered with status ${response.status}`,
+    details,
+  } = problem;
+  return new RequestError(code, detail, details);
+}
+
+interface Problem {
+  readonly code?: Fault["code"];
+  readonly detail?: string;
+  readonly details?: RequestError["details"];
+}
+
+function problemOf(text: string): Problem {
+  try {
+    return JSON.parse(text) as Problem;
+  } catch {
+    // A proxy answers with a page of its own. The status says what is known.
+    return {};
+  }
+}
+
+/** Reads a body to its end. A lost connection ends it, too: the caller resumes after the last id. */
+async function readAll(
+  body: ReadableStream<Uint8Array>,
+  parser: StreamParser,
+  onMessage: FollowOptions["onMessage"],
+  signal: AbortSignal,
+): Promise<void> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
+    if (done || signal.aborted) return;
+    for (const message of parser.messages(decoder.decode(value, { stream: true }))) {
+      if (signal.aborted) return;
+      onMessage(message);
+    }
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

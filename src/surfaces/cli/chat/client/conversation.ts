@@ -1,0 +1,395 @@
+import { randomUUID } from "node:crypto";
+import {
+  addUsd,
+  Fault,
+  rootTaskId,
+  type ApprovalDecision,
+  type Delta,
+  type Event,
+  type JsonValue,
+} from "../../../../kernel/index.ts";
+import type { Result } from "../../../server/route-values.ts";
+import { addressOf } from "../../../view/request-address.ts";
+import type { QuestionView, RunView } from "../../../view/run-view.ts";
+import { ChatModel } from "../model/chat-model.ts";
+import { inputText } from "../model/chat-words.ts";
+import { RequestError, type ChatClient } from "./chat-client.ts";
+
+/** An input that no task has read. */
+export type QueuedInput = Result<"GET", "/api/runs/{runId}/queued-input">["inputs"][number];
+export type ContextUsage = Result<"GET", "/api/sessions/{sessionId}/context-usage">;
+type Run = Result<"GET", "/api/runs">["runs"][number];
+
+export interface ConversationOptions {
+  readonly client: ChatClient;
+  /** The agent of new sessions. */
+  readonly agent: string;
+  /** Called whenever there is something new to show. */
+  readonly onChange: () => void;
+  /** Called before the chat shows a session, so that its runs are driven. */
+  readonly onOpen: (sessionId: string) => void;
+}
+
+/** Events after which the queue is read again. */
+const queueEvents: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
+  "run_steer",
+  "user_message",
+  "input_withdraw",
+  "input_unread",
+  "run_carry_over",
+  "run_end",
+]);
+
+/**
+ * One conversation with an agent of a server: what it shows, and what a person can do in it. Every surface of `reeve chat` is
+ * drawn from it.
+ */
+export class Conversation {
+  readonly model = new ChatModel();
+  readonly #client: ChatClient;
+  readonly #options: ConversationOptions;
+  #agent: string;
+  #sessionId: string | undefined;
+  #queue: readonly QueuedInput[] = [];
+  #usage: ContextUsage | undefined;
+  #pastUsd: number | null = 0;
+  /** Since when the server has not answered. */
+  #lostAt: number | undefined;
+  #following: AbortController | undefined;
+  #followed: Promise<void> = Promise.resolve();
+  /** The key of a prompt of which it is not known whether the server has it. */
+  #unsure: { readonly text: string; readonly key: string } | undefined;
+  readonly #problems: ((error: unknown) => void)[] = [];
+  #waiting: (() => void)[] = [];
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+    this.#client = options.client;
+    this.#agent = options.agent;
+  }
+
+  get agent(): string {
+    return this.#agent;
+  }
+
+  /** The session. `undefined` until the first prompt of a new one. */
+  get sessionId(): string | undefined {
+    return this.#sessionId;
+  }
+
+  get queue(): readonly QueuedInput[] {
+    return this.#queue;
+  }
+
+  /** How much of the window of the model is filled. `undefined` until it is known. */
+  get usage(): ContextUsage | undefined {
+    return this.#usage;
+  }
+
+  /** What the runs of the session have cost, the current one included. `null` if the price of a call is unknown. */
+  get costUsd(): number | null {
+    const { model } = this;
+    const run = model.isWorking ? spentBy(model.view) : 0;
+    return sumOf(this.#pastUsd, run);
+  }
+
+  /** Since when the server has not answered, in epoch milliseconds. `undefined` while it does. */
+  get lostAt(): number | undefined {
+    return this.#lostAt;
+  }
+
+  /** Starts a conversation without a past. Its session is created with the first prompt. */
+  startNew(agent: string = this.#agent): void {
+    this.#leave();
+    this.#agent = agent;
+    this.model.load([]);
+    this.#changed();
+  }
+
+  /** Shows a session, and follows its unfinished run. */
+  async open(sessionId: string): Promise<void> {
+    const params = { sessionId };
+    const [session, { entries }, { runs }] = await Promise.all([
+      this.#client.get("/api/sessions/{sessionId}", { params }),
+      this.#client.get("/api/sessions/{sessionId}/path", { params }),
+      this.#client.get("/api/runs", { query: { sessionId, limit: 200 } }),
+    ]);
+    this.#leave();
+    this.#options.onOpen(sessionId);
+    this.#sessionId = sessionId;
+    this.#agent = session.agentId;
+    this.#pastUsd = runs.reduce<number | null>(
+      (sum, run) => (run.endedAt === null ? sum : sumOf(sum, run.costUsd)),
+      0,
+    );
+    this.model.load(entries);
+    this.#changed();
+    await Promise.all([this.#followNext(), this.#readUsage()]);
+  }
+
+  /** Reads the conversation again after the session was changed, such as by a move. */
+  async reopen(): Promise<void> {
+    if (this.#sessionId !== undefined) await this.open(this.#sessionId);
+  }
+
+  /**
+   * Sends an input. It starts a run, or steers the one that works. Rejects if the server refuses it or does not answer; the
+   * same text can then be sent again without being executed twice.
+   */
+  async send(input: JsonValue): Promise<void> {
+    if (this.model.isWorking) return this.#enqueue("steer", input);
+    const text = inputText(input);
+    const shown = this.model.say(text);
+    this.#changed();
+    const key = this.#unsure?.text === text ? this.#unsure.key : randomUUID();
+    try {
+      const { run, isSteered } = await this.#client.post(
+        "/api/runs",
+        {
+          body: {
+            agent: this.#agent,
+            input,
+            channel: "terminal",
+            ...(this.#sessionId !== undefined && { sessionId: this.#sessionId }),
+          },
+        },
+        key,
+      );
+      this.#unsure = undefined;
+      const { sessionId } = run;
+      if (sessionId === undefined)
+        throw new Fault("unsupported", `${this.#agent} is no agent with sessions; use reeve run`);
+      if (this.#sessionId === undefined) this.#options.onOpen(sessionId);
+      this.#sessionId = sessionId;
+      if (isSteered) this.model.unsay(shown);
+      this.#follow(run, !isSteered);
+    } catch (error) {
+      this.model.unsay(shown);
+      this.#changed();
+      const busy = busyRun(error);
+      if (busy !== undefined) {
+        await this.#followNext();
+        if (this.model.isWorking) return this.#enqueue("steer", input);
+      }
+      if (error instanceof RequestError && error.code === "offline") this.#unsure = { text, key };
+      throw error;
+    }
+  }
+
+  /** Sends an input that the agent reads when it would otherwise end. Without a run, it starts one. */
+  async followUp(input: JsonValue): Promise<void> {
+    if (this.model.isWorking) return this.#enqueue("follow-up", input);
+    return this.send(input);
+  }
+
+  /** Takes back inputs that no task has read. Returns the texts of those that came back in time, the oldest first. */
+  async withdraw(inputs: readonly QueuedInput[]): Promise<readonly string[]> {
+    const { runId } = this.model;
+    if (runId === undefined || inputs.length === 0) return [];
+    const taken = await Promise.all(
+      inputs.map(async ({ inputId, input }) => {
+        const answer = await this.#client.post("/api/runs/{runId}/withdraw-input", {
+          params: { runId },
+          body: { inputId, waitMs: 5_000 },
+        });
+        return answer !== undefined && "isWithdrawn" in answer && answer.isWithdrawn
+          ? [inputText(input)]
+          : [];
+      }),
+    );
+    await this.#readQueue();
+    return taken.flat();
+  }
+
+  /** Stops the run that works. Returns the texts that waited for it. */
+  async stop(reason = "stopped at the terminal"): Promise<readonly string[]> {
+    const { runId } = this.model;
+    if (runId === undefined || !this.model.isWorking) return [];
+    const restored = await this.withdraw(this.#queue);
+    await this.#client.post("/api/runs/{runId}/cancel", { params: { runId }, body: { reason } });
+    return restored;
+  }
+
+  /** Answers a question of the run. */
+  async decide({ request: { approvalId } }: QuestionView, decision: ApprovalDecision): Promise<void> {
+    const { runId } = this.model;
+    if (runId === undefined) return;
+    await this.#client.post("/api/runs/{runId}/decide", {
+      params: { runId },
+      body: { approvalId, ...decision },
+    });
+  }
+
+  /** Resolves when no run of the session is unfinished, or the one that works waits for a person. */
+  async untilIdle(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      if (this.model.isWorking && this.model.questions.length > 0) return;
+      if (!this.model.isWorking) {
+        const followed = this.#followed;
+        await followed;
+        // The end of a run may have brought the next one.
+        if (followed === this.#followed) return;
+      } else await this.untilChange(signal);
+    }
+  }
+
+  /** Resolves when the answer to a question is part of the conversation. */
+  async untilAnswered({ request: { approvalId } }: QuestionView, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.model.questions.some(({ request }) => request.approvalId === approvalId))
+      await this.untilChange(signal);
+  }
+
+  /** Resolves with the next change. */
+  untilChange(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.push(resolve);
+      signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  }
+
+  /** Calls back with errors of the streams, which no call can report. */
+  onProblem(callback: (error: unknown) => void): void {
+    this.#problems.push(callback);
+  }
+
+  close(): void {
+    this.#leave();
+  }
+
+  #changed(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+    this.#options.onChange();
+  }
+
+  #leave(): void {
+    this.#following?.abort();
+    this.#following = undefined;
+    this.#sessionId = undefined;
+    this.#queue = [];
+    this.#usage = undefined;
+    this.#pastUsd = 0;
+    this.#unsure = undefined;
+  }
+
+  async #enqueue(kind: "steer" | "follow-up", input: JsonValue): Promise<void> {
+    const { runId } = this.model;
+    if (runId === undefined) throw new Fault("not_found", "no run works that could receive the input");
+    const body = { params: { runId }, body: { input } };
+    try {
+      await (kind === "steer"
+        ? this.#client.post("/api/runs/{runId}/steer", body)
+        : this.#client.post("/api/runs/{runId}/follow-up", body));
+      await this.#readQueue();
+    } catch (error) {
+      // The run has ended meanwhile, so that the input starts the next one.
+      if (!(error instanceof RequestError) || error.code === "offline" || this.model.isWorking) throw error;
+      await this.send(input);
+    }
+  }
+
+  /** Follows the oldest unfinished run of the session, if there is one. */
+  async #followNext(): Promise<void> {
+    const sessionId = this.#sessionId;
+    if (sessionId === undefined) return;
+    const status = ["pending", "running", "waiting", "paused"] as const;
+    const { runs } = await this.#client.get("/api/runs", {
+      query: { sessionId, status: [...status], limit: 50 },
+    });
+    const next = runs.findLast(({ kind }) => kind === "invocation" || kind === "compaction");
+    if (next !== undefined && this.#sessionId === sessionId) this.#follow(next, false);
+  }
+
+  #follow(run: Run, isInputShown: boolean): void {
+    const { runId, kind } = run;
+    this.#following?.abort();
+    const following = new AbortController();
+    this.#following = following;
+    this.model.follow(runId, { isInputShown, isQuiet: kind === "compaction" });
+    this.#changed();
+    let next = 0;
+    let isOver = false;
+    this.#followed = this.#client
+      .follow({
+        path: () => addressOf("/api/runs/{runId}/stream", { runId }, { from: next }),
+        signal: following.signal,
+        isOver: () => isOver,
+        onOpen: () => {
+          this.#lostAt = undefined;
+          this.#changed();
+        },
+        onLost: () => {
+          this.#lostAt ??= Date.now();
+          this.#changed();
+        },
+        onMessage: ({ name, data }) => {
+          if (name === "end") {
+            isOver = true;
+            return;
+          }
+          const item = data as Event | Delta;
+          this.model.add(item);
+          if ("seq" in item) {
+            next = item.seq + 1;
+            if (queueEvents.has(item.type)) this.#readQueue().catch((error: unknown) => this.#report(error));
+          }
+          this.#changed();
+        },
+      })
+      .then(() => (following.signal.aborted ? undefined : this.#ended()))
+      .catch((error: unknown) => this.#report(error));
+  }
+
+  async #ended(): Promise<void> {
+    this.#pastUsd = sumOf(this.#pastUsd, spentBy(this.model.view));
+    this.#queue = [];
+    this.#changed();
+    await Promise.all([this.#followNext(), this.#readUsage()]);
+    this.#changed();
+  }
+
+  async #readQueue(): Promise<void> {
+    const { runId, isWorking } = this.model;
+    if (runId === undefined || !isWorking) {
+      this.#queue = [];
+      return this.#changed();
+    }
+    const { inputs } = await this.#client.get("/api/runs/{runId}/queued-input", { params: { runId } });
+    if (this.model.runId !== runId) return;
+    this.#queue = inputs;
+    this.#changed();
+  }
+
+  async #readUsage(): Promise<void> {
+    const sessionId = this.#sessionId;
+    if (sessionId === undefined) return;
+    const usage = await this.#client.get("/api/sessions/{sessionId}/context-usage", {
+      params: { sessionId },
+    });
+    if (this.#sessionId === sessionId) this.#usage = usage;
+    this.#changed();
+  }
+
+  #report(error: unknown): void {
+    for (const callback of this.#problems) callback(error);
+  }
+}
+
+/** The sum of two costs. `null` if one of them is unknown. */
+function sumOf(one: number | null, other: number | null): number | null {
+  return one === null || other === null ? null : addUsd(one, other);
+}
+
+/** What all tasks of a run have spent. */
+function spentBy(view: RunView | undefined): number | null {
+  const root = view?.tasks.get(rootTaskId);
+  return root === undefined ? 0 : root.total.costUsd;
+}
+
+/** The run that makes a session busy, if that is why a request was refused. */
+function busyRun(error: unknown): string | undefined {
+  if (!(error instanceof RequestError) || error.code !== "agent_busy") return undefined;
+  const { runId } = error.details;
+  return typeof runId === "string" ? runId : undefined;
+}

@@ -1,0 +1,130 @@
+import { openRuntime } from "../../../../assembly/open-runtime.ts";
+import { Fault, type SessionId } from "../../../../kernel/index.ts";
+import type { Workspace } from "../../../../workspace/workspace.ts";
+import type { ServedAgent } from "../../../http/served-agents.ts";
+import { createServer } from "../../../server/index.ts";
+import { restoreFilesRoute } from "../../../server/routes/restore-files.ts";
+import { askTrust } from "../../setup/ask-trust.ts";
+import { hostableAgents, hostRuns } from "../../setup/hosted-agents.ts";
+import { extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
+import { OpenParts } from "../../setup/open-parts.ts";
+import { openOwnStore } from "../../setup/own-store.ts";
+import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
+import { servedAgent } from "../../setup/served-agent.ts";
+import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+import type { ServerPlace } from "./chat-client.ts";
+
+/** What a chat can do only on the machine whose files the agents use. */
+interface LocalParts {
+  readonly workspace: Workspace;
+  /** Reads the files of the workspace again. */
+  reload(): Promise<void>;
+}
+
+/** The server of a chat: one in this process, or one at an address. */
+export interface ChatServer {
+  readonly place: ServerPlace;
+  /** `undefined` for a server at an address. */
+  readonly local: LocalParts | undefined;
+  /** Drives the runs of a session from now on, if they are driven here. */
+  drive(sessionId: string): void;
+  close(): Promise<void>;
+}
+
+export interface LocalServerOptions extends SettingsOptions {
+  readonly store: string;
+}
+
+/** The address under which the server of this process is addressed. Nothing listens there. */
+const ownUrl = "http://localhost";
+/** The sender of every request to it. */
+const ownSender = { incoming: { socket: { remoteAddress: "127.0.0.1" } } };
+/** The person types less, and a program behind `--mode rpc` is this machine's own. */
+const unlimited = { requestsPerSecond: 100_000, requestBurst: 100_000 };
+
+/**
+ * Opens the workspace of this folder and its store, and serves them inside this process. It drives the runs of the sessions that
+ * the chat shows, and no others: continuing what other programs have left would cost money unnoticed.
+ */
+export async function openLocalServer(options: LocalServerOptions, terminal: Terminal): Promise<ChatServer> {
+  const { agent: _shown, ...hosting } = options;
+  const flags = settingsOf(hosting);
+  const open = new OpenParts();
+  const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
+  try {
+    const live = new LiveWorkspaces(open, terminal, { onHangup: false });
+    const workspace = live.add(await openAskedWorkspace(flags, terminal));
+    await askTrust(workspace, terminal);
+    let agents: readonly ServedAgent[] = [];
+    const readAgents = async (): Promise<void> => {
+      const hosted = await hostableAgents(workspace, flags, terminal, { isWorker: true });
+      agents = hosted.map((each) => servedAgent(workspace, each, flags, () => live.reload()));
+    };
+    await readAgents();
+    const store = open.add(await openOwnStore(options.store, { onWarning: warn }));
+    const runtime = open.add(
+      await openRuntime({
+        ...runtimeOptions(workspace),
+        store,
+        surface: extensionSurface(terminal, () => live.reload()),
+        keepAlive: true,
+        sameName: "replace",
+        onError: ({ message }) => warn(message),
+      }),
+    );
+    const driven = new Set<SessionId>();
+    const register = hostRuns(runtime, workspace, {
+      flags,
+      onOpen: (opened) => void live.add(opened),
+      onLeave: (runId, reason) => warn(`${runId} is left alone: ${reason}`),
+      takes: ({ sessionId }) => driven.has(sessionId),
+    });
+    live.whenReloaded(async () => {
+      await readAgents();
+      register();
+    });
+    const server = createServer(runtime, {
+      agents: () => agents,
+      routes: [restoreFilesRoute({ folders: [workspace.places.project] })],
+      mcp: false,
+      tokens: null,
+      limits: unlimited,
+      onError: ({ message }) => warn(message),
+    });
+    open.add({ close: () => server.drain() });
+    reportNotices(workspace, terminal);
+    return {
+      place: { url: ownUrl, fetch: (request) => server.fetch(request, ownSender) },
+      local: { workspace, reload: () => live.reload() },
+      drive: (sessionId) => {
+        if (driven.has(sessionId as SessionId)) return;
+        driven.add(sessionId as SessionId);
+        register(true);
+      },
+      close: () => open.close(),
+    };
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
+}
+
+/** A server at an address. Its workers drive the runs. */
+export function remoteServer(url: string, token: string | undefined): ChatServer {
+  if (!/^https?:$/u.test(URL.canParse(url) ? new URL(url).protocol : ""))
+    throw new Fault(
+      "invalid_argument",
+      `invalid --url ${JSON.stringify(url)}: expected the address of a server, such as http://127.0.0.1:4711`,
+    );
+  return {
+    place: {
+      url,
+      fetch: (request) => globalThis.fetch(request),
+      ...(token !== undefined && { token }),
+    },
+    local: undefined,
+    drive: () => undefined,
+    close: async () => undefined,
+  };
+}

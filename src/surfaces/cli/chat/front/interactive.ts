@@ -1,0 +1,338 @@
+import { Fault, visibleLine } from "../../../../kernel/index.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { reserveStdout } from "../../terminal/process-terminal.ts";
+import type { ChatClient } from "../client/chat-client.ts";
+import type { Conversation } from "../client/conversation.ts";
+import type { ChatServer } from "../client/local-server.ts";
+import type { QuestionView } from "../../../view/run-view.ts";
+import type { PiScreenOptions } from "../screen/pi-screen.ts";
+import type { Completions, Picture, Screen } from "../screen/screen.ts";
+import { themeFor, themeOf, type Theme } from "../screen/theme.ts";
+import { blockOf } from "./chat-blocks.ts";
+import { chatCommands, commandOf } from "./chat-commands.ts";
+import type { Desk, FrontOptions } from "./desk.ts";
+import { actionOf, type KeyAction } from "./keys.ts";
+import { askQuestion } from "./questions.ts";
+import { activityParts, statusLine } from "./status-line.ts";
+
+/** Milliseconds between two pictures. */
+const frameMs = 25;
+/** Milliseconds between two pictures of an activity that only shows its time. */
+const tickMs = 100;
+/** Number of items that are drawn. When there are more, the older half is left out. */
+const mostDrawn = 400;
+/** How long a second Ctrl-C leaves. */
+const twiceMs = 2_000;
+
+/** A chat on the whole terminal. */
+export async function interactiveChat(options: FrontOptions): Promise<ExitKind> {
+  const { piScreen } = await import("../screen/pi-screen.ts");
+  const chat = new InteractiveChat(options, piScreen);
+  return chat.run();
+}
+
+class InteractiveChat implements Desk {
+  readonly conversation: Conversation;
+  readonly client: ChatClient;
+  readonly server: ChatServer;
+  readonly env: Desk["env"];
+  readonly #options: FrontOptions;
+  readonly #screen: Screen;
+  readonly #left = Promise.withResolvers<void>();
+  #theme: Theme;
+  #isOpen = false;
+  #firstDrawn = 0;
+  #frame: NodeJS.Timeout | undefined;
+  #ticker: NodeJS.Timeout | undefined;
+  /** Whether a list or a question has the place of the composer. */
+  #isPicking = false;
+  #asked: { readonly question: QuestionView; readonly withdraw: AbortController } | undefined;
+  /** Questions that the person wants to answer later. */
+  readonly #later = new Set<string>();
+  #hint = "";
+  #clearedAt = 0;
+  #isOver = false;
+
+  constructor(options: FrontOptions, makeScreen: (options: PiScreenOptions) => Screen) {
+    this.#options = options;
+    this.client = options.client;
+    this.server = options.server;
+    this.env = options.terminal.env;
+    this.#theme = themeOf(themeFor(this.env, undefined));
+    this.conversation = options.converse(() => this.#changed());
+    this.conversation.onProblem((error) => this.#fail(error));
+    this.#screen = makeScreen({
+      theme: this.#theme,
+      write: reserveStdout(),
+      onSubmit: (text) => void this.#submit(text),
+      onKey: (matches) => this.#key(matches),
+      complete: (before) => Promise.resolve(completeCommand(before)),
+      onGone: () => this.quit(),
+    });
+  }
+
+  async run(): Promise<ExitKind> {
+    const release = captureStray((line) => this.say(line, "hold"));
+    const onSignal = (): void => this.quit();
+    // A terminal that was closed: the run continues without it.
+    process.on("SIGHUP", onSignal).on("SIGTERM", onSignal);
+    this.#screen.start();
+    this.#draw();
+    try {
+      await this.#options.begin(this.conversation).catch((error: unknown) => this.#fail(error));
+      await this.#left.promise;
+    } finally {
+      this.#isOver = true;
+      clearTimeout(this.#frame);
+      clearInterval(this.#ticker);
+      this.#draw();
+      this.#screen.stop();
+      release();
+      process.off("SIGHUP", onSignal).off("SIGTERM", onSignal);
+      const { sessionId, model } = this.conversation;
+      this.conversation.close();
+      if (sessionId !== undefined) {
+        const { terminal } = this.#options;
+        if (model.isWorking) terminal.say("The run has not ended; it continues where its agent is driven.");
+        terminal.say(`Continue with: reeve chat --session ${visibleLine(sessionId)}`);
+      }
+    }
+    return "ok";
+  }
+
+  readonly say: Desk["say"] = (text, tone = "plain") => {
+    this.conversation.model.note(text, tone);
+    this.#changed();
+  };
+
+  readonly pick: Desk["pick"] = (options) => this.#inPlace(() => this.#screen.pick(options));
+
+  readonly ask: Desk["ask"] = (title, initial) => this.#inPlace(() => this.#screen.ask(title, initial));
+
+  readonly setDraft: Desk["setDraft"] = (text) => this.#screen.setDraft(text);
+
+  readonly quit: Desk["quit"] = () => this.#left.resolve();
+
+  async #inPlace<Value>(show: () => Promise<Value>): Promise<Value> {
+    this.#isPicking = true;
+    try {
+      return await show();
+    } finally {
+      this.#isPicking = false;
+      this.#changed();
+    }
+  }
+
+  async #submit(given: string): Promise<void> {
+    const text = given.trim();
+    this.#hint = "";
+    if (text === "") {
+      this.#later.clear();
+      return this.#changed();
+    }
+    this.#screen.remember(given);
+    try {
+      const found = commandOf(text);
+      if (found === undefined) await this.conversation.send(given);
+      else await found.command.run(this, found.argument);
+    } catch (error) {
+      this.#fail(error);
+      if (this.#screen.draft === "") this.setDraft(given);
+    }
+    this.#changed();
+  }
+
+  #key(matches: (key: string) => boolean): boolean {
+    const action = this.#isPicking ? undefined : actionOf(matches);
+    if (action === undefined) return false;
+    return this.#act(action);
+  }
+
+  #act(action: KeyAction): boolean {
+    const { conversation } = this;
+    switch (action) {
+      case "stop":
+        if (this.#screen.isCompleting || !conversation.model.isWorking) return false;
+        this.#do(async () => this.#restore(await conversation.stop()));
+        return true;
+      case "queue": {
+        const text = this.#screen.draft;
+        if (text.trim() === "") return true;
+        this.#screen.remember(text);
+        this.setDraft("");
+        this.#do(() => conversation.followUp(text), text);
+        return true;
+      }
+      case "takeBack":
+        if (conversation.queue.length === 0) return false;
+        this.#do(async () => this.#restore(await conversation.withdraw(conversation.queue)));
+        return true;
+      case "open":
+        this.#isOpen = !this.#isOpen;
+        this.#changed();
+        return true;
+      case "clear":
+        this.#clear();
+        return true;
+      case "leave":
+        if (this.#screen.draft !== "") return false;
+        this.quit();
+        return true;
+      case "suspend":
+        this.#screen.suspend();
+        return true;
+    }
+  }
+
+  #clear(): void {
+    if (this.#screen.draft !== "") return this.setDraft("");
+    if (Date.now() - this.#clearedAt < twiceMs) return this.quit();
+    this.#clearedAt = Date.now();
+    this.#hint = "Ctrl-C again leaves; a run in progress continues";
+    this.#changed();
+  }
+
+  /** Puts texts that came back from the queue before what the person has written since. */
+  #restore(texts: readonly string[]): void {
+    const draft = this.#screen.draft;
+    if (texts.length > 0) this.setDraft([...texts, ...(draft === "" ? [] : [draft])].join("\n"));
+  }
+
+  #do(act: () => Promise<void>, text?: string): void {
+    act().catch((error: unknown) => {
+      this.#fail(error);
+      if (text !== undefined && this.#screen.draft === "") this.setDraft(text);
+    });
+  }
+
+  #fail(error: unknown): void {
+    this.say(Fault.from(error).message, "bad");
+  }
+
+  #changed(): void {
+    this.#askNext();
+    this.#frame ??= setTimeout(() => {
+      this.#frame = undefined;
+      this.#draw();
+    }, frameMs);
+  }
+
+  /** Asks the oldest open question that the person has not put off, and withdraws one that was answered elsewhere. */
+  #askNext(): void {
+    if (this.#isOver) return;
+    const open = this.conversation.model.questions;
+    const asked = this.#asked;
+    if (asked !== undefined) {
+      if (!open.some(({ request }) => request.approvalId === asked.question.request.approvalId))
+        asked.withdraw.abort();
+      return;
+    }
+    const next = open.find(({ request }) => !this.#later.has(request.approvalId));
+    if (next === undefined || this.#isPicking) return;
+    this.#asked = { question: next, withdraw: new AbortController() };
+    this.#do(() => this.#askOne(next));
+  }
+
+  async #askOne(question: QuestionView): Promise<void> {
+    const { signal } = this.#asked?.withdraw ?? new AbortController();
+    const { approvalId } = question.request;
+    try {
+      const decision = await askQuestion(this, question, signal);
+      if (decision === undefined) {
+        this.#later.add(approvalId);
+        if (!signal.aborted) this.#hint = "The question stays open; Enter on an empty line asks it again";
+      } else {
+        // The event of the decision arrives later. It must not be asked meanwhile.
+        this.#later.add(approvalId);
+        await this.conversation.decide(question, decision);
+      }
+    } finally {
+      this.#asked = undefined;
+      this.#changed();
+    }
+  }
+
+  #draw(): void {
+    const { model } = this.conversation;
+    this.#screen.show(this.#picture());
+    const isTicking =
+      !this.#isOver &&
+      (this.conversation.lostAt !== undefined || (model.isWorking && model.questions.length === 0));
+    if (isTicking) this.#ticker ??= setInterval(() => this.#draw(), tickMs);
+    else {
+      clearInterval(this.#ticker);
+      this.#ticker = undefined;
+    }
+  }
+
+  #picture(): Picture {
+    const theme = this.#theme;
+    const { items } = this.conversation.model;
+    if (items.length < this.#firstDrawn) this.#firstDrawn = 0;
+    if (items.length - this.#firstDrawn > mostDrawn) this.#firstDrawn = items.length - mostDrawn / 2;
+    const drawn = items.slice(this.#firstDrawn);
+    const head =
+      this.#firstDrawn === 0
+        ? `reeve chat with ${visibleLine(this.conversation.agent)}. /help lists the commands.`
+        : `${this.#firstDrawn} earlier parts are not drawn; reeve sessions show prints them.`;
+    return {
+      blocks: [
+        {
+          id: -1,
+          version: `${head} ${theme.name}`,
+          parts: () => [{ kind: "line", text: theme.paint("dim", head) }],
+        },
+        ...drawn.map((item) => blockOf(item, { theme, isOpen: this.#isOpen })),
+      ],
+      above: this.#isOver
+        ? []
+        : [{ kind: "text", text: "" }, ...activityParts(this.conversation, theme, Date.now())],
+      below: this.#isOver
+        ? []
+        : [
+            theme.paint("dim", statusLine(this.conversation, this.#options.model)),
+            ...(this.#hint === "" ? [] : [theme.paint("hold", this.#hint)]),
+          ],
+    };
+  }
+}
+
+/** Completes the name of a command at the beginning of the composer. */
+function completeCommand(before: string): Completions | null {
+  const typed = /^\/(?<name>[\w-]*)$/u.exec(before)?.groups?.["name"];
+  if (typed === undefined) return null;
+  const found = chatCommands.filter(({ name }) => name.startsWith(typed));
+  return {
+    prefix: before,
+    items: found.map(({ name, takes, about }) => ({
+      value: `/${name}${takes === "" ? "" : " "}`,
+      label: `/${name}`,
+      description: about,
+    })),
+  };
+}
+
+/**
+ * Passes what other parts of the process print, such as errors of extensions, to the chat instead of the terminal, which it
+ * would overwrite. The returned function ends that.
+ */
+function captureStray(onLine: (line: string) => void): () => void {
+  const { stderr } = process;
+  const write = stderr.write.bind(stderr);
+  let rest = "";
+  const capture = (chunk: string | Uint8Array): boolean => {
+    const lines = (rest + (typeof chunk === "string" ? chunk : Buffer.from(chunk).toString("utf8"))).split(
+      "\n",
+    );
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line.trim() !== "") onLine(line);
+    return true;
+  };
+  stderr.write = capture;
+  process.stdout.write = capture;
+  return () => {
+    stderr.write = write;
+    process.stdout.write = write;
+    if (rest !== "") write(`${rest}\n`);
+  };
+}

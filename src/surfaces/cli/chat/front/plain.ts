@@ -1,0 +1,280 @@
+import { createInterface } from "node:readline";
+import { Fault, visibleLine, visibleText } from "../../../../kernel/index.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
+import type { ChatClient } from "../client/chat-client.ts";
+import type { Conversation } from "../client/conversation.ts";
+import type { ChatServer } from "../client/local-server.ts";
+import type { PlacedItem } from "../model/chat-item.ts";
+import type { Part } from "../screen/screen.ts";
+import { themeOf } from "../screen/theme.ts";
+import { blockOf } from "./chat-blocks.ts";
+import { commandOf } from "./chat-commands.ts";
+import type { Desk, FrontOptions } from "./desk.ts";
+import { askQuestion } from "./questions.ts";
+
+/** What stands for a question of an agent that came before the next line. */
+const asked = Symbol("asked");
+
+/** A chat in lines, without cursor movement: for pipes and screen readers. */
+export function plainChat(options: FrontOptions): Promise<ExitKind> {
+  return new PlainChat(options).run();
+}
+
+class PlainChat implements Desk {
+  readonly conversation: Conversation;
+  readonly client: ChatClient;
+  readonly server: ChatServer;
+  readonly env: Desk["env"];
+  readonly #options: FrontOptions;
+  readonly #terminal: Terminal;
+  readonly #stop = new AbortController();
+  readonly #lines = new LineReader();
+  readonly #printer: ItemPrinter;
+  #isAsking = false;
+
+  constructor(options: FrontOptions) {
+    this.#options = options;
+    this.#terminal = options.terminal;
+    this.client = options.client;
+    this.server = options.server;
+    this.env = options.terminal.env;
+    this.#printer = new ItemPrinter(options.terminal);
+    this.conversation = options.converse(() => this.#changed());
+    this.conversation.onProblem((error) => this.say(Fault.from(error).message, "bad"));
+  }
+
+  async run(): Promise<ExitKind> {
+    const { conversation } = this;
+    const onSignal = (): void => this.quit();
+    const forget = this.#terminal.onInterrupt(() => this.#interrupted());
+    process.on("SIGHUP", onSignal).on("SIGTERM", onSignal);
+    process.stdout.on("close", onSignal);
+    const { signal } = this.#stop;
+    const isPerson = this.#terminal.canAsk;
+    let end: ExitKind = "ok";
+    try {
+      await this.#options.begin(conversation);
+      this.#lines.open(signal);
+      for (;;) {
+        // A person may steer at any time; lines of a pipe are sent one after the other.
+        if (!isPerson) await this.#untilIdle();
+        if (isPerson && conversation.model.questions.length > 0) await this.#answerAll();
+        if (isPerson && !conversation.model.isWorking) this.#terminal.put("> ");
+        const line = await this.#lines.next(this.#questionAsked());
+        if (line === asked) continue;
+        if (line === undefined || signal.aborted) break;
+        end = (await this.#take(line)) ? "ok" : "usage";
+      }
+      if (!signal.aborted) await this.#untilIdle();
+    } finally {
+      forget();
+      process.off("SIGHUP", onSignal).off("SIGTERM", onSignal);
+      this.#lines.close();
+      this.#printer.finish(conversation.model.items);
+      const { sessionId } = conversation;
+      conversation.close();
+      if (sessionId !== undefined) this.#terminal.say(`session ${visibleLine(sessionId)}`);
+    }
+    return conversation.model.isWorking ? "busy" : end;
+  }
+
+  readonly say: Desk["say"] = (text, tone = "plain") => {
+    this.conversation.model.note(text, tone);
+    this.#changed();
+  };
+
+  /** Lists the choices with numbers and reads the answer. An empty line leaves. */
+  readonly pick: Desk["pick"] = async ({ title, choices }) => {
+    const lines = choices.map(
+      ({ label, key, description }, at) =>
+        `  ${key ?? at + 1}) ${label}${description === undefined ? "" : `  ${description}`}`,
+    );
+    this.#terminal.say([title, ...lines].join("\n"));
+    for (;;) {
+      const line = await this.#lines.next();
+      const answer = line === undefined || line === asked ? "" : line.trim();
+      if (answer === "") return undefined;
+      const chosen = choices.find(({ key, label }, at) => [key ?? String(at + 1), label].includes(answer));
+      if (chosen !== undefined) return chosen.value;
+      this.#terminal.say(
+        `Answer with one of ${choices.map(({ key }, at) => key ?? at + 1).join(", ")}; an empty line leaves the question open.`,
+      );
+    }
+  };
+
+  readonly ask: Desk["ask"] = async (title) => {
+    this.#terminal.say(title);
+    const line = await this.#lines.next();
+    return line === asked ? undefined : line;
+  };
+
+  readonly setDraft: Desk["setDraft"] = (text) => this.#terminal.say(`Not sent: ${visibleText(text)}`);
+
+  readonly quit: Desk["quit"] = () => {
+    this.#stop.abort();
+    this.#lines.close();
+  };
+
+  async #take(line: string): Promise<boolean> {
+    const text = line.trim();
+    if (text === "") return true;
+    try {
+      const found = commandOf(text);
+      if (found === undefined) await this.conversation.send(line);
+      else await found.command.run(this, found.argument);
+      return true;
+    } catch (error) {
+      this.say(Fault.from(error).message, "bad");
+      return false;
+    }
+  }
+
+  /** Waits until the agent has finished, and answers its questions with the lines that follow. */
+  async #untilIdle(): Promise<void> {
+    const { conversation } = this;
+    const { signal } = this.#stop;
+    for (;;) {
+      await conversation.untilIdle(signal);
+      if (signal.aborted || conversation.model.questions.length === 0) return;
+      if (!(await this.#answerAll())) return;
+    }
+  }
+
+  /** Asks all open questions. Returns whether each of them was answered. */
+  async #answerAll(): Promise<boolean> {
+    this.#isAsking = true;
+    try {
+      for (const question of this.conversation.model.questions) {
+        const decision = await askQuestion(this, question, this.#stop.signal);
+        if (decision === undefined) return false;
+        await this.conversation.decide(question, decision);
+        await this.conversation.untilAnswered(question, this.#stop.signal);
+      }
+      return true;
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+
+  async #questionAsked(): Promise<void> {
+    const { conversation } = this;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await conversation.untilChange(signal);
+      if (!this.#isAsking && conversation.model.questions.length > 0) return;
+    }
+  }
+
+  #interrupted(): void {
+    if (!this.conversation.model.isWorking) return this.quit();
+    this.conversation.stop().then(
+      (texts) => texts.forEach((text) => this.setDraft(text)),
+      (error: unknown) => this.say(Fault.from(error).message, "bad"),
+    );
+  }
+
+  #changed(): void {
+    this.#printer.print(this.conversation.model.items);
+  }
+}
+
+/** Prints each item once, when nothing of it will change any more. Answers go to stdout, everything else to stderr. */
+class ItemPrinter {
+  readonly #terminal: Terminal;
+  readonly #look = { theme: themeOf("none"), isOpen: false };
+  #printed = -1;
+
+  constructor(terminal: Terminal) {
+    this.#terminal = terminal;
+  }
+
+  print(items: readonly PlacedItem[]): void {
+    for (const placed of items) {
+      if (placed.id <= this.#printed) continue;
+      if (!isFinal(placed)) return;
+      this.#printed = placed.id;
+      this.#printOne(placed);
+    }
+  }
+
+  finish(items: readonly PlacedItem[]): void {
+    for (const placed of items) if (placed.id > this.#printed) this.#printOne(placed);
+    this.#printed = items.at(-1)?.id ?? this.#printed;
+  }
+
+  #printOne(placed: PlacedItem): void {
+    const { item } = placed;
+    if (item.kind === "user" && item.from === "person") return;
+    if (item.kind === "answer") {
+      if (item.text !== "") this.#terminal.put(`${visibleText(item.text)}\n`);
+      return;
+    }
+    const lines = blockOf(placed, this.#look)
+      .parts()
+      .map(textOfPart)
+      .filter((line) => line !== "");
+    if (lines.length > 0) this.#terminal.say(lines.join("\n"));
+  }
+}
+
+function textOfPart(part: Part): string {
+  if (part.kind === "image") return part.name;
+  return part.kind === "text" ? `${part.text === "" ? "" : (part.indent ?? "")}${part.text}` : part.text;
+}
+
+function isFinal({ item }: PlacedItem): boolean {
+  if (item.kind === "answer") return !item.isLive;
+  if (item.kind === "call") return item.status !== "open" && item.status !== "asks";
+  return item.kind !== "hire" || item.isOver;
+}
+
+/** The lines of stdin, one after the other. */
+class LineReader {
+  readonly #waiting: string[] = [];
+  #onLine: (() => void) | undefined;
+  #isOver = false;
+  #close: () => void = () => undefined;
+
+  open(signal: AbortSignal): void {
+    const lines = createInterface({ input: process.stdin, terminal: false });
+    lines.on("line", (line) => {
+      this.#waiting.push(line);
+      this.#onLine?.();
+    });
+    lines.on("close", () => this.#end());
+    signal.addEventListener("abort", () => this.#end(), { once: true });
+    this.#close = () => lines.close();
+  }
+
+  /** The next line; `undefined` at the end, and `asked` if `other` resolves first. */
+  async next(other?: Promise<void>): Promise<string | undefined | typeof asked> {
+    let isOther = false;
+    const interrupt = async (): Promise<void> => {
+      await other;
+      isOther = other !== undefined;
+      this.#onLine?.();
+    };
+    void interrupt();
+    for (;;) {
+      const line = this.#waiting.shift();
+      if (line !== undefined) return line;
+      if (isOther) return asked;
+      if (this.#isOver) return undefined;
+      await new Promise<void>((resolve) => {
+        this.#onLine = resolve;
+      });
+    }
+  }
+
+  close(): void {
+    this.#close();
+    this.#end();
+    process.stdin.unref?.();
+  }
+
+  #end(): void {
+    this.#isOver = true;
+    this.#onLine?.();
+  }
+}

@@ -1,0 +1,128 @@
+import type {
+  ApprovalRequest,
+  Failure,
+  ForeignCallView,
+  JsonValue,
+  RunStatus,
+} from "../../../../kernel/index.ts";
+
+/** A tool call with its result, if it has one. */
+export interface CallItem {
+  readonly kind: "call";
+  readonly callId: string;
+  readonly name: string;
+  readonly input: JsonValue;
+  /** `asks`: a person must decide first. `cut`: the task ended before the call did. */
+  readonly status: "open" | "asks" | "cut" | "ok" | "error" | "denied";
+  readonly output: string;
+  /** Unified diff of an edit. */
+  readonly diff: string | null;
+  readonly durationMs: number | null;
+  /** The last line of the progress that an open call reports. */
+  readonly progress: string;
+  /** What a program tells about a call with a tool of its own. */
+  readonly foreign: ForeignCallView | null;
+}
+
+/** An answer of the agent. */
+interface AnswerItem {
+  readonly kind: "answer";
+  readonly text: string;
+  readonly reasoning: string;
+  /** Whether the model still writes it. */
+  readonly isLive: boolean;
+}
+
+/** How much a note matters. */
+export type Tone = "plain" | "bad" | "hold";
+
+/** One part of a conversation, as a person sees it. */
+export type ChatItem =
+  | { readonly kind: "user"; readonly text: string; readonly from: "person" | "queue" | "agent" }
+  | AnswerItem
+  | CallItem
+  | {
+      readonly kind: "hire";
+      readonly taskId: string;
+      readonly agent: string;
+      /** What it does now, or how it ended. */
+      readonly doing: string;
+      readonly isOver: boolean;
+    }
+  | {
+      readonly kind: "asked";
+      readonly request: ApprovalRequest;
+      readonly agent: string;
+      readonly answer: string | null;
+    }
+  | { readonly kind: "note"; readonly text: string; readonly tone: Tone }
+  | { readonly kind: "summary"; readonly text: string }
+  | {
+      readonly kind: "end";
+      readonly status: RunStatus;
+      readonly failure: Failure | null;
+      readonly costUsd: number | null;
+      readonly tokens: number;
+      readonly durationMs: number;
+    };
+
+/** An item in its place. `version` grows with each change of the item, and `id` never changes. */
+export interface PlacedItem {
+  readonly id: number;
+  readonly version: number;
+  readonly item: ChatItem;
+}
+
+/** A list of items of which single ones change. */
+export class ItemList {
+  readonly #items: PlacedItem[] = [];
+  #nextId = 0;
+
+  get all(): readonly PlacedItem[] {
+    return this.#items;
+  }
+
+  push(item: ChatItem): number {
+    const id = this.#nextId++;
+    this.#items.push({ id, version: 0, item });
+    return id;
+  }
+
+  /** Replaces an item. An unknown id changes nothing. */
+  set(id: number, item: ChatItem): void {
+    const at = this.#at(id);
+    const known = this.#items[at];
+    if (known !== undefined) this.#items[at] = { id, version: known.version + 1, item };
+  }
+
+  get(id: number): ChatItem | undefined {
+    return this.#items[this.#at(id)]?.item;
+  }
+
+  remove(id: number): void {
+    const at = this.#at(id);
+    if (at >= 0) this.#items.splice(at, 1);
+  }
+
+  /** The newest item that matches. */
+  findLast(matches: (item: ChatItem) => boolean): PlacedItem | undefined {
+    return this.#items.findLast(({ item }) => matches(item));
+  }
+
+  clear(): void {
+    this.#items.length = 0;
+  }
+
+  /** Ids grow with the place, so that an item is found in logarithmic time. */
+  #at(id: number): number {
+    let [low, high] = [0, this.#items.length - 1];
+    while (low <= high) {
+      const middle = (low + high) >> 1;
+      const found = this.#items[middle]?.id ?? 0;
+      if (found === id) return middle;
+      if (found < id) low = middle + 1;
+      else high = middle - 1;
+    }
+    return -1;
+  }
+}

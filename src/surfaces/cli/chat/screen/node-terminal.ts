@@ -1,0 +1,159 @@
+import { writeSync } from "node:fs";
+import { setKittyProtocolActive, StdinBuffer, type Terminal } from "@earendil-works/pi-tui";
+
+const pasteOn = "\u{1b}[?2004h";
+const pasteOff = "\u{1b}[?2004l";
+/** Asks for keys with their modifiers, says which the terminal can, and ends with an answer that every terminal gives. */
+const keysOn = "\u{1b}[>7u\u{1b}[?u\u{1b}[c";
+const keysOff = "\u{1b}[<u";
+const modifiersOn = "\u{1b}[>4;2m";
+const modifiersOff = "\u{1b}[>4;0m";
+const cursorOn = "\u{1b}[?25h";
+const cursorOff = "\u{1b}[?25l";
+
+/** What gives a terminal back as it was. */
+const restored = `\u{1b}[?2026l\u{1b}[0m${keysOff}${modifiersOff}${pasteOff}${cursorOn}`;
+
+/** How long a lone Escape waits for the rest of a key. Over a network the rest may come later. */
+const escapeMs = process.env["SSH_CONNECTION"] === undefined ? 20 : 100;
+
+/**
+ * The terminal of this process. It writes with a function of its own, because stdout of a command is reserved for data, and
+ * everything else that the process prints must not reach the screen.
+ */
+export class NodeTerminal implements Terminal {
+  readonly #write: (text: string) => boolean;
+  readonly #onGone: () => void;
+  #buffer: StdinBuffer | undefined;
+  #hasKitty = false;
+  #isOn = false;
+  #stopListening: () => void = () => undefined;
+
+  constructor(write: (text: string) => boolean, onGone: () => void) {
+    this.#write = write;
+    this.#onGone = onGone;
+  }
+
+  start(onInput: (data: string) => void, onResize: () => void): void {
+    const { stdin, stdout } = process;
+    this.#isOn = true;
+    stdin.setRawMode(true);
+    stdin.setEncoding("utf8");
+    this.#buffer = new StdinBuffer({ escapeTimeout: escapeMs });
+    this.#buffer.on("data", (key: string) => {
+      if (!this.#isAnswer(key)) onInput(key);
+    });
+    this.#buffer.on("paste", (text: string) => onInput(`\u{1b}[200~${text}\u{1b}[201~`));
+    const onData = (data: string | Buffer): void => this.#buffer?.process(String(data));
+    const restore = (): void => this.#restoreNow();
+    stdin.on("data", onData).on("end", this.#onGone).on("error", this.#onGone);
+    stdout.on("resize", onResize).on("error", this.#onGone);
+    process.on("exit", restore);
+    this.#stopListening = () => {
+      stdin.off("data", onData).off("end", this.#onGone).off("error", this.#onGone);
+      stdout.off("resize", onResize).off("error", this.#onGone);
+      process.off("exit", restore);
+    };
+    stdin.resume();
+    this.write(`${pasteOn}${keysOn}`);
+  }
+
+  stop(): void {
+    if (!this.#isOn) return;
+    this.#isOn = false;
+    this.#stopListening();
+    this.#buffer?.destroy();
+    this.#hasKitty = false;
+    setKittyProtocolActive(false);
+    // An error of a terminal that is gone must not end the process.
+    process.stdin.once("error", () => undefined);
+    this.write(restored);
+    process.stdin.pause();
+    setRaw(false);
+  }
+
+  async drainInput(): Promise<void> {
+    // Keys that arrive after `stop` belong to the next program.
+  }
+
+  write(data: string): void {
+    if (data !== "") this.#write(data);
+  }
+
+  get columns(): number {
+    return Math.max(1, process.stdout.columns || 80);
+  }
+
+  get rows(): number {
+    return Math.max(1, process.stdout.rows || 24);
+  }
+
+  get kittyProtocolActive(): boolean {
+    return this.#hasKitty;
+  }
+
+  moveBy(lines: number): void {
+    if (lines !== 0) this.write(lines > 0 ? `\u{1b}[${lines}B` : `\u{1b}[${-lines}A`);
+  }
+
+  hideCursor(): void {
+    this.write(cursorOff);
+  }
+
+  showCursor(): void {
+    this.write(cursorOn);
+  }
+
+  clearLine(): void {
+    this.write("\u{1b}[K");
+  }
+
+  clearFromCursor(): void {
+    this.write("\u{1b}[J");
+  }
+
+  clearScreen(): void {
+    this.write("\u{1b}[2J\u{1b}[H");
+  }
+
+  setTitle(title: string): void {
+    this.write(`\u{1b}]0;${title}\u{7}`);
+  }
+
+  setProgress(): void {
+    // Terminals show the progress of an agent no better than the status line does.
+  }
+
+  /** Whether the terminal has answered the question about its keys, rather than the person pressed one. */
+  #isAnswer(data: string): boolean {
+    if (!data.startsWith("\u{1b}[?")) return false;
+    const answer = data.slice(3);
+    const flags = /^(?<flags>\d+)u$/u.exec(answer)?.groups?.["flags"];
+    if (flags !== undefined) {
+      this.#hasKitty = flags !== "0";
+      setKittyProtocolActive(this.#hasKitty);
+      return true;
+    }
+    if (!/^[\d;]*c$/u.test(answer)) return false;
+    if (!this.#hasKitty) this.write(modifiersOn);
+    return true;
+  }
+
+  /** The process ends, perhaps by an error: what is not written now is never written. */
+  #restoreNow(): void {
+    try {
+      writeSync(process.stdout.fd, `\r\n${restored}`);
+    } catch {
+      // The terminal is gone, so there is nothing to restore.
+    }
+    setRaw(false);
+  }
+}
+
+function setRaw(isRaw: boolean): void {
+  try {
+    process.stdin.setRawMode(isRaw);
+  } catch {
+    // The terminal is gone.
+  }
+}

@@ -1,0 +1,573 @@
+import {
+  Container,
+  Editor,
+  getKeybindings,
+  Image,
+  Input,
+  Markdown,
+  matchesKey,
+  SelectList,
+  truncateToWidth,
+  TuiMainScreen,
+  visibleWidth,
+  wrapTextWithAnsi,
+  type AutocompleteProvider,
+  type Component,
+  type Focusable,
+  type KeyId,
+  type MarkdownTheme,
+  type SelectItem,
+  type SelectListTheme,
+} from "@earendil-works/pi-tui";
+import { highlight } from "./highlight.ts";
+import { NodeTerminal } from "./node-terminal.ts";
+import type { Block, Part, PickOptions, Picture, Screen, ScreenEvents } from "./screen.ts";
+import type { Theme } from "./theme.ts";
+
+export interface PiScreenOptions extends ScreenEvents {
+  readonly theme: Theme;
+  /** Writes to the terminal. */
+  readonly write: (text: string) => boolean;
+}
+
+/** The most rows of a list of choices. */
+const mostChoices = 10;
+/** A growing text is drawn in two parts from this length on, of which the first is parsed once. */
+const longText = 2_000;
+
+/** Draws with pi-tui. The only module that knows it, with the terminal beside it. */
+export function piScreen(options: PiScreenOptions): Screen {
+  return new PiScreen(options);
+}
+
+class PiScreen implements Screen {
+  readonly #events: PiScreenOptions;
+  readonly #terminal: NodeTerminal;
+  readonly #tui: TuiMainScreen;
+  readonly #blocks: Blocks;
+  readonly #above: Parts;
+  readonly #below: Lines;
+  readonly #slot = new Container();
+  #editor: Editor;
+  #theme: Theme;
+  #isOn = false;
+
+  constructor(options: PiScreenOptions) {
+    this.#events = options;
+    this.#theme = options.theme;
+    this.#terminal = new NodeTerminal(options.write, options.onGone);
+    this.#tui = new TuiMainScreen(this.#terminal);
+    const theme = (): Theme => this.#theme;
+    this.#blocks = new Blocks(theme);
+    this.#above = new Parts(theme);
+    this.#below = new Lines();
+    this.#editor = this.#newEditor();
+    this.#slot.addChild(this.#editor);
+    for (const child of [this.#blocks, this.#above, this.#slot, this.#below]) this.#tui.addChild(child);
+    this.#tui.setFocus(this.#editor);
+    this.#tui.addInputListener((data) => {
+      const isHandled = options.onKey((key) => matchesKey(data, key as KeyId));
+      return isHandled ? { consume: true } : undefined;
+    });
+  }
+
+  get draft(): string {
+    return this.#editor.getExpandedText();
+  }
+
+  get isCompleting(): boolean {
+    return this.#editor.isShowingAutocomplete();
+  }
+
+  get columns(): number {
+    return this.#terminal.columns;
+  }
+
+  get rows(): number {
+    return this.#terminal.rows;
+  }
+
+  start(): void {
+    if (this.#isOn) return;
+    this.#isOn = true;
+    this.#tui.start();
+  }
+
+  stop(): void {
+    if (!this.#isOn) return;
+    this.#isOn = false;
+    this.#tui.stop();
+  }
+
+  show({ blocks, above, below }: Picture): void {
+    this.#blocks.set(blocks);
+    this.#above.set(above);
+    this.#below.set(below);
+    if (this.#isOn) this.#tui.requestRender();
+  }
+
+  setTheme(theme: Theme): void {
+    this.#theme = theme;
+    this.#blocks.invalidate();
+    const text = this.draft;
+    this.#editor = this.#newEditor();
+    this.#editor.setText(text);
+    this.#focus(this.#editor);
+  }
+
+  setDraft(text: string): void {
+    this.#editor.setText(text);
+    this.#tui.requestRender();
+  }
+
+  remember(text: string): void {
+    this.#editor.addToHistory(text);
+  }
+
+  pick<Value>({
+    title,
+    choices,
+    filters = false,
+    first,
+    signal,
+  }: PickOptions<Value>): Promise<Value | undefined> {
+    return new Promise((resolve) => {
+      const end = (value: Value | undefined): void => {
+        signal?.removeEventListener("abort", leave);
+        this.#focus(this.#editor);
+        resolve(value);
+      };
+      const leave = (): void => end(undefined);
+      signal?.addEventListener("abort", leave, { once: true });
+      const items = choices.map(({ label, description, key }, at) => ({
+        value: String(at),
+        label: key === undefined ? label : `${key}  ${label}`,
+        ...(description !== undefined && { description }),
+      }));
+      const rows = Math.max(2, Math.min(mostChoices, this.rows - 8));
+      const list = new ChoiceList(title, items, {
+        filters,
+        rows,
+        theme: this.#theme,
+        keys: new Map(choices.flatMap(({ key }, at) => (key === undefined ? [] : [[key, at] as const]))),
+        onChoice: (at) => end(at === undefined ? undefined : choices[at]?.value),
+      });
+      if (first !== undefined) list.mark(first);
+      this.#focus(list);
+    });
+  }
+
+  ask(title: string, initial = ""): Promise<string | undefined> {
+    return new Promise((resolve) => {
+      const question = new Question(title, initial, this.#theme, (answer) => {
+        this.#focus(this.#editor);
+        resolve(answer);
+      });
+      this.#focus(question);
+    });
+  }
+
+  async lend(run: () => Promise<void>): Promise<void> {
+    this.stop();
+    try {
+      await run();
+    } finally {
+      this.start();
+      this.#tui.requestRender(true);
+    }
+  }
+
+  suspend(): void {
+    this.stop();
+    process.once("SIGCONT", () => {
+      this.start();
+      this.#tui.requestRender(true);
+    });
+    // The whole group, so that a program that started this one, such as npx, stops with it.
+    process.kill(0, "SIGTSTP");
+  }
+
+  #focus(component: Component): void {
+    this.#slot.clear();
+    this.#slot.addChild(component);
+    this.#tui.setFocus(component);
+    this.#tui.requestRender();
+  }
+
+  #newEditor(): Editor {
+    const editor = new Editor(
+      this.#tui,
+      { borderColor: (text) => this.#theme.paint("dim", text), selectList: listTheme(this.#theme) },
+      { paddingX: 1, autocompleteMaxVisible: 8 },
+    );
+    editor.onSubmit = (text) => this.#events.onSubmit(text);
+    editor.setAutocompleteProvider(new Completer(this.#events));
+    return editor;
+  }
+}
+
+/** Asks the chat for completions. */
+class Completer implements AutocompleteProvider {
+  readonly triggerCharacters = ["@", "/"];
+  readonly #events: ScreenEvents;
+
+  constructor(events: ScreenEvents) {
+    this.#events = events;
+  }
+
+  async getSuggestions(
+    lines: string[],
+    line: number,
+    column: number,
+    { signal, force = false }: { readonly signal: AbortSignal; readonly force?: boolean },
+  ): Promise<{ items: { value: string; label: string; description?: string }[]; prefix: string } | null> {
+    const before = [...lines.slice(0, line), (lines[line] ?? "").slice(0, column)].join("\n");
+    const found = await this.#events.complete(before, force, signal);
+    if (found === null || found.items.length === 0) return null;
+    return { items: found.items.map((item) => ({ ...item })), prefix: found.prefix };
+  }
+
+  applyCompletion(
+    lines: string[],
+    line: number,
+    column: number,
+    { value }: { readonly value: string },
+    prefix: string,
+  ): { lines: string[]; cursorLine: number; cursorCol: number } {
+    const text = lines[line] ?? "";
+    // The person may have typed on since the list was made. Then it is no completion of what stands there.
+    const isStale =
+      text.slice(0, column) !== text.slice(0, column - prefix.length) + prefix || isCommand(prefix, column);
+    if (isStale) return { lines, cursorLine: line, cursorCol: column };
+    const before = text.slice(0, column - prefix.length) + value;
+    const changed = [...lines];
+    changed[line] = before + text.slice(column);
+    return { lines: changed, cursorLine: line, cursorCol: before.length };
+  }
+
+  shouldTriggerFileCompletion(): boolean {
+    return true;
+  }
+}
+
+/** Whether a prefix is that of a command, which stands at the beginning of its line, and does not reach the cursor. */
+function isCommand(prefix: string, column: number): boolean {
+  return prefix.startsWith("/") && prefix.length !== column;
+}
+
+/** The blocks of the conversation. Each is drawn once for its version and the width. */
+class Blocks implements Component {
+  readonly #theme: () => Theme;
+  readonly #drawn = new Map<
+    number,
+    { readonly version: string; readonly width: number; readonly lines: string[] }
+  >();
+  readonly #growing = new Map<number, GrowingText>();
+  #blocks: readonly Block[] = [];
+
+  constructor(theme: () => Theme) {
+    this.#theme = theme;
+  }
+
+  set(blocks: readonly Block[]): void {
+    this.#blocks = blocks;
+    if (this.#drawn.size <= blocks.length * 2 + 100) return;
+    const ids = new Set(blocks.map(({ id }) => id));
+    for (const id of this.#drawn.keys()) if (!ids.has(id)) this.#drawn.delete(id);
+  }
+
+  invalidate(): void {
+    this.#drawn.clear();
+    this.#growing.clear();
+  }
+
+  render(width: number): string[] {
+    const lines: string[] = [];
+    for (const block of this.#blocks) for (const line of this.#linesOf(block, width)) lines.push(line);
+    return lines;
+  }
+
+  #linesOf(block: Block, width: number): readonly string[] {
+    const { id, version } = block;
+    const known = this.#drawn.get(id);
+    if (known?.version === version && known.width === width) return known.lines;
+    const lines: string[] = [];
+    let isGrowing = false;
+    for (const part of block.parts()) {
+      if (part.kind === "markdown" && part.isGrowing) {
+        isGrowing = true;
+        const growing = this.#growing.get(id) ?? new GrowingText(this.#theme());
+        this.#growing.set(id, growing);
+        lines.push(...growing.render(part.text, width));
+      } else lines.push(...partLines(part, width, this.#theme()));
+    }
+    if (!isGrowing) this.#growing.delete(id);
+    this.#drawn.set(id, { version, width, lines });
+    return lines;
+  }
+}
+
+/**
+ * A Markdown text to which a model adds. The paragraphs before the last ones are parsed once, so that a long answer costs no
+ * more per frame than a short one. When it is complete, the whole text is drawn again as one.
+ */
+class GrowingText {
+  readonly #theme: Theme;
+  #stable = "";
+  #width = 0;
+  #lines: string[] = [];
+
+  constructor(theme: Theme) {
+    this.#theme = theme;
+  }
+
+  render(text: string, width: number): readonly string[] {
+    if (width !== this.#width || !text.startsWith(this.#stable)) [this.#stable, this.#lines] = ["", []];
+    this.#width = width;
+    const rest = text.slice(this.#stable.length);
+    const end = rest.length > longText ? stableEnd(rest) : 0;
+    if (end > 0) {
+      this.#lines = [...this.#lines, ...markdownLines(rest.slice(0, end), width, this.#theme), ""];
+      this.#stable += rest.slice(0, end);
+    }
+    return [...this.#lines, ...markdownLines(text.slice(this.#stable.length), width, this.#theme)];
+  }
+}
+
+/** Where the last paragraph begins that is outside a block of code. 0 if there is none before it. */
+function stableEnd(text: string): number {
+  for (let at = text.lastIndexOf("\n\n"); at > 0; at = text.lastIndexOf("\n\n", at - 1)) {
+    const before = text.slice(0, at);
+    const fences = before.match(/^ {0,3}(?:```|~~~)/gmu)?.length ?? 0;
+    // A line that is indented belongs to the list before it.
+    if (fences % 2 === 0 && !/^\s/u.test(text.slice(at + 2, at + 3))) return at + 2;
+  }
+  return 0;
+}
+
+/** Lines that are cut at the width. */
+class Lines implements Component {
+  #lines: readonly string[] = [];
+
+  set(lines: readonly string[]): void {
+    this.#lines = lines;
+  }
+
+  invalidate(): void {
+    // Nothing is kept between two renders.
+  }
+
+  render(width: number): string[] {
+    return this.#lines.map((line) => fitted(line, width));
+  }
+}
+
+class Parts implements Component {
+  readonly #theme: () => Theme;
+  #parts: readonly Part[] = [];
+
+  constructor(theme: () => Theme) {
+    this.#theme = theme;
+  }
+
+  set(parts: readonly Part[]): void {
+    this.#parts = parts;
+  }
+
+  invalidate(): void {
+    // Nothing is kept between two renders.
+  }
+
+  render(width: number): string[] {
+    return this.#parts.flatMap((part) => partLines(part, width, this.#theme()));
+  }
+}
+
+function partLines(part: Part, width: number, theme: Theme): string[] {
+  switch (part.kind) {
+    case "line":
+      return [fitted(part.text, width)];
+    case "markdown":
+      return markdownLines(part.text, width, theme);
+    case "image": {
+      const name = (text: string): string => theme.paint("dim", text);
+      const image = new Image(
+        part.data,
+        part.mediaType,
+        { fallbackColor: name },
+        { maxWidthCells: 60, filename: part.name },
+      );
+      return image
+        .render(width)
+        .map((line) =>
+          line.includes("\u{1b}_G") || line.includes("\u{1b}]1337") ? line : fitted(line, width),
+        );
+    }
+    case "text": {
+      const { text, indent = "" } = part;
+      const room = Math.max(1, width - visibleWidth(indent));
+      if (text === "") return [""];
+      return text
+        .split("\n")
+        .flatMap((line) => (line === "" ? [""] : wrapTextWithAnsi(line.replaceAll("\t", "  "), room)))
+        .map((line) => fitted(indent + line, width));
+    }
+  }
+}
+
+function fitted(line: string, width: number): string {
+  const flat = line.replaceAll("\t", "  ");
+  return visibleWidth(flat) <= width ? flat : truncateToWidth(flat, width, "…");
+}
+
+function markdownLines(text: string, width: number, theme: Theme): string[] {
+  if (text.trim() === "") return [];
+  return new Markdown(text, 0, 0, markdownTheme(theme))
+    .render(Math.max(1, width))
+    .map((line) => fitted(line, width));
+}
+
+function markdownTheme(theme: Theme): MarkdownTheme {
+  const as =
+    (role: Parameters<Theme["paint"]>[0]) =>
+    (text: string): string =>
+      theme.paint(role, text);
+  return {
+    heading: as("heading"),
+    link: as("link"),
+    linkUrl: as("dim"),
+    code: as("code"),
+    codeBlock: (text) => text,
+    codeBlockBorder: as("dim"),
+    quote: as("quote"),
+    quoteBorder: as("dim"),
+    hr: as("dim"),
+    listBullet: as("accent"),
+    bold: as("strong"),
+    italic: as("italic"),
+    strikethrough: as("struck"),
+    underline: (text) => text,
+    highlightCode: (code, language) => highlight(code, language, theme),
+  };
+}
+
+function listTheme(theme: Theme): SelectListTheme {
+  return {
+    selectedPrefix: (text) => theme.paint("accent", text),
+    selectedText: (text) => theme.paint("strong", text),
+    description: (text) => theme.paint("dim", text),
+    scrollInfo: (text) => theme.paint("dim", text),
+    noMatch: (text) => theme.paint("dim", text),
+  };
+}
+
+interface ChoiceListOptions {
+  readonly filters: boolean;
+  readonly rows: number;
+  readonly theme: Theme;
+  readonly keys: ReadonlyMap<string, number>;
+  readonly onChoice: (at: number | undefined) => void;
+}
+
+/** A list of choices with a title, which typing filters. */
+class ChoiceList implements Component, Focusable {
+  focused = false;
+  readonly #title: string;
+  readonly #items: readonly SelectItem[];
+  readonly #options: ChoiceListOptions;
+  readonly #filter = new Input({ prompt: "> " });
+  #list: SelectList;
+
+  constructor(title: string, items: readonly SelectItem[], options: ChoiceListOptions) {
+    this.#title = title;
+    this.#items = items;
+    this.#options = options;
+    this.#list = this.#listOf(items);
+  }
+
+  mark(at: number): void {
+    this.#list.setSelectedIndex(at);
+  }
+
+  invalidate(): void {
+    this.#list.invalidate();
+  }
+
+  handleInput(data: string): void {
+    const keys = getKeybindings();
+    const moves = ["tui.select.up", "tui.select.down", "tui.select.pageUp", "tui.select.pageDown"] as const;
+    const isListKey = [...moves, "tui.select.confirm", "tui.select.cancel"] as const;
+    if (isListKey.some((key) => keys.matches(data, key))) return this.#list.handleInput(data);
+    if (!this.#options.filters) {
+      const chosen = this.#options.keys.get(data.toLowerCase());
+      if (chosen !== undefined) this.#options.onChoice(chosen);
+      return;
+    }
+    this.#filter.handleInput(data);
+    const wanted = this.#filter.getValue().toLowerCase().split(/\s+/u);
+    this.#list = this.#listOf(
+      this.#items.filter(({ label, description = "" }) => {
+        const text = `${label} ${description}`.toLowerCase();
+        return wanted.every((word) => text.includes(word));
+      }),
+    );
+  }
+
+  render(width: number): string[] {
+    const { theme, filters } = this.#options;
+    const rule = theme.paint("dim", "─".repeat(width));
+    this.#filter.focused = this.focused;
+    const title = this.#title.split("\n").flatMap((line) => wrapTextWithAnsi(line, width));
+    return [
+      rule,
+      ...title.map((line) => fitted(line, width)),
+      ...(filters ? this.#filter.render(width) : []),
+      ...this.#list.render(width),
+      rule,
+    ];
+  }
+
+  #listOf(items: readonly SelectItem[]): SelectList {
+    const { rows, theme, onChoice } = this.#options;
+    const list = new SelectList([...items], rows, listTheme(theme), {
+      minPrimaryColumnWidth: 20,
+      maxPrimaryColumnWidth: 50,
+    });
+    list.onSelect = ({ value }) => onChoice(Number(value));
+    list.onCancel = () => onChoice(undefined);
+    return list;
+  }
+}
+
+/** A question for one line of text. */
+class Question implements Component, Focusable {
+  focused = false;
+  readonly #title: string;
+  readonly #theme: Theme;
+  readonly #input = new Input({ prompt: "> " });
+
+  constructor(title: string, initial: string, theme: Theme, onAnswer: (answer: string | undefined) => void) {
+    this.#title = title;
+    this.#theme = theme;
+    this.#input.setValue(initial);
+    // The cursor stands at the end of what is edited.
+    this.#input.handleInput("\u{5}");
+    this.#input.onSubmit = onAnswer;
+    this.#input.onEscape = () => onAnswer(undefined);
+  }
+
+  invalidate(): void {
+    this.#input.invalidate();
+  }
+
+  handleInput(data: string): void {
+    this.#input.handleInput(data);
+  }
+
+  render(width: number): string[] {
+    this.#input.focused = this.focused;
+    const rule = this.#theme.paint("dim", "─".repeat(width));
+    const title = this.#title.split("\n").flatMap((line) => wrapTextWithAnsi(line, width));
+    return [rule, ...title.map((line) => fitted(line, width)), ...this.#input.render(width), rule];
+  }
+}

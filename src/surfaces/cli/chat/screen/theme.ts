@@ -1,0 +1,94 @@
+/** What a text means on the screen. A theme decides how that looks. */
+export type Role =
+  | "user"
+  | "dim"
+  | "strong"
+  | "good"
+  | "bad"
+  | "hold"
+  | "accent"
+  | "heading"
+  | "code"
+  | "link"
+  | "quote"
+  | "italic"
+  | "struck"
+  | "keyword"
+  | "string"
+  | "comment"
+  | "number";
+
+const themeNames = ["dark", "light", "none"] as const;
+export type ThemeName = (typeof themeNames)[number];
+
+/** How the parts of the screen look. Texts must have no control characters of their own. */
+export interface Theme {
+  readonly name: ThemeName;
+  readonly paint: (role: Role, text: string) => string;
+}
+
+type Styles = Readonly<Record<Role, readonly [on: string, off: string]>>;
+
+const attributes = {
+  strong: ["1", "22"],
+  dim: ["2", "22"],
+  italic: ["3", "23"],
+  struck: ["9", "29"],
+} as const;
+
+/** The sixteen colours of the terminal, so that its own palette decides about contrast. */
+const dark: Styles = {
+  ...attributes,
+  user: ["36", "39"],
+  good: ["32", "39"],
+  bad: ["91", "39"],
+  hold: ["33", "39"],
+  accent: ["35", "39"],
+  heading: ["1;36", "22;39"],
+  code: ["33", "39"],
+  link: ["4;34", "24;39"],
+  quote: ["2;3", "22;23"],
+  keyword: ["35", "39"],
+  string: ["32", "39"],
+  comment: ["2", "22"],
+  number: ["36", "39"],
+};
+
+const light: Styles = {
+  ...dark,
+  user: ["34", "39"],
+  bad: ["31", "39"],
+  hold: ["35", "39"],
+  heading: ["1;34", "22;39"],
+  code: ["35", "39"],
+  number: ["34", "39"],
+};
+
+/** A look without colours and without attributes. */
+const plain: Theme = { name: "none", paint: (_role, text) => text };
+
+export function themeOf(name: ThemeName): Theme {
+  if (name === "none") return plain;
+  const styles = name === "dark" ? dark : light;
+  return {
+    name,
+    paint: (role, text) => {
+      if (text === "") return "";
+      const [on, off] = styles[role];
+      return `\u{1b}[${on}m${text}\u{1b}[${off}m`;
+    },
+  };
+}
+
+/** The theme of a terminal. `NO_COLOR` and a terminal without colours have none. */
+export function themeFor(
+  env: Readonly<Record<string, string | undefined>>,
+  wanted: ThemeName | undefined,
+): ThemeName {
+  const noColor = env["NO_COLOR"];
+  if ((noColor !== undefined && noColor !== "") || env["TERM"] === "dumb") return "none";
+  if (wanted !== undefined) return wanted;
+  // Some terminals say the number of their background colour.
+  const background = Number(env["COLORFGBG"]?.split(";").at(-1) ?? Number.NaN);
+  return background === 7 || background === 15 ? "light" : "dark";
+}

@@ -1,0 +1,83 @@
+import { describe, expect, test } from "vitest";
+import { Agent } from "../../src/assembly/agent.ts";
+import { openRuntime } from "../../src/assembly/open-runtime.ts";
+import { tool } from "../../src/capabilities/tools/tool.ts";
+import type { Delta, Event } from "../../src/kernel/index.ts";
+import { ChatModel } from "../../src/surfaces/cli/chat/model/chat-model.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+
+const greet = tool({
+  name: "greet",
+  description: "Greets",
+  inputSchema: { type: "object", properties: { name: { type: "string" } } } as const,
+  needsApproval: true,
+  execute: ({ name }) => `Hello ${name}`,
+});
+
+/** The events and deltas of a run in which a person approves a call. */
+async function approvedRun(): Promise<readonly (Event | Delta)[]> {
+  await using runtime = await openRuntime({ unknownPrice: "ignore" });
+  const model = scriptedModel([
+    { text: "One moment.", toolCalls: [{ name: "greet", input: { name: "Ann" } }] },
+    "Greeted.",
+  ]);
+  const agent = new Agent({ name: "host", model, tools: [greet] });
+  const run = await agent.submit("Greet Ann", { runtime, streaming: true });
+  const items: (Event | Delta)[] = [];
+  for await (const item of run.events()) {
+    items.push(item);
+    if (item.type === "approval_request")
+      await run.approve(item.data.approvalId, { decision: "approved", input: { name: "Bob" } });
+  }
+  return items;
+}
+
+describe("the model of a chat", () => {
+  test("a run becomes its input, answers, the call as a person edited it, the question with its answer, and its end", async () => {
+    const model = new ChatModel();
+    model.follow("run_1", { isInputShown: false, isQuiet: false });
+    const items = await approvedRun();
+    const kinds: string[] = [];
+    for (const item of items) {
+      model.add(item);
+      if (model.questions.length > 0) kinds.push("question");
+    }
+    expect(kinds.length).toBeGreaterThan(0);
+    expect(model.questions).toEqual([]);
+    expect(model.isWorking).toBe(false);
+    expect(model.items.map(({ item }) => item)).toMatchObject([
+      { kind: "user", text: "Greet Ann", from: "person" },
+      { kind: "answer", text: "One moment.", isLive: false },
+      { kind: "call", name: "greet", input: { name: "Bob" }, status: "ok", output: "Hello Bob" },
+      { kind: "asked", answer: "yes, edited" },
+      { kind: "answer", text: "Greeted." },
+      { kind: "end", status: "completed" },
+    ]);
+  });
+
+  test("events that arrive again after a lost connection change nothing", async () => {
+    const [once, twice] = [new ChatModel(), new ChatModel()];
+    for (const model of [once, twice]) model.follow("run_1", { isInputShown: true, isQuiet: false });
+    const events = (await approvedRun()).filter((item) => "seq" in item);
+    for (const event of events) once.add(event);
+    for (const event of [...events, ...events]) twice.add(event);
+    expect(twice.items.map(({ item }) => item)).toEqual(once.items.map(({ item }) => item));
+  });
+
+  test("what a failed attempt has written is taken back, and a piece that arrives twice is shown once", () => {
+    const model = new ChatModel();
+    model.follow("run_1", { isInputShown: true, isQuiet: false });
+    const of = { runId: "run_1", taskId: "t0", messageSeq: 5 } as const;
+    const piece = (attempt: number, offset: number, text: string): Delta =>
+      ({ ...of, type: "message_update", kind: "text", attempt, offset, text }) as unknown as Delta;
+    model.add(piece(1, 0, "Wrong"));
+    expect(model.items.map(({ item }) => item)).toMatchObject([
+      { kind: "answer", text: "Wrong", isLive: true },
+    ]);
+    model.add({ ...of, type: "message_reset", attempt: 2 } as unknown as Delta);
+    expect(model.items).toEqual([]);
+    for (const text of ["Right", "Right"]) model.add(piece(2, 0, text));
+    model.add(piece(2, 5, "."));
+    expect(model.items.map(({ item }) => item)).toMatchObject([{ kind: "answer", text: "Right." }]);
+  });
+});

@@ -1,0 +1,196 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { env, setUp } from "../surfaces/cli/model-server.ts";
+import { reeve, reeveProcess } from "../surfaces/cli/reeve-process.ts";
+import { serve } from "../surfaces/cli/serve-process.ts";
+import { lacksTmux, openTerminal } from "./terminal.ts";
+
+const markdown = "# Lamp\n\nIt is **green**.\n\n| place | lamp |\n|---|---|\n| door | green |\n";
+
+describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
+  test.for(["80x24", "200x50"] as const)(
+    "a person talks with an agent, approves a call and leaves, in a terminal of %s",
+    async (size) => {
+      const { folder, url } = await setUp((request) =>
+        request === 1
+          ? { text: markdown }
+          : request === 2
+            ? { tool: "write", input: { path: "made.txt", content: "one\ntwo\n" } }
+            : { text: "Written." },
+      );
+      const terminal = await openTerminal({ size, cwd: folder, env: env(url) });
+      await terminal.reeve("chat", "--tools", "all", "--sandbox", "off");
+      await terminal.shows(/assistant · openai-compatible\/gpt-4o/u);
+      await terminal.type("Which lamp?");
+      await terminal.press("Enter");
+      const answered = await terminal.shows(/Done · 1,100 tokens/u);
+      expect(answered).toMatch(/❯ Which lamp\?/u);
+      expect(answered).toMatch(/│ door\s+│ green │/u);
+      expect(answered).not.toContain("**green**");
+      await terminal.type("Write a file");
+      await terminal.press("Enter");
+      const asked = await terminal.shows(/→ y {2}Yes/u);
+      expect(asked).toMatch(/assistant May it call write\?/u);
+      expect(asked).toMatch(/path: made\.txt\n\s+content:\n\s+one\n\s+two/u);
+      await terminal.press("y");
+      await terminal.shows(/Written\./u);
+      expect(await readFile(join(folder, "made.txt"), "utf8")).toBe("one\ntwo\n");
+      expect(await terminal.shows(/✓ write made\.txt · \d/u)).toMatch(/→ yes/u);
+      await terminal.press("C-d");
+      await terminal.shows(/Continue with: reeve chat --session ses_[^]*ended 0/u);
+      await terminal.type("echo $((6 * 7)) echoed");
+      await terminal.press("Enter");
+      await terminal.shows(/^42 echoed/mu);
+    },
+  );
+
+  test("Enter steers while the agent works, Alt+Enter queues, and Escape stops it and restores what waited", async () => {
+    const { folder, url, asked } = await setUp((request) => (request === 1 ? undefined : { text: "Again." }));
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
+    await terminal.reeve("chat");
+    await terminal.shows(/gpt-4o/u);
+    await terminal.type("Look around");
+    await terminal.press("Enter");
+    await asked(1);
+    await terminal.type("be brief");
+    await terminal.press("Enter");
+    await terminal.shows(/↳ next turn: be brief/u);
+    await terminal.type("then stop");
+    await terminal.press("M-Enter");
+    await terminal.shows(/↳ at the end: then stop/u);
+    await terminal.press("Escape");
+    const stopped = await terminal.shows(/Cancelled · /u);
+    expect(stopped).toMatch(/─\n be brief\s*\n then stop\s*\n─/u);
+    expect(stopped).not.toMatch(/↳/u);
+    await terminal.press("Enter");
+    await terminal.shows(/❯ be brief\s*\n {2}then stop[^]*Again\./u);
+  });
+
+  test("a chat that is killed with SIGKILL continues its run with --continue, and pays no answered call again", async () => {
+    const { folder, url, asked, requests } = await setUp((request) =>
+      request === 1
+        ? { tool: "read", input: { path: "notes.txt" } }
+        : request === 2
+          ? undefined
+          : { text: "Still green." },
+    );
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
+    await terminal.reeve("chat");
+    await terminal.shows(/gpt-4o/u);
+    await terminal.type("Read the notes");
+    await terminal.press("Enter");
+    await asked(2);
+    process.kill(await terminal.processId(), "SIGKILL");
+    await terminal.shows(/Killed/u);
+    const next = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
+    await next.reeve("chat", "--continue");
+    const continued = await next.shows(/Still green\.[^]*Done/u);
+    expect(continued).toMatch(/❯ Read the notes/u);
+    expect(continued).toMatch(/✓ read notes\.txt/u);
+    expect(requests).toHaveLength(3);
+  });
+
+  test("a chat with --url survives its server, which is killed and started again", async () => {
+    const { folder, url, asked } = await setUp((request) =>
+      request === 1 ? undefined : { text: "Back again." },
+    );
+    const first = await serve(folder, url, "--no-token");
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
+    await terminal.reeve("chat", "--url", first.link.origin);
+    await terminal.shows(/gpt-4o/u);
+    await terminal.type("Wait for me");
+    await terminal.press("Enter");
+    await asked(1);
+    await first.stop("SIGKILL");
+    await terminal.shows(/The server does not answer/u);
+    const second = await serve(folder, url, "--no-token", "--port", first.link.port);
+    const back = await terminal.shows(/Back again\.[^]*Done/u);
+    expect(back).not.toMatch(/does not answer/u);
+    expect(back.split("❯ Wait for me")).toHaveLength(2);
+    await second.stop("SIGTERM");
+  });
+
+  test("control and bidirectional characters in the output of a tool are shown escaped, and NO_COLOR paints nothing", async () => {
+    const { folder, url } = await setUp((request) =>
+      request === 1
+        ? { tool: "bash", input: { command: String.raw`printf 'a\033[2Jb\342\200\256c\n'` } }
+        : { text: "It \u{1b}[31mprinted\u{202e} it." },
+    );
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: { ...env(url), NO_COLOR: "1" } });
+    await terminal.reeve("chat", "--tools", "all", "--sandbox", "off");
+    await terminal.shows(/gpt-4o/u);
+    await terminal.type("Print");
+    await terminal.press("Enter");
+    await terminal.shows(/→ y {2}Yes/u);
+    await terminal.press("y");
+    await terminal.shows(/Done · /u);
+    await terminal.press("C-o");
+    const opened = await terminal.shows(/a\\u001b\[2Jb\\u202ec/u);
+    expect(opened).toContain(String.raw`It \u001b[31mprinted\u202e it.`);
+    const painted = (await terminal.screen({ colours: true })).replaceAll("\u{1b}", "ESC");
+    expect(painted).not.toMatch(/ESC\[(?:1|2|3[0-7]|9[0-7])m/u);
+  });
+
+  test("closing the terminal ends the chat and leaves the run, and a terminal of 20x5 is enough to continue it", async () => {
+    const { folder, url, asked } = await setUp((request) =>
+      request === 1 ? undefined : { text: "After all." },
+    );
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
+    await terminal.reeve("chat");
+    await terminal.shows(/gpt-4o/u);
+    await terminal.type("Stay");
+    await terminal.press("Enter");
+    await asked(1);
+    const pid = await terminal.processId();
+    await terminal.close();
+    await expect.poll(() => isAlive(pid)).toBe(false);
+    const small = await openTerminal({ size: "20x5", cwd: folder, env: env(url) });
+    await small.reeve("chat", "--continue");
+    await small.shows(/^assistant/mu);
+    for (const [columns, rows] of [
+      [60, 20],
+      [1, 1],
+      [80, 24],
+    ] as const)
+      await small.resize(columns, rows);
+    await small.shows(/After all\./u);
+  });
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("reeve chat reads prompts from a pipe one after the other, and prints the answers without control characters", async () => {
+  const { folder, url } = await setUp((request) => ({ text: `Answer ${request} \u{1b}[31m.` }));
+  const said = await reeveProcess(["chat", "--plain"], {
+    cwd: folder,
+    env: env(url),
+    input: "One\n/cost\nTwo\n",
+  });
+  expect(said.out).toEqual([String.raw`Answer 1 \u001b[31m.`, String.raw`Answer 2 \u001b[31m.`]);
+  expect(said.code).toBe(0);
+  expect(said.talk).toMatch(/1 runs of this conversation[^]*session ses_/u);
+});
+
+test.for([
+  { args: ["--session", "s", "--continue"], problem: "--session and --continue exclude each other" },
+  {
+    args: ["--url", "localhost:4711"],
+    problem: "expected the address of a server, such as http://127.0.0.1:4711",
+  },
+  {
+    args: ["--url", "http://127.0.0.1:4711", "--tools", "all"],
+    problem: "--tools cannot change the agents of a server",
+  },
+])("reeve chat refuses $args", async ({ args, problem }) => {
+  const { code, talk } = await reeve(["chat", ...args]);
+  expect(talk).toContain(problem);
+  expect(code).toBe(2);
+});

@@ -1,0 +1,100 @@
+import { execFile } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { promisify } from "node:util";
+import { expect, inject, onTestFinished } from "vitest";
+import { main } from "../surfaces/cli/reeve-process.ts";
+
+const execute = promisify(execFile);
+
+/** Whether the machine lacks tmux, so that tests in a terminal are skipped. */
+export const lacksTmux = inject("lackOfTmux") !== null;
+
+interface TerminalOptions {
+  readonly size: `${number}x${number}`;
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** A terminal in which a person types, and what the person sees. */
+export interface TerminalPane {
+  /** Starts `reeve` with these arguments. When it ends, the shell says `ended CODE`. */
+  readonly reeve: (...args: readonly string[]) => Promise<void>;
+  readonly type: (text: string) => Promise<void>;
+  /** Presses keys by their tmux names, such as `Enter`. */
+  readonly press: (...keys: readonly string[]) => Promise<void>;
+  /** Pastes a text as a terminal does. */
+  readonly paste: (text: string) => Promise<void>;
+  /** The lines on the screen. With `colours`, as they are painted. */
+  readonly screen: (options?: { readonly colours?: boolean }) => Promise<string>;
+  /** Resolves when the screen matches, with what it then shows. */
+  readonly shows: (pattern: RegExp | string) => Promise<string>;
+  readonly lacks: (pattern: RegExp | string) => Promise<string>;
+  readonly resize: (columns: number, rows: number) => Promise<void>;
+  /** The id of the process that the shell has started. */
+  readonly processId: () => Promise<number>;
+  /** Closes the terminal, as a person closes its window. */
+  readonly close: () => Promise<void>;
+}
+
+/** Opens a terminal with a shell. It is closed when the test ends. */
+export async function openTerminal({ size, cwd, env }: TerminalOptions): Promise<TerminalPane> {
+  const socket = `reeve-${randomUUID().slice(0, 8)}`;
+  const tmux = async (...args: readonly string[]): Promise<string> => {
+    const { stdout } = await execute("tmux", ["-L", socket, "-f", "/dev/null", ...args]);
+    return stdout;
+  };
+  const [columns = "80", rows = "24"] = size.split("x");
+  const variables = Object.entries({ PS1: "$ ", HISTFILE: "/dev/null", ...env });
+  await tmux(
+    "new-session",
+    "-d",
+    "-x",
+    columns,
+    "-y",
+    rows,
+    "-c",
+    cwd,
+    ...variables.flatMap(([name, value]) => ["-e", `${name}=${value}`]),
+    "sh",
+  );
+  const close = async (): Promise<void> => {
+    // A test may have closed the terminal already.
+    await tmux("kill-server").catch(() => "");
+  };
+  onTestFinished(close);
+  const screen: TerminalPane["screen"] = ({ colours = false } = {}) =>
+    tmux("capture-pane", "-p", ...(colours ? ["-e"] : []));
+  const press: TerminalPane["press"] = async (...keys) => void (await tmux("send-keys", ...keys));
+  const type: TerminalPane["type"] = async (text) => void (await tmux("send-keys", "-l", text));
+  return {
+    reeve: async (...args) => {
+      const words = [process.execPath, main, ...args].map((word) => `'${word}'`).join(" ");
+      await type(`clear; ${words}; echo ended $?`);
+      await press("Enter");
+    },
+    type,
+    press,
+    paste: async (text) => {
+      await tmux("set-buffer", "--", text);
+      await tmux("paste-buffer", "-p");
+    },
+    screen,
+    shows: async (pattern) => {
+      await expect.poll(() => screen(), { interval: 50 }).toMatch(pattern);
+      return screen();
+    },
+    lacks: async (pattern) => {
+      await expect.poll(() => screen(), { interval: 50 }).not.toMatch(pattern);
+      return screen();
+    },
+    resize: async (width, height) => {
+      await tmux("resize-window", "-x", String(width), "-y", String(height));
+    },
+    processId: async () => {
+      const shell = (await tmux("display-message", "-p", "#{pane_pid}")).trim();
+      const { stdout } = await execute("ps", ["--ppid", shell, "-o", "pid="]);
+      return Number(stdout.trim().split("\n")[0]);
+    },
+    close,
+  };
+}
