@@ -55,7 +55,7 @@ export function stepsOf(args: readonly string[]): readonly Step[] {
       ["tsc -b", "node build/page.ts"],
       ["vitest run", ...gates],
     ];
-  return [["tsc -b"], ["vitest run --project unit --project gates", ...gates]];
+  return [["tsc -b"], ["vitest run --project unit --project web --project gates", ...gates]];
 }
 
 async function check(): Promise<boolean> {

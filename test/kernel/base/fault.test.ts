@@ -1,6 +1,6 @@
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   BudgetExhaustedError,
   CancellationError,
@@ -11,17 +11,8 @@ import {
   MiddlewareTermination,
   reviveFault,
 } from "../../../src/kernel/index.ts";
-import type * as kernelModule from "../../../src/kernel/index.ts";
 import { isFaultCode, modelFaultCode } from "../../../src/kernel/base/fault.ts";
-
-type Kernel = typeof kernelModule;
-
-async function secondCopy(): Promise<Kernel> {
-  vi.resetModules();
-  const copy = await import("../../../src/kernel/index.ts");
-  expect(copy.Fault).not.toBe(Fault);
-  return copy;
-}
+import { secondKernel, type Kernel } from "../second-kernel.ts";
 
 function oneOfEach({ Fault: Base, ...kernel }: Kernel | typeof ownKernel): readonly Fault[] {
   return [
@@ -187,7 +178,8 @@ describe("instanceof on faults", () => {
   });
 
   test("instanceof recognises faults of a duplicate copy of the package, in both directions", async () => {
-    const copy = await secondCopy();
+    const copy = await secondKernel();
+    expect(copy.Fault).not.toBe(Fault);
     const pairs = [
       [oneOfEach(copy), ownKernel],
       [oneOfEach(ownKernel), copy],

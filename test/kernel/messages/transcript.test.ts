@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setImmediate } from "node:timers/promises";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   assistantMessage,
   type ChatMessage,
@@ -15,6 +15,7 @@ import {
   userMessage,
 } from "../../../src/kernel/index.ts";
 import { propertyRuns } from "../../effort.ts";
+import { secondKernel } from "../second-kernel.ts";
 
 const sha256: Hash = (text) => createHash("sha256").update(text).digest("hex");
 
@@ -133,8 +134,8 @@ describe("Transcript.append()", () => {
   });
 
   test("Transcript.append() lets messages that were appended to Transcript.empty be garbage-collected", async () => {
-    vi.resetModules();
-    const { Transcript: Fresh } = await import("../../../src/kernel/index.ts");
+    const { Transcript: Fresh } = await secondKernel();
+    expect(Fresh).not.toBe(Transcript);
     const dropped = appendAndDrop(Fresh.empty);
     await setImmediate();
     collectGarbage();
