@@ -4,11 +4,11 @@ import { promptProblems, sharedCapProblems } from "./hire-kills.ts";
 
 const points: readonly Death[] = [
   // The prompt is recorded, and was not sent.
-  { at: 8, when: "after" },
+  { at: 9, when: "after" },
   // A request is reserved, and has not left.
-  { at: 10, when: "after" },
+  { at: 11, when: "after" },
   // The command may have been executed.
-  { at: 12, when: "before" },
+  { at: 13, when: "before" },
 ];
 
 test("SQLite, B3, J6: a prompt of a hired agent whose process is killed around its writes has its effect once, is sent again only with an event, and is billed at most what is spent", async () => {
@@ -16,5 +16,5 @@ test("SQLite, B3, J6: a prompt of a hired agent whose process is killed around i
 });
 
 test("SQLite, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes", async () => {
-  expect(await sharedCapProblems([{ at: 14, when: "after" }])).toEqual([]);
+  expect(await sharedCapProblems([{ at: 15, when: "after" }])).toEqual([]);
 });

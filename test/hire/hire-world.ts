@@ -101,14 +101,14 @@ export function scripted(turns: readonly Turn[]): MockUpstream["answer"] {
 }
 
 /** All events of a run. */
-export async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
+export async function eventsOf(run: RunHandle<unknown>): Promise<readonly Event[]> {
   const events: Event[] = [];
   for await (const event of run.events({ follow: false })) if ("seq" in event) events.push(event);
   return events;
 }
 
 /** The names of the events of hired agents in a run, in their order. */
-export async function hiredEvents(run: RunHandle): Promise<readonly string[]> {
+export async function hiredEvents(run: RunHandle<unknown>): Promise<readonly string[]> {
   return (await eventsOf(run)).flatMap(({ type, data }) =>
     type === "architecture_event" ? [data.name] : [],
   );

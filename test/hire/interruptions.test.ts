@@ -3,7 +3,8 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { endProcessesOf, marksOf, newMark, taskVariable } from "../../src/capabilities/hire/orphans.ts";
+import { permissions } from "../../src/agents/index.ts";
+import { endAllOf, endProcessesOf, newMark, taskVariable } from "../../src/capabilities/hire/orphans.ts";
 import type { RuntimeOptions } from "../../src/runtime/index.ts";
 import { FakeClock } from "../../src/testing/index.ts";
 import { agentCode } from "./agent-file.ts";
@@ -96,18 +97,49 @@ test.for([
   },
 );
 
-test("the processes of one attempt of a task end without those of another attempt", async () => {
-  const [first, second] = [newMark("task"), newMark("task")].map((mark) => {
-    const child = spawn("sleep", ["300"], { env: { [taskVariable]: mark, PATH: process.env["PATH"] } });
+test("the processes of one attempt end, also one that has left its group, without those of another attempt", async () => {
+  const [first, second] = [newMark(), newMark()].map((mark) => {
+    const child = spawn("sleep", ["300"], {
+      env: { [taskVariable]: mark, PATH: process.env["PATH"] },
+      detached: true,
+    });
     afterTest(async () => child.kill("SIGKILL"));
     return { mark, child, pid: child.pid as number };
   });
   if (first === undefined || second === undefined) throw new Error("there are no processes");
   await Promise.all([once(first.child, "spawn"), once(second.child, "spawn")]);
-  expect(endProcessesOf(first.mark)).toBe(1);
-  await once(first.child, "exit");
+  const exit = once(first.child, "exit");
+  await endAllOf(first.mark);
+  await exit;
+  expect(await isAlive(first.pid)).toBe(false);
   expect(await isAlive(second.pid)).toBe(true);
-  expect(endProcessesOf(marksOf("task"))).toBe(1);
+  expect(endProcessesOf([first.mark, second.mark])).toEqual([second.pid]);
+});
+
+test("a run with the id of another store leaves the hired agents of that store alone", async () => {
+  const said = Promise.withResolvers<void>();
+  const hang = async (received: Parameters<typeof answers>[0], response: Parameters<typeof answers>[1]) => {
+    await said.promise;
+    await answers(received, response);
+  };
+  const answers = scripted([{ say: "Done." }]);
+  const [one, other] = [await hireWorld(hang), await hireWorld([{ run: "true" }])];
+  const run = await one.runtime.submit(one.hire(), "Work.", { runId: "run_same" });
+  await poll(async () => one.upstream.received.length > 0);
+  const same = await other.runtime.submit(
+    other.hire({ budget: { maxCostUsd: 0.15 }, permissions: permissions({ mode: "bypass" }) }),
+    "Work.",
+    {
+      runId: "run_same",
+    },
+  );
+  expect((await same.result()).status).toBe("budget_exhausted");
+  other.upstream.answer = answers;
+  await same.topUp({ maxCostUsd: 1 });
+  expect((await same.result()).status).toBe("completed");
+  said.resolve();
+  expect((await run.result()).output).toBe("Done.");
+  expect(await hiredEvents(run)).toEqual(["session_opened"]);
 });
 
 /** An agent that calls its model twice for a prompt, and once to continue. It notes each call after it, with its process. */

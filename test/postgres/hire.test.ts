@@ -6,11 +6,11 @@ import { killedOnItsMachine, onItsMachine } from "../hire/two-machines.ts";
 process.env[crashServer] = inject("postgresUrl");
 
 test("PostgreSQL, B3, J6: a prompt of a hired agent whose process is killed around its writes has its effect once, is sent again only with an event, and is billed at most what is spent", async () => {
-  expect(await promptProblems([{ at: 12, when: "before" }])).toEqual([]);
+  expect(await promptProblems([{ at: 13, when: "before" }])).toEqual([]);
 });
 
 test("PostgreSQL, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes", async () => {
-  expect(await sharedCapProblems([{ at: 14, when: "after" }])).toEqual([]);
+  expect(await sharedCapProblems([{ at: 15, when: "after" }])).toEqual([]);
 });
 
 test("PostgreSQL, L21: a run of a hired agent whose machine has no worker waits for it, and continues only there", async () => {

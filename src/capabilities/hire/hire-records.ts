@@ -4,12 +4,14 @@ import type { StartedProcess } from "./orphans.ts";
 /**
  * What a hired task records with `attempt.keep`, each before what it describes takes effect:
  *
+ * - `mark`: a process with this mark is about to be started. A later attempt ends all processes that have it.
  * - `process`: the process was started. A later attempt ends it if it still lives.
  * - `session`: the agent has opened a session, to which no prompt was sent yet.
  * - `prompt`: the prompt is about to be sent. A later attempt does not send it again before it has looked for it in the history.
  * - `answer`: the turn of the prompt has ended.
  */
 export type HireRecord =
+  | { readonly type: "mark"; readonly mark: string }
   | ({ readonly type: "process" } & StartedProcess)
   | { readonly type: "session"; readonly sessionId: string }
   | { readonly type: "prompt"; readonly text: string; readonly from: PromptSource }
@@ -28,6 +30,7 @@ export interface Exchange {
 
 /** What earlier attempts of a hired task have done. */
 export class HireRecords {
+  readonly marks: readonly string[];
   readonly processes: readonly StartedProcess[];
   readonly sessionId: string | undefined;
   /** The prompts that were sent, in their order. Only the last one may have no answer. */
@@ -36,11 +39,15 @@ export class HireRecords {
   readonly followUps: readonly string[];
 
   constructor({ kept, steering, followUps }: EarlierAttempts) {
+    const marks: string[] = [];
     const processes: StartedProcess[] = [];
     const exchanges: Exchange[] = [];
     let sessionId: string | undefined;
     for (const record of kept as readonly unknown[] as readonly HireRecord[])
       switch (record.type) {
+        case "mark":
+          marks.push(record.mark);
+          break;
         case "process":
           processes.push({ pid: record.pid, startedAt: record.startedAt });
           break;
@@ -61,6 +68,7 @@ export class HireRecords {
           break;
         }
       }
+    this.marks = marks;
     this.processes = processes;
     this.sessionId = sessionId;
     this.exchanges = exchanges;

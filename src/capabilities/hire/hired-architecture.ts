@@ -65,7 +65,7 @@ export class HiredArchitecture implements Architecture {
             prompt,
             attachments,
             folder,
-            mark: newMark(attempt.idempotencyKey),
+            mark: newMark(),
           });
           life = new HiredAttempt({ ...this.#settings, sdk }, task, attempt);
           return (await life.run()) as unknown as JsonValue;

@@ -11,6 +11,7 @@ import {
   Fault,
   type AttemptContext,
   type Clock,
+  type ForeignVerdict,
   type RunId,
 } from "../../kernel/index.ts";
 import type { Gateway, GatewayAccess } from "../gateway/gateway.ts";
@@ -21,7 +22,7 @@ import { AgentReport } from "./agent-report.ts";
 import { foreignCall } from "./call-view.ts";
 import { HireRecords, inputText, SessionHistory, type Exchange, type HireRecord } from "./hire-records.ts";
 import type { Preset } from "./presets.ts";
-import { endOrphan, endProcessesOf, marksOf, startedProcess } from "./orphans.ts";
+import { endAllOf, endOrphan, endProcessesOf, startedProcess } from "./orphans.ts";
 
 /** What one hired task works on. */
 export interface HiredTask {
@@ -68,11 +69,9 @@ export interface HiredResult {
 const cancelMs = 5_000;
 /** Share of the time since the cancel that an agent has between SIGTERM and SIGKILL if the runtime waits no longer for its call. */
 const dropShare = 0.8;
-/** How many times a task looks at most whether the processes that it has killed have ended. */
-const endTries = 1_000;
 /** Milliseconds after a refusal because of money in which the agent may end its turn by itself. */
 const refusedMs = 10_000;
-/** H2: milliseconds that a request of the agent waits for the seat of its task. */
+/** H2: milliseconds that a request of the agent, or its question about a call, waits for the seat of its task. */
 const seatWaitMs = 60_000;
 /** Number of questions of an agent that are open at a time. More are refused. */
 const mostQuestions = 100;
@@ -82,6 +81,8 @@ const costTolerance = 0.05;
 /** The prompt for an agent whose process was interrupted in the middle of a turn. */
 const continueText =
   "Your process was interrupted, and this is a new one with the same session. Continue where you stopped. Do not repeat what you have done. A call that was interrupted was not refused: make it again if you still need it.";
+
+type Refusal = Extract<ForeignVerdict, { readonly decision: "refused" }>;
 
 /** One life of a hired agent: its process, from its start to its end. */
 export class HiredAttempt {
@@ -142,17 +143,14 @@ export class HiredAttempt {
     const cancel = clock.schedule(now + graceMs, () => process.kill());
     await process.ended;
     cancel();
-    for (let tries = 0; tries < endTries && endProcessesOf(this.#task.mark) > 0; tries++)
-      await new Promise<void>((resolve) => void setImmediate(resolve));
+    await endAllOf(this.#task.mark);
   }
 
   async run(): Promise<HiredResult> {
-    const { signal, idempotencyKey, number } = this.#attempt;
+    const { signal } = this.#attempt;
     const { gateway } = this.#plan;
-    if (number > 1) {
-      for (const each of this.#records.processes) await endOrphan(each);
-      endProcessesOf(marksOf(idempotencyKey));
-    }
+    for (const each of this.#records.processes) await endOrphan(each);
+    endProcessesOf(this.#records.marks);
     const access = gateway.admit(this.#attempt, {
       runId: this.#task.runId,
       ...(this.#plan.preset && { wire: this.#plan.preset.wire }),
@@ -178,13 +176,14 @@ export class HiredAttempt {
       access.close();
       await this.#process?.end(0);
       this.#noteOtherLines();
-      endProcessesOf(this.#task.mark);
+      endProcessesOf([this.#task.mark]);
       await this.#endLaunch();
     }
   }
 
   async #open(access: GatewayAccess): Promise<AgentFacts> {
     const { name, sdk, clock, startTimeoutMs, preset: { login } = {} } = this.#plan;
+    await this.#keep({ type: "mark", mark: this.#task.mark });
     const { start } = (this.#launch = await this.#task.launch(access));
     const process = (this.#process = new AgentProcess({ ...start, clock, secrets: [access.token] }));
     if (this.#isDropped) process.kill();
@@ -429,8 +428,8 @@ export class HiredAttempt {
     else {
       this.#questions++;
       const asked = this.#attempt
-        .permit(foreignCall(call, this.#task.folder, options))
-        .catch(refusedBy)
+        .permit(foreignCall(call, this.#task.folder, options), { seatWaitMs })
+        .catch((error: unknown) => this.#unasked(error))
         .finally(() => this.#questions--);
       const verdict = await Promise.race([asked, this.#stopped.promise]);
       if (verdict === undefined) return { outcome: "cancelled" };
@@ -439,6 +438,14 @@ export class HiredAttempt {
     if (isAllowed && allow !== undefined) return { outcome: "selected", optionId: allow };
     this.#report.deny(call.toolCallId);
     return reject === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: reject };
+  }
+
+  /** A call about which no decision was reached. Without a seat, the turn ends, and the agent asks again after the recall. */
+  #unasked(error: unknown): Refusal | undefined {
+    const fault = Fault.from(error);
+    if (fault.code !== "seat_lost") return { decision: "refused", reason: fault.message };
+    this.#stop(fault);
+    return undefined;
   }
 
   /** The gateway has refused a request. After a refusal because of money the agent may end its turn by itself. */
@@ -499,10 +506,6 @@ export class HiredAttempt {
 
 function optionOf(options: readonly PermissionOption[], kind: PermissionOption["kind"]): string | undefined {
   return options.find((option) => option.kind === kind)?.optionId;
-}
-
-function refusedBy(error: unknown): { readonly decision: "refused"; readonly reason: string } {
-  return { decision: "refused", reason: Fault.from(error).message };
 }
 
 function textBlock(text: string): ContentBlock {

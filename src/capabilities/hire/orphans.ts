@@ -16,17 +16,12 @@ export type StartedProcess = {
 /** Variable that all processes of a hired task inherit. Its value is the mark of the attempt. */
 export const taskVariable = "REEVE_HIRED_TASK";
 
-/** The start of the marks of all attempts of a task, which have the same idempotency key. */
-export function marksOf(idempotencyKey: string): string {
-  return `${idempotencyKey} `;
-}
-
 /**
  * The mark of an attempt. Each has its own: an owner that has lost the run ends its own processes, and not those that the next
- * owner has started for the same task.
+ * owner has started for the same task. Runs of other stores may have the same id, so that the mark does not depend on it.
  */
-export function newMark(idempotencyKey: string): string {
-  return `${marksOf(idempotencyKey)}${randomUUID()}`;
+export function newMark(): string {
+  return randomUUID();
 }
 
 /** Describes a process of this machine. `undefined` if it has ended. */
@@ -46,25 +41,37 @@ export async function endOrphan({ pid, startedAt }: StartedProcess): Promise<boo
 }
 
 /**
- * Ends the processes whose mark begins with a text, also those that have left the group of the agent. Only Linux shows the
- * variables of other processes; elsewhere it does nothing. Returns the number of processes.
+ * Ends the processes that have one of the marks, also those that have left the group of the agent. Only Linux shows the variables
+ * of other processes; elsewhere it does nothing. Costs one read of each process of the machine. Returns the ids of the processes.
  */
-export function endProcessesOf(mark: string): number {
-  if (process.platform !== "linux") return 0;
-  const entry = `${taskVariable}=${mark}`;
-  let ended = 0;
-  for (const pid of readdirSync("/proc")) {
-    if (!/^\d+$/u.test(pid) || Number(pid) === process.pid) continue;
-    if (
-      ifAlive(() => readFileSync(`/proc/${pid}/environ`, "utf8"))
-        ?.split("\0")
-        .some((each) => each.startsWith(entry)) !== true
-    )
-      continue;
-    ifAlive(() => process.kill(Number(pid), "SIGKILL"));
-    ended++;
+export function endProcessesOf(marks: readonly string[]): readonly number[] {
+  if (process.platform !== "linux" || marks.length === 0) return [];
+  const entries = new Set(marks.map((mark) => `${taskVariable}=${mark}`));
+  const ended: number[] = [];
+  for (const name of readdirSync("/proc")) {
+    const pid = Number(name);
+    if (!/^\d+$/u.test(name) || pid === process.pid) continue;
+    const variables = ifAlive(() => readFileSync(`/proc/${pid}/environ`, "utf8"))?.split("\0");
+    if (variables?.some((each) => entries.has(each)) !== true) continue;
+    ifAlive(() => process.kill(pid, "SIGKILL"));
+    ended.push(pid);
   }
   return ended;
+}
+
+/** How many times all processes are read at most: one that is killed may have started another one meanwhile. */
+const mostScans = 10;
+/** How many times a process that was killed is looked at before it is left. */
+const mostLooks = 1_000;
+
+/** Ends the processes that have a mark, and resolves when they have ended. Reads all processes of the machine at most twice, as a rule. */
+export async function endAllOf(mark: string): Promise<void> {
+  for (let scan = 0; scan < mostScans; scan++) {
+    const ended = endProcessesOf([mark]);
+    if (ended.length === 0) return;
+    for (let look = 0; look < mostLooks && ended.some((pid) => startOnLinux(pid) !== undefined); look++)
+      await new Promise<void>((resolve) => void setImmediate(resolve));
+  }
 }
 
 /** The start of the machine, and that of the process in ticks since then. A dead process that no one has awaited has ended. */

@@ -41,6 +41,20 @@ export interface ForeignCall {
   readonly view?: ForeignCallView;
 }
 
+/** Options of `attempt.permit`. */
+export interface PermitOptions {
+  /**
+   * H2: how long a question waits while the task has no seat or the run is paused, in milliseconds: before it is asked, and after
+   * it was answered. Then `permit` fails with `seat_lost`, and an answer applies when the next attempt asks about the same call.
+   * If absent, it waits until the task is recalled. A question that is open waits for its answer as long as the attempt lives.
+   */
+  readonly seatWaitMs?: number;
+}
+
+export const permitTable = optionTable({
+  seatWaitMs: is.integer({ from: 0 }),
+} satisfies OptionKinds<PermitOptions>);
+
 /** The decision on a call that a program wants to make. `reason` says who or what refused it. */
 export type ForeignVerdict =
   | { readonly decision: "approved" }
@@ -95,7 +109,7 @@ export interface ProgramContext {
    * decide as on a call of the agent's own tools that is `critical`; a person is asked with the kind `foreign_tool_call`.
    * Only for an attempt with a `program`.
    */
-  permit(call: ForeignCall): Promise<ForeignVerdict>;
+  permit(call: ForeignCall, options?: PermitOptions): Promise<ForeignVerdict>;
   /** Writes what the program says or does to the log, marked with its `source`. Only for an attempt with a `program`. */
   tell(report: ForeignReport): void;
 }

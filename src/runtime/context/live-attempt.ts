@@ -14,6 +14,7 @@ import {
   type ApprovalDecision,
   type AttemptContext,
   type AttemptOptions,
+  permitTable,
   programTable,
   type CancellationToken,
   type CancelSignal,
@@ -28,6 +29,7 @@ import {
   type MeteredCall,
   type MeteredRequest,
   type MeteredResult,
+  type PermitOptions,
   type PersonQuestion,
   type ProgramOptions,
   type StepAddress,
@@ -389,9 +391,15 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
     return this.#inCall((ctx) => ctx.followUps({ mode: "all" }));
   }
 
-  async permit(call: ForeignCall): Promise<ForeignVerdict> {
+  async permit(call: ForeignCall, options: PermitOptions = {}): Promise<ForeignVerdict> {
     const { name: program } = this.#requireProgram("permit()");
-    return this.#inCall((ctx, scope) => {
+    const { seatWaitMs } = permitTable.read("attempt.permit()", options);
+    const lost = Promise.withResolvers<never>();
+    const seat = seatWaitMs === undefined ? undefined : { waitMs: seatWaitMs, onLost: lost.reject };
+    const judged = this.#inCall(async (_ctx, scope) => {
+      // Before the step, which would wait until the recall.
+      if (seat !== undefined)
+        await seatWithin({ runner: this.#runner, cancelScope: this.cancelScope }, seat.waitMs);
       const steps = new StepExecutor(this.#runner, scope, this.cancelScope);
       const from: CallingScope = { steps, history: this.#from.history, inside: this.#from.inside };
       const onAsk: ForeignQuestion["onAsk"] = ({ round, request, isAskedBefore }) => {
@@ -401,8 +409,9 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
         recordQuestion(this.#runner, round, { approvalId, input, round, ...again });
       };
       const takeKept = (subject: string): string | undefined => this.#kept.take(subject);
-      return judgeForeignCall(from, call, { program, takeKept, onAsk });
+      return judgeForeignCall(from, call, { program, takeKept, onAsk, ...(seat && { seat }) });
     });
+    return Promise.race([judged, lost.promise]);
   }
 
   tell(report: ForeignReport): void {

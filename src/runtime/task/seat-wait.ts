@@ -3,7 +3,7 @@ import type { CancellationScope } from "./cancellation-scope.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
 /** The code that waits for the seat of its task. */
-interface SeatWaiter {
+export interface SeatWaiter {
   readonly runner: TaskRunner;
   readonly cancelScope: CancellationScope;
 }

@@ -14,9 +14,9 @@ import {
   optionTable,
   type OptionKinds,
 } from "../../kernel/index.ts";
+import { seatWithin, type SeatWaiter } from "../task/seat-wait.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
-import type { CancellationScope } from "../task/cancellation-scope.ts";
-import type { TaskRunner } from "../task/task-runner.ts";
+import type { SeatLimit } from "./gate-context.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { approvalAddress, approvalWait, withdrawn } from "../journal/wait-names.ts";
 
@@ -28,6 +28,8 @@ export interface Question {
   readonly isAskedBefore?: boolean;
   /** The handler that answers in this process. If absent, the answer comes through the run's mailbox. */
   readonly answer?: ApprovalHandler;
+  /** How long the answer of a person waits for the seat of the task. If absent, it does not wait. */
+  readonly seat?: SeatLimit;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface Question {
  */
 export function askForApproval(
   steps: StepExecutor,
-  { round, request, answer, isAskedBefore = false }: Question,
+  { round, request, answer, seat, isAskedBefore = false }: Question,
 ): ApprovalDecision | Promise<ApprovalDecision> {
   const { runner, cancelScope } = steps;
   const { approvalId } = request;
@@ -49,7 +51,7 @@ export function askForApproval(
             cancelScope,
             handled(() => answer(request, runner.facts)),
           )
-        : await decided(runner, cancelScope, step.name);
+        : await decided({ runner, cancelScope }, step.name, seat);
       const decision = isApprovalDecision(said) ? said : noDecision(said);
       open.emit({ type: "approval_decision", data: { approvalId, decision } });
       return decision;
@@ -155,13 +157,26 @@ function noDecision(said: unknown): ApprovalDecision {
   return { decision: "denied", reason: `invalid decision ${JSON.stringify(said)}` };
 }
 
-async function decided(runner: TaskRunner, cancelScope: CancellationScope, name: string): Promise<unknown> {
+async function decided(waiter: SeatWaiter, name: string, seat: SeatLimit | undefined): Promise<unknown> {
+  const { runner, cancelScope } = waiter;
   const wait = runner.host.waits.wait(runner.taskId, name);
   try {
-    return await runner.activity.waitFor(cancelScope, wait.came, { name });
+    const said = await runner.activity.waitFor(cancelScope, wait.came, { name });
+    if (seat !== undefined) await seatOrEnd(waiter, seat);
+    return said;
   } catch (error) {
     wait.leave();
     throw error;
+  }
+}
+
+/** Resolves when the task has a seat. If it has none in time, the answer is not recorded, and the end of the attempt is awaited. */
+async function seatOrEnd(waiter: SeatWaiter, { waitMs, onLost }: SeatLimit): Promise<void> {
+  try {
+    await seatWithin(waiter, waitMs);
+  } catch (error) {
+    onLost(error);
+    await new Promise<never>((_resolve, reject) => waiter.cancelScope.token.onCancel(reject));
   }
 }
 

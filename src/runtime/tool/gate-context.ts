@@ -40,6 +40,13 @@ export interface ToolCallOptions {
   readonly foreign?: ForeignQuestion;
 }
 
+/** H2: how long an answer waits for the seat of the task. */
+export interface SeatLimit {
+  readonly waitMs: number;
+  /** Called with `seat_lost` after that time. The answer stays available to the next attempt. */
+  readonly onLost: (error: unknown) => void;
+}
+
 /** How a person is asked about a call of a program. */
 export interface ForeignQuestion {
   readonly details: NonNullable<ApprovalRequest["foreign"]>;
@@ -51,6 +58,8 @@ export interface ForeignQuestion {
     readonly request: ApprovalRequest;
     readonly isAskedBefore: boolean;
   }) => void;
+  /** How long an answer waits for the seat of the task. If absent, it does not wait. */
+  readonly seat?: SeatLimit;
 }
 
 /** What the entries judge: a tool and its arguments. */

@@ -202,6 +202,7 @@ async function passRound(
     request,
     isAskedBefore,
     ...(answer && { answer }),
+    ...(passage.foreign?.seat && { seat: passage.foreign.seat }),
   });
   if (decision.decision === "skipped") return settled(refused(passage, "[skipped by a person]"));
   if (decision.decision === "denied")

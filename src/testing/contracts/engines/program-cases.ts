@@ -170,6 +170,69 @@ export function programCases(harness: EngineHarness): void {
   });
 
   declare(
+    "H2, program: a question in a paused run ends its attempt after seatWaitMs, and is asked after the resumption",
+    async (world) => {
+      const runtime = await world.open();
+      const [begun, paused, lost] = [
+        Promise.withResolvers<void>(),
+        Promise.withResolvers<void>(),
+        Promise.withResolvers<void>(),
+      ];
+      const agent = programOf("clerk", async (attempt) => {
+        begun.resolve();
+        await paused.promise;
+        try {
+          const { decision } = await attempt.permit(write, { seatWaitMs: 1 });
+          return `${attempt.number} ${decision}`;
+        } finally {
+          lost.resolve();
+        }
+      });
+      const run = await runtime.submit(agent, null);
+      await begun.promise;
+      await run.pause();
+      await eventOf(run, "run_pause");
+      paused.resolve();
+      await lost.promise;
+      expect((await eventsOf(run)).some(({ type }) => type === "approval_request")).toBe(false);
+      await run.resume();
+      const { data } = await eventOf(run, "approval_request");
+      await run.approve(data.approvalId, { decision: "approved" });
+      expect((await run.result()).output).toBe("2 approved");
+    },
+  );
+
+  declare(
+    "H2, program: an answer that arrives while the run is paused ends the attempt after seatWaitMs, and applies in the next",
+    async (world) => {
+      const runtime = await world.open();
+      const lost = Promise.withResolvers<void>();
+      const agent = programOf("clerk", async (attempt) => {
+        try {
+          const { decision } = await attempt.permit(write, { seatWaitMs: 1 });
+          return `${attempt.number} ${decision}`;
+        } finally {
+          lost.resolve();
+        }
+      });
+      const run = await runtime.submit(agent, null);
+      const { data } = await eventOf(run, "approval_request");
+      await run.pause();
+      await eventOf(run, "run_pause");
+      await run.approve(data.approvalId, { decision: "approved" });
+      await lost.promise;
+      await run.resume();
+      expect((await run.result()).output).toBe("2 approved");
+      const types = (await eventsOf(run)).map(({ type }) => type);
+      expect(types.filter((type) => type === "approval_request" || type === "approval_decision")).toEqual([
+        "approval_request",
+        "approval_decision",
+      ]);
+      expect(types.indexOf("run_resume") < types.indexOf("approval_decision")).toBe(true);
+    },
+  );
+
+  declare(
     "program: a question outlives its attempt, and its answer applies to the same call",
     async (world) => {
       const runtime = await world.open();
