@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, inject } from "vitest";
 import { absent } from "../../src/capabilities/files/error-code.ts";
@@ -17,7 +17,7 @@ import { answerJson, MockUpstream } from "../capabilities/gateway/mock-upstream.
 import { isFull } from "../effort.ts";
 import { openCrashStore } from "./crash-store.ts";
 import { everyWrite } from "./kill-points.ts";
-import { doHireWork, hireCapUsd, hirePrompt, type HireWorkData } from "./hire-work.ts";
+import { doHireWork, hireCapUsd, hirePrompt, preemptionFolders, type HireWorkData } from "./hire-work.ts";
 
 const script = new URL("hire-worker.mjs", inject("crashWorkers"));
 const agent = fileURLToPath(new URL("demo-process.mjs", inject("crashWorkers")));
@@ -107,31 +107,40 @@ interface Lived {
   readonly problems: readonly string[];
 }
 
+/** What happens in a place. */
+interface PlaceOptions {
+  readonly name: string;
+  /** The agents work until the cap of all runs of the month stops them. */
+  readonly isEndless?: boolean;
+  /** Each run has a second hired agent, which takes the seat of the first one. */
+  readonly isPreempted?: boolean;
+}
+
 /** Runs whose processes live one after the other on one store. */
 class Place {
   readonly #name: string;
   readonly #folder: string;
   readonly #provider: HireProvider;
   readonly #isEndless: boolean;
+  readonly #isPreempted: boolean;
 
-  private constructor(name: string, folder: string, provider: HireProvider, isEndless: boolean) {
-    this.#name = name;
+  private constructor(options: PlaceOptions, folder: string, provider: HireProvider) {
+    this.#name = options.name;
     this.#folder = folder;
     this.#provider = provider;
-    this.#isEndless = isEndless;
+    this.#isEndless = options.isEndless === true;
+    this.#isPreempted = options.isPreempted === true;
   }
 
-  /** `isEndless`: the agents work until the cap of all runs of the month stops them. */
   static async in<Value>(
     parent: string,
-    { name, isEndless = false }: { readonly name: string; readonly isEndless?: boolean },
+    options: PlaceOptions,
     work: (place: Place) => Promise<Value>,
   ): Promise<Value> {
-    const folder = join(parent, name.replaceAll(" ", "-"));
-    await mkdir(join(folder, "work"), { recursive: true });
-    const provider = await HireProvider.open(isEndless);
+    const folder = join(parent, options.name.replaceAll(" ", "-"));
+    const provider = await HireProvider.open(options.isEndless === true);
     try {
-      return await work(new Place(name, folder, provider, isEndless));
+      return await work(new Place(options, folder, provider));
     } finally {
       await provider.close();
     }
@@ -143,38 +152,51 @@ class Place {
   }
 
   /** A life in a process of its own. */
-  start(runs: readonly string[], death: Death | null): Promise<WorkerEnd> {
+  async start(runs: readonly string[], death: Death | null): Promise<WorkerEnd> {
+    await this.#makeFolders(runs);
     const cache = process.env["NODE_COMPILE_CACHE"] ?? join(this.#folder, "compiled");
     return WorkerProcess.start(script, this.#orders(runs, death), cache).endWithin(boundMs);
   }
 
   /** A life in this process, which is not killed. */
   async live(runs: readonly string[]): Promise<WorkerEnd> {
+    await this.#makeFolders(runs);
     return { kind: "finished", ...(await doDuty(this.#orders(runs, null), doHireWork)) };
   }
 
-  /** The names of the events of hired agents, and what is wrong with the runs after their last life. */
+  /** The names of the events of hired agents and of seats, and what is wrong with the runs after their last life. */
   async look(
     runs: readonly string[],
-  ): Promise<{ readonly hired: readonly string[]; readonly problems: string[] }> {
+  ): Promise<{
+    readonly hired: readonly string[];
+    readonly seats: readonly string[];
+    readonly problems: string[];
+  }> {
     const store = await openCrashStore(this.#file);
     try {
       const traces = await Promise.all(runs.map((name) => traceRun(store, formatRunId(name))));
       const spent = traces.reduce((sum, trace) => sum + (trace?.money?.spent.nanoUsd ?? 0), 0);
       const { billedNanoUsd: billed } = this.#provider;
       const status = this.#isEndless ? "budget_exhausted" : "completed";
-      const effects = await this.#effects();
+      const most = this.#isPreempted ? runs.length * capNanoUsd : capNanoUsd;
+      const folders = this.#folders(runs);
+      const effects = await Promise.all(folders.map(effectsIn));
       const problems = [
         ...this.#provider.problems,
         ...traces.flatMap((trace) => (trace?.status === status ? [] : [`a run is ${trace?.status}`])),
-        ...(billed <= capNanoUsd ? [] : [`billed ${billed} of ${capNanoUsd}`]),
+        ...(billed <= most ? [] : [`billed ${billed} of ${most}`]),
         ...(spent >= billed ? [] : [`spent ${spent}, billed ${billed}`]),
-        ...(spent <= capNanoUsd ? [] : [`spent ${spent} of ${capNanoUsd}`]),
+        ...(spent <= most ? [] : [`spent ${spent} of ${most}`]),
         ...(billed > 0 ? [] : ["nothing was billed"]),
-        ...(this.#isEndless || effects === 1 ? [] : [`the effect happened ${effects} times`]),
+        ...effects.flatMap((count, index) =>
+          this.#isEndless || count === 1
+            ? []
+            : [`the effect happened ${count} times in ${basename(folders[index] ?? "")}`],
+        ),
       ];
       const events = traces.flatMap((trace) => trace?.events ?? []);
       return {
+        seats: events.map(({ type }) => type).filter((type) => type.startsWith("seat_")),
         hired: events.flatMap(({ type, data }) => (type === "architecture_event" ? [data.name] : [])),
         problems: problems.map((problem) => `${this.#name}: ${problem}`),
       };
@@ -187,18 +209,38 @@ class Place {
     return join(this.#folder, "store.db");
   }
 
-  /** Number of lines that the agent has written. */
-  async #effects(): Promise<number> {
-    const text = await readFile(join(this.#folder, "work", "effect.txt"), "utf8").catch(absent);
-    return (text ?? "").split("x\n").length - 1;
+  /** The folders in which the agents of the runs work. */
+  #folders(runs: readonly string[]): readonly string[] {
+    if (!this.#isPreempted) return [this.#work];
+    return runs.flatMap((name) => preemptionFolders.map((folder) => join(this.#work, name, folder)));
+  }
+
+  get #work(): string {
+    return join(this.#folder, "work");
+  }
+
+  async #makeFolders(runs: readonly string[]): Promise<void> {
+    for (const folder of this.#folders(runs)) await mkdir(folder, { recursive: true });
   }
 
   #orders(runs: readonly string[], death: Death | null): WorkerOrders {
     const { url } = this.#provider;
-    const folder = join(this.#folder, "work");
-    const data = { url, agent, folder, runs, isCapped: this.#isEndless } satisfies HireWorkData;
+    const data = {
+      url,
+      agent,
+      folder: this.#work,
+      runs,
+      isCapped: this.#isEndless,
+      isPreempted: this.#isPreempted,
+    } satisfies HireWorkData;
     return { file: this.#file, workload: "hire", data, death, server: { url, caller: this.#name } };
   }
+}
+
+/** Number of lines that an agent has written. */
+async function effectsIn(folder: string): Promise<number> {
+  const text = await readFile(join(folder, "effect.txt"), "utf8").catch(absent);
+  return (text ?? "").split("x\n").length - 1;
 }
 
 /** Calls a function with a folder for stores and for the homes of the hired agents. */
@@ -245,6 +287,23 @@ function oneOfTwoKilledAt(parent: string, death: Death | null): Promise<Lived> {
   });
 }
 
+/**
+ * One store: two processes with a run each, in which a hired agent loses its seat to another one after its command. One process is
+ * killed at a write, and another one ends both runs.
+ */
+function onePreemptedKilledAt(parent: string, death: Death | null): Promise<Lived> {
+  const name = nameOf(death);
+  const runs = ["first", "second"];
+  return Place.in(parent, { name, isPreempted: true }, async (place) => {
+    const [end, other] = await Promise.all([place.start(["first"], death), place.start(["second"], null)]);
+    await place.live(runs);
+    const { problems, seats } = await place.look(runs);
+    for (const each of [end, other]) if (each.kind === "failed") problems.push(`${name}: ${each.reason}`);
+    if (death === null && !seats.includes("seat_recall")) problems.push(`${name}: no agent lost its seat`);
+    return { end, problems };
+  });
+}
+
 function nameOf(death: Death | null): string {
   return death === null ? "whole" : `${death.when} ${death.at}`;
 }
@@ -284,4 +343,13 @@ export function promptProblems(few: readonly Death[]): Promise<readonly string[]
  */
 export function sharedCapProblems(few: readonly Death[]): Promise<readonly string[]> {
   return sweep(oneOfTwoKilledAt, few);
+}
+
+/**
+ * Kills one of two processes, in each of which a hired agent loses its seat to another one, at a few of its writes, in
+ * `npm run test:full` at every write. Returns what is wrong: a command that was executed twice or never, a run that does not end, and
+ * money.
+ */
+export function preemptionProblems(few: readonly Death[]): Promise<readonly string[]> {
+  return sweep(onePreemptedKilledAt, few);
 }

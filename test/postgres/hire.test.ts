@@ -1,6 +1,6 @@
 import { expect, inject, test } from "vitest";
 import { crashServer } from "../crash/crash-store.ts";
-import { promptProblems, sharedCapProblems } from "../crash/hire-kills.ts";
+import { preemptionProblems, promptProblems, sharedCapProblems } from "../crash/hire-kills.ts";
 import { killedOnItsMachine, onItsMachine } from "../hire/two-machines.ts";
 
 process.env[crashServer] = inject("postgresUrl");
@@ -11,6 +11,10 @@ test("PostgreSQL, B3, J6: a prompt of a hired agent whose process is killed arou
 
 test("PostgreSQL, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes", async () => {
   expect(await sharedCapProblems([{ at: 15, when: "after" }])).toEqual([]);
+});
+
+test("PostgreSQL, H2, J6: two processes with hired agents that lose their seats are billed at most what is spent, and each command has its effect once, when one of them is killed around its writes", async () => {
+  expect(await preemptionProblems([{ at: 24, when: "after" }])).toEqual([]);
 });
 
 test("PostgreSQL, L21: a run of a hired agent whose machine has no worker waits for it, and continues only there", async () => {
