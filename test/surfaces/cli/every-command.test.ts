@@ -134,6 +134,7 @@ test("every command with --json prints JSON only, and says everything else on st
     skills: [],
     "mcp list": [],
     config: [],
+    doctor: [],
     ps: ["--all"],
     show: ["run_done"],
     tree: ["run_done"],
@@ -185,7 +186,7 @@ test("every command with --json prints JSON only, and says everything else on st
       ?.command.options.some(({ long }) => long === "--store");
     const { code, out, talk } = await reeve(
       [...path.split(" "), ...args, "--json", ...(hasStore === true ? ["--store", store] : [])],
-      { cwd: folder, env: { REEVE_MODEL: "openai/gpt-5.2" } },
+      { cwd: folder, env: { REEVE_MODEL: "openai/gpt-5.2", OPENAI_API_KEY: "k" } },
     );
     expect({ path, code, talk }).toEqual({ path, code: 0, talk });
     for (const line of out) expect([path, typeof JSON.parse(line)]).toEqual([path, "object"]);

@@ -1,8 +1,10 @@
 import type { Command } from "commander";
+import type { DoctorOptions } from "../commands/doctor/doctor-command.ts";
 import type { ConfigCommandOptions } from "../commands/workspace/config-command.ts";
 import type { McpListOptions } from "../commands/workspace/mcp-command.ts";
 import type { ModelsCommandOptions } from "../commands/workspace/models-command.ts";
 import type { SkillsCommandOptions } from "../commands/workspace/skills-command.ts";
+import { defaultStore } from "../setup/default-store.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
@@ -47,6 +49,21 @@ Examples:
   $ reeve config
   $ reeve config model budget
   $ reeve config --only-set --json | jq -r '.key + " " + .from[0].path'`;
+
+const doctorHelp = `
+Checks Node, the workspace and its trust, packages and keys of providers, the store (version, damage, size, locks, owner),
+PostgreSQL and Restate if they are named, clock, disk, the sandbox, Chromium and ports. Prints one line per finding: ok,
+note (an optional part is missing), warning or error, the area, and what was found, with the command that fixes it below.
+Ends with code 1 if a finding is an error. Nothing is changed: a store is only read, no code of the workspace is loaded, and
+keys are named and not shown.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve doctor
+  $ reeve doctor --store postgres://reeve@db.example.com/reeve
+  $ reeve doctor --ingress-url http://restate:8080 --admin-url http://restate:9070
+  $ reeve doctor --json | jq -r 'select(.fix) | .fix'`;
 
 const profileOption = ["--profile <name>", "the profile (default: $REEVE_PROFILE)"] as const;
 const jsonOption = ["--json", "print one JSON object per line"] as const;
@@ -101,5 +118,19 @@ export function addInspectCommands(
     .action(async (keys: string[], options: ConfigCommandOptions) => {
       const { configCommand } = await import("../commands/workspace/config-command.ts");
       onEnd(await configCommand(keys, options, terminal));
+    });
+  program
+    .command("doctor")
+    .description("check what Reeve needs here, and name the command that fixes each problem")
+    .option("--store <address>", "the store, as sqlite:PATH or postgres://HOST/DATABASE", defaultStore)
+    .option(...profileOption)
+    .option("--ingress-url <url>", "also check the ingress of Restate")
+    .option("--admin-url <url>", "also check the admin API of Restate")
+    .option("--full", "check all of a store for damage, also one that is larger than 1 GB")
+    .option(...jsonOption)
+    .addHelpText("after", doctorHelp)
+    .action(async (options: DoctorOptions) => {
+      const { doctorCommand } = await import("../commands/doctor/doctor-command.ts");
+      onEnd(await doctorCommand(options, terminal));
     });
 }

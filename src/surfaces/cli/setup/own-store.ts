@@ -20,7 +20,7 @@ export interface OwnStoreOptions {
 }
 
 /** The record that holds the id of a store. */
-const identity = { namespace: "store-identity", key: "id" } as const;
+export const storeIdentity = { namespace: "store-identity", key: "id" } as const;
 
 /**
  * Opens a store whose runs this process may drive, and creates it, with its folder, if it does not exist. A store that no
@@ -148,8 +148,8 @@ async function identifyAt(path: string, id: string | undefined, expected?: "abse
     if (id === undefined) return;
     const { records } = store;
     await records.put(
-      { ...identity, value: id },
-      expected ?? (await records.get(identity))?.version ?? "absent",
+      { ...storeIdentity, value: id },
+      expected ?? (await records.get(storeIdentity))?.version ?? "absent",
     );
   } finally {
     await store.close();
@@ -173,7 +173,7 @@ async function listed(
 }
 
 async function idIn({ records }: Store): Promise<unknown> {
-  return (await records.get(identity))?.value;
+  return (await records.get(storeIdentity))?.value;
 }
 
 const unknown = "no command of yours created it, so it may have come with the folder";

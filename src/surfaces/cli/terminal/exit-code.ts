@@ -3,7 +3,10 @@ import type { FaultCode, RunResult } from "../../../kernel/index.ts";
 /** The exit codes of the command line: one number for each kind of end, the same in every command. */
 export const exitCodes = {
   ok: { code: 0, means: "success" },
-  tampered: { code: 1, means: "an event log does not verify, or code does not match a journal" },
+  tampered: {
+    code: 1,
+    means: "an event log does not verify, code does not match a journal, or reeve doctor found an error",
+  },
   usage: { code: 2, means: "the arguments are invalid" },
   notFound: { code: 3, means: "the store or the run does not exist" },
   unreadable: { code: 4, means: "the store cannot be read: locked, damaged, deleted, or of another version" },

@@ -84,7 +84,7 @@ async function createTables(transaction: Transaction, script: string, { options 
 }
 
 /** Returns the version of the tables, 0 if there are none. Throws if this version of Reeve must not change them. */
-async function versionOf(
+export async function versionOf(
   queries: Queries,
   { options, address }: Database,
   { meta, migrations: all, oldest = 1 }: TableSet,

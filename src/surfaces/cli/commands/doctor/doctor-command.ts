@@ -1,0 +1,199 @@
+import { resolve } from "node:path";
+import { checkIngress, RestateAdmin } from "../../../../assembly/restate.ts";
+import { Fault, withoutSecrets } from "../../../../kernel/index.ts";
+import { sqlitePath } from "../../../../runtime/index.ts";
+import { Notices, readAgentFile, type AgentFile } from "../../../../workspace/files/index.ts";
+import { inspectWorkspace, type InspectedWorkspace } from "../../../../workspace/inspect-workspace.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { shellWord } from "../../terminal/format.ts";
+import { paintFor, type Paint } from "../../terminal/paint.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { editing, findingsOf, sentence, type Finding, type FindingState, type Found } from "./finding.ts";
+import {
+  browserFindings,
+  clockFindings,
+  diskFindings,
+  nodeFindings,
+  portFindings,
+  sandboxFindings,
+} from "./machine-findings.ts";
+import { providerFindings } from "./provider-findings.ts";
+import { storeFindings } from "./store-findings.ts";
+
+export interface DoctorOptions {
+  readonly store: string;
+  readonly profile?: string;
+  readonly ingressUrl?: string;
+  readonly adminUrl?: string;
+  readonly full?: boolean;
+  readonly json?: boolean;
+}
+
+/**
+ * Checks what Reeve needs here, and prints each finding with the command that fixes it. Nothing is changed: stores are read
+ * only, and no code of the workspace is loaded.
+ */
+export async function doctorCommand(options: DoctorOptions, terminal: Terminal): Promise<ExitKind> {
+  const { json = false } = options;
+  const paint = paintFor(terminal.isWatched, terminal.env);
+  const counts = new Map<FindingState, number>();
+  for await (const finding of diagnose(options, terminal.env)) {
+    const { state } = finding;
+    counts.set(state, (counts.get(state) ?? 0) + 1);
+    const lines = json ? [JSON.stringify(finding)] : linesOf(finding, paint);
+    for (const line of lines) await terminal.out(line);
+  }
+  const [errors, warnings] = [counts.get("error") ?? 0, counts.get("warning") ?? 0];
+  terminal.say(
+    errors + warnings === 0
+      ? "No problem was found."
+      : `${errors} ${errors === 1 ? "error" : "errors"}, ${warnings} ${warnings === 1 ? "warning" : "warnings"}.`,
+  );
+  return errors === 0 ? "ok" : "tampered";
+}
+
+function linesOf({ area, state, text, fix }: Finding, paint: Paint): readonly string[] {
+  const colour = { ok: paint.green, note: paint.dim, warning: paint.yellow, error: paint.red }[state];
+  const start = `${colour(state.padEnd(7))}  ${area.padEnd(9)}  `;
+  return [
+    `${start}${printable(text)}`,
+    ...(fix === undefined ? [] : [`${" ".repeat(20)}fix: ${printable(fix)}`]),
+  ];
+}
+
+/** Yields the findings of all areas, as they are known. */
+async function* diagnose(
+  { store, profile, ingressUrl, adminUrl, full = false }: Omit<DoctorOptions, "json">,
+  env: Terminal["env"],
+): AsyncIterable<Finding> {
+  yield* await findingsOf("node", async () => nodeFindings());
+  let workspace: InspectedWorkspace | undefined;
+  yield* await findingsOf(
+    "workspace",
+    async () => {
+      workspace = await inspectWorkspace({ env, ...(profile !== undefined && { profile }) });
+      return workspaceFindings(workspace);
+    },
+    fileToEdit,
+  );
+  const agents = workspace === undefined ? [] : await agentFiles(workspace);
+  if (workspace !== undefined) {
+    const read = workspace;
+    const models = [read.settings.model, ...agents.map(({ model }) => model)].filter(
+      (model) => model !== undefined,
+    );
+    yield* await findingsOf("providers", () => providerFindings([...new Set(models)], read, env));
+  }
+  let newest: number | null = null;
+  yield* await findingsOf("store", async () => {
+    const found = await storeFindings(store, full);
+    ({ newest } = found);
+    return found.findings;
+  });
+  if (ingressUrl !== undefined || adminUrl !== undefined)
+    yield* await findingsOf(
+      "restate",
+      () => restateFindings(ingressUrl, adminUrl),
+      () =>
+        `curl -sS ${shellWord(ingressUrl === undefined ? `${adminUrl}/health` : `${ingressUrl}/restate/health`)}`,
+    );
+  yield* await findingsOf("clock", async () => clockFindings(Date.now(), newest));
+  const path = sqlitePathOf(store);
+  yield* await findingsOf("disk", () => diskFindings(path === undefined ? undefined : resolve(path)));
+  const needed = {
+    settings: workspace?.settings ?? {},
+    agentsWith: (tool: string): readonly string[] =>
+      agents.flatMap(({ name, tools = [] }) =>
+        tools.some((each) => each.toLowerCase() === tool) ? [name] : [],
+      ),
+  };
+  yield* await findingsOf("sandbox", () => sandboxFindings(needed));
+  yield* await findingsOf("browser", () => browserFindings(needed));
+  yield* await findingsOf("ports", portFindings);
+}
+
+/** The file of a store. The findings about the store name an invalid address. */
+function sqlitePathOf(address: string): string | undefined {
+  try {
+    return sqlitePath(address);
+  } catch {
+    return undefined;
+  }
+}
+
+function workspaceFindings({
+  places,
+  isTrusted,
+  lostTrust,
+  guarded,
+  notices,
+}: InspectedWorkspace): readonly Found[] {
+  const { project, projectFolder } = places;
+  const found: Found[] = [];
+  if (lostTrust !== undefined) found.push({ state: "error", text: sentence(lostTrust), fix: "reeve trust" });
+  else if (projectFolder === undefined) found.push({ state: "ok", text: "The files are those of the user." });
+  else if (isTrusted) found.push({ state: "ok", text: `The project ${project} is trusted as it is now.` });
+  else if (guarded.length === 0)
+    found.push({ state: "ok", text: `The project ${project} has nothing that needs trust.` });
+  else
+    found.push({
+      state: "warning",
+      text: `The project ${project} is not trusted, so ${guarded.length} of its files and settings are not used.`,
+      fix: "reeve trust",
+    });
+  for (const { kind, path, message } of notices)
+    if (kind === "warning")
+      found.push({
+        state: "warning",
+        text: sentence(`${path}: ${withoutSecrets(message)}`),
+        fix: editing(path),
+      });
+  return found;
+}
+
+/** The command for a file of the workspace that cannot be used. The error names the file. */
+function fileToEdit({ message }: Fault): string {
+  const path = /(?:^|\s)(\/\S+\.(?:json|md|yaml|[cm]?[jt]s))/u.exec(message)?.[1];
+  return path === undefined ? "reeve config" : editing(path);
+}
+
+/** The agents in Markdown that the workspace uses. One that cannot be read is reported by the command that uses it. */
+async function agentFiles({ agents }: InspectedWorkspace): Promise<readonly AgentFile[]> {
+  const read: AgentFile[] = [];
+  for (const { path, origin, root } of agents) {
+    if (!path.endsWith(".md")) continue;
+    try {
+      read.push(await readAgentFile(path, new Notices(), origin === "project" ? { within: root } : {}));
+    } catch (error) {
+      if (!Fault.is(error)) throw error;
+    }
+  }
+  return read;
+}
+
+async function restateFindings(
+  ingressUrl: string | undefined,
+  adminUrl: string | undefined,
+): Promise<readonly Found[]> {
+  const found: Found[] = [];
+  if (ingressUrl !== undefined) {
+    await checkIngress(ingressUrl, 5_000);
+    found.push({ state: "ok", text: `The ingress of Restate at ${ingressUrl} answers.` });
+  }
+  if (adminUrl !== undefined) {
+    const deployments = await new RestateAdmin(adminUrl).list();
+    found.push(
+      deployments.length === 0
+        ? {
+            state: "warning",
+            text: `The admin API of Restate at ${adminUrl} answers and knows no worker.`,
+            fix: `reeve deploy http://WORKER:9080 --admin-url ${adminUrl}`,
+          }
+        : {
+            state: "ok",
+            text: `The admin API of Restate at ${adminUrl} answers; ${deployments.length} versions of workers are registered.`,
+          },
+    );
+  }
+  return found;
+}

@@ -1,0 +1,52 @@
+import { Fault, withoutSecrets } from "../../../../kernel/index.ts";
+import { shellWord } from "../../terminal/format.ts";
+
+/**
+ * How a finding is judged. `note`: an optional part is missing. `warning`: something works with limits, or will fail.
+ * `error`: commands fail now.
+ */
+export type FindingState = Found["state"];
+
+/** What a check has found. A problem names the command that fixes it, or that shows what to change. */
+export type Found =
+  | { readonly state: "ok" | "note"; readonly text: string; readonly fix?: string }
+  | { readonly state: "warning" | "error"; readonly text: string; readonly fix: string };
+
+/** What reeve doctor has found, with its area, such as `store`. */
+export type Finding = Found & { readonly area: string };
+
+/**
+ * Findings of one area. A check that throws is a finding, too, so that it does not hide the others. `fixOf` returns the command
+ * for its error.
+ */
+export async function findingsOf(
+  area: string,
+  check: () => Promise<readonly Found[]>,
+  fixOf: (fault: Fault) => string = () => "reeve doctor --json",
+): Promise<readonly Finding[]> {
+  try {
+    return (await check()).map((finding) => ({ area, ...finding }));
+  } catch (error) {
+    const fault = Fault.from(error);
+    return [{ area, state: "error", text: sentence(withoutSecrets(fault.message)), fix: fixOf(fault) }];
+  }
+}
+
+/** The command that opens a file in the editor of the person. */
+export function editing(path: string): string {
+  return `"\${EDITOR:-vi}" ${shellWord(path)}`;
+}
+
+/** A text of an error as a sentence. */
+export function sentence(text: string): string {
+  const first = text.charAt(0).toUpperCase() + text.slice(1);
+  return /[.!?]$/u.test(first) ? first : `${first}.`;
+}
+
+/** A number of bytes in words, such as `3.2 MB`. */
+export function byteWords(bytes: number): string {
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  let [value, unit] = [bytes, 0];
+  while (value >= 1_000 && unit < units.length - 1) [value, unit] = [value / 1_000, unit + 1];
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}

@@ -1,0 +1,151 @@
+import { realpathSync } from "node:fs";
+import { reeveHome } from "../../../../capabilities/files/reeve-home.ts";
+import { Fault, withoutSecrets, type FaultCode } from "../../../../kernel/index.ts";
+import { inspectStore, type InspectedStore } from "../../../../runtime/index.ts";
+import { StoreList } from "../../../../workspace/files/index.ts";
+import { defaultStore } from "../../setup/default-store.ts";
+import { storeIdentity } from "../../setup/own-store.ts";
+import { counted, shellWord } from "../../terminal/format.ts";
+import { byteWords, sentence, type Found } from "./finding.ts";
+
+type SqliteStore = Extract<InspectedStore, { kind: "sqlite" }>;
+type PostgresStore = Extract<InspectedStore, { kind: "postgres" }>;
+
+/** What is found about a store, and the newest time that it has recorded. */
+interface StoreFound {
+  readonly findings: readonly Found[];
+  readonly newest: number | null;
+}
+
+/** Size up to which the whole file is read without --full. */
+const maxCheckedBytes = 1_000_000_000;
+/** Time that a server may take to answer. */
+const timeoutMs = 5_000;
+
+/** Version, damage, size, locks and owner of a store. Nothing of it is changed. */
+export async function storeFindings(address: string, isFull: boolean): Promise<StoreFound> {
+  const record = storeIdentity;
+  const most = isFull ? Number.MAX_SAFE_INTEGER : maxCheckedBytes;
+  let store: InspectedStore;
+  try {
+    store = await inspectStore(address, { record, maxCheckedBytes: most, timeoutMs });
+  } catch (error) {
+    return { findings: [unreadable(Fault.from(error), address)], newest: null };
+  }
+  if (store.kind === "postgres") return { findings: postgresFindings(store), newest: null };
+  return {
+    findings: [...sqliteFindings(store), ...(await ownerFindings(store, address))],
+    newest: store.newestRunAt,
+  };
+}
+
+function unreadable({ code, message }: Fault, address: string): Found {
+  if (code === "not_found" && address === defaultStore)
+    return { state: "ok", text: "This folder has no store yet; the first run creates it." };
+  return { state: "error", text: sentence(withoutSecrets(message)), fix: fixOf(code, address) };
+}
+
+/** The command for a store that cannot be read. */
+function fixOf(code: FaultCode, address: string): string {
+  const path = address.replace(/^sqlite:/u, "");
+  switch (code) {
+    case "dependency_missing":
+      return "npm install pg";
+    case "version_mismatch":
+      return "npm install reeve@latest";
+    case "store_corrupt":
+      return `mv ${shellWord(path)} ${shellWord(`${path}.damaged`)}`;
+    case "store_unavailable":
+      return address.startsWith("sqlite:") ? `fuser -v ${shellWord(path)}` : reachable(address);
+    default:
+      return "reeve doctor --store sqlite:PATH";
+  }
+}
+
+/** The command that asks whether a server of PostgreSQL answers. */
+function reachable(address: string): string {
+  const { hostname, port } = URL.canParse(address) ? new URL(address) : { hostname: "", port: "" };
+  return `pg_isready -h ${shellWord(hostname === "" ? "127.0.0.1" : hostname)} -p ${port === "" ? "5432" : port}`;
+}
+
+function sqliteFindings(store: SqliteStore): readonly Found[] {
+  const { path, bytes, logBytes, runs, version, supported, damage, users, workers } = store;
+  const found: Found[] = [];
+  const size = `${byteWords(bytes)}${logBytes === 0 ? "" : ` and a log of ${byteWords(logBytes)}`}`;
+  found.push({
+    state: "ok",
+    text: `${path} has ${counted(runs)} ${runs === 1 ? "run" : "runs"}, ${size}, and tables of version ${version}.`,
+  });
+  if (version < supported.newest)
+    found.push({
+      state: "note",
+      text: `Its tables are of an earlier version; the next command that opens it migrates them to ${supported.newest}.`,
+    });
+  if (damage === null)
+    found.push({
+      state: "note",
+      text: `It is larger than ${byteWords(maxCheckedBytes)} and was not checked for damage.`,
+      fix: "reeve doctor --full",
+    });
+  else if (damage.length > 0)
+    found.push({
+      state: "error",
+      text: `It is damaged: ${damage.join("; ")}.`,
+      fix: `sqlite3 ${shellWord(path)} .recover | sqlite3 RECOVERED.db`,
+    });
+  else found.push({ state: "ok", text: "The check of SQLite has found no damage." });
+  if (users !== null && users.length > 0) {
+    const words = users.map(({ pid, isWriting }) => `${pid}${isWriting ? " (writes)" : ""}`);
+    found.push({ state: "ok", text: `Other processes have it open: ${words.join(", ")}.` });
+  }
+  const { files, live } = workers;
+  if (files > 0)
+    found.push({
+      state: "ok",
+      text: `${counted(files)} ${files === 1 ? "worker has a lock file" : "workers have lock files"}${live === null ? "" : `, and ${counted(live)} of them ${live === 1 ? "is" : "are"} alive`}.`,
+    });
+  return found;
+}
+
+/** Whether commands drive the runs of the store, which they do only for stores of the user. */
+async function ownerFindings({ path, record }: SqliteStore, address: string): Promise<readonly Found[]> {
+  const known = await new StoreList(reeveHome()).find(record);
+  if (known?.path === realpathSync(path)) return [];
+  const why =
+    known === undefined
+      ? "No command of yours created this store, so it may have come with the folder"
+      : `This store was used at ${known.path} before`;
+  return [
+    {
+      state: "warning",
+      text: `${why}; reeve run and reeve serve do not drive its runs until you accept it.`,
+      fix: address === defaultStore ? "reeve trust" : `reeve trust --store ${shellWord(address)}`,
+    },
+  ];
+}
+
+/** How far the clocks of server and machine may differ. */
+const maxAheadMs = 2_000;
+
+function postgresFindings(store: PostgresStore): readonly Found[] {
+  const { address, schema, server, encoding, version, newest, bytes, clockAheadMs } = store;
+  const found: Found[] = [];
+  found.push({
+    state: "ok",
+    text: `PostgreSQL ${server} at ${address} answers; the database has ${byteWords(bytes)} and the encoding ${encoding}.`,
+  });
+  if (version === 0)
+    found.push({ state: "note", text: `The schema ${schema} has no store yet; the first run creates it.` });
+  else
+    found.push({
+      state: version < newest ? "note" : "ok",
+      text: `The store in the schema ${schema} has tables of version ${version}${version < newest ? `; the next command that opens it migrates them to ${newest}` : ""}.`,
+    });
+  if (Math.abs(clockAheadMs) > maxAheadMs)
+    found.push({
+      state: "warning",
+      text: `The clock of the server is ${Math.abs(clockAheadMs)} ms ${clockAheadMs > 0 ? "ahead of" : "behind"} this machine; workers judge leases by it.`,
+      fix: "sudo timedatectl set-ntp true",
+    });
+  return found;
+}
