@@ -1,3 +1,4 @@
+import { Agent } from "../../assembly/agent.ts";
 import {
   Fault,
   nearestName,
@@ -95,6 +96,28 @@ export interface ServedAgent {
    * `not_found` for a name that does not exist. If absent, texts stay as they are.
    */
   expand?(text: string, session: { readonly sessionId?: string }): MaybePromise<string>;
+  /** What a person may write as `/NAME`. If absent, nothing. */
+  commands?(runtime: Runtime): MaybePromise<readonly AgentCommand[]>;
+  /** Runs a command of an extension. If absent, there are none. */
+  runCommand?(call: CommandCall): MaybePromise<{ readonly sessionId: string }>;
+}
+
+/** What a command is: code of an extension, a prompt template, or a skill. */
+export const commandKinds = ["command", "prompt", "skill"] as const;
+
+/** What a person may write as `/NAME` to an agent. */
+export interface AgentCommand {
+  readonly name: string;
+  readonly description: string;
+  readonly kind: (typeof commandKinds)[number];
+}
+
+/** A command of an extension with the text that follows its name, and the session in which it was written. */
+export interface CommandCall {
+  readonly command: string;
+  readonly args: string;
+  readonly sessionId: string;
+  readonly runtime: Runtime;
 }
 
 /** An agent as `GET /api/agents` shows it. */
@@ -128,7 +151,10 @@ interface MessageInfo {
   readonly schema: JsonSchema | null;
 }
 
-interface Entry extends Pick<ServedAgent, "start" | "expand" | "hidden" | "describe" | "prompt"> {
+interface Entry extends Pick<
+  ServedAgent,
+  "start" | "expand" | "hidden" | "describe" | "prompt" | "commands" | "runCommand"
+> {
   readonly info: AgentInfo;
   /** Whether `start` makes an agent for each run, such as one with the session as its key. */
   readonly makesAgents: boolean;
@@ -229,6 +255,18 @@ export class ServedAgents {
     return [{ ...(first as JsonObject), text: await expand(text, session) }, ...others];
   }
 
+  /** What a person may write as `/NAME` to an agent. */
+  async commands(name: string, runtime: Runtime): Promise<readonly AgentCommand[]> {
+    return (await this.#find(name).commands?.(runtime)) ?? [];
+  }
+
+  /** Runs a command of an extension of an agent. Throws `not_found` if the agent has no extensions here. */
+  async runCommand(name: string, call: CommandCall): Promise<{ readonly sessionId: string }> {
+    const { runCommand } = this.#find(name);
+    if (runCommand !== undefined) return runCommand(call);
+    throw new Fault("not_found", `agent ${name} has no command ${call.command}: it has no extensions here`);
+  }
+
   /**
    * Returns the agent of a name, or the one that made the agent with this id: runs and sessions show the ids of made agents,
    * and a caller who continues a session sends such an id.
@@ -274,6 +312,7 @@ function entriesOf(agents: readonly (HostedAgent | ServedAgent)[]): ReadonlyMap<
     const hidden = !("id" in agent) && agent.hidden === true;
     const describe = "id" in agent ? () => agent : agent.describe?.bind(agent);
     const prompt = "id" in agent ? undefined : agent.prompt;
+    const commanded = "id" in agent ? commandsOf(agent) : agent;
     const { allowedChanges = {} } = agent;
     const models = "id" in agent ? modelNames(agent) : agent.model === undefined ? [] : [agent.model];
     entries.set(info.name, {
@@ -286,9 +325,27 @@ function entriesOf(agents: readonly (HostedAgent | ServedAgent)[]): ReadonlyMap<
       ...(expand !== undefined && { expand }),
       ...(describe !== undefined && { describe }),
       ...(prompt !== undefined && { prompt }),
+      ...(commanded.commands !== undefined && { commands: commanded.commands.bind(commanded) }),
+      ...(commanded.runCommand !== undefined && { runCommand: commanded.runCommand.bind(commanded) }),
     });
   }
   return entries;
+}
+
+/** The commands of the extensions of an agent in code. */
+function commandsOf(agent: HostedAgent): Pick<ServedAgent, "commands" | "runCommand"> {
+  if (!(agent instanceof Agent)) return {};
+  return {
+    commands: (runtime) => extensionCommands(agent, runtime),
+    runCommand: ({ command, args, sessionId, runtime }) =>
+      agent.runCommand(command, args, { sessionId, runtime }),
+  };
+}
+
+/** The commands that the extensions of an agent have registered. */
+export async function extensionCommands(agent: Agent, runtime: Runtime): Promise<readonly AgentCommand[]> {
+  const commands = await agent.commands({ runtime });
+  return commands.map(({ name, description }) => ({ name, description, kind: "command" }));
 }
 
 /** Names of the models of an agent, its main model first. */

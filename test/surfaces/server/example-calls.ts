@@ -18,6 +18,12 @@ import type { CallOptions, TestServer } from "./test-server.ts";
 /** Answers every input, in a session. */
 const clerk = new Agent({
   name: "clerk",
+  extensions: [
+    {
+      name: "greeter",
+      setup: (api) => api.registerCommand({ name: "greet", description: "Greets", run: () => undefined }),
+    },
+  ],
   model: scriptedModel(Array.from({ length: 5_000 }, () => "Done.")),
 });
 
@@ -281,6 +287,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       body: { summary: "They greeted.", firstKeptEntryId: entryId },
       status: 201,
     },
+    "sessions.start-compaction": { ...session, body: { instructions: "Keep names." }, status: 202 },
     "sessions.fork": { ...session, body: { name: "Copy" }, status: 201 },
     "sessions.move": { ...session, body: { entryId: null, summary: "left" }, status: 200 },
     "sessions.stream": { ...session, status: 200 },
@@ -292,6 +299,13 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "inbox.restore": { body: { ids: ["item"] }, status: 200 },
     "agents.list": { status: 200 },
     "agents.get": { params: { name: "clerk" }, status: 200 },
+    "agents.commands": { params: { name: "clerk" }, status: 200 },
+    "agents.run-command": {
+      params: { name: "clerk", command: "greet" },
+      body: { sessionId: session.params.sessionId, args: "Ann" },
+      status: 200,
+    },
+    "models.list": { status: 200 },
     "agents.options": { params: { name: "clerk" }, status: 200 },
     "agents.save-instructions": {
       params: { name: "clerk" },

@@ -18,6 +18,7 @@ export interface ChatOptions extends LocalServerOptions {
   readonly new?: boolean;
   readonly url?: string;
   readonly plain?: boolean;
+  readonly mode: string;
 }
 
 /** The name of the variable with the token for a server at an address. */
@@ -47,15 +48,20 @@ export async function chatCommand(options: ChatOptions, terminal: Terminal): Pro
       client,
       terminal,
       model: agent.model ?? undefined,
-      converse: (onChange) =>
+      converse: (onChange, onItem) =>
         new Conversation({
           client,
           agent: agent.name,
           onChange,
+          ...(onItem !== undefined && { onItem }),
           onOpen: (sessionId) => server.drive(sessionId),
         }),
       begin: (conversation) => begin(conversation, client, options),
     };
+    if (options.mode === "rpc") {
+      const { rpcChat } = await import("./front/rpc.ts");
+      return await rpcChat(front);
+    }
     if (canDraw(options, terminal)) {
       const { interactiveChat } = await import("./front/interactive.ts");
       return await interactiveChat(front);
@@ -75,6 +81,8 @@ function canDraw({ plain = false }: ChatOptions, { env, canAsk, isWatched }: Ter
 }
 
 function refuseTogether(options: ChatOptions): void {
+  if (options.mode !== "text" && options.mode !== "rpc")
+    throw new Fault("invalid_argument", `invalid --mode ${options.mode}: expected text or rpc`);
   const chosen = [
     ...(options.session === undefined ? [] : ["--session"]),
     ...(options.continue === true ? ["--continue"] : []),

@@ -22,6 +22,7 @@ Examples:
   $ reeve chat --continue                    # the last conversation of this folder
   $ reeve chat --agent reviewer --tools read
   $ reeve chat --url http://127.0.0.1:4711   # an agent of reeve serve
+  $ python3 client.py                        # a program that starts reeve chat --mode rpc
   $ echo "What does this project do?" | reeve chat --plain`;
 
 /** Adds the command of the conversation in the terminal. */
@@ -36,6 +37,7 @@ export function addChatCommands(program: Command, terminal: Terminal, onEnd: (ki
     .option("-c, --continue", "continue the last conversation")
     .option("--new", "start a new conversation (the default)")
     .option("--url <server>", "talk with an agent of this server")
+    .option("--mode <text|rpc>", "rpc: a program talks in lines of JSON on stdin and stdout", "text")
     .option("--plain", "print lines instead of drawing: for pipes and screen readers")
     .option(
       "--store <address>",

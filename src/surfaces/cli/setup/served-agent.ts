@@ -1,7 +1,12 @@
 import { relative } from "node:path";
 import { Fault, formatSessionId, parseSessionId } from "../../../kernel/index.ts";
 import type { Workspace } from "../../../workspace/workspace.ts";
-import type { PromptFile, PromptText, ServedAgent } from "../../http/served-agents.ts";
+import {
+  extensionCommands,
+  type PromptFile,
+  type PromptText,
+  type ServedAgent,
+} from "../../http/served-agents.ts";
 import { currentSettings, type HostedFacts } from "./hosted-agents.ts";
 import { runAgent } from "./run-agent.ts";
 import { toMetadata, type RunSettings } from "./run-settings.ts";
@@ -27,6 +32,27 @@ export function servedAgent(
     ...(path?.endsWith(".md") === true && { prompt: promptFile(workspace, name, onSaved) }),
     describe: async () => runAgent(workspace, await settingsNow(), formatSessionId("described")),
     expand: (text, session) => workspace.expand(text, session),
+    commands: async (runtime) => {
+      const described = await runAgent(workspace, await settingsNow(), formatSessionId("described"));
+      const { templates, skills } = workspace;
+      return [
+        ...(await extensionCommands(described, runtime)),
+        ...templates.map((each) => ({
+          name: each.name,
+          description: each.description,
+          kind: "prompt" as const,
+        })),
+        ...skills.map((each) => ({
+          name: `skill:${each.name}`,
+          description: each.description,
+          kind: "skill" as const,
+        })),
+      ];
+    },
+    runCommand: async ({ command, args, sessionId, runtime }) => {
+      const agent = await runAgent(workspace, await settingsNow(), parseSessionId(sessionId));
+      return agent.runCommand(command, args, { sessionId, runtime });
+    },
     start: async ({ runId, sessionId }) => {
       const session = sessionId === undefined ? formatSessionId(runId) : parseSessionId(sessionId);
       const settings = await settingsNow();

@@ -4,6 +4,7 @@ import { type Route, reply, route } from "../../http/route.ts";
 import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
 import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
+import { agentCommandRoutes } from "./agent-commands.ts";
 import { agentRoutes } from "./agents.ts";
 import { factRoutes } from "./facts.ts";
 import { gatewayRoutes } from "./gateway.ts";
@@ -43,6 +44,7 @@ const typedRoutes = [
   ...runOrderRoutes,
   ...sessionRoutes,
   ...agentRoutes,
+  ...agentCommandRoutes,
   ...operationRoutes,
   ...inboxRoutes,
   ...usageRoutes,

@@ -26,6 +26,8 @@ export interface ConversationOptions {
   readonly agent: string;
   /** Called whenever there is something new to show. */
   readonly onChange: () => void;
+  /** Receives the events and deltas of the followed runs as they arrive. Default: none. */
+  readonly onItem?: (item: Event | Delta) => void;
   /** Called before the chat shows a session, so that its runs are driven. */
   readonly onOpen: (sessionId: string) => void;
 }
@@ -330,6 +332,7 @@ export class Conversation {
           }
           const item = data as Event | Delta;
           this.model.add(item);
+          this.#options.onItem?.(item);
           if ("seq" in item) {
             next = item.seq + 1;
             if (queueEvents.has(item.type)) this.#readQueue().catch((error: unknown) => this.#report(error));

@@ -1,6 +1,6 @@
 import type { Terminal } from "../../terminal/terminal.ts";
 import type { ChatClient } from "../client/chat-client.ts";
-import type { Conversation } from "../client/conversation.ts";
+import type { Conversation, ConversationOptions } from "../client/conversation.ts";
 import type { ChatServer } from "../client/local-server.ts";
 import type { PickOptions } from "../screen/screen.ts";
 
@@ -25,8 +25,8 @@ export interface FrontOptions {
   readonly server: ChatServer;
   readonly client: ChatClient;
   readonly terminal: Terminal;
-  /** Makes the conversation, which calls back with each change. */
-  readonly converse: (onChange: () => void) => Conversation;
+  /** Makes the conversation, which calls back with each change, and with the events and deltas of its runs. */
+  readonly converse: (onChange: () => void, onItem?: ConversationOptions["onItem"]) => Conversation;
   /** Opens the session that the person has named. */
   readonly begin: (conversation: Conversation) => Promise<void>;
   /** The model of the agent, until its first call names it. */

@@ -1,0 +1,124 @@
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { JsonObject } from "../../src/kernel/index.ts";
+import { repository } from "../gates/run-node.ts";
+import { env, setUp } from "../surfaces/cli/model-server.ts";
+import { main } from "../surfaces/cli/reeve-process.ts";
+
+const lacksPython = spawnSync("python3", ["--version"]).status !== 0;
+if (lacksPython)
+  process.stderr.write("\nTHE TEST OF THE PYTHON CLIENT IS SKIPPED: python3 cannot be started\n\n");
+
+/** A program that talks with `reeve chat --mode rpc`. */
+function startRpc(cwd: string, url: string, ...args: readonly string[]) {
+  const child = spawn(process.execPath, [main, "chat", "--mode", "rpc", ...args], {
+    cwd,
+    env: { ...process.env, ...env(url) },
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const lines: JsonObject[] = [];
+  const reader = createInterface({ input: child.stdout });
+  reader.on("line", (line) => void lines.push(JSON.parse(line) as JsonObject));
+  return {
+    lines,
+    send: (line: string | JsonObject) =>
+      void child.stdin.write(`${typeof line === "string" ? line : JSON.stringify(line)}\n`),
+    /** Resolves with the first line that matches. */
+    line: async (matches: (line: JsonObject) => boolean): Promise<JsonObject> => {
+      for (;;) {
+        const found = lines.find(matches);
+        if (found !== undefined) return found;
+        await once(reader, "line");
+      }
+    },
+    end: async (): Promise<number | null> => {
+      child.stdin.end();
+      const [code] = (await once(child, "exit")) as [number | null];
+      return code;
+    },
+  };
+}
+
+describe("reeve chat --mode rpc", () => {
+  test("a program steers, queues, aborts, forks, switches and compacts, and wrong lines are answered with what is expected", async () => {
+    const { folder, url, asked } = await setUp((request) =>
+      request === 2 ? undefined : { text: `Answer ${request}` },
+    );
+    const chat = startRpc(folder, url);
+    const answer = async (id: number): Promise<JsonObject> => chat.line((line) => line["id"] === id);
+    await chat.line(({ type }) => type === "ready");
+    chat.send("no json");
+    chat.send({ id: 1, type: "promt" });
+    chat.send({ id: 2, type: "prompt", input: "Hello", text: "x" });
+    expect(await answer(1)).toMatchObject({
+      error: { code: "invalid_argument", message: expect.stringContaining("expected one of prompt, ") as unknown },
+    });
+    expect(await answer(2)).toMatchObject({
+      error: { message: 'unknown field "text" of prompt: expected id, type, input' },
+    });
+    expect(chat.lines).toContainEqual({
+      type: "response",
+      id: null,
+      error: expect.objectContaining({ code: "not_json" }) as unknown,
+    });
+    chat.send({ id: 3, type: "prompt", input: "Hello" });
+    await chat.line(({ type }) => type === "idle");
+    expect(chat.lines.filter(({ type }) => type === "event").length).toBeGreaterThan(5);
+    chat.send({ id: 4, type: "prompt", input: "Work" });
+    await asked(2);
+    chat.send({ id: 5, type: "steer", input: "faster" });
+    chat.send({ id: 6, type: "follow_up", input: "then rest" });
+    chat.send({ id: 7, type: "state" });
+    expect(await answer(7)).toMatchObject({
+      result: {
+        isWorking: true,
+        queue: [
+          { kind: "steer", input: "faster" },
+          { kind: "follow_up", input: "then rest" },
+        ],
+      },
+    });
+    chat.send({ id: 8, type: "abort" });
+    expect(await answer(8)).toMatchObject({ result: { restored: ["faster", "then rest"] } });
+    await expect.poll(() => chat.lines.filter(({ type }) => type === "idle").length).toBe(2);
+    chat.send({ id: 9, type: "fork" });
+    const forked = (await answer(9))["result"] as JsonObject;
+    const first = (await chat.line(({ type, sessionId }) => type === "session" && sessionId !== null))[
+      "sessionId"
+    ];
+    expect(forked["sessionId"]).not.toBe(first);
+    chat.send({ id: 10, type: "switch", sessionId: first ?? null });
+    expect(await answer(10)).toMatchObject({ result: { sessionId: first, isWorking: false } });
+    chat.send({ id: 11, type: "compact" });
+    expect(await answer(11)).toMatchObject({ result: { runId: expect.stringContaining("run_") as unknown } });
+    expect(await chat.end()).toBe(0);
+  });
+
+  test.skipIf(lacksPython)(
+    "the Python client of 100 lines asks, approves a call and prints the conversation",
+    async () => {
+      const { folder, url } = await setUp((request) =>
+        request === 1
+          ? { tool: "write", input: { path: "haiku.txt", content: "green lamp\n" } }
+          : { text: "It is written." },
+      );
+      const client = join(repository, "examples/43-chat.py");
+      expect((await readFile(client, "utf8")).split("\n").length).toBeLessThanOrEqual(101);
+      const command = [process.execPath, main, "chat", "--mode", "rpc", "--tools", "all", "--sandbox", "off"];
+      const { stdout } = await promisify(execFile)("python3", [client, ...command, "--", "Write a haiku"], {
+        cwd: folder,
+        env: { ...process.env, ...env(url) },
+      });
+      expect(await readFile(join(folder, "haiku.txt"), "utf8")).toBe("green lamp\n");
+      expect(stdout).toMatch(
+        /> Write a haiku\n\? write \{.*\}\n= write ok\nIt is written\.\nsession ses_\S+: \$0\.007\n/u,
+      );
+    },
+  );
+});
