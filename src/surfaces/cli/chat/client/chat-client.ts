@@ -19,7 +19,7 @@ export class RequestError extends Error {
 /** Answers a request, over the network or in this process. */
 type Fetch = (request: Request) => Promise<Response>;
 
-/** Where a chat finds its server. */
+/** The address of the server of a chat, or its handler in this process. */
 export interface ServerPlace {
   /** The address of the server, without a path. */
   readonly url: string;

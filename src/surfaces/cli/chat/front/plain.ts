@@ -13,7 +13,7 @@ import { commandOf } from "./chat-commands.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
 import { askQuestion } from "./questions.ts";
 
-/** What stands for a question of an agent that came before the next line. */
+/** What the wait for the next line resolves to if an agent asks first. */
 const asked = Symbol("asked");
 
 /** A chat in lines, without cursor movement: for pipes and screen readers. */

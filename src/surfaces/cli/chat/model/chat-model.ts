@@ -34,7 +34,7 @@ const mostOutput = 200_000;
 
 /**
  * A conversation as a chat shows it: the entries of the session, then the events and the deltas of its runs in the order of
- * their arrival. A pure fold: it asks nobody and draws nothing.
+ * their arrival. It is a pure fold, without requests and without drawing.
  */
 export class ChatModel {
   readonly #list = new ItemList();

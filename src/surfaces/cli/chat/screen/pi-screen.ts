@@ -235,7 +235,7 @@ class Completer implements AutocompleteProvider {
     prefix: string,
   ): { lines: string[]; cursorLine: number; cursorCol: number } {
     const text = lines[line] ?? "";
-    // The person may have typed on since the list was made. Then it is no completion of what stands there.
+    // The person may have typed on since the list was made. Then it does not complete the present text.
     const isStale =
       text.slice(0, column) !== text.slice(0, column - prefix.length) + prefix || isCommand(prefix, column);
     if (isStale) return { lines, cursorLine: line, cursorCol: column };
