@@ -13,6 +13,12 @@ async function cron(): Promise<CronReader> {
   return cronReader;
 }
 
+/** Deletes the home folder of a hired agent. */
+async function removeHome(name: string): Promise<void> {
+  const { removePrivateHome } = await import("../capabilities/hire/private-home.ts");
+  await removePrivateHome(name);
+}
+
 /**
  * Opens a runtime on a store, and resumes the runs in the store that no other worker drives.
  *
@@ -25,7 +31,14 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
   if (problem !== undefined) throw new Fault("unsupported", problem);
   const { createRuntime } = await import("../runtime/local-runtime.ts");
   const checkSchema = schemaProblems;
-  return createRuntime({ prices, resolveModel: findNamedModel, cron, checkSchema, ...options });
+  return createRuntime({
+    prices,
+    resolveModel: findNamedModel,
+    cron,
+    checkSchema,
+    removeHome,
+    ...options,
+  });
 }
 
 /**

@@ -117,7 +117,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.#endedRuns = sweep("keepEndedRunsMs", (endedBefore) => this.collect({ endedBefore }));
     this.#sweeps = [
       this.#endedRuns,
-      sweep("keepUnnamedSessionsMs", (unnamedBefore) => store.sessions.collect({ unnamedBefore })),
+      sweep("keepUnnamedSessionsMs", (unnamedBefore) => this.#collectSessions(unnamedBefore)),
     ].filter((each) => each !== undefined);
     this.#store = store;
     this.context = workerContext(store, options, {
@@ -142,7 +142,10 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
       journal: store.journal,
       agents: this.agents,
       contexts: this.contexts,
-      onEnd: () => this.#endedRuns?.note(),
+      onEnd: () => {
+        this.#endedRuns?.note();
+        this.context.homes.noteEnd();
+      },
       onError,
     });
     this.#keepAlive = options.keepAlive;
@@ -193,6 +196,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     for (const signal of this.#closeOn) process.on(signal, this.#onSignal);
     if (this.#keepAlive !== false) openRuntimes.add(this);
     for (const each of this.#sweeps) each.start();
+    this.context.homes.note();
   }
 
   /** The caller asked for it, a caller waits for a run, a schedule will fire, or this is a worker whose agents serve other processes. */
@@ -230,7 +234,12 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   async collect(options: Omit<CollectOptions, "except">): Promise<number> {
     const collected = await this.#store.journal.collect({ ...options, except: () => this.awaited.ids });
     await this.agents.unbindCollected(this.#store.journal);
+    if (collected > 0) await this.context.homes.sweep();
     return collected;
+  }
+
+  async #collectSessions(unnamedBefore: number): Promise<void> {
+    if ((await this.#store.sessions.collect({ unnamedBefore })) > 0) await this.context.homes.sweep();
   }
 
   close(): Promise<void> {
@@ -250,6 +259,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     await stopped;
     await scheduled;
     for (const each of this.#sweeps) await each.stop();
+    await this.context.homes.close();
     await this.#owned.whenAllObserved();
     this.lifetime.end(this.#lost);
     this.context.callTimeouts.close();

@@ -13,6 +13,7 @@ import { CallTimeouts } from "./process/call-timeouts.ts";
 import { ContentHashes } from "./process/content-hashes.ts";
 import { IdleFlusher } from "./process/idle-flusher.ts";
 import type { LiveContexts } from "./process/live-contexts.ts";
+import { KeptHomes } from "./process/kept-homes.ts";
 import { runRetry } from "./process/run-retry.ts";
 import { SizeLimit } from "./process/size-limit.ts";
 import { systemRandom, uuidSource } from "./process/system-sources.ts";
@@ -39,10 +40,12 @@ interface WorkerParts
 export function workerContext(store: Store, options: WorkerOptions, parts: WorkerParts): WorkerContext {
   const { clock, hash } = options;
   const { agents, contexts, concurrency, extensionPort } = parts;
+  const host = options.host ?? hostname();
   return {
     store,
     clock,
-    host: options.host ?? hostname(),
+    host,
+    homes: new KeptHomes({ store, hash, host, remove: options.removeHome, onError: parts.onError }),
     ...(parts.engine !== undefined && { engine: parts.engine }),
     hash,
     ids: options.ids ?? uuidSource,

@@ -209,6 +209,11 @@ export interface RuntimeOptions {
    */
   readonly checkSchema?: SchemaCheck;
   /**
+   * Deletes a home folder that a program, such as a hired agent, has left on this machine, when the conversation for which it was kept
+   * is deleted. Default of `openRuntime`: deletes those of hired agents. Without it, homes are kept.
+   */
+  readonly removeHome?: (name: string) => Promise<void>;
+  /**
    * Receives errors that no caller can receive, for example a run that cannot be loaded. Default: a process warning.
    */
   readonly onError?: (error: Fault) => void;
@@ -264,6 +269,7 @@ const runtimeKinds = {
   maxSchedulesPerTenant: is.integer({ from: 1, or: [null, "no cap"] }),
   cron: is.callback(),
   checkSchema: is.callback(),
+  removeHome: is.callback(),
   onError: is.callback(),
 } satisfies OptionKinds<RuntimeOptions>;
 

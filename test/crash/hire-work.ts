@@ -67,6 +67,7 @@ export const doHireWork: DutyWork = async ({ file, mortal, data }) => {
       budget: { maxCostUsd: isCapped ? 2 * hireCapUsd : hireCapUsd },
       env: { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] ?? "" },
     });
+  const coder = hire("coder", folder);
   const runIds = runs.map(formatRunId);
   const submitted = await Promise.all(
     runIds.map((runId, index) =>
@@ -76,7 +77,7 @@ export const doHireWork: DutyWork = async ({ file, mortal, data }) => {
             spawnBudget: { maxAgents: 2, allowPreempt: true },
             budget: { maxCostUsd: hireCapUsd },
           })
-        : runtime.submit(hire("coder", folder), hirePrompt, { runId }),
+        : runtime.submit(coder, hirePrompt, { runId }),
     ),
   );
   await Promise.all(submitted.map((run) => run.result()));

@@ -6,11 +6,11 @@ import { killedOnItsMachine, onItsMachine } from "../hire/two-machines.ts";
 process.env[crashServer] = inject("postgresUrl");
 
 test("PostgreSQL, B3, J6: a prompt of a hired agent whose process is killed around its writes has its effect once, is sent again only with an event, and is billed at most what is spent", async () => {
-  expect(await promptProblems([{ at: 13, when: "before" }])).toEqual([]);
+  expect(await promptProblems([{ at: 14, when: "before" }])).toEqual([]);
 });
 
 test("PostgreSQL, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes", async () => {
-  expect(await sharedCapProblems([{ at: 15, when: "after" }])).toEqual([]);
+  expect(await sharedCapProblems([{ at: 16, when: "after" }])).toEqual([]);
 });
 
 test("PostgreSQL, H2, J6: two processes with hired agents that lose their seats are billed at most what is spent, and each command has its effect once, when one of them is killed around its writes", async () => {

@@ -2,7 +2,7 @@ import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { homedir, tmpdir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
-import { Fault, type RunFacts, type SessionId, type TaskFolder } from "../../kernel/index.ts";
+import { Fault, type TaskFolder } from "../../kernel/index.ts";
 import { isInside } from "../files/control-references.ts";
 import { codeOf } from "../files/error-code.ts";
 import type { Gateway } from "../gateway/gateway.ts";
@@ -35,8 +35,8 @@ export interface LaunchedTask {
   readonly folder: string;
   /** The folder of the task. `null` if it has none of its own. */
   readonly own: TaskFolder | null;
-  readonly sessionId: SessionId;
-  readonly facts: Pick<RunFacts, "tenantId" | "userId">;
+  /** The name of its private home. */
+  readonly homeName: string;
   /** The mark of the attempt, by which its processes are found. */
   readonly mark: string;
   readonly gateway: Gateway;
@@ -54,10 +54,10 @@ export interface AgentLaunch {
 /** Returns how to start the process of a task. Throws `agent_not_found` if its program does not exist. */
 export async function launchOf(settings: LaunchSettings, task: LaunchedTask): Promise<AgentLaunch> {
   const { name, command, preset, model, env, inheritEnv, home, sandbox } = settings;
-  const { folder, own, sessionId, facts, mark, gateway, access } = task;
+  const { folder, own, homeName, mark, gateway, access } = task;
   const [given, ...args] = command;
   const program = agentProgram(name, given, preset);
-  const homeFolder = home === "private" ? await privateHome(name, sessionId, facts) : undefined;
+  const homeFolder = home === "private" ? await privateHome(homeName) : undefined;
   const { mode, network = false } = sandbox.policy;
   const isConfined = mode === "enforce" || (mode === "warn" && (await sandbox.problem(folder)) === undefined);
   const values = { model, access, home: homeFolder, isConfined };

@@ -22,6 +22,7 @@ import { launchOf, type LaunchSettings } from "./agent-launch.ts";
 import { architectureName } from "./agent-report.ts";
 import { HiredAttempt, type HiredResult, type HiredTask } from "./hired-attempt.ts";
 import { newMark } from "./orphans.ts";
+import { homeName } from "./private-home.ts";
 
 /** What is the same for all tasks of a hired agent. */
 export interface HireSettings extends LaunchSettings {
@@ -104,16 +105,13 @@ export class HiredArchitecture implements Architecture {
       opening: session.instructions,
       earlierSession: earlier.sessionId,
       earlierTalk: earlier.talk,
-      launch: (access) =>
-        launchOf(this.#settings, {
-          folder,
-          own: ctx.folder,
-          sessionId: session.id,
-          facts: ctx.facts,
-          mark,
-          gateway: this.#settings.gateway,
-          access,
-        }),
+      launch: async (access) => {
+        const { name, home, gateway } = this.#settings;
+        const privateHome = homeName(name, session.id, ctx.facts);
+        if (home === "private") await ctx.keepHome(privateHome);
+        const launched = { folder, own: ctx.folder, homeName: privateHome, mark, gateway, access };
+        return launchOf(this.#settings, launched);
+      },
       costUsd: () => (ctx.snapshot.ledger.accounts[ctx.taskId]?.spent.nanoUsd ?? 0) / 1e9,
     };
   }

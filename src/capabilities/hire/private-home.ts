@@ -1,27 +1,46 @@
 import { createHash } from "node:crypto";
 import { lstat, mkdir, realpath, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { RunFacts, SessionId } from "../../kernel/index.ts";
+import { Fault, type RunFacts, type SessionId } from "../../kernel/index.ts";
 import { absent } from "../files/error-code.ts";
 import { reeveHome } from "../files/reeve-home.ts";
 
 /**
- * Creates the home folder of a hired agent in one conversation, or finds it again. Agents keep their sessions there, so that a
+ * Creates the home folder with a name of `homeName`, or finds it again. Agents keep their sessions there, so that a
  * later run of the conversation needs the same one. Tenants, users and conversations never share one: what an agent writes
  * into its own settings reaches no other.
  */
-export async function privateHome(
+export async function privateHome(name: string): Promise<string> {
+  const folder = folderOf(name);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return realpath(folder);
+}
+
+/** The name of the home folder of a hired agent in one conversation. */
+export function homeName(
   agent: string,
   sessionId: SessionId,
   { tenantId, userId }: Pick<RunFacts, "tenantId" | "userId">,
-): Promise<string> {
+): string {
   const owner = createHash("sha256")
     .update(JSON.stringify([tenantId, userId, sessionId]))
     .digest("hex");
-  const name = agent.replaceAll(/[^A-Za-z0-9_-]+/gu, "-");
-  const folder = join(reeveHome(), "homes", `${name}-${owner.slice(0, 32)}`);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  return realpath(folder);
+  return `${agent.replaceAll(/[^A-Za-z0-9_-]+/gu, "-")}-${owner.slice(0, 32)}`;
+}
+
+/** Deletes a home folder with everything in it. Nothing happens if there is none. */
+export async function removePrivateHome(name: string): Promise<void> {
+  // The name comes from a store, and leads nowhere else.
+  if (!/^[A-Za-z0-9_-]+$/u.test(name))
+    throw new Fault(
+      "invalid_argument",
+      `invalid name ${JSON.stringify(name)} of a home folder: expected letters, digits, - and _`,
+    );
+  await rm(folderOf(name), { recursive: true, force: true, maxRetries: 5 });
+}
+
+function folderOf(name: string): string {
+  return join(reeveHome(), "homes", name);
 }
 
 /**

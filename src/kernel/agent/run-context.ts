@@ -185,6 +185,12 @@ export interface RunContext extends WaitContext, MeteredContext {
    */
   stayOnHost(program: string): void;
   /**
+   * Records that this machine keeps a home folder of this name for the conversation of the run. Call it before the folder is
+   * created. The option `removeHome` of the runtime deletes the folder when the session is deleted; without lasting history, when the
+   * run is deleted (`HistoryRetention.RUN`) or ends (`NONE`). Not a step: a repetition has no effect.
+   */
+  keepHome(name: string): Promise<void>;
+  /**
    * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
    * suspends the run.
    */

@@ -432,6 +432,7 @@ export class StoredSessions implements RuntimeSessions {
     this.#life.check();
     const run = await this.#worker.store.sessions.delete(parseSessionId(sessionId), this.#scope.scope);
     if (run !== undefined) throw sessionBusy(parseSessionId(sessionId), run);
+    await this.#worker.homes.sweep();
   }
 
   async #find(sessionId: string): Promise<SessionSummary> {

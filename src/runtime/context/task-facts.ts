@@ -129,6 +129,12 @@ export class TaskFacts implements Pick<RunContext, keyof TaskFacts> {
     bindToHost(this.#runner, what, program);
   }
 
+  async keepHome(name: string): Promise<void> {
+    const { worker, facts, task, activity } = this.#runner;
+    const { retention } = task.record.supervision;
+    await activity.whileAlive(worker.homes.keep(name, facts, retention));
+  }
+
   get input(): JsonValue {
     return this.#runner.task.input;
   }

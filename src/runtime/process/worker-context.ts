@@ -25,6 +25,7 @@ import type { Attendance } from "./attendance.ts";
 import type { CallTimeouts } from "./call-timeouts.ts";
 import type { IdleFlusher } from "./idle-flusher.ts";
 import type { ContentHashes } from "./content-hashes.ts";
+import type { KeptHomes } from "./kept-homes.ts";
 import type { LiveContexts } from "./live-contexts.ts";
 import type { RunRetry } from "./run-retry.ts";
 import type { SizeLimit } from "./size-limit.ts";
@@ -57,6 +58,8 @@ export interface WorkerContext {
   readonly clock: Clock;
   /** L21: name of the machine of this worker. */
   readonly host: string;
+  /** The home folders that programs have left on this machine. */
+  readonly homes: KeptHomes;
   /** The engine that passes runs to this worker. If absent, there is none. */
   readonly engine?: () => Pick<Engine, "kind" | "hostsPrograms">;
   readonly ids: IdSource;

@@ -20,6 +20,7 @@ import { Attendance } from "../../../src/runtime/process/attendance.ts";
 import { CallTimeouts } from "../../../src/runtime/process/call-timeouts.ts";
 import { IdleFlusher } from "../../../src/runtime/process/idle-flusher.ts";
 import { ContentHashes } from "../../../src/runtime/process/content-hashes.ts";
+import { KeptHomes } from "../../../src/runtime/process/kept-homes.ts";
 import { SizeLimit } from "../../../src/runtime/process/size-limit.ts";
 import { TaskSlots } from "../../../src/runtime/process/task-slots.ts";
 import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
@@ -37,6 +38,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     store,
     clock,
     host: "here",
+    homes: new KeptHomes({ store, hash: sha256, host: "here", onError: () => undefined }),
     ids: sequentialIds(name),
     hash: sha256,
     random: { next: () => 0.5 },
