@@ -4,6 +4,7 @@ import { sep } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Fault } from "../../kernel/index.ts";
+import { commonJsAdvice, isCommonJs } from "./module-type.ts";
 import { isBelow } from "./text/bounded-file.ts";
 import { contentHash, Coverage } from "./trust/coverage.ts";
 
@@ -73,7 +74,10 @@ export async function loadModule(
     return await Promise.race([loading, limit]);
   } catch (error) {
     if (Fault.is(error)) throw error;
-    throw new Fault("invalid_argument", `${path} could not be loaded: ${describe(error)}`, { cause: error });
+    const advice = error instanceof SyntaxError && isCommonJs(path) ? `; ${commonJsAdvice}` : "";
+    throw new Fault("invalid_argument", `${path} could not be loaded: ${describe(error)}${advice}`, {
+      cause: error,
+    });
   } finally {
     stop.abort();
     limit.catch(() => undefined);

@@ -222,6 +222,17 @@ test("reeve doctor reports settings that cannot be read, and a server of Restate
   ]);
 });
 
+test.each([
+  [["--store", "memory:"], "invalid --store"],
+  [["--store", "reeve.db"], "invalid --store"],
+  [["--store", "sqlite:a?b=c"], "no options"],
+  [["--admin-url", "restate:9070"], "invalid --admin-url"],
+])("reeve doctor exits with 2 for %j", async (args, says) => {
+  const { doctor, run } = await place();
+  expect(await doctor(...args)).toEqual({ code: 2, findings: [] });
+  expect((await run("doctor", ...args)).talk).toContain(says);
+});
+
 test("a clock that is behind the store, and a port in use, are findings", async () => {
   const now = Date.UTC(2026, 10, 19);
   expect(clockFindings(now, now + 30_000)).toMatchObject([{ state: "ok" }]);

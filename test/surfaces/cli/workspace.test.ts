@@ -208,6 +208,29 @@ describe("reeve init, agents and trust", () => {
     expect((await run("cost", runId)).out.join("\n")).toContain("price unknown");
   });
 
+  test("reeve init in a package of CommonJS, as npm init writes it, writes a configuration that loads, and errors say how to fix another one", async () => {
+    const { run, runProcess, write, project } = await place();
+    await write({ "package.json": `{ "type": "commonjs" }` });
+    await run("init");
+    expect(await readdir(project)).toContain("reeve.config.mts");
+    await run("trust", "--yes");
+    expect(await runProcess("agents")).toMatchObject({ code: 0 });
+    await write({ "reeve.config.ts": await readFile(join(project, "reeve.config.mts"), "utf8") });
+    await rm(join(project, "reeve.config.mts"));
+    await run("trust", "--yes");
+    const agents = await runProcess("agents");
+    expect([agents.code, agents.talk]).toEqual([2, expect.stringContaining("give the file the ending .mts")]);
+    const doctor = await run("doctor", "--json");
+    expect(doctor.code).toBe(1);
+    expect(doctor.out.map((line) => JSON.parse(line) as object)).toContainEqual(
+      expect.objectContaining({
+        area: "workspace",
+        state: "error",
+        fix: `mv ${join(project, "reeve.config.ts")} ${join(project, "reeve.config.mts")}`,
+      }),
+    );
+  });
+
   test("reeve init says which file cannot be written if .reeve is a file", async () => {
     const { run, write } = await place();
     await write({ ".reeve": "" });

@@ -1,14 +1,13 @@
 import { resolve } from "node:path";
 import { checkIngress, RestateAdmin } from "../../../../assembly/restate.ts";
-import { Fault, withoutSecrets } from "../../../../kernel/index.ts";
+import { Fault } from "../../../../kernel/index.ts";
 import { sqlitePath } from "../../../../runtime/index.ts";
-import { Notices, readAgentFile, type AgentFile } from "../../../../workspace/files/index.ts";
 import { inspectWorkspace, type InspectedWorkspace } from "../../../../workspace/inspect-workspace.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { shellWord } from "../../terminal/format.ts";
 import { paintFor, type Paint } from "../../terminal/paint.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
-import { editing, findingsOf, sentence, type Finding, type FindingState, type Found } from "./finding.ts";
+import { findingsOf, type Finding, type FindingState, type Found } from "./finding.ts";
 import {
   browserFindings,
   clockFindings,
@@ -19,6 +18,7 @@ import {
 } from "./machine-findings.ts";
 import { providerFindings } from "./provider-findings.ts";
 import { storeFindings } from "./store-findings.ts";
+import { agentFiles, fileToEdit, workspaceFindings } from "./workspace-findings.ts";
 
 export interface DoctorOptions {
   readonly store: string;
@@ -35,6 +35,7 @@ export interface DoctorOptions {
  */
 export async function doctorCommand(options: DoctorOptions, terminal: Terminal): Promise<ExitKind> {
   const { json = false } = options;
+  refuseInvalid(options);
   const paint = paintFor(terminal.isWatched, terminal.env);
   const counts = new Map<FindingState, number>();
   for await (const finding of diagnose(options, terminal.env)) {
@@ -50,6 +51,22 @@ export async function doctorCommand(options: DoctorOptions, terminal: Terminal):
       : `${errors} ${errors === 1 ? "error" : "errors"}, ${warnings} ${warnings === 1 ? "warning" : "warnings"}.`,
   );
   return errors === 0 ? "ok" : "tampered";
+}
+
+/** Refuses addresses that name nothing. What is at an address is a finding. */
+function refuseInvalid({ store, ingressUrl, adminUrl }: DoctorOptions): void {
+  if (sqlitePath(store) === undefined && !/^postgres(?:ql)?:\/\//u.test(store))
+    throw new Fault(
+      "invalid_argument",
+      `invalid --store ${JSON.stringify(store)}: expected sqlite:PATH or postgres://HOST/DATABASE`,
+    );
+  const urls = { "--ingress-url": ingressUrl, "--admin-url": adminUrl };
+  for (const [option, url] of Object.entries(urls))
+    if (url !== undefined && !/^https?:\/\/./u.test(url))
+      throw new Fault(
+        "invalid_argument",
+        `invalid ${option} ${JSON.stringify(url)}: expected a URL such as http://127.0.0.1:9070`,
+      );
 }
 
 function linesOf({ area, state, text, fix }: Finding, paint: Paint): readonly string[] {
@@ -98,7 +115,7 @@ async function* diagnose(
         `curl -sS ${shellWord(ingressUrl === undefined ? `${adminUrl}/health` : `${ingressUrl}/restate/health`)}`,
     );
   yield* await findingsOf("clock", async () => clockFindings(Date.now(), newest));
-  const path = sqlitePathOf(store);
+  const path = sqlitePath(store);
   yield* await findingsOf("disk", () => diskFindings(path === undefined ? undefined : resolve(path)));
   const needed = {
     settings: workspace?.settings ?? {},
@@ -110,65 +127,6 @@ async function* diagnose(
   yield* await findingsOf("sandbox", () => sandboxFindings(needed));
   yield* await findingsOf("browser", () => browserFindings(needed));
   yield* await findingsOf("ports", portFindings);
-}
-
-/** The file of a store. The findings about the store name an invalid address. */
-function sqlitePathOf(address: string): string | undefined {
-  try {
-    return sqlitePath(address);
-  } catch {
-    return undefined;
-  }
-}
-
-function workspaceFindings({
-  places,
-  isTrusted,
-  lostTrust,
-  guarded,
-  notices,
-}: InspectedWorkspace): readonly Found[] {
-  const { project, projectFolder } = places;
-  const found: Found[] = [];
-  if (lostTrust !== undefined) found.push({ state: "error", text: sentence(lostTrust), fix: "reeve trust" });
-  else if (projectFolder === undefined) found.push({ state: "ok", text: "The files are those of the user." });
-  else if (isTrusted) found.push({ state: "ok", text: `The project ${project} is trusted as it is now.` });
-  else if (guarded.length === 0)
-    found.push({ state: "ok", text: `The project ${project} has nothing that needs trust.` });
-  else
-    found.push({
-      state: "warning",
-      text: `The project ${project} is not trusted, so ${guarded.length} of its files and settings are not used.`,
-      fix: "reeve trust",
-    });
-  for (const { kind, path, message } of notices)
-    if (kind === "warning")
-      found.push({
-        state: "warning",
-        text: sentence(`${path}: ${withoutSecrets(message)}`),
-        fix: editing(path),
-      });
-  return found;
-}
-
-/** The command for a file of the workspace that cannot be used. The error names the file. */
-function fileToEdit({ message }: Fault): string {
-  const path = /(?:^|\s)(\/\S+\.(?:json|md|yaml|[cm]?[jt]s))/u.exec(message)?.[1];
-  return path === undefined ? "reeve config" : editing(path);
-}
-
-/** The agents in Markdown that the workspace uses. One that cannot be read is reported by the command that uses it. */
-async function agentFiles({ agents }: InspectedWorkspace): Promise<readonly AgentFile[]> {
-  const read: AgentFile[] = [];
-  for (const { path, origin, root } of agents) {
-    if (!path.endsWith(".md")) continue;
-    try {
-      read.push(await readAgentFile(path, new Notices(), origin === "project" ? { within: root } : {}));
-    } catch (error) {
-      if (!Fault.is(error)) throw error;
-    }
-  }
-  return read;
 }
 
 async function restateFindings(

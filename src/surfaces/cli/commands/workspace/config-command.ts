@@ -96,10 +96,12 @@ function defaultIn(description: string): string {
   return found === undefined ? "not set" : `default: ${found}`;
 }
 
-function sayPlaces({ places, isTrusted }: InspectedWorkspace, terminal: Terminal): void {
+function sayPlaces({ places, isTrusted, guarded }: InspectedWorkspace, terminal: Terminal): void {
   const { home, profile, project, projectFolder } = places;
   terminal.say(`home     ${printable(home)}`);
   if (profile !== undefined) terminal.say(`profile  ${printable(profile.folder)}`);
   if (projectFolder !== undefined)
-    terminal.say(`project  ${printable(project)} (${isTrusted ? "trusted" : "not trusted"})`);
+    terminal.say(
+      `project  ${printable(project)} (${isTrusted ? "trusted" : guarded.length === 0 ? "nothing needs trust" : "not trusted"})`,
+    );
 }

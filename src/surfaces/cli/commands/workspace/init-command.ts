@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { companyFiles } from "./company-files.ts";
 import { Fault } from "../../../../kernel/index.ts";
-import { makeFolder } from "../../../../workspace/files/index.ts";
+import { isCommonJs, makeFolder } from "../../../../workspace/files/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 
@@ -75,7 +75,8 @@ const instructions = `# Instructions for agents
 function filesOf(folder: string): Readonly<Record<string, string>> {
   return {
     "AGENTS.md": instructions,
-    "reeve.config.ts": config,
+    // Every loader reads this ending as a module, whatever package.json says.
+    [isCommonJs(join(folder, "reeve.config.ts")) ? "reeve.config.mts" : "reeve.config.ts"]: config,
     ".reeve/.gitignore": "# The store of runs\nreeve.db*\n",
     ".reeve/settings.json": settings(folder),
     ".reeve/agents/reviewer.md": reviewer,
