@@ -165,9 +165,7 @@ class Place {
   }
 
   /** The names of the events of hired agents and of seats, and what is wrong with the runs after their last life. */
-  async look(
-    runs: readonly string[],
-  ): Promise<{
+  async look(runs: readonly string[]): Promise<{
     readonly hired: readonly string[];
     readonly seats: readonly string[];
     readonly problems: string[];

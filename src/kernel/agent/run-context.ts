@@ -184,11 +184,7 @@ export interface RunContext extends WaitContext, MeteredContext {
    * as files. Not a step. Throws `unsupported` if the engine takes runs from their workers (`Engine.hostsPrograms`).
    */
   stayOnHost(program: string): void;
-  /**
-   * Records that this machine keeps a home folder of this name for the conversation of the run. Call it before the folder is
-   * created. The option `removeHome` of the runtime deletes the folder when the session is deleted; without lasting history, when the
-   * run is deleted (`HistoryRetention.RUN`) or ends (`NONE`). Not a step: a repetition has no effect.
-   */
+  /** Records a home folder before it is created. It lasts as long as the history of the run (`removeHome` of the runtime). No step. */
   keepHome(name: string): Promise<void>;
   /**
    * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
