@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { permissions } from "../../src/agents/index.ts";
 import { agentCode, agentFile, ready } from "./agent-file.ts";
-import { eventsOf, hireWorld } from "./hire-world.ts";
+import { eventOf, eventsOf, hireWorld, tempFolder } from "./hire-world.ts";
 
 const cases = {
   "a missing program": {
@@ -109,4 +109,28 @@ test("a preset sets the model of its agent, and its token works on its wire alon
   const ends = (await eventsOf(run)).filter(({ type }) => type === "tool_execution_end");
   expect(JSON.stringify(ends)).toContain("the token is for the wire anthropic");
   expect(upstream.bodies.map(({ model }) => model)).toEqual(["claude-opus-4-5", "claude-opus-4-5"]);
+});
+
+test("a hired agent with isolation is refused in a folder that is no repository, and one that asks about a path outside its folder is marked", async () => {
+  const world = await hireWorld([{ say: "unused" }]);
+  const isolation = { worktree: { repository: world.folder, folder: await tempFolder() } };
+  const lost = await world.runtime.submit(world.hire({ isolation }), "Hi.");
+  const { status, error } = await lost.result();
+  expect(status).toBe("failed");
+  expect(error?.message).toContain("is not in a git repository");
+  expect(world.upstream.received).toEqual([]);
+
+  const options = '[{ optionId: "yes", name: "Yes", kind: "allow_once" }]';
+  const toolCall =
+    '{ toolCallId: "c", kind: "edit", rawInput: { path: "../other/a.txt" }, locations: [{ path: "../other/a.txt" }] }';
+  const command = agentCode(
+    `${ready} else if (method === "session/new") send({ id, result: { sessionId: "s" } });
+    else if (method === "session/prompt")
+      send({ id: "ask", method: "session/request_permission", params: { sessionId: "s", toolCall: ${toolCall}, options: ${options} } }); }`,
+  );
+  const run = await world.runtime.submit(world.hire({ name: "editor", command }), "Hi.");
+  const { foreign } = await eventOf(run, "approval_request");
+  expect(foreign?.locations).toEqual([{ path: expect.stringMatching(/other\/a\.txt$/u), isOutside: true }]);
+  await run.cancel();
+  expect((await run.result()).status).toBe("cancelled");
 });
