@@ -57,7 +57,10 @@ describe("reeve chat --mode rpc", () => {
     chat.send({ id: 1, type: "promt" });
     chat.send({ id: 2, type: "prompt", input: "Hello", text: "x" });
     expect(await answer(1)).toMatchObject({
-      error: { code: "invalid_argument", message: expect.stringContaining("expected one of prompt, ") as unknown },
+      error: {
+        code: "invalid_argument",
+        message: expect.stringContaining("expected one of prompt, ") as unknown,
+      },
     });
     expect(await answer(2)).toMatchObject({
       error: { message: 'unknown field "text" of prompt: expected id, type, input' },

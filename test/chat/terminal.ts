@@ -1,5 +1,7 @@
 import { execFile } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, inject, onTestFinished } from "vitest";
 import { main } from "../surfaces/cli/reeve-process.ts";
@@ -20,6 +22,8 @@ export interface TerminalPane {
   /** Starts `reeve` with these arguments. When it ends, the shell says `ended CODE`. */
   readonly reeve: (...args: readonly string[]) => Promise<void>;
   readonly type: (text: string) => Promise<void>;
+  /** Types a text and presses Enter once the composer shows it. */
+  readonly submit: (text: string) => Promise<void>;
   /** Presses keys by their tmux names, such as `Enter`. */
   readonly press: (...keys: readonly string[]) => Promise<void>;
   /** Pastes a text as a terminal does. */
@@ -66,7 +70,16 @@ export async function openTerminal({ size, cwd, env }: TerminalOptions): Promise
     tmux("capture-pane", "-p", ...(colours ? ["-e"] : []));
   const press: TerminalPane["press"] = async (...keys) => void (await tmux("send-keys", ...keys));
   const type: TerminalPane["type"] = async (text) => void (await tmux("send-keys", "-l", text));
+  const shows: TerminalPane["shows"] = async (pattern) => {
+    await expect.poll(() => screen(), { interval: 50, timeout: 15_000 }).toMatch(pattern);
+    return screen();
+  };
   return {
+    submit: async (text) => {
+      await type(text);
+      await shows(`\n ${text}`);
+      await press("Enter");
+    },
     reeve: async (...args) => {
       const words = [process.execPath, main, ...args].map((word) => `'${word}'`).join(" ");
       await type(`clear; ${words}; echo ended $?`);
@@ -75,16 +88,15 @@ export async function openTerminal({ size, cwd, env }: TerminalOptions): Promise
     type,
     press,
     paste: async (text) => {
-      await tmux("set-buffer", "--", text);
+      const file = join(cwd, "pasted.txt");
+      await writeFile(file, text);
+      await tmux("load-buffer", file);
       await tmux("paste-buffer", "-p");
     },
     screen,
-    shows: async (pattern) => {
-      await expect.poll(() => screen(), { interval: 50 }).toMatch(pattern);
-      return screen();
-    },
+    shows,
     lacks: async (pattern) => {
-      await expect.poll(() => screen(), { interval: 50 }).not.toMatch(pattern);
+      await expect.poll(() => screen(), { interval: 50, timeout: 15_000 }).not.toMatch(pattern);
       return screen();
     },
     resize: async (width, height) => {

@@ -6,7 +6,10 @@ import { Fault } from "../../../kernel/index.ts";
  * Asks whether to trust the project of a workspace, if something needs trust and a person can be asked. Without a
  * terminal nothing is asked; the files stay skipped.
  */
-export async function askTrust(workspace: Workspace, terminal: Terminal): Promise<void> {
+export async function askTrust(
+  workspace: Workspace,
+  terminal: Pick<Terminal, "canAsk" | "say" | "ask">,
+): Promise<void> {
   const lines = guardedLines(workspace);
   if (lines.length === 0 || !terminal.canAsk) return;
   let scope: TrustScope;
@@ -30,7 +33,7 @@ export function scopeLines({ fetched, unresolved }: TrustScope): readonly string
 
 export async function isConfirmed(
   what: string,
-  terminal: Terminal,
+  terminal: Pick<Terminal, "canAsk" | "say" | "ask">,
   { isRequired = false }: { readonly isRequired?: boolean } = {},
 ): Promise<boolean> {
   if (isRequired && !terminal.canAsk)

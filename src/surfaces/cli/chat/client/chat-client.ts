@@ -1,4 +1,4 @@
-import type { Fault } from "../../../../kernel/index.ts";
+import type { Fault, JsonObject } from "../../../../kernel/index.ts";
 import type { Body, Method, PathOf, RequestValues, Result } from "../../../server/route-values.ts";
 import { nameAgents } from "../../../view/agent-names.ts";
 import { addressOf } from "../../../view/request-address.ts";
@@ -72,6 +72,14 @@ export class ChatClient {
     values: RequestValues<"PATCH", Path>,
   ): Promise<Result<"PATCH", Path>> {
     return this.#send("PATCH", path, values);
+  }
+
+  /** Sends a request to a route that only some servers have. Its caller knows the answer. */
+  async send(path: string, body: JsonObject): Promise<unknown> {
+    const headers = { "content-type": "application/json" };
+    const response = await this.#fetch(path, { method: "POST", body: JSON.stringify(body), headers });
+    if (!response.ok) throw await refusalOf(response);
+    return response.json();
   }
 
   /**

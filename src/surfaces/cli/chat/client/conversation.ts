@@ -222,6 +222,13 @@ export class Conversation {
     });
   }
 
+  /** Follows the last run again, which continues after its end. */
+  async refollow(): Promise<void> {
+    const { runId } = this.model;
+    if (runId === undefined) return;
+    this.#connect(runId, (this.model.view?.seq ?? -1) + 1);
+  }
+
   /** Resolves when no run of the session is unfinished, or the one that works waits for a person. */
   async untilIdle(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
@@ -305,12 +312,17 @@ export class Conversation {
 
   #follow(run: Run, isInputShown: boolean): void {
     const { runId, kind } = run;
+    this.model.follow(runId, { isInputShown, isQuiet: kind === "compaction" });
+    this.#connect(runId, 0);
+    this.#changed();
+  }
+
+  /** Reads the events of a run from a number on, until the run has ended. */
+  #connect(runId: string, from: number): void {
     this.#following?.abort();
     const following = new AbortController();
     this.#following = following;
-    this.model.follow(runId, { isInputShown, isQuiet: kind === "compaction" });
-    this.#changed();
-    let next = 0;
+    let next = from;
     let isOver = false;
     this.#followed = this.#client
       .follow({

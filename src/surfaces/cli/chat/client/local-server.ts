@@ -18,6 +18,8 @@ import type { ServerPlace } from "./chat-client.ts";
 /** What a chat can do only on the machine whose files the agents use. */
 interface LocalParts {
   readonly workspace: Workspace;
+  /** Address of the store. */
+  readonly store: string;
   /** Reads the files of the workspace again. */
   reload(): Promise<void>;
 }
@@ -96,7 +98,7 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
     reportNotices(workspace, terminal);
     return {
       place: { url: ownUrl, fetch: (request) => server.fetch(request, ownSender) },
-      local: { workspace, reload: () => live.reload() },
+      local: { workspace, store: options.store, reload: () => live.reload() },
       drive: (sessionId) => {
         if (driven.has(sessionId as SessionId)) return;
         driven.add(sessionId as SessionId);

@@ -15,6 +15,8 @@ export interface BlockLook {
   readonly isOpen: boolean;
 }
 
+/** The most lines of what a person has sent, such as a paste. */
+const mostTyped = 30;
 /** The most lines of an opened result. */
 const mostLines = 200;
 
@@ -32,9 +34,8 @@ function partsOf(item: ChatItem, { theme, isOpen }: BlockLook): readonly Part[] 
   switch (item.kind) {
     case "user": {
       const mark = { person: "❯ ", queue: "❯ ", agent: "· " }[item.from];
-      const lines = visibleText(item.text)
-        .split("\n")
-        .map((line) => paint("user", line));
+      const all = visibleText(item.text).split("\n");
+      const lines = limited(all, isOpen ? mostLines : mostTyped, theme).map((line) => paint("user", line));
       return [blank, ...lines.map((text, at) => textPart(text, at === 0 ? paint("user", mark) : "  "))];
     }
     case "answer":

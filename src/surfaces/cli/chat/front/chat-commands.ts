@@ -1,17 +1,11 @@
 import { Fault, visibleLine } from "../../../../kernel/index.ts";
 import { excerpt } from "../../../view/excerpt.ts";
-import { counted, dollars, duration } from "../../terminal/format.ts";
-import type { Desk } from "./desk.ts";
-import { composerKeys, keyActions } from "./keys.ts";
-
-/** A command of the chat. Help, completion and the documentation follow from the table. */
-export interface ChatCommand {
-  readonly name: string;
-  /** What follows the name, as in `[TEXT]`. Empty if nothing may follow. */
-  readonly takes: string;
-  readonly about: string;
-  run(desk: Desk, argument: string): Promise<void>;
-}
+import { counted, duration } from "../../terminal/format.ts";
+import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
+import { keyRows } from "./keys.ts";
+import { runCommands } from "./run-commands.ts";
+import { treeCommands } from "./tree-commands.ts";
+import { workspaceCommands } from "./workspace-commands.ts";
 
 /** The commands that every surface of the chat has, in the order in which help shows them. */
 export const chatCommands: readonly ChatCommand[] = [
@@ -44,23 +38,23 @@ export const chatCommands: readonly ChatCommand[] = [
       say(`This conversation is now ${name}`);
     },
   },
+  ...treeCommands,
+  ...runCommands,
+  ...workspaceCommands,
   {
-    name: "model",
-    takes: "[PROVIDER/ID]",
-    about: "choose the model from the next turn on",
-    run: chooseModel,
-  },
-  {
-    name: "cost",
+    name: "keys",
     takes: "",
-    about: "show what this conversation has cost, by agent and model",
-    run: showCost,
+    about: "show the keys; keybindings.json in ~/.reeve changes them",
+    run: async (desk) => desk.say(linesOf(keyRows(desk.keys))),
   },
   {
     name: "help",
     takes: "",
-    about: "show the commands and the keys",
-    run: async (desk) => desk.say(helpText()),
+    about: "show the commands",
+    run: async (desk) =>
+      desk.say(
+        `${linesOf(commandRows())}\n\n!COMMAND runs a command of yours, whose output goes to the model with your next message; !!COMMAND keeps it here.\n/skills lists what else begins with a slash, and /keys the keys.`,
+      ),
   },
   {
     name: "quit",
@@ -79,23 +73,16 @@ export function commandOf(
   return command === undefined ? undefined : { command, argument: argument.trim() };
 }
 
-/** The commands with their arguments, and the keys, with what they do, one per line. */
-function helpText(): string {
-  const rows = [
-    ...chatCommands.map(
-      ({ name, takes, about }) => [`/${name}${takes === "" ? "" : ` ${takes}`}`, about] as const,
-    ),
-    ...composerKeys,
-    ...Object.values(keyActions).map(({ keys, about }) => [keys.join(", "), about] as const),
-  ];
-  const width = Math.max(...rows.map(([head]) => head.length));
-  return rows.map(([head, about]) => `${head.padEnd(width)}  ${about}`).join("\n");
+/** The commands with their arguments and what they do. */
+function commandRows(): readonly Row[] {
+  return chatCommands.map(({ name, takes, about }) => [`/${name}${takes === "" ? "" : ` ${takes}`}`, about]);
 }
 
-/** The session of a conversation, for requests. Throws if there is none yet. */
-function sessionOf({ sessionId }: Desk["conversation"]): { readonly sessionId: string } {
-  if (sessionId !== undefined) return { sessionId };
-  throw new Fault("not_found", "this conversation has no session yet; send a first message");
+type Row = readonly [head: string, about: string];
+
+function linesOf(rows: readonly Row[]): string {
+  const width = Math.min(28, Math.max(...rows.map(([head]) => head.length)));
+  return rows.map(([head, about]) => `${head.padEnd(width)}  ${about}`).join("\n");
 }
 
 async function resumeSession(desk: Desk, wanted: string): Promise<void> {
@@ -126,42 +113,4 @@ async function listSessions({ client, conversation, say }: Desk, text: string): 
   });
   say(lines.length === 0 ? "No conversation found." : lines.join("\n"));
   if (next !== null) say("Older ones are not shown; /sessions TEXT finds them, and /resume continues one.");
-}
-
-async function chooseModel({ client, conversation, pick, say }: Desk, wanted: string): Promise<void> {
-  const params = sessionOf(conversation);
-  let model: string | undefined = wanted;
-  if (wanted === "") {
-    const { models } = await client.get("/api/agents/{name}/options", {
-      params: { name: conversation.agent },
-    });
-    if (models.length === 0) return say("The agent names no models; use /model provider/id.");
-    model = await pick({
-      title: "Which model?",
-      filters: true,
-      choices: models.map((name) => ({ value: name, label: visibleLine(name) })),
-    });
-  }
-  if (model === undefined) return;
-  await client.patch("/api/sessions/{sessionId}", { params, body: { model } });
-  say(`The model is ${model} from the next turn on.`);
-}
-
-async function showCost({ client, conversation, say }: Desk): Promise<void> {
-  const { model } = conversation;
-  const view = model.view;
-  const lines =
-    view === undefined
-      ? []
-      : [...view.money].map(
-          ({ agentId, model: name, calls, usage }) =>
-            `${agentId}  ${name}  ${calls} calls  ${counted(usage.inputTokens + usage.outputTokens)} tokens  ${dollars(usage.costUsd)}`,
-        );
-  if (conversation.sessionId !== undefined) {
-    const { runs } = await client.get("/api/runs", {
-      query: { sessionId: conversation.sessionId, limit: 200 },
-    });
-    lines.push(`${runs.length} runs of this conversation: ${dollars(conversation.costUsd)}`);
-  }
-  say(lines.length === 0 ? "Nothing was paid yet." : lines.join("\n"));
 }

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Fault, visibleLine } from "../../../../kernel/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { reserveStdout } from "../../terminal/process-terminal.ts";
@@ -6,12 +7,14 @@ import type { Conversation } from "../client/conversation.ts";
 import type { ChatServer } from "../client/local-server.ts";
 import type { QuestionView } from "../../../view/run-view.ts";
 import type { PiScreenOptions } from "../screen/pi-screen.ts";
-import type { Completions, Picture, Screen } from "../screen/screen.ts";
+import type { Picture, Screen } from "../screen/screen.ts";
 import { themeFor, themeOf, type Theme } from "../screen/theme.ts";
 import { blockOf } from "./chat-blocks.ts";
-import { chatCommands, commandOf } from "./chat-commands.ts";
+import { commandOf } from "./chat-commands.ts";
+import { Completer } from "./completions.ts";
+import { editText, inputOf, PromptHistory, runShell } from "./composer.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
-import { actionOf, type KeyAction } from "./keys.ts";
+import { actionOf, readKeys, type KeyAction, type KeyMap } from "./keys.ts";
 import { askQuestion } from "./questions.ts";
 import { activityParts, statusLine } from "./status-line.ts";
 
@@ -27,7 +30,7 @@ const twiceMs = 2_000;
 /** A chat on the whole terminal. */
 export async function interactiveChat(options: FrontOptions): Promise<ExitKind> {
   const { piScreen } = await import("../screen/pi-screen.ts");
-  const chat = new InteractiveChat(options, piScreen);
+  const chat = new InteractiveChat(options, piScreen, await readKeys());
   return chat.run();
 }
 
@@ -36,8 +39,14 @@ class InteractiveChat implements Desk {
   readonly client: ChatClient;
   readonly server: ChatServer;
   readonly env: Desk["env"];
+  readonly keys: KeyMap;
   readonly #options: FrontOptions;
   readonly #screen: Screen;
+  readonly #completer: Completer;
+  readonly #history = new PromptHistory();
+  /** Outputs of commands that go to the model with the next message. */
+  readonly #outputs: string[] = [];
+  #shell: AbortController | undefined;
   readonly #left = Promise.withResolvers<void>();
   #theme: Theme;
   #isOpen = false;
@@ -53,12 +62,14 @@ class InteractiveChat implements Desk {
   #clearedAt = 0;
   #isOver = false;
 
-  constructor(options: FrontOptions, makeScreen: (options: PiScreenOptions) => Screen) {
+  constructor(options: FrontOptions, makeScreen: (options: PiScreenOptions) => Screen, keys: KeyMap) {
     this.#options = options;
+    this.keys = keys;
+    this.#completer = new Completer(process.cwd());
     this.client = options.client;
     this.server = options.server;
     this.env = options.terminal.env;
-    this.#theme = themeOf(themeFor(this.env, undefined));
+    this.#theme = themeOf(themeFor(this.env, this.env["REEVE_THEME"]));
     this.conversation = options.converse(() => this.#changed());
     this.conversation.onProblem((error) => this.#fail(error));
     this.#screen = makeScreen({
@@ -66,7 +77,7 @@ class InteractiveChat implements Desk {
       write: reserveStdout(),
       onSubmit: (text) => void this.#submit(text),
       onKey: (matches) => this.#key(matches),
-      complete: (before) => Promise.resolve(completeCommand(before)),
+      complete: (before, isAsked) => this.#completer.complete(before, isAsked),
       onGone: () => this.quit(),
     });
   }
@@ -79,7 +90,9 @@ class InteractiveChat implements Desk {
     this.#screen.start();
     this.#draw();
     try {
-      await this.#options.begin(this.conversation).catch((error: unknown) => this.#fail(error));
+      const ready = [this.#options.begin(this.conversation), this.#loadHistory(), this.readCommands()];
+      for (const each of await Promise.allSettled(ready))
+        if (each.status === "rejected") this.#fail(each.reason);
       await this.#left.promise;
     } finally {
       this.#isOver = true;
@@ -111,6 +124,21 @@ class InteractiveChat implements Desk {
 
   readonly setDraft: Desk["setDraft"] = (text) => this.#screen.setDraft(text);
 
+  readonly copy: Desk["copy"] = (text) => this.#screen.copy(text);
+
+  readonly setTheme: Desk["setTheme"] = (name) => {
+    this.#theme = themeOf(themeFor(this.env, name));
+    this.#screen.setTheme(this.#theme);
+    for (const text of this.#history.texts) this.#screen.remember(text);
+    this.#changed();
+  };
+
+  readonly readCommands: Desk["readCommands"] = async () => {
+    const params = { name: this.conversation.agent };
+    const { commands } = await this.client.get("/api/agents/{name}/commands", { params });
+    this.#completer.commands = commands;
+  };
+
   readonly quit: Desk["quit"] = () => this.#left.resolve();
 
   async #inPlace<Value>(show: () => Promise<Value>): Promise<Value> {
@@ -130,11 +158,9 @@ class InteractiveChat implements Desk {
       this.#later.clear();
       return this.#changed();
     }
-    this.#screen.remember(given);
+    this.#remember(given);
     try {
-      const found = commandOf(text);
-      if (found === undefined) await this.conversation.send(given);
-      else await found.command.run(this, found.argument);
+      await this.#take(text, given);
     } catch (error) {
       this.#fail(error);
       if (this.#screen.draft === "") this.setDraft(given);
@@ -142,8 +168,79 @@ class InteractiveChat implements Desk {
     this.#changed();
   }
 
+  async #take(text: string, given: string): Promise<void> {
+    const found = commandOf(text);
+    if (found !== undefined) return found.command.run(this, found.argument);
+    const [, bangs, command = ""] = /^(!!?)\s*([^]+)$/u.exec(text) ?? [];
+    if (bangs !== undefined) return this.#runShell(command, bangs === "!");
+    const [, name = "", args = ""] = /^\/(\S+)\s*([^]*)$/u.exec(text) ?? [];
+    const offered = this.#completer.commands.find((each) => each.name === name);
+    if (offered?.kind === "command") return this.#runExtension(name, args);
+    const outputs = this.#outputs.splice(0);
+    try {
+      await this.conversation.send(await inputOf(given, process.cwd(), outputs));
+    } catch (error) {
+      this.#outputs.unshift(...outputs);
+      throw error;
+    }
+  }
+
+  /** Runs a command of the person. With `isForModel`, the output goes to the model with the next message. */
+  async #runShell(command: string, isForModel: boolean): Promise<void> {
+    this.#shell = new AbortController();
+    this.#hint = "The command runs; Esc stops it";
+    this.#changed();
+    try {
+      const output = await runShell(command, process.cwd(), this.#shell.signal);
+      this.say(`$ ${command}\n${output}`);
+      if (isForModel) this.#outputs.push(`$ ${command}\n${output}`);
+    } finally {
+      this.#shell = undefined;
+      this.#hint = isForModel ? "The output goes to the model with your next message" : "";
+    }
+  }
+
+  async #runExtension(command: string, args: string): Promise<void> {
+    const { agent, sessionId = `ses_${randomUUID()}` } = this.conversation;
+    const ended = await this.client.post("/api/agents/{name}/commands/{command}", {
+      params: { name: agent, command },
+      body: { sessionId, args },
+    });
+    if (ended.sessionId !== this.conversation.sessionId && ended.sessionId !== sessionId)
+      await this.conversation.open(ended.sessionId);
+  }
+
+  async #loadHistory(): Promise<void> {
+    await this.#history.load();
+    for (const text of this.#history.texts) this.#screen.remember(text);
+  }
+
+  #remember(text: string): void {
+    this.#screen.remember(text);
+    this.#history.add(text).catch((error: unknown) => this.#fail(error));
+  }
+
+  async #search(): Promise<void> {
+    const texts = [...new Set(this.#history.texts.toReversed())];
+    const text = await this.pick({
+      title: "Which earlier text? Type to filter.",
+      filters: true,
+      choices: texts.map((value) => ({ value, label: visibleLine(value.slice(0, 300)) })),
+    });
+    if (text !== undefined) this.setDraft(text);
+  }
+
+  async #edit(): Promise<void> {
+    const editor = this.env["VISUAL"] ?? this.env["EDITOR"] ?? "vi";
+    let text = this.#screen.draft;
+    await this.#screen.lend(async () => {
+      text = await editText(text, editor);
+    });
+    this.setDraft(text);
+  }
+
   #key(matches: (key: string) => boolean): boolean {
-    const action = this.#isPicking ? undefined : actionOf(matches);
+    const action = this.#isPicking ? undefined : actionOf(this.keys, matches);
     if (action === undefined) return false;
     return this.#act(action);
   }
@@ -152,15 +249,22 @@ class InteractiveChat implements Desk {
     const { conversation } = this;
     switch (action) {
       case "stop":
+        if (this.#shell !== undefined) {
+          this.#shell.abort();
+          return true;
+        }
         if (this.#screen.isCompleting || !conversation.model.isWorking) return false;
         this.#do(async () => this.#restore(await conversation.stop()));
         return true;
       case "queue": {
         const text = this.#screen.draft;
         if (text.trim() === "") return true;
-        this.#screen.remember(text);
+        this.#remember(text);
         this.setDraft("");
-        this.#do(() => conversation.followUp(text), text);
+        this.#do(
+          async () => conversation.followUp(await inputOf(text, process.cwd(), this.#outputs.splice(0))),
+          text,
+        );
         return true;
       }
       case "takeBack":
@@ -170,6 +274,14 @@ class InteractiveChat implements Desk {
       case "open":
         this.#isOpen = !this.#isOpen;
         this.#changed();
+        return true;
+      case "chart":
+        return false;
+      case "search":
+        this.#do(() => this.#search());
+        return true;
+      case "editor":
+        this.#do(() => this.#edit());
         return true;
       case "clear":
         this.#clear();
@@ -295,21 +407,6 @@ class InteractiveChat implements Desk {
           ],
     };
   }
-}
-
-/** Completes the name of a command at the beginning of the composer. */
-function completeCommand(before: string): Completions | null {
-  const typed = /^\/(?<name>[\w-]*)$/u.exec(before)?.groups?.["name"];
-  if (typed === undefined) return null;
-  const found = chatCommands.filter(({ name }) => name.startsWith(typed));
-  return {
-    prefix: before,
-    items: found.map(({ name, takes, about }) => ({
-      value: `/${name}${takes === "" ? "" : " "}`,
-      label: `/${name}`,
-      description: about,
-    })),
-  };
 }
 
 /**

@@ -11,6 +11,7 @@ import { themeOf } from "../screen/theme.ts";
 import { blockOf } from "./chat-blocks.ts";
 import { commandOf } from "./chat-commands.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
+import { usualKeys } from "./keys.ts";
 import { askQuestion } from "./questions.ts";
 
 /** What the wait for the next line resolves to if an agent asks first. */
@@ -110,6 +111,14 @@ class PlainChat implements Desk {
   };
 
   readonly setDraft: Desk["setDraft"] = (text) => this.#terminal.say(`Not sent: ${visibleText(text)}`);
+
+  readonly keys = usualKeys;
+
+  readonly copy: Desk["copy"] = (text) => this.#terminal.say(visibleText(text));
+
+  readonly setTheme: Desk["setTheme"] = () => this.say("Lines have no colours.");
+
+  readonly readCommands: Desk["readCommands"] = async () => undefined;
 
   readonly quit: Desk["quit"] = () => {
     this.#stop.abort();

@@ -167,6 +167,10 @@ class PiScreen implements Screen {
     });
   }
 
+  copy(text: string): void {
+    this.#terminal.write(`\u{1b}]52;c;${Buffer.from(text).toString("base64")}\u{7}`);
+  }
+
   async lend(run: () => Promise<void>): Promise<void> {
     this.stop();
     try {

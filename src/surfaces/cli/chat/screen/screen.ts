@@ -92,6 +92,8 @@ export interface Screen {
   pick<Value>(options: PickOptions<Value>): Promise<Value | undefined>;
   /** Asks for a text in place of the composer. Resolves to `undefined` if the person leaves. */
   ask(title: string, initial?: string): Promise<string | undefined>;
+  /** Puts a text into the clipboard, if the terminal allows it. */
+  copy(text: string): void;
   /** Gives the terminal to another program until `run` has ended. */
   lend(run: () => Promise<void>): Promise<void>;
   /** Stops this process as the shell does with Ctrl-Z. Draws again when it continues. */

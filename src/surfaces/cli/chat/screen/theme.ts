@@ -18,7 +18,7 @@ export type Role =
   | "comment"
   | "number";
 
-const themeNames = ["dark", "light", "none"] as const;
+export const themeNames = ["dark", "light", "none"] as const;
 export type ThemeName = (typeof themeNames)[number];
 
 /** How the parts of the screen look. Texts must have no control characters of their own. */
@@ -83,11 +83,12 @@ export function themeOf(name: ThemeName): Theme {
 /** The theme of a terminal. `NO_COLOR` and a terminal without colours have none. */
 export function themeFor(
   env: Readonly<Record<string, string | undefined>>,
-  wanted: ThemeName | undefined,
+  wanted: string | undefined,
 ): ThemeName {
   const noColor = env["NO_COLOR"];
   if ((noColor !== undefined && noColor !== "") || env["TERM"] === "dumb") return "none";
-  if (wanted !== undefined) return wanted;
+  const named = themeNames.find((name) => name === wanted);
+  if (named !== undefined) return named;
   // Some terminals say the number of their background colour.
   const background = Number(env["COLORFGBG"]?.split(";").at(-1) ?? Number.NaN);
   return background === 7 || background === 15 ? "light" : "dark";

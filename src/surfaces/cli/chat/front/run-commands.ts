@@ -1,0 +1,169 @@
+import {
+  Fault,
+  rootTaskId,
+  thinkingLevels,
+  visibleLine,
+  type ThinkingLevel,
+} from "../../../../kernel/index.ts";
+import { counted, dollars, duration } from "../../terminal/format.ts";
+import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
+
+/** Commands about the agent that answers, and what it may spend. */
+export const runCommands: readonly ChatCommand[] = [
+  {
+    name: "model",
+    takes: "[PROVIDER/ID]",
+    about: "choose the model from the next turn on",
+    run: chooseModel,
+  },
+  {
+    name: "thinking",
+    takes: `[${thinkingLevels.join("|")}]`,
+    about: "choose how much the model reasons before it answers",
+    run: chooseThinking,
+  },
+  { name: "agent", takes: "[NAME]", about: "start a conversation with another agent", run: chooseAgent },
+  {
+    name: "cost",
+    takes: "",
+    about: "show what this conversation has cost, by agent and model",
+    run: showCost,
+  },
+  {
+    name: "budget",
+    takes: "",
+    about: "show the limits of the last run, and what it has used",
+    run: showBudget,
+  },
+  {
+    name: "top-up",
+    takes: "USD | N turns | N tokens | N s",
+    about: "add to a limit of the last run; one that stopped there continues",
+    run: topUp,
+  },
+];
+
+async function chooseModel({ client, conversation, pick, say }: Desk, wanted: string): Promise<void> {
+  const params = sessionOf(conversation);
+  let model: string | undefined = wanted;
+  if (wanted === "") {
+    const { models } = await client.get("/api/agents/{name}/options", {
+      params: { name: conversation.agent },
+    });
+    if (models.length === 0) return say("The agent names no models; use /model provider/id.");
+    model = await pick({
+      title: "Which model?",
+      filters: true,
+      choices: models.map((name) => ({ value: name, label: visibleLine(name) })),
+    });
+  }
+  if (model === undefined) return;
+  await client.patch("/api/sessions/{sessionId}", { params, body: { model } });
+  say(`The model is ${model} from the next turn on.`);
+}
+
+function isLevel(text: string): text is ThinkingLevel {
+  return (thinkingLevels as readonly string[]).includes(text);
+}
+
+async function chooseThinking({ client, conversation, pick, say }: Desk, wanted: string): Promise<void> {
+  const params = sessionOf(conversation);
+  if (wanted !== "" && !isLevel(wanted))
+    throw new Fault(
+      "invalid_argument",
+      `invalid level ${wanted}: expected one of ${thinkingLevels.join(", ")}`,
+    );
+  const level =
+    wanted === ""
+      ? await pick({
+          title: "How much reasoning?",
+          choices: thinkingLevels.map((value) => ({ value, label: value })),
+        })
+      : wanted;
+  if (level === undefined) return;
+  await client.patch("/api/sessions/{sessionId}", { params, body: { thinkingLevel: level } });
+  say(`The thinking level is ${level} from the next turn on.`);
+}
+
+async function chooseAgent({ client, conversation, pick }: Desk, wanted: string): Promise<void> {
+  if (wanted !== "") {
+    const { name } = await client.get("/api/agents/{name}", { params: { name: wanted } });
+    return conversation.startNew(name);
+  }
+  const { agents } = await client.get("/api/agents");
+  const name = await pick({
+    title: "Which agent? It starts a new conversation.",
+    filters: true,
+    choices: agents
+      .filter(({ kind }) => kind === "agent")
+      .map((each) => ({
+        value: each.name,
+        label: visibleLine(each.name),
+        description: visibleLine([each.model, each.description].filter((text) => text !== null).join(" · ")),
+      })),
+  });
+  if (name !== undefined) conversation.startNew(name);
+}
+
+async function showCost({ client, conversation, say }: Desk): Promise<void> {
+  const { view } = conversation.model;
+  const lines =
+    view === undefined
+      ? []
+      : [...view.money].map(
+          ({ agentId, model: name, calls, usage }) =>
+            `${agentId}  ${name}  ${calls} calls  ${counted(usage.inputTokens + usage.outputTokens)} tokens  ${dollars(usage.costUsd)}`,
+        );
+  if (conversation.sessionId !== undefined) {
+    const query = { sessionId: conversation.sessionId, limit: 200 };
+    const { runs } = await client.get("/api/runs", { query });
+    lines.push(`${runs.length} runs of this conversation: ${dollars(conversation.costUsd)}`);
+  }
+  say(lines.length === 0 ? "Nothing was paid yet." : lines.join("\n"));
+}
+
+async function showBudget({ conversation, say }: Desk): Promise<void> {
+  const root = conversation.model.view?.tasks.get(rootTaskId);
+  if (root === undefined || root.budget === null) return say("No run of this conversation was followed yet.");
+  const { maxCostUsd, maxTokens, maxTurns, deadlineMs } = root.budget;
+  say(
+    [
+      `cost    ${dollars(root.total.costUsd)} of ${maxCostUsd === null ? "any amount" : dollars(maxCostUsd)}`,
+      `tokens  ${counted(root.total.tokens)} of ${maxTokens === null ? "any number" : counted(maxTokens)}`,
+      `turns   at most ${maxTurns === null ? "any number" : counted(maxTurns)}`,
+      `time    at most ${deadlineMs === null ? "any time" : duration(deadlineMs)}`,
+    ].join("\n"),
+  );
+}
+
+/** What a person adds to a limit, as in `0.50`, `10 turns`, `5000 tokens` and `60 s`. */
+function addedBy(text: string): Record<string, number> {
+  const found =
+    /^\$?(?<amount>\d+(?:\.\d+)?)\s*(?<unit>usd|\$|turns?|tokens?|s|seconds?|m|minutes?)?$/iu.exec(
+      text.trim(),
+    );
+  const { amount = "", unit = "usd" } = found?.groups ?? {};
+  const value = Number(amount);
+  if (found === null || !(value > 0))
+    throw new Fault(
+      "invalid_argument",
+      `invalid amount ${JSON.stringify(text)}: expected dollars such as 0.50, 10 turns, 5000 tokens or 60 s`,
+    );
+  const name = unit.toLowerCase();
+  if (name.startsWith("turn")) return { maxTurns: value };
+  if (name.startsWith("token")) return { maxTokens: value };
+  if (name.startsWith("s")) return { deadlineMs: value * 1_000 };
+  if (name.startsWith("m")) return { deadlineMs: value * 60_000 };
+  return { maxCostUsd: value };
+}
+
+async function topUp({ client, conversation, ask, say }: Desk, text: string): Promise<void> {
+  const { runId } = conversation.model;
+  if (runId === undefined) throw new Fault("not_found", "no run of this conversation was followed yet");
+  const wanted =
+    text === "" ? await ask("How much is added? Dollars such as 0.50, 10 turns, 5000 tokens or 60 s:") : text;
+  if (wanted === undefined) return;
+  await client.post("/api/runs/{runId}/top-up", { params: { runId }, body: addedBy(wanted) });
+  say(`Added ${wanted} to ${runId}`);
+  if (!conversation.model.isWorking) await conversation.refollow();
+}

@@ -1,0 +1,165 @@
+import { execFile } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Fault, visibleLine } from "../../../../kernel/index.ts";
+import { askTrust } from "../../setup/ask-trust.ts";
+import { themeNames } from "../screen/theme.ts";
+import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
+
+/** Commands about the files of the workspace, and about the surface itself. */
+export const workspaceCommands: readonly ChatCommand[] = [
+  {
+    name: "skills",
+    takes: "",
+    about: "list skills, prompt templates and commands of extensions",
+    run: listSkills,
+  },
+  {
+    name: "mcp",
+    takes: "",
+    about: "list the MCP servers of this folder, with their tools",
+    run: (desk) => own(desk, ["mcp", "list"]),
+  },
+  {
+    name: "memory",
+    takes: "",
+    about: "show what the agent remembers in the files of this folder",
+    run: showMemory,
+  },
+  { name: "reload", takes: "", about: "read the files of the workspace again", run: reload },
+  { name: "trust", takes: "", about: "look at what needs trust in this folder, and decide", run: trust },
+  {
+    name: "doctor",
+    takes: "",
+    about: "check this machine, the workspace and the store",
+    run: (desk) => own(desk, ["doctor"]),
+  },
+  {
+    name: "export",
+    takes: "FILE.jsonl | FILE.html",
+    about: "write this conversation to a file",
+    run: exportSession,
+  },
+  {
+    name: "copy",
+    takes: "",
+    about: "copy the last answer to the clipboard of the terminal",
+    run: async ({ conversation, copy, say }) => {
+      const last = conversation.model.items.findLast(
+        ({ item }) => item.kind === "answer" && item.text !== "",
+      )?.item;
+      if (last?.kind !== "answer") return say("There is no answer to copy yet.");
+      copy(last.text);
+      say("Copied.");
+    },
+  },
+  {
+    name: "theme",
+    takes: `[${themeNames.join("|")}]`,
+    about: "choose the colours; REEVE_THEME keeps the choice",
+    run: chooseTheme,
+  },
+];
+
+function localOf(
+  { server, conversation: _shown }: Desk,
+  command: string,
+): NonNullable<Desk["server"]["local"]> {
+  if (server.local !== undefined) return server.local;
+  throw new Fault(
+    "unsupported",
+    `/${command} works on the files of this machine, and this conversation is with a server; use it without --url`,
+  );
+}
+
+async function listSkills({ client, conversation, say }: Desk): Promise<void> {
+  const { commands } = await client.get("/api/agents/{name}/commands", {
+    params: { name: conversation.agent },
+  });
+  const kinds = { command: "command of an extension", prompt: "prompt template", skill: "skill" } as const;
+  const lines = commands.map(({ name, description, kind }) => `/${name}  ${description} (${kinds[kind]})`);
+  say(
+    lines.length === 0
+      ? "The agent has no skills, prompt templates or commands of extensions."
+      : lines.join("\n"),
+  );
+}
+
+async function showMemory(desk: Desk): Promise<void> {
+  const { workspace } = localOf(desk, "memory");
+  const names = ["MEMORY.md", "USER.md"];
+  const texts = await Promise.all(
+    names.map(async (name) => {
+      try {
+        const text = await readFile(join(workspace.places.project, ".reeve", name), "utf8");
+        return `${name}\n${text.trimEnd()}`;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
+        throw error;
+      }
+    }),
+  );
+  desk.say(
+    texts.filter((text) => text !== "").join("\n\n") ||
+      "There is no MEMORY.md or USER.md in .reeve of this folder.",
+  );
+}
+
+async function reload(desk: Desk): Promise<void> {
+  await localOf(desk, "reload").reload();
+  await desk.readCommands();
+  desk.say("The files of the workspace were read again. The next turn uses them.");
+}
+
+async function trust(desk: Desk): Promise<void> {
+  const local = localOf(desk, "trust");
+  const { workspace } = local;
+  if (workspace.isTrusted) return desk.say("This folder is trusted as it is now.");
+  await askTrust(workspace, {
+    canAsk: true,
+    say: (line) => desk.say(line),
+    ask: async (question) => (await desk.ask(question)) ?? null,
+  });
+  if (workspace.isTrusted) await local.reload();
+}
+
+async function exportSession(desk: Desk, file: string): Promise<void> {
+  localOf(desk, "export");
+  const { sessionId } = sessionOf(desk.conversation);
+  const format = /\.html?$/iu.test(file) ? ["--format", "html"] : [];
+  if (!/\.(?:jsonl|html?)$/iu.test(file))
+    throw new Fault(
+      "invalid_argument",
+      `invalid file ${JSON.stringify(file)}: expected a name that ends with .jsonl or .html`,
+    );
+  await own(desk, ["sessions", "export", sessionId, ...format, "--output", file], { usesStore: true });
+  desk.say(`Written: ${visibleLine(file)}`);
+}
+
+async function chooseTheme({ pick, setTheme, say }: Desk, wanted: string): Promise<void> {
+  const name =
+    wanted === ""
+      ? await pick({ title: "Which colours?", choices: themeNames.map((value) => ({ value, label: value })) })
+      : themeNames.find((each) => each === wanted);
+  if (name !== undefined) return setTheme(name);
+  if (wanted !== "") say(`invalid theme ${wanted}: expected one of ${themeNames.join(", ")}`, "bad");
+}
+
+/** Runs another command of `reeve` in a process of its own, and shows what it prints. */
+async function own(desk: Desk, args: readonly string[], { usesStore = false } = {}): Promise<void> {
+  localOf(desk, args[0] ?? "");
+  const words = [
+    process.argv[1] ?? "",
+    ...args,
+    ...(usesStore ? ["--store", desk.server.local?.store ?? ""] : []),
+  ];
+  await new Promise<void>((resolve, reject) => {
+    execFile(process.execPath, words, { maxBuffer: 2 ** 24, timeout: 120_000 }, (error, stdout, stderr) => {
+      const said = `${stdout}${stderr}`.trimEnd();
+      if (said !== "") desk.say(said, error === null ? "plain" : "hold");
+      // A finding of the doctor is no failure of the chat.
+      if (error !== null && typeof error.code !== "number") reject(error);
+      else resolve();
+    });
+  });
+}
