@@ -22,7 +22,7 @@ export async function inspectStore(address: string, options: InspectStoreOptions
   const path = sqlitePath(address);
   if (path !== undefined) {
     const { inspectFile } = await import("./stores/sqlite/inspect-file.ts");
-    return { kind: "sqlite", path, ...inspectFile(path, options) };
+    return { kind: "sqlite", path, ...(await inspectFile(path, options)) };
   }
   if (/^postgres(?:ql)?:/u.test(address)) {
     const { inspectServer } = await import("./stores/postgres/inspect-server.ts").catch(explainMissingDriver);

@@ -1,7 +1,18 @@
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { copyFile, mkdir, mkdtemp, readdir, readFile, realpath, rm, stat, writeFile } from "node:fs/promises";
+import {
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  realpath,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from "node:fs/promises";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -121,6 +132,41 @@ test("reeve doctor reads a store in use and a copy of it without changing them, 
     expect(await contents(root)).toEqual(before);
     user.stdin.end();
     await once(user, "exit");
+  });
+});
+
+test.skipIf(process.platform !== "linux")(
+  "reeve doctor names the process that has locked a store for itself, and reads nothing of the store",
+  async () => {
+    const { root, doctor, store } = await place();
+    await fill(store("reeve.db"));
+    const database = new DatabaseSync(join(root, "reeve.db"));
+    database.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN IMMEDIATE");
+    const { code, findings } = await doctor("--store", store("reeve.db"));
+    database.close();
+    expect(code).toBe(1);
+    expect(of("store", findings)).toEqual([
+      {
+        area: "store",
+        state: "error",
+        text: `The store at ${join(root, "reeve.db")} is locked by process ${process.pid}.`,
+        fix: `fuser -v ${join(root, "reeve.db")}`,
+      },
+    ]);
+  },
+);
+
+test("reeve doctor refuses a store of the folder that leads out of it, and reports a list of MCP servers that is no JSON", async () => {
+  const { root, project, doctor, store } = await place({ "~/mcp.json": "{", ".reeve/settings.json": "{}" });
+  await fill(store("other.db"));
+  await symlink(join(root, "other.db"), join(project, ".reeve/reeve.db"));
+  const { findings } = await doctor();
+  expect(of("store", findings)).toMatchObject([
+    { state: "error", text: expect.stringContaining("leads out of the folder") as string },
+  ]);
+  expect(of("workspace", findings).at(-1)).toMatchObject({
+    state: "error",
+    text: expect.stringContaining("Invalid MCP servers") as string,
   });
 });
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pathToFileURL } from "node:url";
 import { Fault } from "../../../kernel/index.ts";
+import { BusyWait } from "./db/busy-wait.ts";
 import { storeSchema } from "./db/migrations.ts";
 import { sqliteFault } from "./db/sqlite-fault.ts";
 
@@ -44,6 +45,8 @@ export interface InspectFileOptions {
   readonly maxCheckedBytes: number;
 }
 
+/** How long a locked file is tried again: a process that opens or closes a store locks the file for an instant. */
+const patienceMs = 500;
 /** Number of problems that the check lists. */
 const mostDamage = 5;
 
@@ -52,8 +55,21 @@ const mostDamage = 5;
  * Throws `not_found` if there is no store, and the faults of an opening: another program's file, a version that is not
  * supported, a damaged or a locked file.
  */
-export function inspectFile(path: string, options: InspectFileOptions): InspectedFile {
+export async function inspectFile(path: string, options: InspectFileOptions): Promise<InspectedFile> {
+  const wait = new BusyWait();
+  for (;;)
+    try {
+      return readStore(path, options);
+    } catch (error) {
+      const isLocked = Fault.is(error) && error.code === "store_unavailable";
+      if (!isLocked || wait.elapsedMs > patienceMs) throw error;
+      await wait.pause();
+    }
+}
+
+function readStore(path: string, options: InspectFileOptions): InspectedFile {
   const bytes = requireFile(path);
+  refuseLocked(path);
   const logBytes = sizeOf(`${path}-wal`);
   const reading = openReading(path, bytes + logBytes, options.maxCheckedBytes);
   try {
@@ -174,10 +190,15 @@ function versionOf(database: DatabaseSync, path: string): number {
 /** A file of others may have views of these names, which compute without an end. */
 function requireTables(database: DatabaseSync, path: string): void {
   const found = database
-    .prepare("SELECT count(*) AS tables FROM sqlite_schema WHERE type = 'table' AND name IN ('runs', 'records')")
+    .prepare(
+      "SELECT count(*) AS tables FROM sqlite_schema WHERE type = 'table' AND name IN ('runs', 'records')",
+    )
     .get();
   if (found?.["tables"] !== 2)
-    throw new Fault("store_corrupt", `the store at ${path} lacks tables; restore a copy, or choose another file`);
+    throw new Fault(
+      "store_corrupt",
+      `the store at ${path} lacks tables; restore a copy, or choose another file`,
+    );
 }
 
 function damageOf(database: DatabaseSync): readonly string[] {
@@ -216,13 +237,25 @@ const writeLock = 120;
 
 function usersOf(path: string): readonly StoreUser[] | null {
   const locks = systemLocks();
-  const index = statSync(`${path}-shm`, { bigint: true, throwIfNoEntry: false });
-  if (locks === null || index === undefined) return locks === null ? null : [];
+  if (locks === null) return null;
+  const [file, index] = [inodeOf(path), inodeOf(`${path}-shm`)];
   const users = new Map<number, boolean>();
   for (const { pid, inode, isWrite, from } of locks)
-    if (inode === index.ino && pid !== process.pid)
-      users.set(pid, users.get(pid) === true || (isWrite && from === writeLock));
+    if ((inode === file || inode === index) && pid !== process.pid)
+      users.set(pid, users.get(pid) === true || (inode === index && isWrite && from === writeLock));
   return [...users].map(([pid, isWriting]) => ({ pid, isWriting }));
+}
+
+/** Refuses a file that a process has locked for itself. It has no index then, and may change while it is read. */
+function refuseLocked(path: string): void {
+  const file = inodeOf(path);
+  const lock = systemLocks()?.find(({ inode, isWrite }) => isWrite && inode === file);
+  if (lock !== undefined)
+    throw new Fault("store_unavailable", `the store at ${path} is locked by process ${lock.pid}`);
+}
+
+function inodeOf(path: string): bigint | undefined {
+  return statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
 }
 
 function workersOf(folder: string): InspectedFile["workers"] {
@@ -231,7 +264,7 @@ function workersOf(folder: string): InspectedFile["workers"] {
   const locks = systemLocks();
   const held = new Set(locks?.filter(({ isWrite }) => isWrite).map(({ inode }) => inode));
   const isHeld = (file: string): boolean => {
-    const inode = statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
+    const inode = inodeOf(file);
     return inode !== undefined && held.has(inode);
   };
   return { files: files.length, live: locks === null ? null : files.filter(isHeld).length };

@@ -213,7 +213,7 @@ function refuseFileAsFolder(path: string): void {
 }
 
 /** Refuses the store of a folder if it is a link to another place, such as the store of another project of the user. */
-function refuseLink(path: string): void {
+export function refuseLink(path: string): void {
   const folder = dirname(path);
   const links = [folder, path].filter((each) => lstatSync(each, { throwIfNoEntry: false })?.isSymbolicLink());
   for (const link of links)

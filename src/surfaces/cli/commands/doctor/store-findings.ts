@@ -1,10 +1,11 @@
 import { realpathSync } from "node:fs";
+import { resolve } from "node:path";
 import { reeveHome } from "../../../../capabilities/files/reeve-home.ts";
 import { Fault, withoutSecrets, type FaultCode } from "../../../../kernel/index.ts";
-import { inspectStore, type InspectedStore } from "../../../../runtime/index.ts";
+import { inspectStore, sqlitePath, type InspectedStore } from "../../../../runtime/index.ts";
 import { StoreList } from "../../../../workspace/files/index.ts";
 import { defaultStore } from "../../setup/default-store.ts";
-import { storeIdentity } from "../../setup/own-store.ts";
+import { refuseLink, storeIdentity } from "../../setup/own-store.ts";
 import { counted, shellWord } from "../../terminal/format.ts";
 import { byteWords, sentence, type Found } from "./finding.ts";
 
@@ -28,6 +29,7 @@ export async function storeFindings(address: string, isFull: boolean): Promise<S
   const most = isFull ? Number.MAX_SAFE_INTEGER : maxCheckedBytes;
   let store: InspectedStore;
   try {
+    if (address === defaultStore) refuseLink(resolve(sqlitePath(address) ?? ""));
     store = await inspectStore(address, { record, maxCheckedBytes: most, timeoutMs });
   } catch (error) {
     return { findings: [unreadable(Fault.from(error), address)], newest: null };
@@ -55,6 +57,8 @@ function fixOf(code: FaultCode, address: string): string {
       return "npm install reeve@latest";
     case "store_corrupt":
       return `mv ${shellWord(path)} ${shellWord(`${path}.damaged`)}`;
+    case "permission_denied":
+      return `ls -ld .reeve ${shellWord(path)}`;
     case "store_unavailable":
       return address.startsWith("sqlite:") ? `fuser -v ${shellWord(path)}` : reachable(address);
     default:

@@ -3,6 +3,7 @@ import { Fault, withoutSecrets } from "../../../../kernel/index.ts";
 import {
   commonJsAdvice,
   isCommonJs,
+  listMcpEntries,
   Notices,
   readAgentFile,
   type AgentFile,
@@ -12,7 +13,7 @@ import { shellWord } from "../../terminal/format.ts";
 import { editing, sentence, type Found } from "./finding.ts";
 
 /** Trust of the project, warnings about its files, and code that Node cannot load as it is. */
-export function workspaceFindings(workspace: InspectedWorkspace): readonly Found[] {
+export async function workspaceFindings(workspace: InspectedWorkspace): Promise<readonly Found[]> {
   const { places, isTrusted, lostTrust, guarded, notices } = workspace;
   const { project, projectFolder } = places;
   const found: Found[] = [];
@@ -34,7 +35,20 @@ export function workspaceFindings(workspace: InspectedWorkspace): readonly Found
         text: sentence(`${path}: ${withoutSecrets(message)}`),
         fix: editing(path),
       });
-  return [...found, ...unloadable(workspace)];
+  return [...found, ...unloadable(workspace), ...(await invalidServers(workspace))];
+}
+
+/** Lists of MCP servers that cannot be read. Agents with tools of servers cannot be made then. */
+async function invalidServers({ mcpFiles }: InspectedWorkspace): Promise<readonly Found[]> {
+  const found: Found[] = [];
+  for (const file of mcpFiles)
+    try {
+      await listMcpEntries([file]);
+    } catch (error) {
+      const text = sentence(withoutSecrets(Fault.from(error).message));
+      found.push({ state: "error", text, fix: editing(file.path) });
+    }
+  return found;
 }
 
 /** Modules that Node reads as CommonJS although they import or export. None of them is loaded here. */
