@@ -12,6 +12,7 @@ interface Bench {
 
 const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   architectures: () => import("./architectures.ts"),
+  chat: () => import("./chat.ts"),
   counts: () => import("./counts.ts"),
   gateway: () => import("./gateway.ts"),
   growth: () => import("./growth.ts"),
