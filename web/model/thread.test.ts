@@ -70,3 +70,22 @@ test("the call of a program keeps what the program told at its start, and what i
     { callId: "c2", status: "ok", foreign: null },
   ]);
 });
+
+/** An event of a hired agent. */
+function hired(name: string, data: object): object {
+  return { type: "architecture_event", data: { architecture: "hired", name, data } };
+}
+
+test("the conversation says that a prompt of a hired agent was sent again, and that its cost differs", () => {
+  const log = [
+    hired("session_loaded", { agent: "coder", version: "1" }),
+    hired("prompt_resent", { from: "input" }),
+    hired("cost_differs", { reportedUsd: 0.2, ledgerUsd: 0.1 }),
+    hired("plan", { entries: [] }),
+  ].map((event, seq) => ({ ...event, seq, at: seq }) as unknown as Event);
+  expect(threadOf(log, Infinity)).toMatchObject([
+    { kind: "note", tone: "plain", text: "Works as coder 1, in its earlier session" },
+    { kind: "note", tone: "hold", text: "Gets its prompt again, because its session does not have it" },
+    { kind: "note", tone: "hold", text: "Reports a cost of 0.2 USD, and the ledger has 0.1 USD" },
+  ]);
+});

@@ -1,5 +1,6 @@
 import { addedWords } from "../../src/surfaces/view/top-up-offer.ts";
 import { folderWords } from "../../src/surfaces/view/folder-words.ts";
+import { hiredWords } from "../../src/surfaces/view/hired-words.ts";
 import { crashLoopHeadline } from "../../src/surfaces/view/crash-loop-words.ts";
 import { inputText } from "./words/input-text.ts";
 import {
@@ -325,11 +326,19 @@ function editedWords({ toolResults = [] }: Event<"run_fork">["data"]): string {
     .join("");
 }
 
+/** The events of a hired agent that a person should look at. */
+const doubtful: ReadonlySet<string> = new Set(["prompt_resent", "cost_differs", "permission_refused"]);
+
 function noteOf(event: Event): Note | null {
   const folder = folderWords(event);
   if (folder !== undefined) {
     const isBad = event.type === "worktree_merge" && event.data.status !== "merged";
     return { text: capitalized(folder), tone: isBad ? "bad" : "plain" };
+  }
+  const hired = hiredWords(event);
+  if (hired !== undefined) {
+    const isDoubtful = event.type === "architecture_event" && doubtful.has(event.data.name);
+    return { text: capitalized(hired), tone: isDoubtful ? "hold" : "plain" };
   }
   switch (event.type) {
     case "run_fork":

@@ -13,6 +13,8 @@ test("reeve init --company writes a lead and an employee for each agent in the P
   const at = { cwd: project, env: { PATH: bin, REEVE_HOME: home } };
   const none = await reeve(["init", "--company"], at);
   expect(none.talk).toContain("npm install -g @agentclientprotocol/claude-agent-acp");
+  // An error that a person can solve has no stack.
+  expect([none.code, none.talk.includes("    at ")]).toEqual([7, false]);
   expect(existsSync(join(project, ".reeve"))).toBe(false);
   for (const name of ["codex-acp", "gemini"]) {
     await writeFile(join(bin, name), "#!/bin/sh\n");

@@ -6,6 +6,7 @@ import {
   type ApprovalRequest,
   type Delta,
   type Event,
+  type JsonObject,
   type JsonValue,
   type Lease,
   type RunResult,
@@ -235,4 +236,22 @@ test("a request is shown with its tool and arguments, also as executed, and says
   expect(requestLines({ ...request, kind: "question" })).toEqual([
     '  open {"path":"%2Fetc"} (a question of this tool)',
   ]);
+});
+
+test("the terminal and reeve logs say that the prompt of a hired agent is continued or sent again, without terminal codes", async () => {
+  const hired = (name: string, data: JsonObject) =>
+    ({ ...eventBase, type: "architecture_event", data: { architecture: "hired", name, data } }) as Event;
+  const { said, terminal } = screen();
+  const watcher = new TextWatcher(terminal);
+  await watcher.see(hired("session_loaded", { agent: "evil\u001b[31m", version: "1", sessionId: "s" }));
+  await watcher.see(hired("prompt_resent", { from: "input" }));
+  await watcher.see(hired("toString", {}));
+  expect(said).toEqual([
+    expect.stringContaining("in its earlier session"),
+    "  gets its prompt again, because its session does not have it",
+  ]);
+  expect(said[0]).not.toContain("\u001b");
+  expect(eventLine(hired("prompt_continued", {}))).toContain(
+    "was interrupted, and is asked to continue: its session has the prompt",
+  );
 });

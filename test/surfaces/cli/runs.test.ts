@@ -140,7 +140,7 @@ describe("reeve ps", () => {
     for (const words of [
       "pending (waits for: host build-1)",
       "machine  build-1",
-      "waits    it has left files on build-1, where no worker drives it now: start reeve worker there, or end it with reeve cancel run_bound",
+      "waits    it has left files on build-1, where no worker drives it now: start reeve worker or reeve run --resume there, or end it with reeve cancel run_bound",
     ])
       expect(shown).toContain(words);
     await cli("cancel", "run_bound");

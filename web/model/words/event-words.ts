@@ -1,5 +1,6 @@
 import { argumentOf } from "../../../src/surfaces/view/excerpt.ts";
 import { folderWords } from "../../../src/surfaces/view/folder-words.ts";
+import { hiredWords } from "../../../src/surfaces/view/hired-words.ts";
 import {
   formatPriority,
   messageText,
@@ -120,7 +121,7 @@ function moreWords(event: Event, view: RunView): string {
     case "turn_end":
       return `turn ${event.data.turn}, ${counted(event.data.toolCalls, "tool call")}`;
     default:
-      return folderWords(event) ?? rareWords(event);
+      return folderWords(event) ?? hiredWords(event) ?? rareWords(event);
   }
 }
 

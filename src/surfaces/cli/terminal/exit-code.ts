@@ -32,6 +32,7 @@ const byFault: { readonly [Code in FaultCode]?: ExitKind } = {
   not_found: "notFound",
   agent_busy: "busy",
   dependency_missing: "unavailable",
+  agent_not_found: "unavailable",
   engine_unavailable: "unavailable",
   engine_mismatch: "usage",
   permission_denied: "denied",

@@ -11,6 +11,7 @@ import {
   type RunResult,
 } from "../../../kernel/index.ts";
 import { counted, dollars, duration, short, shortResult, likelyWords } from "./format.ts";
+import { hiredWords } from "../../view/hired-words.ts";
 import { foreignCallLines } from "../../view/foreign-call-words.ts";
 import { mergeLines, mergeOf } from "../../view/merge-words.ts";
 import { policyWords } from "./policy-words.ts";
@@ -236,7 +237,7 @@ function progressLine(event: Event): string | undefined {
     case "run_recover":
       return `  is taken over where it stopped; recorded answers are not requested again`;
     default: {
-      const words = policyWords(event);
+      const words = hiredWords(event) ?? policyWords(event);
       return words === undefined ? undefined : `  ${who}${words}`;
     }
   }

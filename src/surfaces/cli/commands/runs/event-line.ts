@@ -1,6 +1,7 @@
 import { messageText, rootTaskId, totalTokens, type Event } from "../../../../kernel/index.ts";
 import { crashLoopHeadline } from "../../../view/crash-loop-words.ts";
 import { folderWords } from "../../../view/folder-words.ts";
+import { hiredWords } from "../../../view/hired-words.ts";
 import { counted, dollars, short, shortResult, shortText } from "../../terminal/format.ts";
 import { policyWords } from "../../terminal/policy-words.ts";
 import { printable } from "../../terminal/terminal.ts";
@@ -100,7 +101,7 @@ function troubleWords(event: Event): string | undefined {
       return `ends (${status}): ${turns} turns, ${counted(totalTokens(usage))} tokens, ${dollars(costUsd)}`;
     }
     default:
-      return folderWords(event) ?? policyWords(event);
+      return folderWords(event) ?? hiredWords(event) ?? policyWords(event);
   }
 }
 
