@@ -5,6 +5,7 @@ import type { ServedAgent } from "../../../http/served-agents.ts";
 import { createServer } from "../../../server/index.ts";
 import { restoreFilesRoute } from "../../../server/routes/restore-files.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
+import { idleEngine } from "../../setup/idle-engine.ts";
 import { hostableAgents, hostRuns } from "../../setup/hosted-agents.ts";
 import { extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
@@ -104,6 +105,32 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
         driven.add(sessionId as SessionId);
         register(true);
       },
+      close: () => open.close(),
+    };
+  } catch (error) {
+    await open.close();
+    throw error;
+  }
+}
+
+/** Serves a store inside this process and drives none of its runs. */
+export async function openStoreServer(address: string, terminal: Terminal): Promise<ChatServer> {
+  const open = new OpenParts();
+  const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
+  try {
+    const store = open.add(await openOwnStore(address, { allowForeign: true, onWarning: warn }));
+    const runtime = open.add(await openRuntime({ store, engine: idleEngine, keepAlive: true }));
+    const server = createServer(runtime, {
+      mcp: false,
+      tokens: null,
+      limits: unlimited,
+      onError: ({ message }) => warn(message),
+    });
+    open.add({ close: () => server.drain() });
+    return {
+      place: { url: ownUrl, fetch: (request) => server.fetch(request, ownSender) },
+      local: undefined,
+      drive: () => undefined,
       close: () => open.close(),
     };
   } catch (error) {

@@ -15,6 +15,7 @@ import { Completer } from "./completions.ts";
 import { editText, inputOf, PromptHistory, runShell } from "./composer.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
 import { actionOf, readKeys, type KeyAction, type KeyMap } from "./keys.ts";
+import { OrgChart } from "./org-chart.ts";
 import { askQuestion } from "./questions.ts";
 import { activityParts, statusLine } from "./status-line.ts";
 
@@ -47,6 +48,7 @@ class InteractiveChat implements Desk {
   /** Outputs of commands that go to the model with the next message. */
   readonly #outputs: string[] = [];
   #shell: AbortController | undefined;
+  #chart: OrgChart | undefined;
   readonly #left = Promise.withResolvers<void>();
   #theme: Theme;
   #isOpen = false;
@@ -240,6 +242,7 @@ class InteractiveChat implements Desk {
   }
 
   #key(matches: (key: string) => boolean): boolean {
+    if (this.#chart !== undefined && !this.#isPicking) return this.#chart.key(matches);
     const action = this.#isPicking ? undefined : actionOf(this.keys, matches);
     if (action === undefined) return false;
     return this.#act(action);
@@ -276,7 +279,8 @@ class InteractiveChat implements Desk {
         this.#changed();
         return true;
       case "chart":
-        return false;
+        this.#showChart();
+        return true;
       case "search":
         this.#do(() => this.#search());
         return true;
@@ -294,6 +298,22 @@ class InteractiveChat implements Desk {
         this.#screen.suspend();
         return true;
     }
+  }
+
+  /** Shows the agents of the run in place of the conversation. */
+  #showChart(): void {
+    const { runId } = this.conversation.model;
+    if (runId === undefined) return this.say("No run of this conversation was followed yet.");
+    this.#chart = new OrgChart({
+      desk: this,
+      runId,
+      view: () => this.conversation.model.view,
+      onChange: () => this.#changed(),
+      onLeave: () => {
+        this.#chart = undefined;
+      },
+    });
+    this.#changed();
   }
 
   #clear(): void {
@@ -340,7 +360,7 @@ class InteractiveChat implements Desk {
       return;
     }
     const next = open.find(({ request }) => !this.#later.has(request.approvalId));
-    if (next === undefined || this.#isPicking) return;
+    if (next === undefined || this.#isPicking || this.#chart !== undefined) return;
     this.#asked = { question: next, withdraw: new AbortController() };
     this.#do(() => this.#askOne(next));
   }
@@ -366,7 +386,7 @@ class InteractiveChat implements Desk {
 
   #draw(): void {
     const { model } = this.conversation;
-    this.#screen.show(this.#picture());
+    this.#screen.show(this.#chart?.picture(this.#theme) ?? this.#picture());
     const isTicking =
       !this.#isOver &&
       (this.conversation.lostAt !== undefined || (model.isWorking && model.questions.length === 0));

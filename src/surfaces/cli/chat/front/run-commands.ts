@@ -137,7 +137,7 @@ async function showBudget({ conversation, say }: Desk): Promise<void> {
 }
 
 /** What a person adds to a limit, as in `0.50`, `10 turns`, `5000 tokens` and `60 s`. */
-function addedBy(text: string): Record<string, number> {
+export function addedBy(text: string): Record<string, number> {
   const found =
     /^\$?(?<amount>\d+(?:\.\d+)?)\s*(?<unit>usd|\$|turns?|tokens?|s|seconds?|m|minutes?)?$/iu.exec(
       text.trim(),

@@ -11,6 +11,7 @@ import {
   type Delta,
   type Event,
   type SessionEntry,
+  type TaskId,
 } from "../../../../kernel/index.ts";
 import { LiveText } from "../../../view/live-text.ts";
 import { RunFold } from "../../../view/run-fold.ts";
@@ -44,8 +45,14 @@ export class ChatModel {
   readonly #asked = new Map<string, number>();
   #answer: number | undefined;
   #run: FollowedRun | undefined;
+  readonly #taskId: TaskId;
   /** Number of times that something has changed. */
   version = 0;
+
+  /** `taskId`: the task whose conversation is shown. */
+  constructor(taskId: TaskId = rootTaskId) {
+    this.#taskId = taskId;
+  }
 
   get items(): readonly PlacedItem[] {
     return this.#list.all;
@@ -124,7 +131,7 @@ export class ChatModel {
     if (item.seq <= run.fold.seq) return;
     run.fold.add(item);
     if (run.isQuiet) this.#addSharedEvent(item);
-    else if (item.taskId === rootTaskId) this.#addRootEvent(item, run);
+    else if (item.taskId === this.#taskId) this.#addRootEvent(item, run);
     else this.#addChildEvent(item);
     if (item.type === "run_end") {
       run.isOver = true;
@@ -172,10 +179,10 @@ export class ChatModel {
 
   #addDelta(delta: Delta): void {
     this.#texts.add(delta);
-    if (delta.taskId !== rootTaskId || this.#run?.isQuiet === true) return;
+    if (delta.taskId !== this.#taskId || this.#run?.isQuiet === true) return;
     if (delta.type === "tool_execution_update")
       return this.#changeCall(delta.callId, { progress: progressText(delta.update) });
-    const live = this.#texts.of(rootTaskId);
+    const live = this.#texts.of(this.#taskId);
     if (live === undefined || (live.text === "" && live.reasoning === "")) {
       // A failed attempt: what it wrote is not the answer.
       if (this.#answer !== undefined) this.#list.remove(this.#answer);
@@ -269,7 +276,7 @@ export class ChatModel {
 
   #endCall({ data }: Event<"tool_execution_end">): void {
     const { callId, toolName, result, durationMs, status = result.isError ? "error" : "ok" } = data;
-    this.#texts.endCall(rootTaskId, callId);
+    this.#texts.endCall(this.#taskId, callId);
     const diff = (data.metadata ?? result.metadata)?.["diff"];
     if (this.#callAt(callId) === undefined)
       this.#calls.set(callId, this.#push(newCall(callId, toolName, null)));

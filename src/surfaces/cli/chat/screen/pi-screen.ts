@@ -51,6 +51,10 @@ class PiScreen implements Screen {
   #editor: Editor;
   #theme: Theme;
   #isOn = false;
+  /** Whether the composer is left out. */
+  #isHidden = false;
+  /** Whether a list or a question has its place. */
+  #isPicking = false;
 
   constructor(options: PiScreenOptions) {
     this.#events = options;
@@ -99,7 +103,8 @@ class PiScreen implements Screen {
     this.#tui.stop();
   }
 
-  show({ blocks, above, below }: Picture): void {
+  show({ blocks, above, below, hidesComposer = false }: Picture): void {
+    if (hidesComposer !== this.#isHidden && !this.#isPicking) this.#hide(hidesComposer);
     this.#blocks.set(blocks);
     this.#above.set(above);
     this.#below.set(below);
@@ -134,7 +139,7 @@ class PiScreen implements Screen {
     return new Promise((resolve) => {
       const end = (value: Value | undefined): void => {
         signal?.removeEventListener("abort", leave);
-        this.#focus(this.#editor);
+        this.#giveBack();
         resolve(value);
       };
       const leave = (): void => end(undefined);
@@ -153,6 +158,7 @@ class PiScreen implements Screen {
         onChoice: (at) => end(at === undefined ? undefined : choices[at]?.value),
       });
       if (first !== undefined) list.mark(first);
+      this.#isPicking = true;
       this.#focus(list);
     });
   }
@@ -160,9 +166,10 @@ class PiScreen implements Screen {
   ask(title: string, initial = ""): Promise<string | undefined> {
     return new Promise((resolve) => {
       const question = new Question(title, initial, this.#theme, (answer) => {
-        this.#focus(this.#editor);
+        this.#giveBack();
         resolve(answer);
       });
+      this.#isPicking = true;
       this.#focus(question);
     });
   }
@@ -189,6 +196,17 @@ class PiScreen implements Screen {
     });
     // The whole group, so that a program that started this one, such as npx, stops with it.
     process.kill(0, "SIGTSTP");
+  }
+
+  /** Gives the place of a list or a question back to the composer. */
+  #giveBack(): void {
+    this.#isPicking = false;
+    this.#hide(this.#isHidden);
+  }
+
+  #hide(isHidden: boolean): void {
+    this.#isHidden = isHidden;
+    this.#focus(isHidden ? new Container() : this.#editor);
   }
 
   #focus(component: Component): void {

@@ -25,6 +25,8 @@ export interface Picture {
   readonly above: readonly Part[];
   /** Lines below the composer. */
   readonly below: readonly string[];
+  /** Whether the composer is left out, so that keys are orders. Default: `false`. */
+  readonly hidesComposer?: boolean;
 }
 
 interface Completion {

@@ -1,0 +1,248 @@
+import { Fault, rootTaskId, visibleLine, type TaskId } from "../../../../kernel/index.ts";
+import type { RunView, TaskView } from "../../../view/run-view.ts";
+import { endWordAt, statusWords } from "../../../view/status-words.ts";
+import { dollars } from "../../terminal/format.ts";
+import { ChatModel } from "../model/chat-model.ts";
+import type { Part, Picture } from "../screen/screen.ts";
+import type { Role, Theme } from "../screen/theme.ts";
+import { blockOf } from "./chat-blocks.ts";
+import type { Desk } from "./desk.ts";
+import { askQuestion, questionLine } from "./questions.ts";
+import { addedBy } from "./run-commands.ts";
+
+/** The keys of the chart, for help. */
+const chartKeys =
+  "↑↓ choose · Enter conversation · a answer · t top up · p pause or resume · s steer · c cancel · Esc back";
+
+export interface OrgChartOptions {
+  readonly desk: Pick<Desk, "client" | "pick" | "ask" | "say">;
+  readonly runId: string;
+  readonly view: () => RunView | undefined;
+  readonly onChange: () => void;
+  /** The person leaves the chart. */
+  readonly onLeave: () => void;
+}
+
+/** The tasks of a run, each below the one that hired it, in the order of their creation. */
+function chartRows(view: RunView): readonly TaskView[] {
+  const below = Map.groupBy(view.tasks, ({ parentId }) => parentId);
+  const rows: TaskView[] = [];
+  const open = [...(below.get(null) ?? [])].toReversed();
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    rows.push(next);
+    open.push(...(below.get(next.taskId) ?? []).toReversed());
+  }
+  return rows;
+}
+
+/** The agents of a run as a live chart, with their money and their questions, and what a person can do about them. */
+export class OrgChart {
+  readonly #options: OrgChartOptions;
+  #selected: TaskId = rootTaskId;
+  #conversation: ChatModel | undefined;
+  #said = "";
+
+  constructor(options: OrgChartOptions) {
+    this.#options = options;
+  }
+
+  /** Handles a key. Returns whether it means something in the chart. */
+  key(matches: (key: string) => boolean): boolean {
+    const move = matches("up") || matches("k") ? -1 : matches("down") || matches("j") ? 1 : 0;
+    if (move !== 0) this.#move(move);
+    else if (matches("escape") || matches("q")) this.#leave();
+    else {
+      const act = this.#actOf(matches);
+      if (act === undefined) return false;
+      act().catch((error: unknown) => this.#say(Fault.from(error).message));
+    }
+    this.#options.onChange();
+    return true;
+  }
+
+  picture(theme: Theme): Picture {
+    const view = this.#options.view();
+    const conversation = this.#conversation;
+    const head = theme.paint("strong", `Run ${this.#options.runId}`);
+    const below = [
+      theme.paint("dim", chartKeys),
+      ...(this.#said === "" ? [] : [theme.paint("hold", this.#said)]),
+    ];
+    if (view === undefined)
+      return { blocks: [], above: [{ kind: "line", text: head }], below, hidesComposer: true };
+    if (conversation !== undefined)
+      return {
+        blocks: conversation.items.slice(-200).map((item) => blockOf(item, { theme, isOpen: false })),
+        above: [{ kind: "text", text: "" }],
+        below: [theme.paint("dim", "Esc returns to the chart")],
+        hidesComposer: true,
+      };
+    const rows = chartRows(view);
+    const parts = rows.map((row) => this.#row(row, theme));
+    const at = rows.findIndex(({ taskId }) => taskId === this.#selected);
+    return {
+      blocks: [],
+      above: [
+        { kind: "line", text: `${head} ${theme.paint("dim", runWords(view))}` },
+        ...around(parts, at, 40),
+        ...questionParts(view, theme),
+      ],
+      below,
+      hidesComposer: true,
+    };
+  }
+
+  #row(task: TaskView, theme: Theme): Part {
+    const isSelected = task.taskId === this.#selected;
+    const mark = isSelected ? theme.paint("accent", "→") : " ";
+    const name = theme.paint(isSelected ? "strong" : "user", visibleLine(task.agentId));
+    const budget = task.budget?.maxCostUsd ?? null;
+    const facts = [
+      doingWords(task),
+      `${dollars(task.total.costUsd)}${budget === null ? "" : ` of ${dollars(budget)}`}`,
+      ...(task.hasSeat ? ["seat"] : []),
+      ...(task.questions > 0 && task.endedAt === null ? [`${task.questions} asked`] : []),
+    ];
+    const role: Role = task.questions > 0 && task.endedAt === null ? "hold" : "dim";
+    return {
+      kind: "line",
+      text: `${mark} ${"  ".repeat(task.depth)}${name} ${theme.paint("dim", task.taskId)} ${theme.paint(role, facts.join(" · "))}`,
+    };
+  }
+
+  #actOf(matches: (key: string) => boolean): (() => Promise<void>) | undefined {
+    if (matches("enter")) return () => this.#open();
+    if (matches("a")) return () => this.#answer();
+    if (matches("t")) return () => this.#topUp();
+    if (matches("p")) return () => this.#pause();
+    if (matches("s")) return () => this.#steer();
+    if (matches("c")) return () => this.#cancel();
+    return undefined;
+  }
+
+  #move(by: number): void {
+    const view = this.#options.view();
+    if (view === undefined || this.#conversation !== undefined) return;
+    const rows = chartRows(view);
+    const at = rows.findIndex(({ taskId }) => taskId === this.#selected);
+    this.#selected = rows[Math.max(0, Math.min(rows.length - 1, at + by))]?.taskId ?? rootTaskId;
+  }
+
+  #leave(): void {
+    if (this.#conversation === undefined) return this.#options.onLeave();
+    this.#conversation = undefined;
+  }
+
+  #say(text: string): void {
+    this.#said = visibleLine(text);
+    this.#options.onChange();
+  }
+
+  /** Shows the conversation of the chosen agent, as its events tell it at this moment. */
+  async #open(): Promise<void> {
+    const { desk, runId } = this.#options;
+    const model = new ChatModel(this.#selected);
+    model.follow(runId, { isInputShown: false, isQuiet: false });
+    const query = { limit: 5_000, taskId: this.#selected };
+    const { events } = await desk.client.get("/api/runs/{runId}/events", { params: { runId }, query });
+    for (const event of events) model.add(event);
+    this.#conversation = model;
+    this.#options.onChange();
+  }
+
+  async #answer(): Promise<void> {
+    const { desk, runId } = this.#options;
+    const open = [...(this.#options.view()?.asked ?? [])].filter(({ decision }) => decision === null);
+    const question = open.find(({ taskId }) => taskId === this.#selected) ?? open[0];
+    if (question === undefined) return this.#say("No agent asks anything.");
+    const decision = await askQuestion(desk, question, new AbortController().signal);
+    if (decision === undefined) return;
+    const { approvalId } = question.request;
+    await desk.client.post("/api/runs/{runId}/decide", {
+      params: { runId },
+      body: { approvalId, ...decision },
+    });
+    this.#say("Answered.");
+  }
+
+  async #topUp(): Promise<void> {
+    const { desk, runId } = this.#options;
+    const amount = await desk.ask(
+      `How much is added to ${this.#selected}? Dollars such as 0.50, 10 turns, 5000 tokens or 60 s:`,
+    );
+    if (amount === undefined || amount.trim() === "") return;
+    const body = { ...addedBy(amount), taskId: this.#selected };
+    await desk.client.post("/api/runs/{runId}/top-up", { params: { runId }, body });
+    this.#say(`Added ${amount} to ${this.#selected}.`);
+  }
+
+  async #pause(): Promise<void> {
+    const { desk, runId } = this.#options;
+    const isPaused = this.#options.view()?.status === "paused";
+    const values = { params: { runId }, body: {} };
+    await (isPaused
+      ? desk.client.post("/api/runs/{runId}/resume", values)
+      : desk.client.post("/api/runs/{runId}/pause", values));
+    this.#say(isPaused ? "The run is resumed." : "The run pauses when its calls in flight have ended.");
+  }
+
+  async #steer(): Promise<void> {
+    const { desk, runId } = this.#options;
+    const input = await desk.ask(`What should ${this.#selected} read before its next turn?`);
+    if (input === undefined || input.trim() === "") return;
+    await desk.client.post("/api/runs/{runId}/steer", {
+      params: { runId },
+      body: { input, taskId: this.#selected },
+    });
+    this.#say(`${this.#selected} reads it before its next turn.`);
+  }
+
+  async #cancel(): Promise<void> {
+    const { desk, runId } = this.#options;
+    const isRoot = this.#selected === rootTaskId;
+    const isWanted = await desk.pick({
+      title: isRoot ? "Cancel the whole run?" : `Cancel ${this.#selected} with its reports?`,
+      choices: [
+        { value: true, label: "Cancel it", key: "y" },
+        { value: false, label: "Leave it", key: "n" },
+      ],
+    });
+    if (isWanted !== true) return;
+    const body = { reason: "cancelled at the terminal", ...(!isRoot && { taskId: this.#selected }) };
+    await desk.client.post("/api/runs/{runId}/cancel", { params: { runId }, body });
+    this.#say("The cancel is sent.");
+  }
+}
+
+/** The rows around the chosen one, as many as fit. */
+function around(parts: readonly Part[], at: number, most: number): readonly Part[] {
+  const first = Math.max(0, Math.min(at - most / 2, parts.length - most));
+  return parts.slice(first, first + most);
+}
+
+function runWords(view: RunView): string {
+  const root = view.tasks.get(rootTaskId);
+  const budget = root?.budget?.maxCostUsd ?? null;
+  const cost = dollars(root?.total.costUsd ?? 0);
+  return [
+    statusWords[view.status],
+    `${cost}${budget === null ? "" : ` of ${dollars(budget)}`}`,
+    `seats ${view.seats}${view.maxSeats === null ? "" : ` of ${view.maxSeats}`}`,
+    `${view.live} at work`,
+  ].join(" · ");
+}
+
+function doingWords({ status, lastCall, openCalls, waitsFor, stoppedAt }: TaskView): string {
+  if (status === "running" && openCalls > 0 && lastCall !== null)
+    return `${lastCall.kind === "tool" ? "calls " : ""}${visibleLine(lastCall.name)}`;
+  if (status === "waiting") return `waits for ${waitsFor.join(", ")}`;
+  return endWordAt(status, stoppedAt).toLowerCase();
+}
+
+function questionParts(view: RunView, theme: Theme): readonly Part[] {
+  const open = [...view.asked].filter(({ decision }) => decision === null);
+  return open.map(({ agentId, request }) => ({
+    kind: "line",
+    text: `${theme.paint("hold", "?")} ${theme.paint("strong", visibleLine(agentId))} ${questionLine(request)}`,
+  }));
+}
