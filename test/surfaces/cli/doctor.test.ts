@@ -279,6 +279,13 @@ test.each([
   expect((await run("doctor", ...args)).talk).toContain(says);
 });
 
+test("reeve doctor says that the root folder has no sandbox, and not that bubblewrap is missing", async () => {
+  const { home } = await place();
+  const { out } = await reeve(["doctor", "--json"], { cwd: "/", env: { REEVE_HOME: home } });
+  const findings = out.map((line) => JSON.parse(line) as Finding);
+  expect(of("sandbox", findings)).toMatchObject([{ state: "warning", fix: "cd PROJECT" }]);
+});
+
 test("a clock that is behind the store, and a port in use, are findings", async () => {
   const now = Date.UTC(2026, 10, 19);
   expect(clockFindings(now, now + 30_000)).toMatchObject([{ state: "ok" }]);

@@ -103,7 +103,6 @@ interface Needed {
 /** The sandbox of shell commands. A probe starts bubblewrap with an empty command. */
 export async function sandboxFindings({ settings, agentsWith }: Needed): Promise<readonly Found[]> {
   const { sandbox: mode = "enforce" } = settings;
-  const problem = await new Sandbox({ mode: "enforce" }).problem(process.cwd());
   if (mode === "off")
     return [
       {
@@ -112,6 +111,16 @@ export async function sandboxFindings({ settings, agentsWith }: Needed): Promise
         fix: "reeve config sandbox",
       },
     ];
+  const folder = process.cwd();
+  if (dirname(folder) === folder)
+    return [
+      {
+        state: "warning",
+        text: `The sandbox offers no shell in ${folder}, because every program of the machine is in that folder.`,
+        fix: "cd PROJECT",
+      },
+    ];
+  const problem = await new Sandbox({ mode: "enforce" }).problem(folder);
   if (problem === undefined)
     return [{ state: "ok", text: "Shell commands of agents run in a sandbox of bubblewrap." }];
   const named = agentsWith("bash");
