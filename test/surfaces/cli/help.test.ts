@@ -62,3 +62,12 @@ test.each([
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(200_000);
   },
 );
+
+test("reeve names the command that does what a command of another tool does", async () => {
+  const { code, out, talk } = await reeve(["settings"]);
+  expect({ code, out, talk }).toEqual({
+    code: 2,
+    out: [],
+    talk: "reeve: unknown command settings; use reeve config\n",
+  });
+});
