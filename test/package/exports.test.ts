@@ -68,9 +68,9 @@ test("every path in exports and its types are in the tarball", () => {
   expect(packed.map((file) => `./${file}`)).toEqual(expect.arrayContaining([...targets, ...declarations]));
 });
 
-test("the tarball contains only the manifest, documents, examples, the page and built code", () => {
+test("the tarball contains only the manifest, documents, examples, the page, built code and its licences", () => {
   const known =
-    /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.ts|examples\/workspace\/.+|dist\/.+\.(?:js|d\.ts)|dist\/page\/.+)$/u;
+    /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.(?:ts|py)|examples\/workspace\/.+|dist\/.+\.(?:js|d\.ts)|dist\/bundled-licences\.txt|dist\/page\/.+)$/u;
   expect(packed.filter((file) => !known.test(file))).toEqual([]);
 });
 
