@@ -1,6 +1,7 @@
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { TestProject } from "vitest/node";
 import { bundleScripts } from "../bundle-scripts.ts";
+import { preparedOnce, type Prepared } from "../shared-setup.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
@@ -12,10 +13,10 @@ declare module "vitest" {
 const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 /**
- * Bundles the scripts of the worker processes: the suite starts about a thousand of them. The checkpointer is an entry,
+ * Bundles the scripts of the worker processes: the suites start about a thousand of them. The checkpointer is an entry,
  * because it starts itself as a thread.
  */
-export async function setup(project: TestProject): Promise<() => Promise<void>> {
+async function bundle(): Promise<Prepared<string>> {
   const bundled = await bundleScripts({
     "caps-worker": here("caps-worker.ts"),
     "chat-worker": here("chat-worker.ts"),
@@ -34,6 +35,12 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
     "watched-worker": here("watched-worker.ts"),
     checkpointer: here("../../src/runtime/stores/sqlite/db/checkpointer.ts"),
   });
-  project.provide("crashWorkers", pathToFileURL(`${bundled.dir}/`).href);
-  return () => bundled.remove();
+  return { value: pathToFileURL(`${bundled.dir}/`).href, remove: () => bundled.remove() };
+}
+
+/** Provides the bundled scripts. The suites share them. */
+export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const { value, remove } = await preparedOnce("crash workers", bundle);
+  project.provide("crashWorkers", value);
+  return remove;
 }

@@ -6,13 +6,15 @@ type Kills = NonNullable<CrashOptions["kills"]>;
 /**
  * Chooses the writes at which workers die, for workloads that run one after the other. A write has an operation, such as
  * `journal.append`, and contains events and fields. A write is chosen if one of them is in no earlier write, alternately
- * before and after the write: every worker enlists, creates a run and claims it. The last commit of each workload is chosen,
- * too, after it, and a write in the middle of a workload without another one. With `npm run test:full` every write is chosen, before and after.
+ * before and after the write: every worker enlists, creates a run and claims it. A write in the middle of a workload without
+ * another one is chosen, too, and the last commit of every third workload, after it. With `npm run test:full` every write is
+ * chosen, before and after.
  */
 export function killPoints(): Kills {
   const seen = new Set<string>();
   const chosen = new WeakMap<readonly string[], ReadonlyMap<number, "before" | "after">>();
   let count = 0;
+  let workloads = 0;
   const choose = (kinds: readonly string[]): ReadonlyMap<number, "before" | "after"> => {
     const points = new Map<number, "before" | "after">();
     for (const [index, kind] of kinds.entries()) {
@@ -22,9 +24,9 @@ export function killPoints(): Kills {
       points.set(index + 1, count++ % 2 === 0 ? "after" : "before");
     }
     // Timing decides how often a workload suspends its run, and so whether a worker reaches the last commit.
-    if (points.size === 0) points.set(kinds.length >> 1, "before");
+    if (points.size === 0) points.set(kinds.length >> 1, count++ % 2 === 0 ? "after" : "before");
     const lastCommit = kinds.findLastIndex((kind) => kind.startsWith("journal.append"));
-    return points.set(lastCommit + 1, "after");
+    return workloads++ % 3 === 0 ? points.set(lastCommit + 1, "after") : points;
   };
   return (at, when, kinds) => {
     if (isFull) return true;

@@ -19,7 +19,7 @@ describe("local engine, PostgreSQL store", () => {
     prepare: async () => {
       await emptySchema(schema);
       const url = inject("postgresUrl");
-      return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 50 });
+      return () => postgresStore({ url, schema, hash: sha256, connections: 2, watchEveryMs: 50 });
     },
     open: (opened, factory, workerId, { group: _group, ...options } = {}) =>
       createRuntime({

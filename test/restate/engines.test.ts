@@ -54,7 +54,7 @@ async function preparePostgres(): ReturnType<EngineHarness["prepare"]> {
   clusters.clear();
   await emptySchema(schema);
   const url = inject("postgresUrl");
-  return () => postgresStore({ url, schema, hash: sha256, connections: 4, watchEveryMs: 50 });
+  return () => postgresStore({ url, schema, hash: sha256, connections: 2, watchEveryMs: 50 });
 }
 
 /** The engine uses both stores in the same way, so `npm test` checks only one of them. */
