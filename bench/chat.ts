@@ -3,6 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { withBundledPackage } from "./bundled-package.ts";
+import { terminalRows } from "./chat-terminal.ts";
 import { median, type Row } from "./row.ts";
 
 /** Number of processes of each kind. They take turns, so that a busy machine slows both. */
@@ -22,7 +23,7 @@ async function processMs(folder: string, args: readonly string[]): Promise<numbe
   return Number(stderr.split("\n").at(-1)) / 1_000;
 }
 
-/** The first things that a person sees in a terminal: how long `reeve --help` takes. */
+/** What a person notices in a terminal: how long `reeve --help` takes, and how `reeve chat` answers to keys. */
 export function rows(): AsyncIterable<Row> {
   return withBundledPackage(async function* (folder) {
     const empty = join(folder, "empty.mjs");
@@ -40,5 +41,6 @@ export function rows(): AsyncIterable<Row> {
       against: 1.2 * median(floors) + 60,
       goal: { atMost: 1 },
     };
+    yield* terminalRows(folder);
   });
 }

@@ -46,6 +46,7 @@ test.for([
 const extension = `export default {
   name: "desk",
   setup(api) {
+    api.registerCommand({ name: "crash", description: "Crashes", run: () => void setTimeout(() => { throw new Error("crashed"); }, 0) });
     api.registerCommand({ name: "wave", description: "Waves", run: (args, { ui }) => ui.notify("waved at " + args) });
     api.on("turn_start", () => { throw new Error("no turn for me"); });
   },
@@ -161,11 +162,18 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.type("wave");
     await terminal.press("Enter");
     await terminal.shows(/─\n \/wave Ann/u);
+    await terminal.press("C-c");
+    // A crash gives the terminal back: what is typed is seen, and Enter is Enter.
+    await terminal.submit("/crash");
+    await terminal.shows(/Error: crashed[^]*ended 1/u);
+    await terminal.type("echo $((6 * 7)) echoed");
+    await terminal.press("Enter");
+    await terminal.shows(/^42 echoed/mu);
   });
 
   test("5,000 pasted lines are one draft, and a growing answer survives 200 changes of the size of the terminal", async () => {
     const { folder, url, requests } = await setUp((request) =>
-      request === 1 ? { text: "Read." } : { text: `${"word ".repeat(3_000)}end.` },
+      request === 1 ? { text: "Read." } : { text: `${"word 漢字 e\u0301 👩‍👩‍👧 ".repeat(1_000)}end.` },
     );
     const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
     await terminal.reeve("chat");
@@ -177,7 +185,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/Read\.[^]*Done/u);
     expect(JSON.stringify(requests[0])).toContain("line 4999");
     await terminal.submit("Go on");
-    for (let at = 0; at < 200; at++) await terminal.resize(40 + ((at * 7) % 100), 10 + (at % 30));
+    for (let at = 0; at < 200; at++) await terminal.resize(4 + ((at * 7) % 100), 3 + (at % 30));
     await terminal.resize(80, 24);
     await terminal.shows(/end\.[^]*Done/u);
   });

@@ -50,5 +50,7 @@ function withPiece(
   { kind, offset, text }: Extract<Delta, { type: "message_update" }>,
 ): LiveMessage {
   if (kind === "tool_input") return message;
-  return { ...message, [kind]: message[kind].slice(0, offset) + text };
+  const known = message[kind];
+  // Nearly every piece continues the text. Cutting it first would copy the whole text each time.
+  return { ...message, [kind]: (offset >= known.length ? known : known.slice(0, offset)) + text };
 }

@@ -72,6 +72,8 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
         store,
         surface: extensionSurface(terminal, () => live.reload()),
         keepAlive: true,
+        // The chat starts its runs itself. It only has to notice what other processes have left.
+        pollMs: 2_000,
         sameName: "replace",
         onError: ({ message }) => warn(message),
       }),

@@ -42,7 +42,7 @@ function partsOf(item: ChatItem, { theme, isOpen }: BlockLook): readonly Part[] 
       return [
         blank,
         ...reasoningParts(item.reasoning, theme, isOpen),
-        { kind: "markdown", text: visibleText(item.text), isGrowing: item.isLive },
+        { kind: "markdown", text: item.text, isGrowing: item.isLive },
       ];
     case "call":
       return [
@@ -78,7 +78,7 @@ function partsOf(item: ChatItem, { theme, isOpen }: BlockLook): readonly Part[] 
       return [
         blank,
         textPart(paint("dim", "─ What was said before is summarised for the model ─"), ""),
-        ...(isOpen ? [{ kind: "markdown", text: visibleText(item.text), isGrowing: false } as const] : []),
+        ...(isOpen ? [{ kind: "markdown", text: item.text, isGrowing: false } as const] : []),
       ];
     case "end":
       return endParts(item, theme);

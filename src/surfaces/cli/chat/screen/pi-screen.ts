@@ -19,6 +19,7 @@ import {
   type SelectItem,
   type SelectListTheme,
 } from "@earendil-works/pi-tui";
+import { visibleText } from "../../../../kernel/index.ts";
 import { highlight } from "./highlight.ts";
 import { NodeTerminal } from "./node-terminal.ts";
 import type { Block, Part, PickOptions, Picture, Screen, ScreenEvents } from "./screen.ts";
@@ -344,7 +345,7 @@ class GrowingText {
   }
 
   render(text: string, width: number): readonly string[] {
-    if (width !== this.#width || !text.startsWith(this.#stable)) [this.#stable, this.#lines] = ["", []];
+    if (width !== this.#width || !this.#continues(text)) [this.#stable, this.#lines] = ["", []];
     this.#width = width;
     const rest = text.slice(this.#stable.length);
     const end = rest.length > longText ? stableEnd(rest) : 0;
@@ -353,6 +354,12 @@ class GrowingText {
       this.#stable += rest.slice(0, end);
     }
     return [...this.#lines, ...markdownLines(text.slice(this.#stable.length), width, this.#theme)];
+  }
+
+  /** Whether a text still begins with what was drawn. Its end is compared: a model only adds to its text. */
+  #continues(text: string): boolean {
+    const { length } = this.#stable;
+    return text.slice(Math.max(0, length - 40), length) === this.#stable.slice(-40);
   }
 }
 
@@ -444,7 +451,7 @@ function fitted(line: string, width: number): string {
 
 function markdownLines(text: string, width: number, theme: Theme): string[] {
   if (text.trim() === "") return [];
-  return new Markdown(text, 0, 0, markdownTheme(theme))
+  return new Markdown(visibleText(text), 0, 0, markdownTheme(theme))
     .render(Math.max(1, width))
     .map((line) => fitted(line, width));
 }

@@ -1,6 +1,9 @@
 import type { Theme } from "./theme.ts";
 
-/** A part of a block. Texts have no control characters but those of the theme. */
+/**
+ * A part of a block. Texts have no control characters but those of the theme. Markdown may have any: the screen shows their
+ * escapes, so that of a growing text only what is new is looked at.
+ */
 export type Part =
   /** Text that is wrapped at the width of the screen, each line after `indent`. */
   | { readonly kind: "text"; readonly text: string; readonly indent?: string }
