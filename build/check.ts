@@ -59,6 +59,8 @@ export function stepsOf(args: readonly string[]): readonly Step[] {
 }
 
 async function check(): Promise<boolean> {
+  // The compiler and the linter end soon, so that collecting garbage less often saves a tenth of their time.
+  process.env["GOGC"] ??= "400";
   if (process.argv.includes("--full")) process.env["REEVE_TESTS"] = "full";
   for (const step of stepsOf(process.argv)) if (!(await runTogether(...step))) return false;
   return true;

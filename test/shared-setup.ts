@@ -1,7 +1,7 @@
 /** What a setup has started or built for the tests of a project, and how it is removed. */
 export interface Prepared<Value> {
   readonly value: Value;
-  remove(): Promise<void>;
+  readonly remove: () => Promise<void>;
 }
 
 interface Shared {
