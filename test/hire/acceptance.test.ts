@@ -6,7 +6,7 @@ import { OrchestratorAgent } from "../../src/entries/index.ts";
 import { worktreeTools } from "../../src/entries/tools.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 import { testRepository } from "../capabilities/worktrees/repository.ts";
-import { agentCode, ready } from "./agent-file.ts";
+import { agentCode } from "./agent-file.ts";
 import { eventsOf, hiredEvents, hireWorld, scripted, tempFolder } from "./hire-world.ts";
 
 const bypass = permissions({ mode: "bypass" });
@@ -23,21 +23,30 @@ const call = `const call = async () => {
   return (await fetch(url + "/v1/messages", { method: "POST", headers, body: ${JSON.stringify(request)} })).ok;
 };`;
 
-test("a hired agent that reports a normal end after its request was refused, as Codex does, is budget_exhausted, with one refused request", async () => {
+test("a hired agent that reports a normal end after its request was refused, as Codex does, is budget_exhausted, with one refused request, and continues its prompt after a top-up", async () => {
   const world = await hireWorld([{ say: "More." }]);
   const command = agentCode(
-    `${ready} else if (method === "session/new") send({ id, result: { sessionId: "s" } });
-    else if (method === "session/prompt") (async () => {
-      while (await call());
-      require("node:fs").appendFileSync("refused.txt", "x");
-      const content = { type: "text", text: "All is done." };
-      send({ method: "session/update", params: { sessionId: "s", update: { sessionUpdate: "agent_message_chunk", content } } });
-      send({ id, result: { stopReason: "end_turn" } });
-    })(); }`,
+    `({ id, method, params }) => {
+      const say = (sessionUpdate, text) =>
+        send({ method: "session/update", params: { sessionId: "s", update: { sessionUpdate, content: { type: "text", text } } } });
+      if (method === "initialize") send({ id, result: { protocolVersion: 1, agentCapabilities: { loadSession: true } } });
+      else if (method === "session/new") send({ id, result: { sessionId: "s" } });
+      else if (method === "session/load") {
+        say("user_message_chunk", "Loop.");
+        send({ id, result: {} });
+      } else if (method === "session/prompt") (async () => {
+        const { text } = params.prompt[0];
+        if (text === "Loop.") while (await call());
+        require("node:fs").appendFileSync("prompts.txt", text.slice(0, 30) + "\\n");
+        say("agent_message_chunk", text === "Loop." ? "API Error: 402" : "Enough.");
+        send({ id, result: { stopReason: "end_turn" } });
+      })();
+    }`,
     call,
   );
   const agent = world.hire({ command, budget: { maxCostUsd: 0.35 } });
-  const { status, costUsd } = await (await world.runtime.submit(agent, "Loop.")).result();
+  const run = await world.runtime.submit(agent, "Loop.");
+  const { status, costUsd } = await run.result();
   expect(status).toBe("budget_exhausted");
   const limits = world.upstream.bodies.flatMap(({ max_tokens: limit }) =>
     typeof limit === "number" ? [limit] : [],
@@ -46,7 +55,13 @@ test("a hired agent that reports a normal end after its request was refused, as 
   expect(billed).toBeGreaterThan(0);
   expect(billed / 1_000).toBeLessThanOrEqual(0.35);
   expect(costUsd).toBeLessThanOrEqual(0.35);
-  expect(await readFile(join(world.folder, "refused.txt"), "utf8")).toBe("x");
+  await run.topUp({ maxCostUsd: 1 });
+  const second = await run.result();
+  expect([second.status, second.output]).toEqual(["completed", "Enough."]);
+  expect(await readFile(join(world.folder, "prompts.txt"), "utf8")).toMatch(
+    /^Loop\.\nYour process was interrupted[^\n]*\n$/u,
+  );
+  expect(await hiredEvents(run)).toEqual(["session_opened", "session_loaded", "prompt_continued"]);
 });
 
 test("two hired agents under one budget work in two worktrees, their conflict is reported by file, and the checkout stays as it is", async () => {

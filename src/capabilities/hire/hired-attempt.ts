@@ -93,6 +93,7 @@ export class HiredAttempt {
   readonly #report: AgentReport;
   /** The history that the agent reports while it loads its session. */
   #history: SessionHistory | undefined;
+  #access: GatewayAccess | undefined;
   #launch: AgentLaunch | undefined;
   #process: AgentProcess | undefined;
   #connection: AgentConnection | undefined;
@@ -151,12 +152,12 @@ export class HiredAttempt {
     const { gateway } = this.#plan;
     for (const each of this.#records.processes) await endOrphan(each);
     endProcessesOf(this.#records.marks);
-    const access = gateway.admit(this.#attempt, {
+    const access = (this.#access = gateway.admit(this.#attempt, {
       runId: this.#task.runId,
       ...(this.#plan.preset && { wire: this.#plan.preset.wire }),
       seatWaitMs,
       onRefusal: (fault) => this.#refused(fault),
-    });
+    }));
     const onAbort = (): void => void setImmediate(() => this.#isDropped || this.#stop(signal.reason));
     signal.addEventListener("abort", onAbort, { once: true });
     try {
@@ -346,6 +347,8 @@ export class HiredAttempt {
       const stopReason = await turn;
       report.endTurn();
       if (this.#reason !== undefined) throw this.#reason;
+      // Some agents report a normal end after a refusal. What they say is no answer, so that the next attempt continues the prompt.
+      if (this.#access?.refusal !== undefined) throw this.#access.refusal;
       Object.assign(exchange, { answer: report.answer, stopReason });
       await this.#keep({ type: "answer", text: report.answer, stopReason });
     } finally {
