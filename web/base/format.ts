@@ -1,4 +1,7 @@
 import { visibleLine } from "../../src/kernel/index.ts";
+import { counted, grouped, personName, shortModel } from "../../src/surfaces/view/short-words.ts";
+
+export { counted, grouped, personName, shortModel };
 
 /** Money: three decimals for what is spent. Amounts below a tenth of a cent keep their first digits. */
 export function usd(amount: number | null): string {
@@ -27,11 +30,6 @@ export function capUsd(amount: number): string {
   return isWhole || amount >= 1 ? `$${amount.toFixed(2)}` : usd(amount);
 }
 
-/** A person by name. The person on the machine of the server has none, and reads the page. */
-export function personName(by: string | undefined): string {
-  return by === "person" ? "You" : (by ?? "A person");
-}
-
 const generatedId = /^(?<start>[a-z]+[_-][0-9a-f]{8})-[0-9a-f]{4}-/u;
 const longestId = 24;
 
@@ -40,12 +38,6 @@ export function shortId(id: string): string {
   const start = generatedId.exec(id)?.groups?.["start"];
   if (start !== undefined) return `${start}…`;
   return id.length <= longestId ? id : `${id.slice(0, longestId - 1)}…`;
-}
-
-export function grouped(number: number | string): string {
-  return String(number).replace(/\B(?=(?:\d{3})+(?:\.|$))/gu, (_empty, at: number, whole: string) =>
-    whole.lastIndexOf(".", at) >= 0 ? "" : ",",
-  );
 }
 
 const second = 1_000;
@@ -105,16 +97,6 @@ export function dayAndTime(at: number): string {
 
 function dayOf(date: Date): string {
   return date.toLocaleDateString("en-GB", { day: "numeric", month: "short" });
-}
-
-/** A number with its noun: 1 step, 2 steps. */
-export function counted(count: number, one: string, many = `${one}s`): string {
-  return `${grouped(count)} ${count === 1 ? one : many}`;
-}
-
-/** The last part of a model's name: `anthropic/claude-sonnet-5` is `claude-sonnet-5`. */
-export function shortModel(name: string): string {
-  return name.slice(name.lastIndexOf("/") + 1);
 }
 
 /** Words as the beginning of a sentence. */

@@ -1,5 +1,5 @@
 import { messageText, type Event } from "../../src/kernel/index.ts";
-import { isHandOff, targetOf } from "./words/task-words.ts";
+import { isHandOff, targetOf } from "../../src/surfaces/view/task-words.ts";
 import { outputText } from "./thread.ts";
 import { inputText } from "./words/input-text.ts";
 

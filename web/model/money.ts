@@ -2,8 +2,8 @@ import { rootTaskId } from "../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../src/surfaces/view/run-view.ts";
 import { capUsd } from "../base/format.ts";
 import { nothingHeld, type Held } from "./held.ts";
-import { isAsking } from "./status.ts";
-import { hasEndedTask } from "./words/task-words.ts";
+import { isAsking } from "../../src/surfaces/view/status-words.ts";
+import { hasEndedTask } from "../../src/surfaces/view/task-words.ts";
 
 /** The purse of a task: what it and its reports spent, lost and hold. */
 export function purseOf(task: TaskView, held: Held | null): PurseValues {

@@ -5,7 +5,7 @@ import {
   type RecordedRequest,
   type ToolSpec,
 } from "../../src/kernel/index.ts";
-import { isHandOff, targetOf } from "./words/task-words.ts";
+import { isHandOff, targetOf } from "../../src/surfaces/view/task-words.ts";
 import { counterOf, fullText, noMessages, valueOf, type SizedRequest } from "./request-shares.ts";
 
 /** The names of the arguments of a tool, with a question mark for those that may be absent. */

@@ -1,5 +1,12 @@
 import type { Failure } from "../../src/kernel/index.ts";
-import { endWordAt, limitOf, statusWords as words } from "../../src/surfaces/view/status-words.ts";
+import {
+  causeWords,
+  endWordAt,
+  hasQuestion,
+  isAsking,
+  limitOf,
+  statusWords as words,
+} from "../../src/surfaces/view/status-words.ts";
 import type { TaskView, RunFactsView } from "../../src/surfaces/view/run-view.ts";
 import type { Asking } from "../api/runs-feed.ts";
 import type { Run } from "../api/types.ts";
@@ -53,11 +60,6 @@ export function mayWrite({ status, endedAt }: Pick<TaskView, "status" | "endedAt
   return endedAt === null && status !== "waiting" && status !== "paused";
 }
 
-/** Whether a task without a seat waits for a person, because it has asked for a top-up. */
-export function isAsking({ status, questions, yieldsTo }: TaskView): boolean {
-  return status === "paused" && questions > 0 && yieldsTo === null;
-}
-
 /** Whether a run waits for this person, also while some of its agents work. A question that the person has put away does not count. */
 export function waitsForPerson({ runId, status, waitsFor }: ListedRun, asking: Asking): boolean {
   if (status !== "waiting" && status !== "running") return false;
@@ -70,17 +72,13 @@ export function lookOfRun(run: ListedRun, asking: Asking): Look {
   return run.status === "waiting" ? "suspended" : lookOf(run.status);
 }
 
-function hasQuestion(status: RunStatus | TaskStatus, questions: number): boolean {
-  return questions > 0 && (status === "waiting" || status === "running");
-}
-
 /** How a run stands, or how it ended, in words. */
 export function viewWord({
   status,
   questions,
   failure,
 }: Pick<RunFactsView, "status" | "questions" | "failure">): string {
-  return hasQuestion(status, questions) ? causes.person : endWord(status, failure);
+  return hasQuestion(status, questions) ? causeWords.person : endWord(status, failure);
 }
 
 /** How a run ended, in words that name the limit which its error names. */
@@ -88,38 +86,16 @@ export function endWord(status: RunStatus, failure: Failure | null): string {
   return endWordAt(status, failure === null ? null : limitOf(failure));
 }
 
-/** The status of a task in words: what it waits for, or the limit that stopped it. */
-export function taskWord(task: TaskView): string {
-  const { status, questions, stoppedAt } = task;
-  return hasQuestion(status, questions) || isAsking(task) ? causes.person : endWordAt(status, stoppedAt);
-}
-
-const causes: Readonly<Record<Run["waitsFor"][number], string>> = {
-  person: "Waits for you",
-  signal: "Waits for a signal",
-  time: "Sleeps",
-  message: "Waits for a reply",
-  run: "Waits for another run",
-  seat: "Waits for a seat",
-  budget: "Waits for money",
-  cap: "Waits for money",
-  worker: "Waits for a worker",
-  queue: "Waits for its turn",
-  compaction: "Waits for a summary",
-  crash_loop: "Paused: it ends its processes",
-  host: "Waits for its machine",
-};
-
 /** The status of a run in a list, in words. */
 export function runWord(run: ListedRun, asking: Asking): string {
   const { status, waitsFor } = run;
   const [first] = waitsFor;
-  if (waitsForPerson(run, asking)) return causes.person;
+  if (waitsForPerson(run, asking)) return causeWords.person;
   if (first === "person") return "Waits for an answer";
   if (first === "host" && run.host !== undefined) return `Waits for machine ${run.host}`;
   // A pending run may wait for its turn or its time.
   return first !== undefined && (status === "waiting" || status === "pending" || first === "crash_loop")
-    ? causes[first]
+    ? causeWords[first]
     : words[status];
 }
 

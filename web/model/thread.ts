@@ -19,11 +19,11 @@ import {
   type ToolOutput,
 } from "../../src/kernel/index.ts";
 import { capitalized, grouped, personName, plain, usd } from "../base/format.ts";
-import { cancelSentence } from "./words/cancel-words.ts";
+import { cancelSentence } from "../../src/surfaces/view/cancel-words.ts";
 import { gatewayWords, meteredWords } from "./words/event-words.ts";
 import { plainMessage } from "./words/failure-words.ts";
 import { forkChangeWords } from "./words/fork-words.ts";
-import { isHandOff, targetOf } from "./words/task-words.ts";
+import { isHandOff, targetOf } from "../../src/surfaces/view/task-words.ts";
 
 interface ItemBase {
   readonly seq: number;

@@ -1,7 +1,7 @@
 import { useRef } from "preact/hooks";
 import type { TaskId } from "../../src/kernel/index.ts";
 import type { RunView } from "../../src/surfaces/view/run-view.ts";
-import { inTreeOrder } from "./words/task-words.ts";
+import { inTreeOrder } from "../../src/surfaces/view/task-words.ts";
 
 /** The tasks below a task, in the order of the tree. Tasks never move, so only a hired agent makes the list again. */
 export function useTreeOrder(view: RunView, root: TaskId): readonly TaskId[] {

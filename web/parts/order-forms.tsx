@@ -18,7 +18,7 @@ import { purseOf, rootId } from "../model/money.ts";
 import { isWorkflow, type RunModel } from "../model/run-model.ts";
 import { hasEnded } from "../model/status.ts";
 import { limitWords, raisable, topUpWords, useTopUp } from "../model/top-up-left.ts";
-import { hasEndedTask } from "../model/words/task-words.ts";
+import { hasEndedTask } from "../../src/surfaces/view/task-words.ts";
 import { ModelField } from "./change-fields.tsx";
 import { FormDialog } from "./dialog.tsx";
 import { topUp, type TopUpAmounts } from "./orders.ts";

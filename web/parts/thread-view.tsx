@@ -9,7 +9,7 @@ import { Glyph } from "./glyph.tsx";
 import { QuestionCard } from "./open-form.tsx";
 import { Prose } from "./prose.tsx";
 import { ToolCall } from "./tool-call.tsx";
-import { cancelWords } from "../model/words/cancel-words.ts";
+import { cancelWords } from "../../src/surfaces/view/cancel-words.ts";
 import { endWords, priorityWords } from "../model/words/event-words.ts";
 import { failureWords } from "../model/words/failure-words.ts";
 import type { LiveMessage } from "../../src/surfaces/view/live-text.ts";

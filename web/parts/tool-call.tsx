@@ -6,7 +6,7 @@ import { Diff, diffCount } from "./diff.tsx";
 import { ForeignDiffs, Places } from "./foreign-call.tsx";
 import { callPlaces } from "../model/words/foreign-words.ts";
 import { counted, personName, plain, took } from "../base/format.ts";
-import { toolTitle } from "../model/words/task-words.ts";
+import { toolTitle } from "../../src/surfaces/view/task-words.ts";
 import { Icon, type IconName } from "./icon.tsx";
 
 /** One tool call: a line that opens. An edit is open and shows its diff. A call may wait for a person, so hidden characters are shown. */

@@ -1,4 +1,4 @@
-import type { Failure } from "../../kernel/index.ts";
+import type { Failure, WaitCause } from "../../kernel/index.ts";
 import type { RunFactsView, TaskView } from "./run-view.ts";
 
 /** The statuses of runs and tasks, in the words of the page. */
@@ -36,4 +36,37 @@ export function limitOf({ details }: Pick<Failure, "details">): string | null {
 export function endWordAt(status: keyof typeof statusWords, limit: string | null): string {
   const words = status === "budget_exhausted" && limit !== null ? limitWords[limit] : undefined;
   return words ?? statusWords[status];
+}
+
+/** What a run or a task waits for, in the words of the page. */
+export const causeWords: Readonly<Record<WaitCause, string>> = {
+  person: "Waits for you",
+  signal: "Waits for a signal",
+  time: "Sleeps",
+  message: "Waits for a reply",
+  run: "Waits for another run",
+  seat: "Waits for a seat",
+  budget: "Waits for money",
+  cap: "Waits for money",
+  worker: "Waits for a worker",
+  queue: "Waits for its turn",
+  compaction: "Waits for a summary",
+  crash_loop: "Paused: it ends its processes",
+  host: "Waits for its machine",
+};
+
+/** Whether a task without a seat waits for a person, because it has asked for a top-up. */
+export function isAsking({ status, questions, yieldsTo }: TaskView): boolean {
+  return status === "paused" && questions > 0 && yieldsTo === null;
+}
+
+/** Whether a question of a task or a run waits for a person. */
+export function hasQuestion(status: RunFactsView["status"] | TaskView["status"], questions: number): boolean {
+  return questions > 0 && (status === "waiting" || status === "running");
+}
+
+/** The status of a task in words: what it waits for, or the limit that stopped it. */
+export function taskWord(task: TaskView): string {
+  const { status, questions, stoppedAt } = task;
+  return hasQuestion(status, questions) || isAsking(task) ? causeWords.person : endWordAt(status, stoppedAt);
 }

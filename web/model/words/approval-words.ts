@@ -1,7 +1,7 @@
 import { visibleLine, visibleText, type JsonValue } from "../../../src/kernel/index.ts";
 import { oneLine, personName, plain, span } from "../../base/format.ts";
 import { amountWords } from "../../../src/surfaces/view/top-up-offer.ts";
-import { isHandOff, targetOf } from "./task-words.ts";
+import { isHandOff, targetOf } from "../../../src/surfaces/view/task-words.ts";
 
 type Fields = Readonly<Record<string, JsonValue | undefined>>;
 

@@ -2,9 +2,9 @@ import { expect, test } from "vitest";
 import { rootTaskId, type Event, type TaskId } from "../../../src/kernel/index.ts";
 import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
-import { runCancelWords } from "./cancel-words.ts";
+import { runCancelWords } from "../../../src/surfaces/view/cancel-words.ts";
 import { eventWords } from "./event-words.ts";
-import { doing } from "./task-words.ts";
+import { doing } from "../../../src/surfaces/view/task-words.ts";
 
 const child = "t1" as TaskId;
 

@@ -14,9 +14,9 @@ import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import { addedWords } from "../../../src/surfaces/view/top-up-offer.ts";
 import { endWordAt, limitOf } from "../../../src/surfaces/view/status-words.ts";
 import { counted, grouped, oneLine, personName, took, usd } from "../../base/format.ts";
-import { cancelSentence, cancelWords } from "./cancel-words.ts";
+import { cancelSentence, cancelWords } from "../../../src/surfaces/view/cancel-words.ts";
 import { amount, plainMessage } from "./failure-words.ts";
-import { agentOf, callWords, waitWord } from "./task-words.ts";
+import { agentOf, callWords, waitWord } from "../../../src/surfaces/view/task-words.ts";
 import { forkChangeWords } from "./fork-words.ts";
 import { inputText } from "./input-text.ts";
 

@@ -2,7 +2,7 @@ import { visibleLine } from "../../../src/kernel/index.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import type { StepView } from "../../../src/surfaces/view/step-log.ts";
 import { shortModel, usd } from "../../base/format.ts";
-import { askedWith, toolTitle } from "./task-words.ts";
+import { askedWith, toolTitle } from "../../../src/surfaces/view/task-words.ts";
 
 const handOff = "handoff_";
 

@@ -7,11 +7,12 @@ import { failureWords, nextWords, shownCode } from "./failure-words.ts";
 import { messageWords } from "./message-words.ts";
 import { refusalWords } from "./refusal-words.ts";
 import { stepName } from "./step-words.ts";
-import { endWord, lookOfTask, mayWrite, taskWord } from "../status.ts";
+import { taskWord } from "../../../src/surfaces/view/status-words.ts";
+import { endWord, lookOfTask, mayWrite } from "../status.ts";
 import { threadOf } from "../thread.ts";
 import { limitWords } from "../top-up-left.ts";
 import { rowName } from "../usage-series.ts";
-import { doing, doingInDetail, toolTitle } from "./task-words.ts";
+import { doing, doingInDetail, toolTitle } from "../../../src/surfaces/view/task-words.ts";
 
 const names = new Map([
   ["t1", { agentId: "size" }],

@@ -14,7 +14,7 @@ import { heldNow } from "../../model/held.ts";
 import { lineDiff, partIn } from "../../model/line-diff.ts";
 import { rootId } from "../../model/money.ts";
 import { failureWords } from "../../model/words/failure-words.ts";
-import { toolTitle } from "../../model/words/task-words.ts";
+import { toolTitle } from "../../../src/surfaces/view/task-words.ts";
 import { idleSince, workedMs } from "../../model/time/idle.ts";
 import { RunModel } from "../../model/run-model.ts";
 import { endWord, hasEnded, lookOf } from "../../model/status.ts";

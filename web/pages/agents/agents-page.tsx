@@ -5,7 +5,7 @@ import { useRead } from "../../api/use-read.ts";
 import { counted, oneLine } from "../../base/format.ts";
 import { objectPath } from "../../base/route.ts";
 import { Name, shownName } from "../../parts/name.tsx";
-import { isHandOff } from "../../model/words/task-words.ts";
+import { isHandOff } from "../../../src/surfaces/view/task-words.ts";
 import { openNewRun } from "../../parts/open-form.tsx";
 
 /** Number of characters of a description that a card shows. */

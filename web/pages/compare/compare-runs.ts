@@ -4,7 +4,7 @@ import { RunFold } from "../../../src/surfaces/view/run-fold.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 import { StepLog, type StepView } from "../../../src/surfaces/view/step-log.ts";
 import { oneLine, shortModel } from "../../base/format.ts";
-import { inTreeOrder, toolTitle } from "../../model/words/task-words.ts";
+import { inTreeOrder, toolTitle } from "../../../src/surfaces/view/task-words.ts";
 import { outputText } from "../../model/thread.ts";
 
 /** A step of one of two runs, with what it answered. */

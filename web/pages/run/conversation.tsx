@@ -21,7 +21,7 @@ import { areFormsHere, openCancel, openPriority } from "../../parts/open-form.ts
 import { QueuedInputs } from "./queued-input.tsx";
 import { areOrdersOff, followUp, steer } from "../../parts/orders.ts";
 import { isGateway, type RunModel } from "../../model/run-model.ts";
-import { doingInDetail, hasEndedTask, toolTitle } from "../../model/words/task-words.ts";
+import { doingInDetail, hasEndedTask, toolTitle } from "../../../src/surfaces/view/task-words.ts";
 import { threadOf } from "../../model/thread.ts";
 import { ThreadView } from "../../parts/thread-view.tsx";
 import { useConversation } from "../../model/use-events.ts";

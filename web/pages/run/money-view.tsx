@@ -7,7 +7,7 @@ import { Name, shownName } from "../../parts/name.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { capWords, modelLines, purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import type { RunModel } from "../../model/run-model.ts";
-import { inTreeOrder } from "../../model/words/task-words.ts";
+import { inTreeOrder } from "../../../src/surfaces/view/task-words.ts";
 
 /** Number of rows that are drawn. The rest is one line with its sum. */
 const mostRows = 200;

@@ -30,7 +30,7 @@ import { openCancel, openFork, openNewRun, openTopUp } from "../../parts/open-fo
 import { Purse } from "../../parts/purse.tsx";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { endWord, hasEnded, lookOf, runWord, viewWord } from "../../model/status.ts";
-import { runCancelWords } from "../../model/words/cancel-words.ts";
+import { runCancelWords } from "../../../src/surfaces/view/cancel-words.ts";
 import { Dock } from "./dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
 import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";

@@ -5,7 +5,7 @@ import { isOffline } from "../../api/connection.ts";
 import type { Run } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { runPath } from "../../base/route.ts";
-import { runCancelWords } from "../../model/words/cancel-words.ts";
+import { runCancelWords } from "../../../src/surfaces/view/cancel-words.ts";
 import { failureWords, nextWords, shownCode } from "../../model/words/failure-words.ts";
 import { inputText } from "../../model/words/input-text.ts";
 import { endWord, lookOf } from "../../model/status.ts";

@@ -12,7 +12,7 @@ import { lookOfTask } from "../../../model/status.ts";
 import { useSize } from "../../../base/use-size.ts";
 import { useBand } from "../../../base/use-window.ts";
 import { capWords, purseOf, spentOf, toneOf } from "../../../model/money.ts";
-import { doingOrResult } from "../../../model/words/task-words.ts";
+import { doingOrResult } from "../../../../src/surfaces/view/task-words.ts";
 import { focusedTask } from "./focused-task.ts";
 import type { LevelProps } from "./level-props.ts";
 import {

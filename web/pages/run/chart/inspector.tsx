@@ -13,7 +13,8 @@ import { Line } from "../../../parts/line.tsx";
 import { Name } from "../../../parts/name.tsx";
 import { Purse } from "../../../parts/purse.tsx";
 import type { PurseTone } from "../../../model/money.ts";
-import { lookOfTask, taskWord } from "../../../model/status.ts";
+import { taskWord } from "../../../../src/surfaces/view/status-words.ts";
+import { lookOfTask } from "../../../model/status.ts";
 import { purseOf, rootId, spentOf, toneOf } from "../../../model/money.ts";
 import { isPastRead } from "../../../model/live-past.ts";
 import { openCancel, openPriority, openTopUp } from "../../../parts/open-form.tsx";
@@ -21,7 +22,7 @@ import { areOrdersOff } from "../../../parts/orders.ts";
 import type { RunModel } from "../../../model/run-model.ts";
 import { raisable, useTopUp } from "../../../model/top-up-left.ts";
 import { isBadEnd, stepName, stepResult } from "../../../model/words/step-words.ts";
-import { agentOf, doingInDetail, hasEndedTask } from "../../../model/words/task-words.ts";
+import { agentOf, doingInDetail, hasEndedTask } from "../../../../src/surfaces/view/task-words.ts";
 import { useSteps } from "../../../model/use-steps.ts";
 
 const tones = {

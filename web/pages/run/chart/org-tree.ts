@@ -4,7 +4,7 @@ import { purseOf } from "../../../model/money.ts";
 import type { TaskId } from "../../../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../../../src/surfaces/view/run-view.ts";
 import { lookOfTask } from "../../../model/status.ts";
-import { childrenOf } from "../../../model/words/task-words.ts";
+import { childrenOf } from "../../../../src/surfaces/view/task-words.ts";
 
 /** Number of reports of one manager that are shown before the rest is one line. */
 const mostReports = 24;

@@ -10,7 +10,7 @@ import { lookOfTask } from "../../../model/status.ts";
 import { useKeptFocus } from "../../../base/use-kept-focus.ts";
 import { rowsIn, useBand } from "../../../base/use-window.ts";
 import { capWords, purseOf, spentOf, toneOf } from "../../../model/money.ts";
-import { doingOrResult } from "../../../model/words/task-words.ts";
+import { doingOrResult } from "../../../../src/surfaces/view/task-words.ts";
 import { useTreeOrder } from "../../../model/use-tree-order.ts";
 import { focusedTask, taskOf } from "./focused-task.ts";
 import type { LevelProps } from "./level-props.ts";

@@ -11,7 +11,7 @@ import { isMessage, messageTypes, type MessageEvent } from "../../../../src/surf
 import type { EventFilter } from "../../../model/event-filter.ts";
 import { messageWords } from "../../../model/words/message-words.ts";
 import type { RunModel } from "../../../model/run-model.ts";
-import { agentOf } from "../../../model/words/task-words.ts";
+import { agentOf } from "../../../../src/surfaces/view/task-words.ts";
 import { useEvents } from "../../../model/use-events.ts";
 
 const messages: EventFilter = { types: messageTypes };

@@ -12,7 +12,7 @@ import { barsOf } from "./lane-bars.ts";
 import { RunPast } from "../../../../src/surfaces/view/run-past.ts";
 import { shownView } from "../../../model/run-model.ts";
 import { stepResult } from "../../../model/words/step-words.ts";
-import { doing } from "../../../model/words/task-words.ts";
+import { doing } from "../../../../src/surfaces/view/task-words.ts";
 import { timeScale } from "../../../model/time/time-scale.ts";
 
 const runtime = await openRuntime({

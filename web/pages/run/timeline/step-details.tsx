@@ -12,7 +12,7 @@ import { Icon } from "../../../parts/icon.tsx";
 import { openFork } from "../../../parts/open-form.tsx";
 import { seenBefore, type SeenMessage } from "../../../model/model-input.ts";
 import { mayFork, type RunModel } from "../../../model/run-model.ts";
-import { agentOf } from "../../../model/words/task-words.ts";
+import { agentOf } from "../../../../src/surfaces/view/task-words.ts";
 import { outputText } from "../../../model/thread.ts";
 import { againWords, isFree, outcomeWords, stepName } from "../../../model/words/step-words.ts";
 import { conversationOf } from "../../../model/use-events.ts";

@@ -1,9 +1,9 @@
-import { rootTaskId, type TaskId } from "../../../src/kernel/index.ts";
-import { isUnanswered } from "../../../src/surfaces/view/question-log.ts";
-import type { RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
-import { counted, shortModel } from "../../base/format.ts";
-import { isAsking, taskWord } from "../status.ts";
+import { rootTaskId, type TaskId } from "../../kernel/index.ts";
 import { cancelWords } from "./cancel-words.ts";
+import { isUnanswered } from "./question-log.ts";
+import type { RunView, TaskView } from "./run-view.ts";
+import { counted, shortModel } from "./short-words.ts";
+import { isAsking, taskWord } from "./status-words.ts";
 
 export function hasEndedTask({ endedAt }: TaskView): boolean {
   return endedAt !== null;

@@ -1,5 +1,5 @@
-import type { CancelView, RunView, TaskView } from "../../../src/surfaces/view/run-view.ts";
-import { personName } from "../../base/format.ts";
+import type { CancelView, RunView, TaskView } from "./run-view.ts";
+import { personName } from "./short-words.ts";
 
 /** The reasons of the runtime, for a caller that gave none and for the reports of a task that has ended. */
 const noReason = "cancelled";
