@@ -63,6 +63,8 @@ const peersLoaded = [
 /** The only places that import a package which the published one contains (decision 192). */
 const bundled = [
   "src/surfaces/cli/chat/screen/node-terminal.ts unlisted @earendil-works/pi-tui",
+  "src/surfaces/cli/chat/screen/pi-board.ts unlisted @earendil-works/pi-tui",
+  "src/surfaces/cli/chat/screen/pi-choices.ts unlisted @earendil-works/pi-tui",
   "src/surfaces/cli/chat/screen/pi-screen.ts unlisted @earendil-works/pi-tui",
 ];
 

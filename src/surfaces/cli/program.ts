@@ -15,6 +15,7 @@ import { addWorkflowCommands } from "./programs/workflow-program.ts";
 import { addScheduleCommands } from "./programs/schedule-program.ts";
 import { addSessionCommands } from "./programs/sessions-program.ts";
 import { addServerCommands } from "./programs/server-program.ts";
+import { addWatchCommand } from "./programs/watch-program.ts";
 import { addWorkerCommand } from "./programs/worker-program.ts";
 import { addWorkspaceCommands } from "./programs/workspace-program.ts";
 import { addWorktreeCommands } from "./programs/worktrees-program.ts";
@@ -259,6 +260,7 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
       onEnd(await runCommand(words, options, terminal));
     });
   addChatCommands(program, terminal, onEnd);
+  addWatchCommand(program, terminal, onEnd);
   addDemoCommand(program, terminal, onEnd);
   addWorkspaceCommands(program, terminal, onEnd);
   addInspectCommands(program, terminal, onEnd);

@@ -1,6 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import type { ExitKind } from "../terminal/exit-code.ts";
-import { printable, type Terminal } from "../terminal/terminal.ts";
+import type { Terminal } from "../terminal/terminal.ts";
 import { ChatClient, RequestError } from "./client/chat-client.ts";
 import { Conversation } from "./client/conversation.ts";
 import type { FrontOptions } from "./front/desk.ts";
@@ -10,6 +10,7 @@ import {
   type ChatServer,
   type LocalServerOptions,
 } from "./client/local-server.ts";
+import { faultOf, tokenVariable } from "./client/server-place.ts";
 
 /** The options as the command line passes them: texts. */
 export interface ChatOptions extends LocalServerOptions {
@@ -20,9 +21,6 @@ export interface ChatOptions extends LocalServerOptions {
   readonly plain?: boolean;
   readonly mode: string;
 }
-
-/** The name of the variable with the token for a server at an address. */
-const tokenVariable = "REEVE_TOKEN";
 
 /** Options that determine agents, which a server at an address has already. */
 const localOptions = {
@@ -133,18 +131,4 @@ async function begin(conversation: Conversation, client: ChatClient, options: Ch
   if (newest !== undefined) return conversation.open(newest.sessionId);
   conversation.startNew();
   conversation.model.note("There is no conversation to continue, so this one is new.");
-}
-
-/** The fault of a refused request, so that the command ends with the exit code of the refusal. */
-function faultOf({ code, message }: RequestError): Fault {
-  if (code === "unauthenticated" || code === "permission_denied")
-    return new Fault(
-      "permission_denied",
-      `${printable(message)}; set ${tokenVariable} to a token of reeve token create`,
-    );
-  const known = ["not_found", "invalid_argument", "agent_busy", "unsupported", "closed"] as const;
-  return new Fault(
-    code === "offline" ? "engine_unavailable" : (known.find((each) => each === code) ?? "internal"),
-    message,
-  );
 }

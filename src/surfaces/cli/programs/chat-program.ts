@@ -1,6 +1,5 @@
 import type { Command } from "commander";
 import type { ChatOptions } from "../chat/chat-command.ts";
-import type { WatchOptions } from "../chat/watch-command.ts";
 import { defaultStore } from "../setup/default-store.ts";
 import { exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -26,19 +25,7 @@ Examples:
   $ python3 client.py                        # a program that starts reeve chat --mode rpc
   $ echo "What does this project do?" | reeve chat --plain`;
 
-const watchHelp = `
-Without RUN, the runs of the store as they change; Enter shows the agents of one. With RUN, its agents as a live
-chart: what each of them does, its money, its seat and its questions. Keys: a answers, t adds to a budget, p pauses and
-resumes, s steers, c cancels, Enter shows the conversation of an agent, q leaves. It drives no run.
-
-${exitCodeTable()}
-
-Examples:
-  $ reeve watch
-  $ reeve watch run_7f
-  $ reeve watch --url http://127.0.0.1:4711`;
-
-/** Adds the commands that draw on the terminal: the conversation, and the live chart. */
+/** Adds the command of the conversation in the terminal. */
 export function addChatCommands(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
   const chat = program.command("chat").description("talk with an agent in the terminal");
   addAgentOptions(chat, { model: "the model (default: $REEVE_MODEL)", tools: "their own, or read" });
@@ -61,20 +48,5 @@ export function addChatCommands(program: Command, terminal: Terminal, onEnd: (ki
     .action(async (options: ChatOptions) => {
       const { chatCommand } = await import("../chat/chat-command.ts");
       onEnd(await chatCommand(options, terminal));
-    });
-  program
-    .command("watch")
-    .description("show the agents of a run, or the runs of a store, as they change")
-    .argument("[RUN]", "the id of the run")
-    .option("--url <server>", "the runs of this server; REEVE_TOKEN is the token")
-    .option(
-      "--store <address>",
-      "where runs are kept, as sqlite:PATH or postgres://HOST/DATABASE",
-      defaultStore,
-    )
-    .addHelpText("after", watchHelp)
-    .action(async (runId: string | undefined, options: WatchOptions) => {
-      const { watchCommand } = await import("../chat/watch-command.ts");
-      onEnd(await watchCommand(runId, options, terminal));
     });
 }

@@ -1,11 +1,10 @@
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
-import { Fault, type SessionId } from "../../../../kernel/index.ts";
+import type { SessionId } from "../../../../kernel/index.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
 import type { ServedAgent } from "../../../http/served-agents.ts";
 import { createServer } from "../../../server/index.ts";
 import { restoreFilesRoute } from "../../../server/routes/restore-files.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
-import { idleEngine } from "../../setup/idle-engine.ts";
 import { hostableAgents, hostRuns } from "../../setup/hosted-agents.ts";
 import { extensionSurface, LiveWorkspaces } from "../../setup/live-workspaces.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
@@ -15,6 +14,7 @@ import { servedAgent } from "../../setup/served-agent.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import type { ServerPlace } from "./chat-client.ts";
+import { ownLimits, ownPlace, remotePlace } from "./server-place.ts";
 
 /** What a chat can do only on the machine whose files the agents use. */
 interface LocalParts {
@@ -38,13 +38,6 @@ export interface ChatServer {
 export interface LocalServerOptions extends SettingsOptions {
   readonly store: string;
 }
-
-/** The address under which the server of this process is addressed. Nothing listens there. */
-const ownUrl = "http://localhost";
-/** The sender of every request to it. */
-const ownSender = { incoming: { socket: { remoteAddress: "127.0.0.1" } } };
-/** The person types less, and a program behind `--mode rpc` is this machine's own. */
-const unlimited = { requestsPerSecond: 100_000, requestBurst: 100_000 };
 
 /**
  * Opens the workspace of this folder and its store, and serves them inside this process. It drives the runs of the sessions that
@@ -94,13 +87,13 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
       routes: [restoreFilesRoute({ folders: [workspace.places.project] })],
       mcp: false,
       tokens: null,
-      limits: unlimited,
+      limits: ownLimits,
       onError: ({ message }) => warn(message),
     });
     open.add({ close: () => server.drain() });
     reportNotices(workspace, terminal);
     return {
-      place: { url: ownUrl, fetch: (request) => server.fetch(request, ownSender) },
+      place: ownPlace(server),
       local: { workspace, store: options.store, reload: () => live.reload() },
       drive: (sessionId) => {
         if (driven.has(sessionId as SessionId)) return;
@@ -115,45 +108,10 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
   }
 }
 
-/** Serves a store inside this process and drives none of its runs. */
-export async function openStoreServer(address: string, terminal: Terminal): Promise<ChatServer> {
-  const open = new OpenParts();
-  const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
-  try {
-    const store = open.add(await openOwnStore(address, { allowForeign: true, onWarning: warn }));
-    const runtime = open.add(await openRuntime({ store, engine: idleEngine, keepAlive: true }));
-    const server = createServer(runtime, {
-      mcp: false,
-      tokens: null,
-      limits: unlimited,
-      onError: ({ message }) => warn(message),
-    });
-    open.add({ close: () => server.drain() });
-    return {
-      place: { url: ownUrl, fetch: (request) => server.fetch(request, ownSender) },
-      local: undefined,
-      drive: () => undefined,
-      close: () => open.close(),
-    };
-  } catch (error) {
-    await open.close();
-    throw error;
-  }
-}
-
 /** A server at an address. Its workers drive the runs. */
 export function remoteServer(url: string, token: string | undefined): ChatServer {
-  if (!/^https?:$/u.test(URL.canParse(url) ? new URL(url).protocol : ""))
-    throw new Fault(
-      "invalid_argument",
-      `invalid --url ${JSON.stringify(url)}: expected the address of a server, such as http://127.0.0.1:4711`,
-    );
   return {
-    place: {
-      url,
-      fetch: (request) => globalThis.fetch(request),
-      ...(token !== undefined && { token }),
-    },
+    place: remotePlace(url, token),
     local: undefined,
     drive: () => undefined,
     close: async () => undefined,

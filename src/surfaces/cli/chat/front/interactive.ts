@@ -386,7 +386,7 @@ class InteractiveChat implements Desk {
 
   #draw(): void {
     const { model } = this.conversation;
-    this.#screen.show(this.#chart?.picture(this.#theme) ?? this.#picture());
+    this.#screen.show(this.#chart?.picture(this.#theme, this.#screen) ?? this.#picture());
     const isTicking =
       !this.#isOver &&
       (this.conversation.lostAt !== undefined || (model.isWorking && model.questions.length === 0));
@@ -433,7 +433,7 @@ class InteractiveChat implements Desk {
  * Passes what other parts of the process print, such as errors of extensions, to the chat instead of the terminal, which it
  * would overwrite. The returned function ends that.
  */
-function captureStray(onLine: (line: string) => void): () => void {
+export function captureStray(onLine: (line: string) => void): () => void {
   const { stderr } = process;
   const write = stderr.write.bind(stderr);
   let rest = "";

@@ -1,10 +1,12 @@
 import { Fault, rootTaskId, visibleLine, type TaskId } from "../../../../kernel/index.ts";
-import type { RunView, TaskView } from "../../../view/run-view.ts";
-import { endWordAt, statusWords } from "../../../view/status-words.ts";
+import type { RunView } from "../../../view/run-view.ts";
+import { statusWords } from "../../../view/status-words.ts";
 import { dollars } from "../../terminal/format.ts";
 import { ChatModel } from "../model/chat-model.ts";
-import type { Part, Picture } from "../screen/screen.ts";
-import type { Role, Theme } from "../screen/theme.ts";
+import { piMeasure } from "../screen/pi-board.ts";
+import type { Part, Picture, Screen } from "../screen/screen.ts";
+import type { Theme } from "../screen/theme.ts";
+import { AgentTree } from "./agent-tree.ts";
 import { blockOf } from "./chat-blocks.ts";
 import type { Desk } from "./desk.ts";
 import { askQuestion, questionLine } from "./questions.ts";
@@ -12,7 +14,7 @@ import { addedBy } from "./run-commands.ts";
 
 /** The keys of the chart, for help. */
 const chartKeys =
-  "↑↓ choose · Enter conversation · a answer · t top up · p pause or resume · s steer · c cancel · Esc back";
+  "↑↓ choose · Enter conversation · a answer · u top up · p pause or resume · s steer · c cancel · Esc back";
 
 export interface OrgChartOptions {
   readonly desk: Pick<Desk, "client" | "pick" | "ask" | "say">;
@@ -23,22 +25,10 @@ export interface OrgChartOptions {
   readonly onLeave: () => void;
 }
 
-/** The tasks of a run, each below the one that hired it, in the order of their creation. */
-function chartRows(view: RunView): readonly TaskView[] {
-  const below = Map.groupBy(view.tasks, ({ parentId }) => parentId);
-  const rows: TaskView[] = [];
-  const open = [...(below.get(null) ?? [])].toReversed();
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    rows.push(next);
-    open.push(...(below.get(next.taskId) ?? []).toReversed());
-  }
-  return rows;
-}
-
 /** The agents of a run as a live chart, with their money and their questions, and what a person can do about them. */
 export class OrgChart {
   readonly #options: OrgChartOptions;
-  #selected: TaskId = rootTaskId;
+  readonly #tree = new AgentTree();
   #conversation: ChatModel | undefined;
   #said = "";
 
@@ -60,7 +50,7 @@ export class OrgChart {
     return true;
   }
 
-  picture(theme: Theme): Picture {
+  picture(theme: Theme, { columns, rows }: Pick<Screen, "columns" | "rows">): Picture {
     const view = this.#options.view();
     const conversation = this.#conversation;
     const head = theme.paint("strong", `Run ${this.#options.runId}`);
@@ -77,43 +67,27 @@ export class OrgChart {
         below: [theme.paint("dim", "Esc returns to the chart")],
         hidesComposer: true,
       };
-    const rows = chartRows(view);
-    const parts = rows.map((row) => this.#row(row, theme));
-    const at = rows.findIndex(({ taskId }) => taskId === this.#selected);
+    this.#tree.show(view);
+    const questions = questionParts(view, theme);
+    // The head, the keys and what was said last stand around the tree.
+    const room = Math.max(2, rows - questions.length - below.length - 2);
+    const lines = this.#tree.lines({ columns, rows: room, theme, measure: piMeasure, now: Date.now() });
     return {
       blocks: [],
       above: [
         { kind: "line", text: `${head} ${theme.paint("dim", runWords(view))}` },
-        ...around(parts, at, 40),
-        ...questionParts(view, theme),
+        ...lines.map((text): Part => ({ kind: "line", text })),
+        ...questions,
       ],
       below,
       hidesComposer: true,
     };
   }
 
-  #row(task: TaskView, theme: Theme): Part {
-    const isSelected = task.taskId === this.#selected;
-    const mark = isSelected ? theme.paint("accent", "→") : " ";
-    const name = theme.paint(isSelected ? "strong" : "user", visibleLine(task.agentId));
-    const budget = task.budget?.maxCostUsd ?? null;
-    const facts = [
-      doingWords(task),
-      `${dollars(task.total.costUsd)}${budget === null ? "" : ` of ${dollars(budget)}`}`,
-      ...(task.hasSeat ? ["seat"] : []),
-      ...(task.questions > 0 && task.endedAt === null ? [`${task.questions} asked`] : []),
-    ];
-    const role: Role = task.questions > 0 && task.endedAt === null ? "hold" : "dim";
-    return {
-      kind: "line",
-      text: `${mark} ${"  ".repeat(task.depth)}${name} ${theme.paint("dim", task.taskId)} ${theme.paint(role, facts.join(" · "))}`,
-    };
-  }
-
   #actOf(matches: (key: string) => boolean): (() => Promise<void>) | undefined {
     if (matches("enter")) return () => this.#open();
     if (matches("a")) return () => this.#answer();
-    if (matches("t")) return () => this.#topUp();
+    if (matches("u") || matches("t")) return () => this.#topUp();
     if (matches("p")) return () => this.#pause();
     if (matches("s")) return () => this.#steer();
     if (matches("c")) return () => this.#cancel();
@@ -123,9 +97,13 @@ export class OrgChart {
   #move(by: number): void {
     const view = this.#options.view();
     if (view === undefined || this.#conversation !== undefined) return;
-    const rows = chartRows(view);
-    const at = rows.findIndex(({ taskId }) => taskId === this.#selected);
-    this.#selected = rows[Math.max(0, Math.min(rows.length - 1, at + by))]?.taskId ?? rootTaskId;
+    this.#tree.show(view);
+    this.#tree.move(by);
+  }
+
+  /** The chosen agent. */
+  get #selected(): TaskId {
+    return this.#tree.marked?.taskId ?? rootTaskId;
   }
 
   #leave(): void {
@@ -214,12 +192,6 @@ export class OrgChart {
   }
 }
 
-/** The rows around the chosen one, as many as fit. */
-function around(parts: readonly Part[], at: number, most: number): readonly Part[] {
-  const first = Math.max(0, Math.min(at - most / 2, parts.length - most));
-  return parts.slice(first, first + most);
-}
-
 function runWords(view: RunView): string {
   const root = view.tasks.get(rootTaskId);
   const budget = root?.budget?.maxCostUsd ?? null;
@@ -230,13 +202,6 @@ function runWords(view: RunView): string {
     `seats ${view.seats}${view.maxSeats === null ? "" : ` of ${view.maxSeats}`}`,
     `${view.live} at work`,
   ].join(" · ");
-}
-
-function doingWords({ status, lastCall, openCalls, waitsFor, stoppedAt }: TaskView): string {
-  if (status === "running" && openCalls > 0 && lastCall !== null)
-    return `${lastCall.kind === "tool" ? "calls " : ""}${visibleLine(lastCall.name)}`;
-  if (status === "waiting") return `waits for ${waitsFor.join(", ")}`;
-  return endWordAt(status, stoppedAt).toLowerCase();
 }
 
 function questionParts(view: RunView, theme: Theme): readonly Part[] {

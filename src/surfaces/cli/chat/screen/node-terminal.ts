@@ -11,11 +11,17 @@ const modifiersOff = "\u{1b}[>4;0m";
 const cursorOn = "\u{1b}[?25h";
 const cursorOff = "\u{1b}[?25l";
 
-/** What gives a terminal back as it was. */
+/** What gives the keys of a terminal back as they were. */
 const restored = `\u{1b}[?2026l\u{1b}[0m${keysOff}${modifiersOff}${pasteOff}${cursorOn}`;
 
 /** How long a lone Escape waits for the rest of a key. Over a network the rest may come later. */
 const escapeMs = process.env["SSH_CONNECTION"] === undefined ? 20 : 100;
+
+/** What is written when the terminal is taken, and when it is given back. */
+interface TerminalLook {
+  readonly begin: string;
+  readonly end: string;
+}
 
 /**
  * The terminal of this process. It writes with a function of its own, because stdout of a command is reserved for data, and
@@ -24,13 +30,19 @@ const escapeMs = process.env["SSH_CONNECTION"] === undefined ? 20 : 100;
 export class NodeTerminal implements Terminal {
   readonly #write: (text: string) => boolean;
   readonly #onGone: () => void;
+  readonly #look: TerminalLook;
   #buffer: StdinBuffer | undefined;
   #hasKitty = false;
   #isOn = false;
   #stopListening: () => void = () => undefined;
 
-  constructor(write: (text: string) => boolean, onGone: () => void) {
+  constructor(
+    write: (text: string) => boolean,
+    onGone: () => void,
+    look: TerminalLook = { begin: "", end: "" },
+  ) {
     this.#write = write;
+    this.#look = look;
     this.#onGone = onGone;
   }
 
@@ -55,7 +67,7 @@ export class NodeTerminal implements Terminal {
       process.off("exit", restore);
     };
     stdin.resume();
-    this.write(`${pasteOn}${keysOn}`);
+    this.write(`${this.#look.begin}${pasteOn}${keysOn}`);
   }
 
   stop(): void {
@@ -67,7 +79,7 @@ export class NodeTerminal implements Terminal {
     setKittyProtocolActive(false);
     // An error of a terminal that is gone must not end the process.
     process.stdin.once("error", () => undefined);
-    this.write(restored);
+    this.write(`${restored}${this.#look.end}`);
     process.stdin.pause();
     setRaw(false);
   }
@@ -142,7 +154,7 @@ export class NodeTerminal implements Terminal {
   /** The process ends, perhaps by an error: what is not written now is never written. */
   #restoreNow(): void {
     try {
-      writeSync(process.stdout.fd, `\r\n${restored}`);
+      writeSync(process.stdout.fd, `\r\n${restored}${this.#look.end}`);
     } catch {
       // The terminal is gone, so there is nothing to restore.
     }

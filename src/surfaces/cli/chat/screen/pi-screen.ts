@@ -1,27 +1,21 @@
 import {
   Container,
   Editor,
-  getKeybindings,
   Image,
-  Input,
   Markdown,
   matchesKey,
-  SelectList,
-  truncateToWidth,
   TuiMainScreen,
   visibleWidth,
   wrapTextWithAnsi,
   type AutocompleteProvider,
   type Component,
-  type Focusable,
   type KeyId,
   type MarkdownTheme,
-  type SelectItem,
-  type SelectListTheme,
 } from "@earendil-works/pi-tui";
 import { visibleText } from "../../../../kernel/index.ts";
 import { highlight } from "./highlight.ts";
 import { NodeTerminal } from "./node-terminal.ts";
+import { choiceList, fitted, listTheme, Question } from "./pi-choices.ts";
 import type { Block, Part, PickOptions, Picture, Screen, ScreenEvents } from "./screen.ts";
 import type { Theme } from "./theme.ts";
 
@@ -31,12 +25,10 @@ export interface PiScreenOptions extends ScreenEvents {
   readonly write: (text: string) => boolean;
 }
 
-/** The most rows of a list of choices. */
-const mostChoices = 10;
 /** A growing text is drawn in two parts from this length on, of which the first is parsed once. */
 const longText = 2_000;
 
-/** Draws with pi-tui. The only module that knows it, with the terminal beside it. */
+/** Draws with pi-tui. */
 export function piScreen(options: PiScreenOptions): Screen {
   return new PiScreen(options);
 }
@@ -130,35 +122,13 @@ class PiScreen implements Screen {
     this.#editor.addToHistory(text);
   }
 
-  pick<Value>({
-    title,
-    choices,
-    filters = false,
-    first,
-    signal,
-  }: PickOptions<Value>): Promise<Value | undefined> {
+  pick<Value>(options: PickOptions<Value>): Promise<Value | undefined> {
     return new Promise((resolve) => {
-      const end = (value: Value | undefined): void => {
-        signal?.removeEventListener("abort", leave);
+      const place = { theme: this.#theme, rows: this.rows };
+      const list = choiceList(options, place, (value) => {
         this.#giveBack();
         resolve(value);
-      };
-      const leave = (): void => end(undefined);
-      signal?.addEventListener("abort", leave, { once: true });
-      const items = choices.map(({ label, description, key }, at) => ({
-        value: String(at),
-        label: key === undefined ? label : `${key}  ${label}`,
-        ...(description !== undefined && { description }),
-      }));
-      const rows = Math.max(2, Math.min(mostChoices, this.rows - 8));
-      const list = new ChoiceList(title, items, {
-        filters,
-        rows,
-        theme: this.#theme,
-        keys: new Map(choices.flatMap(({ key }, at) => (key === undefined ? [] : [[key, at] as const]))),
-        onChoice: (at) => end(at === undefined ? undefined : choices[at]?.value),
       });
-      if (first !== undefined) list.mark(first);
       this.#isPicking = true;
       this.#focus(list);
     });
@@ -412,7 +382,8 @@ class Parts implements Component {
   }
 }
 
-function partLines(part: Part, width: number, theme: Theme): string[] {
+/** The lines of a part at a width. */
+export function partLines(part: Part, width: number, theme: Theme): string[] {
   switch (part.kind) {
     case "line":
       return [fitted(part.text, width)];
@@ -444,11 +415,6 @@ function partLines(part: Part, width: number, theme: Theme): string[] {
   }
 }
 
-function fitted(line: string, width: number): string {
-  const flat = line.replaceAll("\t", "  ");
-  return visibleWidth(flat) <= width ? flat : truncateToWidth(flat, width, "…");
-}
-
 function markdownLines(text: string, width: number, theme: Theme): string[] {
   if (text.trim() === "") return [];
   return new Markdown(visibleText(text), 0, 0, markdownTheme(theme))
@@ -478,125 +444,4 @@ function markdownTheme(theme: Theme): MarkdownTheme {
     underline: (text) => text,
     highlightCode: (code, language) => highlight(code, language, theme),
   };
-}
-
-function listTheme(theme: Theme): SelectListTheme {
-  return {
-    selectedPrefix: (text) => theme.paint("accent", text),
-    selectedText: (text) => theme.paint("strong", text),
-    description: (text) => theme.paint("dim", text),
-    scrollInfo: (text) => theme.paint("dim", text),
-    noMatch: (text) => theme.paint("dim", text),
-  };
-}
-
-interface ChoiceListOptions {
-  readonly filters: boolean;
-  readonly rows: number;
-  readonly theme: Theme;
-  readonly keys: ReadonlyMap<string, number>;
-  readonly onChoice: (at: number | undefined) => void;
-}
-
-/** A list of choices with a title, which typing filters. */
-class ChoiceList implements Component, Focusable {
-  focused = false;
-  readonly #title: string;
-  readonly #items: readonly SelectItem[];
-  readonly #options: ChoiceListOptions;
-  readonly #filter = new Input({ prompt: "> " });
-  #list: SelectList;
-
-  constructor(title: string, items: readonly SelectItem[], options: ChoiceListOptions) {
-    this.#title = title;
-    this.#items = items;
-    this.#options = options;
-    this.#list = this.#listOf(items);
-  }
-
-  mark(at: number): void {
-    this.#list.setSelectedIndex(at);
-  }
-
-  invalidate(): void {
-    this.#list.invalidate();
-  }
-
-  handleInput(data: string): void {
-    const keys = getKeybindings();
-    const moves = ["tui.select.up", "tui.select.down", "tui.select.pageUp", "tui.select.pageDown"] as const;
-    const isListKey = [...moves, "tui.select.confirm", "tui.select.cancel"] as const;
-    if (isListKey.some((key) => keys.matches(data, key))) return this.#list.handleInput(data);
-    if (!this.#options.filters) {
-      const chosen = this.#options.keys.get(data.toLowerCase());
-      if (chosen !== undefined) this.#options.onChoice(chosen);
-      return;
-    }
-    this.#filter.handleInput(data);
-    const wanted = this.#filter.getValue().toLowerCase().split(/\s+/u);
-    this.#list = this.#listOf(
-      this.#items.filter(({ label, description = "" }) => {
-        const text = `${label} ${description}`.toLowerCase();
-        return wanted.every((word) => text.includes(word));
-      }),
-    );
-  }
-
-  render(width: number): string[] {
-    const { theme, filters } = this.#options;
-    const rule = theme.paint("dim", "─".repeat(width));
-    this.#filter.focused = this.focused;
-    const title = this.#title.split("\n").flatMap((line) => wrapTextWithAnsi(line, width));
-    return [
-      rule,
-      ...title.map((line) => fitted(line, width)),
-      ...(filters ? this.#filter.render(width) : []),
-      ...this.#list.render(width),
-      rule,
-    ];
-  }
-
-  #listOf(items: readonly SelectItem[]): SelectList {
-    const { rows, theme, onChoice } = this.#options;
-    const list = new SelectList([...items], rows, listTheme(theme), {
-      minPrimaryColumnWidth: 20,
-      maxPrimaryColumnWidth: 50,
-    });
-    list.onSelect = ({ value }) => onChoice(Number(value));
-    list.onCancel = () => onChoice(undefined);
-    return list;
-  }
-}
-
-/** A question for one line of text. */
-class Question implements Component, Focusable {
-  focused = false;
-  readonly #title: string;
-  readonly #theme: Theme;
-  readonly #input = new Input({ prompt: "> " });
-
-  constructor(title: string, initial: string, theme: Theme, onAnswer: (answer: string | undefined) => void) {
-    this.#title = title;
-    this.#theme = theme;
-    this.#input.setValue(initial);
-    // The cursor stands at the end of what is edited.
-    this.#input.handleInput("\u{5}");
-    this.#input.onSubmit = onAnswer;
-    this.#input.onEscape = () => onAnswer(undefined);
-  }
-
-  invalidate(): void {
-    this.#input.invalidate();
-  }
-
-  handleInput(data: string): void {
-    this.#input.handleInput(data);
-  }
-
-  render(width: number): string[] {
-    this.#input.focused = this.focused;
-    const rule = this.#theme.paint("dim", "─".repeat(width));
-    const title = this.#title.split("\n").flatMap((line) => wrapTextWithAnsi(line, width));
-    return [rule, ...title.map((line) => fitted(line, width)), ...this.#input.render(width), rule];
-  }
 }

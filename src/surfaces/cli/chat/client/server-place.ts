@@ -1,0 +1,43 @@
+import { Fault } from "../../../../kernel/index.ts";
+import type { Server } from "../../../server/index.ts";
+import { printable } from "../../terminal/terminal.ts";
+import type { RequestError, ServerPlace } from "./chat-client.ts";
+
+/** The name of the variable with the token for a server at an address. */
+export const tokenVariable = "REEVE_TOKEN";
+
+/** The address under which the server of this process is addressed. Nothing listens there. */
+const ownUrl = "http://localhost";
+/** The sender of every request to it. */
+const ownSender = { incoming: { socket: { remoteAddress: "127.0.0.1" } } };
+/** The limits of the server of this process. The person types less, and a program behind `--mode rpc` is this machine's own. */
+export const ownLimits = { requestsPerSecond: 100_000, requestBurst: 100_000 };
+
+/** The server of this process. */
+export function ownPlace(server: Pick<Server, "fetch">): ServerPlace {
+  return { url: ownUrl, fetch: (request) => server.fetch(request, ownSender) };
+}
+
+/** A server at an address. Throws `invalid_argument` if it is no address. */
+export function remotePlace(url: string, token: string | undefined): ServerPlace {
+  if (!/^https?:$/u.test(URL.canParse(url) ? new URL(url).protocol : ""))
+    throw new Fault(
+      "invalid_argument",
+      `invalid --url ${JSON.stringify(url)}: expected the address of a server, such as http://127.0.0.1:4711`,
+    );
+  return { url, fetch: (request) => globalThis.fetch(request), ...(token !== undefined && { token }) };
+}
+
+/** The fault of a refused request, so that the command ends with the exit code of the refusal. */
+export function faultOf({ code, message }: RequestError): Fault {
+  if (code === "unauthenticated" || code === "permission_denied")
+    return new Fault(
+      "permission_denied",
+      `${printable(message)}; set ${tokenVariable} to a token of reeve token create`,
+    );
+  const known = ["not_found", "invalid_argument", "agent_busy", "unsupported", "closed"] as const;
+  return new Fault(
+    code === "offline" ? "engine_unavailable" : (known.find((each) => each === code) ?? "internal"),
+    message,
+  );
+}

@@ -1,0 +1,297 @@
+import { visibleLine, type TaskId } from "../../../../kernel/index.ts";
+import type { RunView, TaskView } from "../../../view/run-view.ts";
+import { causeWords, isAsking, taskWord } from "../../../view/status-words.ts";
+import { childrenOf, doingOrResult, hasEndedTask } from "../../../view/task-words.ts";
+import { duration } from "../../terminal/format.ts";
+import type { TextMeasure } from "../screen/board.ts";
+import type { Role, Theme } from "../screen/theme.ts";
+
+/** The place in which a tree is drawn, and its look. */
+export interface ChartPlace {
+  readonly columns: number;
+  /** Number of lines, with the line of titles. */
+  readonly rows: number;
+  readonly theme: Theme;
+  readonly measure: TextMeasure;
+  /** Epoch milliseconds. */
+  readonly now: number;
+  /** Whether the marked agent is shown as such. Default: `true`. */
+  readonly hasFocus?: boolean;
+}
+
+interface ChartRow {
+  readonly task: TaskView;
+  /** The branches of the tree before the agent. */
+  readonly branches: string;
+}
+
+/** A cell of a line: a text, and what it means. */
+interface Cell {
+  readonly text: string;
+  readonly role?: Role;
+}
+
+interface Column {
+  readonly title: string;
+  readonly width: number;
+  readonly isRight?: boolean;
+  readonly cell: (row: ChartRow) => Cell;
+}
+
+/** Widths from which further columns are shown. */
+const [wide, widest] = [110, 150];
+const gap = 2;
+
+/**
+ * The agents of a run as a tree: status, seat, what each does now, cost and budget, model calls. It remembers which agent is
+ * marked, and which part is in view. Only lines in view are made, so that a run with thousands of agents costs no more.
+ */
+export class AgentTree {
+  #view: RunView | undefined;
+  #rows: readonly ChartRow[] = [];
+  #marked: TaskId | undefined;
+  #first = 0;
+
+  /** Shows a run as it is now. */
+  show(view: RunView): void {
+    if (this.#view === view) return;
+    this.#view = view;
+    this.#rows = rowsOf(view);
+  }
+
+  /** The marked agent. `undefined` if the run has none. */
+  get marked(): TaskView | undefined {
+    return this.#rows[this.#markedAt()]?.task;
+  }
+
+  /** Number of lines that the whole chart has. */
+  get height(): number {
+    return this.#rows.length + 1;
+  }
+
+  mark(taskId: TaskId): void {
+    this.#marked = taskId;
+  }
+
+  /** Marks another agent, a number of lines below the marked one, or above it. */
+  move(by: number): void {
+    const at = Math.max(0, Math.min(this.#rows.length - 1, this.#markedAt() + by));
+    this.#marked = this.#rows[at]?.task.taskId;
+  }
+
+  lines(place: ChartPlace): readonly string[] {
+    const view = this.#view;
+    if (view === undefined || place.rows < 1) return [];
+    const at = this.#markedAt();
+    const room = Math.max(1, place.rows - 1);
+    this.#first = Math.max(at - room + 1, Math.min(this.#first, at));
+    this.#first = Math.max(0, Math.min(this.#first, this.#rows.length - room));
+    const inView = this.#rows.slice(this.#first, this.#first + room);
+    const columns = columnsOf(inView, view, place);
+    const { paint } = place.theme;
+    const titles = columns.map(({ title }) => ({ text: title }));
+    const lines = inView.map((row, index) => {
+      const isMarked = this.#first + index === at && place.hasFocus !== false;
+      const cells = columns.map(({ cell }) => cell(row));
+      return `${isMarked ? paint("accent", "›") : " "} ${lineOf(columns, cells, place)}`;
+    });
+    const head = paint("dim", `  ${lineOf(columns, titles, place)}`);
+    const all = place.rows === 1 ? lines : [head, ...lines];
+    return all.map((line) => place.measure.cut(line, place.columns));
+  }
+
+  #markedAt(): number {
+    return Math.max(
+      0,
+      this.#rows.findIndex(({ task }) => task.taskId === this.#marked),
+    );
+  }
+}
+
+/** The tasks in the order of the tree, each before its reports, with the branches that lead to it. */
+function rowsOf(view: RunView): readonly ChartRow[] {
+  const children = childrenOf(view);
+  const rows: ChartRow[] = [];
+  // A list of what comes next instead of a recursion, because a chain of agents may be long.
+  const next = [...(children.get(null) ?? [])]
+    .map((task) => ({ task, branches: "", below: "" }))
+    .toReversed();
+  for (let each = next.pop(); each !== undefined; each = next.pop()) {
+    const { task, branches, below } = each;
+    rows.push({ task, branches });
+    const reports = children.get(task.taskId) ?? [];
+    for (const [index, report] of reports.toReversed().entries()) {
+      const isLast = index === 0;
+      next.push({
+        task: report,
+        branches: `${below}${isLast ? "└─ " : "├─ "}`,
+        below: `${below}${isLast ? "   " : "│  "}`,
+      });
+    }
+  }
+  return rows;
+}
+
+/** The sign of a task, and how it looks. Each status has a sign of its own, so that colours come second. */
+function signOf(task: TaskView): Cell {
+  const { status, questions } = task;
+  if (isAsking(task) || (questions > 0 && !hasEndedTask(task))) return { text: "?", role: "hold" };
+  switch (status) {
+    case "running":
+      return { text: "●", role: "accent" };
+    case "waiting":
+      return { text: "◌", role: "accent" };
+    case "pausing":
+    case "paused":
+      return { text: "‖", role: "hold" };
+    case "pending":
+      return { text: "○", role: "dim" };
+    case "completed":
+      return { text: "✓", role: "good" };
+    case "cancelled":
+      return { text: "–", role: "dim" };
+    default:
+      return { text: "✗", role: "bad" };
+  }
+}
+
+function standingOf(task: TaskView): string {
+  return task.status === "pending" ? causeWords.seat : taskWord(task);
+}
+
+/** The signs of the chart in words, for help. */
+export const chartSigns =
+  "● works  ◌ waits  ? waits for you  ‖ paused  ○ waits for a seat  ✓ done  – cancelled  ✗ stopped or failed  ▪ has a seat";
+
+/** Money in a column: two to four decimals. */
+export function shortUsd(amount: number | null): string {
+  if (amount === null) return "unpriced";
+  if (amount > 0 && amount < 0.0001) return "<$0.0001";
+  return `$${amount >= 100 ? amount.toFixed(2) : amount.toFixed(4)}`;
+}
+
+function purse({ total, budget }: TaskView): string {
+  const cap = budget?.maxCostUsd ?? null;
+  return cap === null ? shortUsd(total.costUsd) : `${shortUsd(total.costUsd)} of ${shortUsd(cap)}`;
+}
+
+/** Answered model calls of a task, and how many it may make. */
+export function turnsOf({ own, budget }: TaskView): string {
+  const turns = own.calls - own.lost.calls;
+  const most = budget?.maxTurns ?? null;
+  return most === null ? String(turns) : `${turns}/${most}`;
+}
+
+function quiet(task: TaskView): Partial<Cell> {
+  return hasEndedTask(task) ? { role: "dim" } : {};
+}
+
+function columnsOf(
+  rows: readonly ChartRow[],
+  view: RunView,
+  { columns, now, measure }: ChartPlace,
+): readonly Column[] {
+  const widthOf = (title: string, texts: readonly string[]): number =>
+    Math.max(measure.width(title), ...texts.map(measure.width));
+  const name = ({ task, branches }: ChartRow): string =>
+    `${branches}${signOf(task).text} ${visibleLine(task.agentId)}`;
+  const end = ({ endedAt, createdAt }: TaskView): string =>
+    duration((endedAt ?? Math.max(now, createdAt)) - createdAt);
+  const isWide = columns >= wide;
+  const money: Column = {
+    title: "COST",
+    width: widthOf(
+      "COST",
+      rows.map(({ task }) => purse(task)),
+    ),
+    isRight: true,
+    cell: ({ task }) => ({ text: purse(task), ...quiet(task) }),
+  };
+  const turns: Column = {
+    title: "TURNS",
+    width: widthOf(
+      "TURNS",
+      rows.map(({ task }) => turnsOf(task)),
+    ),
+    isRight: true,
+    cell: ({ task }) => ({ text: turnsOf(task), ...quiet(task) }),
+  };
+  const seat: Column = {
+    title: "SEAT",
+    width: 4,
+    cell: ({ task }) => ({ text: task.hasSeat ? "▪" : "", role: "accent" }),
+  };
+  const time: Column = {
+    title: "TIME",
+    width: widthOf(
+      "TIME",
+      rows.map(({ task }) => end(task)),
+    ),
+    isRight: true,
+    cell: ({ task }) => ({ text: end(task), role: "dim" }),
+  };
+  const status: Column = {
+    title: "STATUS",
+    width: widthOf(
+      "STATUS",
+      rows.map(({ task }) => standingOf(task)),
+    ),
+    cell: (row) => ({ text: standingOf(row.task), ...nameRole(row) }),
+  };
+  const model: Column = {
+    title: "MODEL",
+    width: Math.min(
+      28,
+      widthOf(
+        "MODEL",
+        rows.map(({ task }) => visibleLine(task.model ?? "")),
+      ),
+    ),
+    cell: ({ task }) => ({ text: visibleLine(task.model ?? ""), role: "dim" }),
+  };
+  const agent = Math.min(
+    widthOf("AGENT", rows.map(name)),
+    Math.max(8, Math.floor(columns * (isWide ? 0.3 : 0.35))),
+  );
+  const before = [seat, ...(columns >= widest ? [status] : [])];
+  const after =
+    columns < 60 ? [money] : [...(columns >= widest ? [model] : []), ...(isWide ? [time] : []), turns, money];
+  const fixed = [...before, ...after].reduce((sum, { width }) => sum + width + gap, 0);
+  const doing = Math.max(0, columns - 2 - agent - gap - fixed);
+  return [
+    { title: "AGENT", width: agent, cell: (row) => ({ text: name(row), ...nameRole(row) }) },
+    ...before,
+    {
+      title: "NOW",
+      width: doing,
+      cell: ({ task }) => ({
+        text: visibleLine(doingOrResult(task, view)),
+        ...(task.questions > 0 && !hasEndedTask(task) ? { role: "hold" as const } : quiet(task)),
+      }),
+    },
+    ...after,
+  ];
+}
+
+function nameRole({ task }: ChartRow): Partial<Cell> {
+  const { role } = signOf(task);
+  return role === undefined ? {} : { role };
+}
+
+/** A line of cells below the titles of their columns. */
+function lineOf(
+  columns: readonly Column[],
+  cells: readonly Cell[],
+  { measure, theme }: Pick<ChartPlace, "measure" | "theme">,
+): string {
+  return columns
+    .map(({ width, isRight = false }, index) => {
+      const { text = "", role } = cells[index] ?? {};
+      const shown = measure.cut(text, width);
+      const space = " ".repeat(Math.max(0, width - measure.width(shown)));
+      const painted = role === undefined ? shown : theme.paint(role, shown);
+      return isRight ? space + painted : painted + space;
+    })
+    .join(" ".repeat(gap))
+    .trimEnd();
+}

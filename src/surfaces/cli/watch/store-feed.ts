@@ -1,0 +1,113 @@
+import { unfinishedStatuses } from "../../../kernel/index.ts";
+import type { Result } from "../../server/route-values.ts";
+import type { ChatClient } from "../chat/client/chat-client.ts";
+import type { FeedOptions, Run } from "./run-feed.ts";
+
+export type Inbox = Result<"GET", "/api/inbox">;
+export type Facts = Result<"GET", "/api/facts">;
+
+/** What is shown of all runs. */
+export type StoreState = Pick<StoreFeed, "facts" | "inbox">;
+
+/** How long lists are not read again after a change. */
+const settleMs = 400;
+/** Number of runs of each kind that are listed. */
+const mostRuns = 200;
+/** Number of items of each kind that the inbox lists. */
+const mostItems = 50;
+
+/** All runs as they are now: those that have not ended and the newest ones, what waits for the person, and figures. */
+export class StoreFeed {
+  readonly #options: FeedOptions & { readonly onRun: (run: Run) => void };
+  readonly #client: ChatClient;
+  readonly #stop = new AbortController();
+  #timer: NodeJS.Timeout | undefined;
+  #runs: readonly Run[] = [];
+  #inbox: Inbox | undefined;
+  #facts: Facts | undefined;
+  #lostAt: number | undefined;
+  /** Whether lists are read after each change. Otherwise, they are read when they are shown again. */
+  #isShown = true;
+
+  /** `onRun` is called with each changed run. */
+  constructor(options: FeedOptions & { readonly onRun: (run: Run) => void }) {
+    this.#options = options;
+    this.#client = options.client;
+    this.#client
+      .follow({
+        path: () => "/api/stream",
+        signal: this.#stop.signal,
+        isOver: () => false,
+        onOpen: () => {
+          this.#lostAt = undefined;
+          this.#readSoon();
+        },
+        onLost: () => {
+          this.#lostAt ??= Date.now();
+          options.onChange();
+        },
+        onMessage: ({ name, data }) => {
+          if (name !== "ready") options.onRun(data as Run);
+          this.#readSoon();
+        },
+      })
+      .catch((error: unknown) => options.onProblem(error));
+  }
+
+  /** The runs, those that have not ended first, each part with the newest first. */
+  get runs(): readonly Run[] {
+    return this.#runs;
+  }
+
+  /** What waits for the person. `undefined` until it is read. */
+  get inbox(): Inbox | undefined {
+    return this.#inbox;
+  }
+
+  get facts(): Facts | undefined {
+    return this.#facts;
+  }
+
+  /** Since when the server has not answered, in epoch milliseconds. `undefined` while it does. */
+  get lostAt(): number | undefined {
+    return this.#lostAt;
+  }
+
+  setShown(isShown: boolean): void {
+    this.#isShown = isShown;
+    if (isShown) this.#readSoon();
+  }
+
+  /** Reads the lists. */
+  async read(): Promise<void> {
+    const { signal } = this.#stop;
+    const [live, newest, inbox, facts] = await Promise.all([
+      this.#client.get("/api/runs", { query: { status: [...unfinishedStatuses], limit: mostRuns }, signal }),
+      this.#client.get("/api/runs", { query: { limit: mostRuns }, signal }),
+      this.#client.get("/api/inbox", { query: { limit: mostItems }, signal }),
+      this.#client.get("/api/facts", { signal }),
+    ]);
+    // A run that ended as paused has this status, too.
+    const working = live.runs.filter(({ endedAt }) => endedAt === null);
+    const ids = new Set(working.map(({ runId }) => runId));
+    this.#runs = [...working, ...newest.runs.filter(({ runId }) => !ids.has(runId))];
+    [this.#inbox, this.#facts] = [inbox, facts];
+    this.#options.onChange();
+  }
+
+  close(): void {
+    this.#stop.abort();
+    clearTimeout(this.#timer);
+  }
+
+  #readSoon(): void {
+    if (!this.#isShown || this.#stop.signal.aborted) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.read().catch((error: unknown) => {
+        // While the server does not answer, the stream says so, and reads again when it does.
+        if (!this.#stop.signal.aborted && this.#lostAt === undefined) this.#options.onProblem(error);
+      });
+    }, settleMs);
+  }
+}

@@ -1,0 +1,102 @@
+import { Fault } from "../../../kernel/index.ts";
+import { createServer } from "../../server/index.ts";
+import { ChatClient, RequestError } from "../chat/client/chat-client.ts";
+import { faultOf, ownLimits, ownPlace, remotePlace, tokenVariable } from "../chat/client/server-place.ts";
+import { withRuns } from "../setup/idle-engine.ts";
+import type { StoreOptions } from "../setup/stored-runs.ts";
+import type { ExitKind } from "../terminal/exit-code.ts";
+import { printable, type Terminal } from "../terminal/terminal.ts";
+
+/** The options as the command line passes them: texts. */
+export interface WatchOptions extends StoreOptions {
+  readonly url?: string;
+  readonly plain?: boolean;
+}
+
+/** Shows the agents of a run, or all runs of a store or a server, until the person leaves. It drives no run. */
+export async function watchCommand(
+  name: string | undefined,
+  options: WatchOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const { url, plain = false, store } = options;
+  if (!plain && name === undefined) refuseWithoutTerminal(terminal);
+  const watch = async (client: ChatClient, place: string): Promise<ExitKind> => {
+    const runId = name === undefined ? undefined : await findRunId(client, name, place);
+    if (!plain) refuseWithoutTerminal(terminal);
+    const front = { client, terminal, place, runId };
+    if (plain) return (await import("./plain-watch.ts")).plainWatch(front);
+    return (await import("./interactive-watch.ts")).interactiveWatch(front);
+  };
+  try {
+    if (url !== undefined) {
+      const place = remotePlace(url, terminal.env[tokenVariable]);
+      return await watch(new ChatClient(place), url);
+    }
+    return await withRuns(options, terminal, async (_store, runtime): Promise<ExitKind> => {
+      const server = createServer(runtime, {
+        agents: () => [],
+        mcp: false,
+        tokens: null,
+        limits: ownLimits,
+        onError: ({ message }) => terminal.say(`reeve: ${printable(message)}`),
+      });
+      try {
+        return await watch(new ChatClient(ownPlace(server)), store);
+      } finally {
+        await server.drain();
+      }
+    });
+  } catch (error) {
+    throw error instanceof RequestError ? faultOf(error) : error;
+  }
+}
+
+/** Refuses a pipe, and a terminal on which the cursor cannot be moved. */
+function refuseWithoutTerminal({ env, canAsk, isWatched }: Terminal): void {
+  if (canAsk && isWatched && env["TERM"] !== "dumb") return;
+  const lack =
+    canAsk && isWatched ? "TERM is dumb, so the cursor cannot be moved" : "there is no terminal to draw on";
+  throw new Fault(
+    "invalid_argument",
+    `reeve watch needs a terminal: ${lack}; use reeve watch --plain for lines, reeve ps for the runs, or reeve logs -f RUN for the events of one`,
+  );
+}
+
+/** A text that is no whole id may be the beginning of one. */
+function absent(error: unknown): undefined {
+  if (error instanceof RequestError && error.code === "not_found") return undefined;
+  throw error;
+}
+
+/** Number of candidates that the error for an ambiguous prefix lists. */
+const shownCandidates = 5;
+
+/** The id of the run that a person means: its whole id, or a prefix that only one run has. A prefix costs O(runs). */
+async function findRunId(client: ChatClient, text: string, place: string): Promise<string> {
+  if (/^run_[\w-]{1,64}$/u.test(text)) {
+    const run = await client.get("/api/runs/{runId}", { params: { runId: text } }).catch(absent);
+    if (run !== undefined) return run.runId;
+  }
+  const found: string[] = [];
+  let after: string | null = null;
+  do {
+    const page: { readonly runs: readonly { readonly runId: string }[]; readonly next: string | null } =
+      await client.get("/api/runs", { query: { limit: 500, ...(after !== null && { after }) } });
+    for (const { runId } of page.runs) if (runId.startsWith(text)) found.push(runId);
+    after = page.next;
+  } while (after !== null);
+  const [only, ...others] = found;
+  if (only === undefined)
+    throw new Fault(
+      "not_found",
+      `run ${printable(text)} not found in ${printable(place)}; reeve watch lists its runs, and --store or --url chooses another place`,
+    );
+  if (others.length === 0) return only;
+  const shown = found.slice(0, shownCandidates).join(", ");
+  const more = found.length > shownCandidates ? ` and ${found.length - shownCandidates} more` : "";
+  throw new Fault(
+    "invalid_argument",
+    `${printable(text)} is ambiguous: ${shown}${more}; use more characters`,
+  );
+}
