@@ -4,6 +4,7 @@ import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import { tool } from "../../src/capabilities/tools/tool.ts";
 import type { Delta, Event } from "../../src/kernel/index.ts";
 import { ChatModel } from "../../src/surfaces/cli/chat/model/chat-model.ts";
+import { noteOf } from "../../src/surfaces/cli/chat/model/chat-words.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
 const greet = tool({
@@ -79,5 +80,14 @@ describe("the model of a chat", () => {
     for (const text of ["Right", "Right"]) model.add(piece(2, 0, text));
     model.add(piece(2, 5, "."));
     expect(model.items.map(({ item }) => item)).toMatchObject([{ kind: "answer", text: "Right." }]);
+  });
+});
+
+test("noteOf() says that the prompt of a hired agent was sent again", () => {
+  const data = { architecture: "hired", name: "prompt_resent", data: { from: "input" } };
+  const event = { seq: 1, at: 0, taskId: "t0", agentId: "coder", type: "architecture_event", data };
+  expect(noteOf(event as unknown as Event)).toEqual({
+    text: "gets its prompt again, because its session does not have it",
+    tone: "hold",
   });
 });

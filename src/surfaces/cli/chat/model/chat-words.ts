@@ -10,6 +10,7 @@ import {
 } from "../../../../kernel/index.ts";
 import { crashLoopHeadline } from "../../../view/crash-loop-words.ts";
 import { folderWords } from "../../../view/folder-words.ts";
+import { hiredWords } from "../../../view/hired-words.ts";
 import { dollars, counted } from "../../terminal/format.ts";
 import { policyWords } from "../../terminal/policy-words.ts";
 import type { Tone } from "./chat-item.ts";
@@ -60,7 +61,7 @@ export function progressText(update: JsonValue): string {
 export function noteOf(event: Event): { readonly text: string; readonly tone: Tone } | undefined {
   const trouble = troubleOf(event);
   if (trouble !== undefined) return { text: trouble, tone: "bad" };
-  const text = folderWords(event) ?? calmWords(event);
+  const text = folderWords(event) ?? hiredWords(event) ?? calmWords(event);
   if (text !== undefined) return { text, tone: "hold" };
   // Refusals, notices of extensions and errors of hooks.
   const words = policyWords(event);
