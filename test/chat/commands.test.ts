@@ -46,6 +46,7 @@ test.for([
 const extension = `export default {
   name: "desk",
   setup(api) {
+    api.registerCommand({ name: "leave", description: "Leaves", run: (args, context) => context.shutdown() });
     api.registerCommand({ name: "crash", description: "Crashes", run: () => void setTimeout(() => { throw new Error("crashed"); }, 0) });
     api.registerCommand({ name: "wave", description: "Waves", run: (args, { ui }) => ui.notify("waved at " + args) });
     api.on("turn_start", () => { throw new Error("no turn for me"); });
@@ -163,6 +164,10 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.press("Enter");
     await terminal.shows(/─\n \/wave Ann/u);
     await terminal.press("C-c");
+    await terminal.submit("/leave");
+    await terminal.shows(/Continue with: reeve chat --session ses_[^]*ended 0/u);
+    await terminal.reeve("chat", "--continue");
+    await terminal.shows(/Seen\./u);
     // A crash gives the terminal back: what is typed is seen, and Enter is Enter.
     await terminal.submit("/crash");
     await terminal.shows(/Error: crashed[^]*ended 1/u);

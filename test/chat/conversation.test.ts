@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { isFull } from "../effort.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { reeve, reeveProcess } from "../surfaces/cli/reeve-process.ts";
 import { serve } from "../surfaces/cli/serve-process.ts";
@@ -9,7 +10,7 @@ import { lacksTmux, openTerminal } from "./terminal.ts";
 const markdown = "# Lamp\n\nIt is **green**.\n\n| place | lamp |\n|---|---|\n| door | green |\n";
 
 describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
-  test.for(["80x24", "200x50"] as const)(
+  test.for(isFull ? (["80x24", "200x50"] as const) : (["80x24"] as const))(
     "a person talks with an agent, approves a call and leaves, in a terminal of %s",
     async (size) => {
       const { folder, url } = await setUp((request) =>
@@ -65,6 +66,25 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     expect(stopped).not.toMatch(/↳/u);
     await terminal.press("Enter");
     await terminal.shows(/❯ be brief\s*\n {2}then stop[^]*Again\./u);
+  });
+
+  test("/continue continues a run that failed, and pays no answered call again", async () => {
+    const { folder, url, requests } = await setUp((request) =>
+      request === 1
+        ? { tool: "read", input: { path: "notes.txt" } }
+        : request === 2
+          ? { error: 401 }
+          : { text: "Once more." },
+    );
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
+    await terminal.reeve("chat");
+    await terminal.shows(/gpt-4o/u);
+    await terminal.submit("Read the notes");
+    await terminal.shows(/Failed · /u);
+    await terminal.submit("/continue");
+    const continued = await terminal.shows(/Once more\.[^]*Done/u);
+    expect(continued.split("✓ read notes.txt")).toHaveLength(2);
+    expect(requests).toHaveLength(3);
   });
 
   test("a chat that is killed with SIGKILL continues its run with --continue, and pays no answered call again", async () => {

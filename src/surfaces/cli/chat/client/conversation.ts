@@ -222,11 +222,29 @@ export class Conversation {
     });
   }
 
-  /** Follows the last run again, which continues after its end. */
+  /** Follows the last run again, which a person has continued after its end. */
   async refollow(): Promise<void> {
-    const { runId } = this.model;
+    const { runId, view } = this.model;
     if (runId === undefined) return;
-    this.#connect(runId, (this.model.view?.seq ?? -1) + 1);
+    await this.#untilContinued(runId, view?.at ?? 0);
+    // What the run has cost so far is part of what it costs when it ends again.
+    const spent = spentBy(view);
+    if (this.#pastUsd !== null && spent !== null) this.#pastUsd -= spent;
+    this.#connect(runId, (view?.seq ?? -1) + 1);
+  }
+
+  /** A worker applies the order to continue a moment later. Until then, the run has ended for every reader. */
+  async #untilContinued(runId: string, lastAt: number): Promise<void> {
+    for (let tries = 0; tries < 100; tries++) {
+      const { endedAt } = await this.#client.get("/api/runs/{runId}", { params: { runId } });
+      // It may have ended again already.
+      if (endedAt === null || endedAt > lastAt) return;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    throw new Fault(
+      "engine_unavailable",
+      `${runId} has not continued within 10 s; start a worker that hosts its agent`,
+    );
   }
 
   /** Resolves when no run of the session is unfinished, or the one that works waits for a person. */

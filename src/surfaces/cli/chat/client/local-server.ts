@@ -23,6 +23,14 @@ interface LocalParts {
   readonly store: string;
   /** Reads the files of the workspace again. */
   reload(): Promise<void>;
+  /** Sets what `shutdown` and a change of the session by an extension do. Before, they do nothing. */
+  navigate(navigation: Navigation): void;
+}
+
+/** What extensions may do with the surface. */
+interface Navigation {
+  readonly leave: () => void;
+  readonly show: (sessionId: string) => void;
 }
 
 /** The server of a chat: one in this process, or one at an address. */
@@ -53,6 +61,7 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
     const workspace = live.add(await openAskedWorkspace(flags, terminal));
     await askTrust(workspace, terminal);
     let agents: readonly ServedAgent[] = [];
+    let navigation: Navigation | undefined;
     const readAgents = async (): Promise<void> => {
       const hosted = await hostableAgents(workspace, flags, terminal, { isWorker: true });
       agents = hosted.map((each) => servedAgent(workspace, each, flags, () => live.reload()));
@@ -63,7 +72,11 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
       await openRuntime({
         ...runtimeOptions(workspace),
         store,
-        surface: extensionSurface(terminal, () => live.reload()),
+        surface: {
+          ...extensionSurface(terminal, () => live.reload()),
+          shutdown: () => navigation?.leave(),
+          showSession: (sessionId) => navigation?.show(sessionId),
+        },
         keepAlive: true,
         // The chat starts its runs itself. It only has to notice what other processes have left.
         pollMs: 2_000,
@@ -94,7 +107,12 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
     reportNotices(workspace, terminal);
     return {
       place: ownPlace(server),
-      local: { workspace, store: options.store, reload: () => live.reload() },
+      local: {
+        workspace,
+        store: options.store,
+        reload: () => live.reload(),
+        navigate: (wanted) => void (navigation = wanted),
+      },
       drive: (sessionId) => {
         if (driven.has(sessionId as SessionId)) return;
         driven.add(sessionId as SessionId);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Fault, visibleLine } from "../../../../kernel/index.ts";
 import { excerpt } from "../../../view/excerpt.ts";
 import { counted, duration } from "../../terminal/format.ts";
@@ -71,6 +72,22 @@ export function commandOf(
   const [, name, argument = ""] = /^\/([\w-]+)(?:\s+([^]*))?$/u.exec(text) ?? [];
   const command = chatCommands.find((each) => each.name === name);
   return command === undefined ? undefined : { command, argument: argument.trim() };
+}
+
+/** Runs the command of an extension that a text names. Returns whether it names one. */
+export async function runExtension({ client, conversation }: Desk, text: string): Promise<boolean> {
+  const [, command = "", args = ""] = /^\/(\S+)\s*([^]*)$/u.exec(text) ?? [];
+  if (command === "") return false;
+  const { agent, sessionId = `ses_${randomUUID()}` } = conversation;
+  const { commands } = await client.get("/api/agents/{name}/commands", { params: { name: agent } });
+  if (!commands.some(({ name, kind }) => kind === "command" && name === command)) return false;
+  const ended = await client.post("/api/agents/{name}/commands/{command}", {
+    params: { name: agent, command },
+    body: { sessionId, args },
+  });
+  // The command may have navigated.
+  if (ended.sessionId !== sessionId) await conversation.open(ended.sessionId);
+  return true;
 }
 
 /** The commands with their arguments and what they do. */

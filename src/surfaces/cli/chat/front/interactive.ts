@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import { Fault, visibleLine } from "../../../../kernel/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { reserveStdout } from "../../terminal/process-terminal.ts";
@@ -10,7 +9,7 @@ import type { PiScreenOptions } from "../screen/pi-screen.ts";
 import type { Picture, Screen } from "../screen/screen.ts";
 import { themeFor, themeOf, type Theme } from "../screen/theme.ts";
 import { blockOf } from "./chat-blocks.ts";
-import { commandOf } from "./chat-commands.ts";
+import { commandOf, runExtension } from "./chat-commands.ts";
 import { Completer } from "./completions.ts";
 import { editText, inputOf, PromptHistory, runShell } from "./composer.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
@@ -89,6 +88,10 @@ class InteractiveChat implements Desk {
     const onSignal = (): void => this.quit();
     // A terminal that was closed: the run continues without it.
     process.on("SIGHUP", onSignal).on("SIGTERM", onSignal);
+    this.server.local?.navigate({
+      leave: this.quit,
+      show: (sessionId) => this.#do(() => this.conversation.open(sessionId)),
+    });
     this.#screen.start();
     this.#draw();
     try {
@@ -175,9 +178,7 @@ class InteractiveChat implements Desk {
     if (found !== undefined) return found.command.run(this, found.argument);
     const [, bangs, command = ""] = /^(!!?)\s*([^]+)$/u.exec(text) ?? [];
     if (bangs !== undefined) return this.#runShell(command, bangs === "!");
-    const [, name = "", args = ""] = /^\/(\S+)\s*([^]*)$/u.exec(text) ?? [];
-    const offered = this.#completer.commands.find((each) => each.name === name);
-    if (offered?.kind === "command") return this.#runExtension(name, args);
+    if (await runExtension(this, text)) return;
     const outputs = this.#outputs.splice(0);
     try {
       await this.conversation.send(await inputOf(given, process.cwd(), outputs));
@@ -200,16 +201,6 @@ class InteractiveChat implements Desk {
       this.#shell = undefined;
       this.#hint = isForModel ? "The output goes to the model with your next message" : "";
     }
-  }
-
-  async #runExtension(command: string, args: string): Promise<void> {
-    const { agent, sessionId = `ses_${randomUUID()}` } = this.conversation;
-    const ended = await this.client.post("/api/agents/{name}/commands/{command}", {
-      params: { name: agent, command },
-      body: { sessionId, args },
-    });
-    if (ended.sessionId !== this.conversation.sessionId && ended.sessionId !== sessionId)
-      await this.conversation.open(ended.sessionId);
   }
 
   async #loadHistory(): Promise<void> {

@@ -9,7 +9,7 @@ import type { PlacedItem } from "../model/chat-item.ts";
 import type { Part } from "../screen/screen.ts";
 import { themeOf } from "../screen/theme.ts";
 import { blockOf } from "./chat-blocks.ts";
-import { commandOf } from "./chat-commands.ts";
+import { commandOf, runExtension } from "./chat-commands.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
 import { usualKeys } from "./keys.ts";
 import { askQuestion } from "./questions.ts";
@@ -51,6 +51,10 @@ class PlainChat implements Desk {
     const forget = this.#terminal.onInterrupt(() => this.#interrupted());
     process.on("SIGHUP", onSignal).on("SIGTERM", onSignal);
     process.stdout.on("close", onSignal);
+    this.server.local?.navigate({
+      leave: this.quit,
+      show: (sessionId) => void this.#show(sessionId),
+    });
     const { signal } = this.#stop;
     const isPerson = this.#terminal.canAsk;
     let end: ExitKind = "ok";
@@ -130,8 +134,8 @@ class PlainChat implements Desk {
     if (text === "") return true;
     try {
       const found = commandOf(text);
-      if (found === undefined) await this.conversation.send(line);
-      else await found.command.run(this, found.argument);
+      if (found !== undefined) await found.command.run(this, found.argument);
+      else if (!(await runExtension(this, text))) await this.conversation.send(line);
       return true;
     } catch (error) {
       this.say(Fault.from(error).message, "bad");
@@ -172,6 +176,14 @@ class PlainChat implements Desk {
     while (!signal.aborted) {
       await conversation.untilChange(signal);
       if (!this.#isAsking && conversation.model.questions.length > 0) return;
+    }
+  }
+
+  async #show(sessionId: string): Promise<void> {
+    try {
+      await this.conversation.open(sessionId);
+    } catch (error) {
+      this.say(Fault.from(error).message, "bad");
     }
   }
 

@@ -36,6 +36,12 @@ export const runCommands: readonly ChatCommand[] = [
     run: showBudget,
   },
   {
+    name: "continue",
+    takes: "",
+    about: "continue the last run after a pause or a failure; no answered call is paid again",
+    run: continueRun,
+  },
+  {
     name: "top-up",
     takes: "USD | N turns | N tokens | N s",
     about: "add to a limit of the last run; one that stopped there continues",
@@ -155,6 +161,13 @@ export function addedBy(text: string): Record<string, number> {
   if (name.startsWith("s")) return { deadlineMs: value * 1_000 };
   if (name.startsWith("m")) return { deadlineMs: value * 60_000 };
   return { maxCostUsd: value };
+}
+
+async function continueRun({ client, conversation }: Desk): Promise<void> {
+  const { runId } = conversation.model;
+  if (runId === undefined) throw new Fault("not_found", "no run of this conversation was followed yet");
+  await client.post("/api/runs/{runId}/resume", { params: { runId }, body: {} });
+  if (!conversation.model.isWorking) await conversation.refollow();
 }
 
 async function topUp({ client, conversation, ask, say }: Desk, text: string): Promise<void> {

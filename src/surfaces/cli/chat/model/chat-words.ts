@@ -100,7 +100,7 @@ function calmWords(event: Event): string | undefined {
       return "Another process continues the run where it stopped; recorded answers are not paid again";
     case "run_pause":
       return event.data.crashLoop === undefined
-        ? `${event.data.by} paused the run; /resume-run continues it`
+        ? `${event.data.by} paused the run; /continue continues it`
         : `Paused as a crash loop: ${crashLoopHeadline(event.data.crashLoop)}`;
     case "run_resume":
       return `${event.data.by} resumed the run`;
