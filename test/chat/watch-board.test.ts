@@ -55,6 +55,10 @@ describe("the board of a run", () => {
     expect(lines[2]).toMatch(/^─ 4 agents · 0 at work · 3 waiting · seats 2 of 2 ─+$/u);
     expect(lines.at(-3)).toMatch(/^─ Inbox: 1 waits for you ─+$/u);
     expect(lines.at(-2)).toMatch(/^ {2}\? scout: wants to call write: ma\\u202ede\.txt +59 s$/u);
+    const idle = { ...stateOf(), questions: [] };
+    const foot = { lostAt: undefined, keys };
+    const quiet = { feed: idle, chart: new AgentTree(), panel: "inbox", marked: undefined, foot } as const;
+    expect(runBoardLines(quiet, place).at(-2)).toMatch(/^─ Inbox: nothing waits for you ─+$/u);
     expect(lines.at(-1)).toBe("a answer  ? help  q leave");
   });
 

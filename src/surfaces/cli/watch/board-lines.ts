@@ -65,7 +65,8 @@ export function boardLines(
   const most = Math.max(2, Math.floor(rows / 3));
   for (const { title, height, lines } of panels) {
     const room = Math.min(height, most, left - shown.length - 5);
-    if (room < 1) continue;
+    // Without lines, the title says it all.
+    if (room < 0 || (room === 0 && height > 0)) continue;
     shown.push(ruleLine(title, place), ...lines(room));
   }
   const middle = main(left - shown.length).slice(0, Math.max(0, left - shown.length));

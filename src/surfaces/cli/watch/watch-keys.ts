@@ -3,7 +3,7 @@ import type { BoardFoot, BoardPlace } from "./board-lines.ts";
 import type { Run } from "./run-feed.ts";
 
 /** What a key of a board does. */
-export const watchKeys = {
+const watchKeys = {
   up: { keys: ["up", "k"], about: "the line above" },
   down: { keys: ["down", "j"], about: "the line below" },
   pageUp: { keys: ["pageUp"], about: "a page up" },

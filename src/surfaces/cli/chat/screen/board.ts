@@ -12,7 +12,7 @@ export interface TextMeasure {
 }
 
 /** Returns the lines of a picture, from the top. Lines beyond the rows are not shown. */
-export type DrawBoard = (columns: number, rows: number) => readonly string[];
+type DrawBoard = (columns: number, rows: number) => readonly string[];
 
 export interface BoardOptions {
   readonly theme: Theme;
