@@ -1,5 +1,5 @@
-import { expect, inject, test } from "vitest";
-import { crashServer } from "../crash/crash-store.ts";
+import { expect, inject, onTestFinished, test } from "vitest";
+import { crashLease, crashServer } from "../crash/crash-store.ts";
 import { preemptionProblems, promptProblems, sharedCapProblems } from "../crash/hire-kills.ts";
 import { isFull } from "../effort.ts";
 import { killedOnItsMachine, onItsMachine } from "../hire/two-machines.ts";
@@ -23,5 +23,8 @@ test.skipIf(!isFull)(
 );
 
 test("PostgreSQL, L21: a run of a hired agent whose machine has no worker waits for it, and continues only there", async () => {
+  // A busy machine that sends no heartbeat for a second would start a third attempt.
+  process.env[crashLease] = "6000";
+  onTestFinished(() => void delete process.env[crashLease]);
   expect(await killedOnItsMachine()).toEqual(onItsMachine);
 });
