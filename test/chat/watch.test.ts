@@ -25,12 +25,6 @@ interface Company {
   readonly variables: Readonly<Record<string, string>>;
 }
 
-/** What only a terminal of this size shows beside each other. */
-const shownOnly = {
-  "80x24": /AGENT +SEAT +NOW +TURNS +COST\n[^]*─ Inbox: 1 waits/u,
-  "200x50": /STATUS +NOW +MODEL[^]*Money by agent[^]*Inbox: 1 waits/u,
-};
-
 /** A folder with a lead that hires a scout. The scout asks before it writes a file, and its last answer never comes. */
 async function companyFolder(): Promise<Company> {
   const { folder, url } = await setUp((_request, { messages }) => {
@@ -59,65 +53,64 @@ async function post(url: string, body: object): Promise<{ readonly run: { readon
 }
 
 describe.skipIf(lacksTmux)("reeve watch in a terminal", () => {
-  test.for(["80x24", "200x50"] as const)(
-    "a person opens a live run, approves a call of a child, tops up, steers, pauses, resumes and cancels, in a terminal of %s",
-    async (size) => {
-      const { folder, variables } = await companyFolder();
-      const server = await serve(folder, variables, "--no-token");
-      const { run } = await post(`${server.link.origin}/api/runs`, { agent: "lead", input: "Go" });
-      const terminal = await openTerminal({ size, cwd: folder, env: variables });
-      await terminal.reeve("watch");
-      await terminal.shows(
-        /\? lead {2}Go +Waits for you[^]*Inbox: 1 waits for you[^]*\? scout: wants to call write/u,
-      );
-      await terminal.press("Enter");
-      const opened = await terminal.shows(/└─ \? scout +▪ .*waits for you: write/u);
-      expect(opened).toMatch(/\$0\.0070 spent · \$\S+ reserved · budget \$0\.5000/u);
-      expect(opened).toMatch(shownOnly[size]);
-      await terminal.press("a");
-      const asked = await terminal.shows(/→ y {2}Yes/u);
-      expect(asked).toMatch(/scout asks\n {2}path: made\.txt\n {2}content: a\\u001b\[2Jb\\u202ec/u);
-      await terminal.press("y");
-      await terminal.shows(/Answered: scout\./u);
-      await terminal.shows(/└─ ● scout .*calls gpt-4o/u);
-      expect(await readFile(join(folder, "made.txt"), "utf8")).toBe("a\u{1b}[2Jb\u{202e}c");
-      await terminal.press("Down", "u");
-      await terminal.shows(/Add to the budget of scout/u);
-      await terminal.type("a lot");
-      await terminal.press("Enter");
-      await terminal.shows(/invalid amount "a lot": expected dollars/u);
-      await terminal.press("u");
-      await terminal.shows(/Add to the budget of scout/u);
-      await terminal.type("0.25");
-      await terminal.press("Enter");
-      await terminal.shows(/scout .*of \$0\.7500[^]*Added \$0\.25 to scout\./u);
-      await terminal.press("s");
-      await terminal.shows(/Tell scout/u);
-      await terminal.type("be brief");
-      await terminal.press("Enter");
-      await terminal.shows(/Sent to scout\./u);
-      await terminal.press("p");
-      await terminal.shows(/Paused · [^]*p resume/u);
-      await terminal.press("p");
-      await terminal.shows(/Running · [^]*p pause/u);
-      await terminal.press("c");
-      await terminal.shows(/a {2}Only scout[^]*r {2}The whole run/u);
-      await terminal.press("r");
-      await terminal.shows(/Why\?/u);
-      await terminal.type("too slow");
-      await terminal.press("Enter");
-      await terminal.shows(/Cancelled · [^]*– scout .*cancelled by you: too slow/u);
-      const events = await fetch(`${server.link.origin}/api/runs/${run.runId}/events?types=run_steer`);
-      expect(await events.text()).toMatch(/"input":"be brief"/u);
-      await terminal.press("q");
-      const left = await terminal.shows(/ended 0/u);
-      expect(left).not.toMatch(/Money|Inbox|scout/u);
-      await terminal.type("echo $((6 * 7)) echoed");
-      await terminal.press("Enter");
-      await terminal.shows(/^42 echoed/mu);
-      await server.stop("SIGTERM");
-    },
-  );
+  test("a person opens a live run, approves a call of a child, tops up, steers, pauses, resumes and cancels, while the terminal grows", async () => {
+    const { folder, variables } = await companyFolder();
+    const server = await serve(folder, variables, "--no-token");
+    const { run } = await post(`${server.link.origin}/api/runs`, { agent: "lead", input: "Go" });
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: variables });
+    await terminal.reeve("watch");
+    await terminal.shows(
+      /\? lead {2}Go +Waits for you[^]*Inbox: 1 waits for you[^]*\? scout: wants to call write/u,
+    );
+    await terminal.press("Enter");
+    const opened = await terminal.shows(/└─ \? scout +▪ .*waits for you: write/u);
+    expect(opened).toMatch(/\$0\.0070 spent · \$\S+ reserved · budget \$0\.5000/u);
+    expect(opened).toMatch(/AGENT +SEAT +NOW +TURNS +COST\n[^]*─ Inbox: 1 waits/u);
+    await terminal.press("a");
+    const asked = await terminal.shows(/→ y {2}Yes/u);
+    expect(asked).toMatch(/scout asks\n {2}path: made\.txt\n {2}content: a\\u001b\[2Jb\\u202ec/u);
+    await terminal.press("y");
+    await terminal.shows(/Answered: scout\./u);
+    await terminal.shows(/└─ ● scout .*calls gpt-4o/u);
+    expect(await readFile(join(folder, "made.txt"), "utf8")).toBe("a\u{1b}[2Jb\u{202e}c");
+    await terminal.press("Down", "u");
+    await terminal.shows(/Add to the budget of scout/u);
+    await terminal.type("a lot");
+    await terminal.press("Enter");
+    await terminal.shows(/invalid amount "a lot": expected dollars/u);
+    await terminal.press("u");
+    await terminal.shows(/Add to the budget of scout/u);
+    await terminal.type("0.25");
+    await terminal.press("Enter");
+    await terminal.shows(/scout .*of \$0\.7500[^]*Added \$0\.25 to scout\./u);
+    await terminal.resize(200, 50);
+    await terminal.shows(/STATUS +NOW +MODEL[^]*Money by agent[^]*Inbox: nothing waits/u);
+    await terminal.press("s");
+    await terminal.shows(/Tell scout/u);
+    await terminal.type("be brief");
+    await terminal.press("Enter");
+    await terminal.shows(/Sent to scout\./u);
+    await terminal.press("p");
+    await terminal.shows(/Paused · [^]*p resume/u);
+    await terminal.press("p");
+    await terminal.shows(/Running · [^]*p pause/u);
+    await terminal.press("c");
+    await terminal.shows(/a {2}Only scout[^]*r {2}The whole run/u);
+    await terminal.press("r");
+    await terminal.shows(/Why\?/u);
+    await terminal.type("too slow");
+    await terminal.press("Enter");
+    await terminal.shows(/Cancelled · [^]*– scout .*cancelled by you: too slow/u);
+    const events = await fetch(`${server.link.origin}/api/runs/${run.runId}/events?types=run_steer`);
+    expect(await events.text()).toMatch(/"input":"be brief"/u);
+    await terminal.press("q");
+    const left = await terminal.shows(/ended 0/u);
+    expect(left).not.toMatch(/Money|Inbox|scout/u);
+    await terminal.type("echo $((6 * 7)) echoed");
+    await terminal.press("Enter");
+    await terminal.shows(/^42 echoed/mu);
+    await server.stop("SIGTERM");
+  });
 
   test("a watch with --url survives its server, is resized, and closes a question that was answered elsewhere", async () => {
     const { folder, variables } = await companyFolder();
@@ -166,11 +159,13 @@ describe.skipIf(lacksTmux)("reeve watch beside reeve chat", () => {
     await chat.shows(/gpt-4o/u);
     await chat.submit("Write a file");
     await chat.shows(/→ y {2}Yes/u);
-    const watch = await openTerminal({ size: "120x30", ...place });
+    const watch = await openTerminal({ size: "200x50", ...place });
     await watch.reeve("watch");
     await watch.shows(/› \? assistant {2}Write a file +Waits for you/u);
     await watch.press("Enter");
-    await watch.shows(/› \? assistant +▪ +waits for you: write/u);
+    await watch.shows(
+      /STATUS +NOW +MODEL[^]*› \? assistant +▪ +Waits for you +waits for you: write[^]*Money by agent/u,
+    );
     await watch.press("a");
     await watch.shows(/→ y {2}Yes/u);
     await watch.press("y");
@@ -180,7 +175,7 @@ describe.skipIf(lacksTmux)("reeve watch beside reeve chat", () => {
     await watch.press("Enter");
     await watch.shows(/─ assistant ─[^]*❯ Write a file[^]*✓ write made\.txt/u);
     await watch.press("Escape");
-    await watch.shows(/● assistant +▪ +calls gpt-4o/u);
+    await watch.shows(/● assistant +▪ +Running +calls gpt-4o/u);
     await watch.press("s");
     await watch.shows(/Tell assistant/u);
     await watch.type("be brief");
