@@ -23,9 +23,11 @@ test("a hired agent answers, asks before its command, and pays for its requests 
   expect([kind, toolName, input]).toEqual(["foreign_tool_call", "shell", { command: "echo done > out.txt" }]);
   expect(foreign).toMatchObject({ program: "coder", kind: "execute", title: "echo done > out.txt" });
   await run.approve(approvalId, { decision: "approved" });
-  const { status, output, costUsd, error } = await run.result();
+  const { status, output, costUsd, usage, error } = await run.result();
   expect([status, output, error]).toEqual(["completed", "It is written.", null]);
   expect(costUsd).toBeCloseTo(0.2, 9);
+  expect(usage.costUsd).toBeCloseTo(0.2, 9);
+  expect(usage.outputTokens).toBeGreaterThan(0);
   expect(await readFile(join(world.folder, "out.txt"), "utf8")).toBe("done\n");
   const told = (await eventsOf(run)).flatMap(({ type, data }) =>
     "source" in data && data.source === "acp" ? [type] : [],

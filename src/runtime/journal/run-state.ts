@@ -281,6 +281,8 @@ export class RunState {
     this.ended = type === "run_end";
     if (this.ended) this.isHistoryCleared = false;
     if (type === "usage_corrected") this.#noteCorrection(event);
+    if (type === "metered_call" && event.data.usage !== null)
+      this.#addUsage(this.task(event.taskId), event.data.usage);
     if (type === "promise_reopen") {
       const { taskId, key } = parsePromiseId(event.data.id);
       this.resolutions.take(taskId, promiseWait(key), Infinity);
@@ -471,7 +473,7 @@ export class RunState {
     this.usage = isOnlyUser ? task.usage : addUsage(this.usage, usage);
   }
 
-  /** Usage of the recorded model calls of a task and its descendants. Costs O(descendants), for the root O(1). */
+  /** Usage of the recorded model calls and metered calls of a task and its descendants. Costs O(descendants), for the root O(1). */
   usageOf(taskId: TaskId): Usage {
     if (taskId === root) return this.usage;
     let { usage } = this.task(taskId);

@@ -25,7 +25,7 @@ import { orderProblem, WatchOrders, type OrderTarget } from "./watch-orders.ts";
 export interface WatchFrontOptions {
   readonly client: ChatClient;
   readonly terminal: Terminal;
-  /** Where the runs are: the address of the store or of the server. */
+  /** The address of the store or of the server that has the runs. */
   readonly place: string;
   /** The run to show first. If absent, all runs are shown. */
   readonly runId: string | undefined;
