@@ -83,6 +83,43 @@ describe("the model of a chat", () => {
   });
 });
 
+test("a call that starts an agent, and the line of the agent, show what the agent has cost; other calls have no cost", async () => {
+  await using runtime = await openRuntime({ unknownPrice: "ignore" });
+  const usage = { inputTokens: 1_000, outputTokens: 100, costUsd: 0.02 };
+  const scout = new Agent({ name: "scout", model: scriptedModel([{ text: "Green.", usage }]), tools: [] });
+  const free = tool({
+    name: "free",
+    description: "Names a task that it did not start",
+    inputSchema: { type: "object" } as const,
+    execute: () => ({
+      output: { type: "text", text: "t1" },
+      isError: false,
+      metadata: { taskId: "t0" },
+    }),
+  });
+  const model = scriptedModel([
+    {
+      toolCalls: [
+        { name: "scout", input: { task: "Look" } },
+        { name: "free", input: {} },
+      ],
+      usage,
+    },
+    { text: "Seen.", usage },
+  ]);
+  const lead = new Agent({ name: "lead", model, tools: [scout.asTool({ description: "Looks" }), free] });
+  const run = await lead.submit("Look around", { runtime });
+  const chat = new ChatModel();
+  chat.follow("run_1", { isInputShown: true, isQuiet: false });
+  for await (const item of run.events()) chat.add(item);
+  const all = chat.items.map(({ item }) => item);
+  expect(all).toContainEqual(expect.objectContaining({ kind: "hire", isOver: true, cost: { usd: 0.02 } }));
+  expect(all).toContainEqual(expect.objectContaining({ kind: "call", name: "scout", cost: { usd: 0.02 } }));
+  expect(all).toContainEqual(
+    expect.objectContaining({ kind: "call", name: "free", status: "ok", cost: null }),
+  );
+});
+
 test("noteOf() says that the prompt of a hired agent was sent again", () => {
   const data = { architecture: "hired", name: "prompt_resent", data: { from: "input" } };
   const event = { seq: 1, at: 0, taskId: "t0", agentId: "coder", type: "architecture_event", data };

@@ -68,6 +68,62 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.shows(/❯ be brief\s*\n {2}then stop[^]*Again\./u);
   });
 
+  test("a person opens a single call, edits a queued text in its place, withdraws another, and learns that one was read", async () => {
+    const third = Promise.withResolvers<{ text: string }>();
+    const { folder, url, asked } = await setUp((request) =>
+      request <= 2
+        ? { tool: "read", input: { path: request === 1 ? "notes.txt" : "absent.txt" } }
+        : request === 3
+          ? third.promise
+          : { text: "Again." },
+    );
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
+    await terminal.reeve("chat");
+    await terminal.shows(/gpt-4o/u);
+    await terminal.submit("Look around");
+    await asked(3);
+    await terminal.shows(/✗ read absent\.txt/u);
+    await terminal.press("C-Up", "C-Up");
+    await terminal.shows(/› ✓ read notes\.txt[^]*\n› read notes\.txt/u);
+    await terminal.press("M-o");
+    const opened = await terminal.shows(/The lamp is green\./u);
+    expect(opened).not.toMatch(/path: absent\.txt/u);
+    await terminal.press("M-o");
+    await terminal.lacks(/The lamp is green\./u);
+    for (const text of ["one", "two", "three"]) {
+      await terminal.type(text);
+      await terminal.shows(`\n ${text}`);
+      await terminal.press("M-Enter");
+      await terminal.shows(new RegExp(`at the end: ${text}`, "u"));
+    }
+    await terminal.press("M-e");
+    await terminal.shows(/Which text of the queue/u);
+    await terminal.press("Enter");
+    await terminal.shows(/Withdraw it/u);
+    await terminal.press("e");
+    await terminal.shows(/\n one\s*\n─[^]*Enter puts the text back/u);
+    await terminal.type(" more");
+    await terminal.shows(/\n one more/u);
+    await terminal.press("Enter");
+    await terminal.shows(/at the end: one more\s*\n.*at the end: two\s*\n.*at the end: three/u);
+    await terminal.press("M-e");
+    await terminal.shows(/Which text of the queue/u);
+    await terminal.press("Down");
+    await terminal.shows(/→ two/u);
+    await terminal.press("Enter");
+    await terminal.shows(/Withdraw it/u);
+    await terminal.press("w");
+    await terminal.shows(/The text is withdrawn\.[^]*at the end: one more\s*\n.*at the end: three/u);
+    await terminal.press("M-e");
+    await terminal.shows(/Which text of the queue/u);
+    await terminal.press("Enter");
+    await terminal.shows(/Withdraw it/u);
+    third.resolve({ text: "Now." });
+    await asked(4);
+    await terminal.press("w");
+    await terminal.shows(/It was too late: the agent has read this text/u);
+  });
+
   test("/continue continues a run that failed, and pays no answered call again", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1

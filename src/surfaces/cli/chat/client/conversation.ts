@@ -186,21 +186,48 @@ export class Conversation {
 
   /** Takes back inputs that no task has read. Returns the texts of those that came back in time, the oldest first. */
   async withdraw(inputs: readonly QueuedInput[]): Promise<readonly string[]> {
+    return (await this.takeOut(inputs)).map(({ input }) => inputText(input));
+  }
+
+  /** Takes inputs out of the queue that no task has read. Returns those that came back in time, the oldest first. */
+  async takeOut(inputs: readonly QueuedInput[]): Promise<readonly QueuedInput[]> {
     const { runId } = this.model;
     if (runId === undefined || inputs.length === 0) return [];
     const taken = await Promise.all(
-      inputs.map(async ({ inputId, input }) => {
+      inputs.map(async (each) => {
         const answer = await this.#client.post("/api/runs/{runId}/withdraw-input", {
           params: { runId },
-          body: { inputId, waitMs: 5_000 },
+          body: { inputId: each.inputId, waitMs: 5_000 },
         });
-        return answer !== undefined && "isWithdrawn" in answer && answer.isWithdrawn
-          ? [inputText(input)]
-          : [];
+        return answer !== undefined && "isWithdrawn" in answer && answer.isWithdrawn ? [each] : [];
       }),
     );
     await this.#readQueue();
     return taken.flat();
+  }
+
+  /**
+   * Puts an input into the queue before later ones, which keep their order. Those that a task has read meanwhile stay read.
+   * `onUnsent` gets what could not be sent when the server refuses an input or does not answer.
+   */
+  async insert(
+    kind: QueuedInput["kind"],
+    input: JsonValue,
+    later: readonly QueuedInput[],
+    onUnsent: (inputs: readonly JsonValue[]) => void,
+  ): Promise<void> {
+    const unsent = [input];
+    try {
+      const taken = await this.takeOut(later);
+      unsent.push(...taken.map((each) => each.input));
+      for (let next = unsent[0]; next !== undefined; next = unsent[0]) {
+        await (kind === "steer" ? this.send(next) : this.followUp(next));
+        unsent.shift();
+      }
+    } catch (error) {
+      onUnsent(unsent);
+      throw error;
+    }
   }
 
   /** Stops the run that works. Returns the texts that waited for it. */

@@ -2,7 +2,7 @@ import { visibleLine, visibleText } from "../../../../kernel/index.ts";
 import { argumentOf } from "../../../view/excerpt.ts";
 import { statusWords } from "../../../view/status-words.ts";
 import { counted, dollars, duration } from "../../terminal/format.ts";
-import type { CallItem, ChatItem, PlacedItem } from "../model/chat-item.ts";
+import type { CallItem, ChatItem, ItemCost, PlacedItem } from "../model/chat-item.ts";
 import { diffLine } from "../screen/highlight.ts";
 import type { Block, Part } from "../screen/screen.ts";
 import type { Role, Theme } from "../screen/theme.ts";
@@ -13,6 +13,8 @@ export interface BlockLook {
   readonly theme: Theme;
   /** Whether calls show their arguments and results, and answers their reasoning. */
   readonly isOpen: boolean;
+  /** Whether the person has marked the part. Default: `false`. */
+  readonly isMarked?: boolean;
 }
 
 /** The most lines of what a person has sent, such as a paste. */
@@ -24,12 +26,12 @@ const mostLines = 200;
 export function blockOf({ id, version, item }: PlacedItem, look: BlockLook): Block {
   return {
     id,
-    version: `${version} ${look.isOpen} ${look.theme.name}`,
+    version: `${version} ${look.isOpen} ${look.isMarked === true} ${look.theme.name}`,
     parts: () => partsOf(item, look),
   };
 }
 
-function partsOf(item: ChatItem, { theme, isOpen }: BlockLook): readonly Part[] {
+function partsOf(item: ChatItem, { theme, isOpen, isMarked = false }: BlockLook): readonly Part[] {
   const { paint } = theme;
   switch (item.kind) {
     case "user": {
@@ -46,7 +48,7 @@ function partsOf(item: ChatItem, { theme, isOpen }: BlockLook): readonly Part[] 
       ];
     case "call":
       return [
-        { kind: "line", text: callLine(item, theme) },
+        { kind: "line", text: `${isMarked ? paint("accent", "› ") : ""}${callLine(item, theme)}` },
         ...(isOpen ? openedCall(item, theme) : briefCall(item, theme)),
       ];
     case "hire": {
@@ -54,7 +56,7 @@ function partsOf(item: ChatItem, { theme, isOpen }: BlockLook): readonly Part[] 
       return [
         {
           kind: "line",
-          text: `${mark} ${paint("strong", visibleLine(item.agent))} ${paint("dim", `${item.taskId}: ${visibleLine(item.doing)}`)}`,
+          text: `${mark} ${paint("strong", visibleLine(item.agent))} ${paint("dim", [`${item.taskId}: ${visibleLine(item.doing)}`, ...costWords(item.cost)].join(" · "))}`,
         },
       ];
     }
@@ -111,18 +113,26 @@ const marks: Readonly<Record<CallItem["status"], readonly [Role, string]>> = {
   denied: ["bad", "⊘"],
 };
 
-/** A call in one line: how it stands, its name, its argument that says most, and its time. */
-function callLine({ status, name, input, durationMs, diff, progress }: CallItem, { paint }: Theme): string {
+/** A call in one line: how it stands, its name, its argument that says most, its time, and its cost if it has one. */
+function callLine(
+  { status, name, input, durationMs, cost, diff, progress }: CallItem,
+  { paint }: Theme,
+): string {
   const [role, mark] = marks[status];
   const about = argumentOf(input).slice(0, 300);
   const facts = [
     ...(status === "ok" || status === "open" ? [] : [status === "asks" ? "waits for you" : status]),
     ...(durationMs === null ? [] : [shortTime(durationMs)]),
+    ...costWords(cost),
     ...(diff === null ? [] : [changeWords(diff)]),
   ];
   const told = facts.length === 0 ? "" : paint("dim", ` · ${facts.join(" · ")}`);
   const doing = progress === "" ? "" : paint("dim", ` · ${visibleLine(progress)}`);
   return `${paint(role, mark)} ${paint("strong", visibleLine(name))} ${about}${told}${doing}`;
+}
+
+function costWords(cost: ItemCost | null): readonly string[] {
+  return cost === null ? [] : [dollars(cost.usd)];
 }
 
 function shortTime(ms: number): string {

@@ -4,6 +4,7 @@ import { reserveStdout } from "../../terminal/process-terminal.ts";
 import type { ChatClient } from "../client/chat-client.ts";
 import type { Conversation } from "../client/conversation.ts";
 import type { ChatServer } from "../client/local-server.ts";
+import type { PlacedItem } from "../model/chat-item.ts";
 import type { QuestionView } from "../../../view/run-view.ts";
 import type { PiScreenOptions } from "../screen/pi-screen.ts";
 import type { Picture, Screen } from "../screen/screen.ts";
@@ -14,8 +15,10 @@ import { Completer } from "./completions.ts";
 import { editText, inputOf, PromptHistory, runShell } from "./composer.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
 import { actionOf, readKeys, type KeyAction, type KeyMap } from "./keys.ts";
+import { OpenedCalls } from "./opened-calls.ts";
 import { OrgChart } from "./org-chart.ts";
 import { askQuestion } from "./questions.ts";
+import { QueueEditor } from "./queue-editor.ts";
 import { activityParts, statusLine } from "./status-line.ts";
 
 /** Milliseconds between two pictures. */
@@ -50,7 +53,8 @@ class InteractiveChat implements Desk {
   #chart: OrgChart | undefined;
   readonly #left = Promise.withResolvers<void>();
   #theme: Theme;
-  #isOpen = false;
+  readonly #opened = new OpenedCalls();
+  readonly #queueEditor = new QueueEditor(this);
   #firstDrawn = 0;
   #frame: NodeJS.Timeout | undefined;
   #ticker: NodeJS.Timeout | undefined;
@@ -159,6 +163,7 @@ class InteractiveChat implements Desk {
   async #submit(given: string): Promise<void> {
     const text = given.trim();
     this.#hint = "";
+    if (this.#queueEditor.isEditing) return this.#do(() => this.#queueEditor.putBack(given), given);
     if (text === "") {
       this.#later.clear();
       return this.#changed();
@@ -247,11 +252,21 @@ class InteractiveChat implements Desk {
           this.#shell.abort();
           return true;
         }
-        if (this.#screen.isCompleting || !conversation.model.isWorking) return false;
+        if (this.#screen.isCompleting) return false;
+        if (this.#queueEditor.isEditing) {
+          this.#hint = "";
+          this.#do(() => this.#queueEditor.leave());
+          return true;
+        }
+        if (!conversation.model.isWorking) return false;
         this.#do(async () => this.#restore(await conversation.stop()));
         return true;
       case "queue": {
         const text = this.#screen.draft;
+        if (this.#queueEditor.isEditing) {
+          void this.#submit(text);
+          return true;
+        }
         if (text.trim() === "") return true;
         this.#remember(text);
         this.setDraft("");
@@ -262,11 +277,25 @@ class InteractiveChat implements Desk {
         return true;
       }
       case "takeBack":
-        if (conversation.queue.length === 0) return false;
+        if (conversation.queue.length === 0 || this.#queueEditor.isEditing) return false;
         this.#do(async () => this.#restore(await conversation.withdraw(conversation.queue)));
         return true;
+      case "editQueue":
+        if (conversation.queue.length === 0 || this.#queueEditor.isEditing) return false;
+        this.#do(() => this.#editQueue());
+        return true;
       case "open":
-        this.#isOpen = !this.#isOpen;
+        this.#opened.toggleAll();
+        this.#changed();
+        return true;
+      case "previousCall":
+      case "nextCall":
+        this.#opened.move(this.#drawnItems(), action === "nextCall" ? 1 : -1);
+        this.#changed();
+        return true;
+      case "openCall":
+        if (!this.#opened.toggleMarked(this.#drawnItems()))
+          this.#hint = `${this.keys.previousCall.join(", ")} marks a call`;
         this.#changed();
         return true;
       case "chart":
@@ -289,6 +318,13 @@ class InteractiveChat implements Desk {
         this.#screen.suspend();
         return true;
     }
+  }
+
+  async #editQueue(): Promise<void> {
+    await this.#queueEditor.choose(this.#screen.draft);
+    if (this.#queueEditor.isEditing)
+      this.#hint = "Enter puts the text back in its place; Esc leaves it as it was";
+    this.#changed();
   }
 
   /** Shows the agents of the run in place of the conversation. */
@@ -388,12 +424,18 @@ class InteractiveChat implements Desk {
     }
   }
 
-  #picture(): Picture {
-    const theme = this.#theme;
+  /** The newest items. Earlier ones are not drawn. */
+  #drawnItems(): readonly PlacedItem[] {
     const { items } = this.conversation.model;
     if (items.length < this.#firstDrawn) this.#firstDrawn = 0;
     if (items.length - this.#firstDrawn > mostDrawn) this.#firstDrawn = items.length - mostDrawn / 2;
-    const drawn = items.slice(this.#firstDrawn);
+    return items.slice(this.#firstDrawn);
+  }
+
+  #picture(): Picture {
+    const theme = this.#theme;
+    const drawn = this.#drawnItems();
+    const marked = this.#opened.words(drawn);
     const head =
       this.#firstDrawn === 0
         ? `reeve chat with ${visibleLine(this.conversation.agent)}. /help lists the commands.`
@@ -405,7 +447,7 @@ class InteractiveChat implements Desk {
           version: `${head} ${theme.name}`,
           parts: () => [{ kind: "line", text: theme.paint("dim", head) }],
         },
-        ...drawn.map((item) => blockOf(item, { theme, isOpen: this.#isOpen })),
+        ...drawn.map((item) => blockOf(item, { theme, ...this.#opened.look(item.id) })),
       ],
       above: this.#isOver
         ? []
@@ -414,6 +456,7 @@ class InteractiveChat implements Desk {
         ? []
         : [
             theme.paint("dim", statusLine(this.conversation, this.#options.model)),
+            ...(marked === undefined ? [] : [theme.paint("accent", `› ${marked}`)]),
             ...(this.#hint === "" ? [] : [theme.paint("hold", this.#hint)]),
           ],
     };

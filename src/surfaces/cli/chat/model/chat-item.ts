@@ -6,6 +6,11 @@ import type {
   RunStatus,
 } from "../../../../kernel/index.ts";
 
+/** What a part of a conversation has cost. `usd` is `null` if a price is unknown. */
+export interface ItemCost {
+  readonly usd: number | null;
+}
+
 /** A tool call with its result, if it has one. */
 export interface CallItem {
   readonly kind: "call";
@@ -18,6 +23,8 @@ export interface CallItem {
   /** Unified diff of an edit. */
   readonly diff: string | null;
   readonly durationMs: number | null;
+  /** What the agent that the call started has cost. `null` if the call has no cost of its own. */
+  readonly cost: ItemCost | null;
   /** The last line of the progress that an open call reports. */
   readonly progress: string;
   /** What a program tells about a call with a tool of its own. */
@@ -48,6 +55,8 @@ export type ChatItem =
       /** What it does now, or how it ended. */
       readonly doing: string;
       readonly isOver: boolean;
+      /** What the agent and its reports have cost. `null` before their first model call. */
+      readonly cost: ItemCost | null;
     }
   | {
       readonly kind: "asked";

@@ -10,13 +10,14 @@ import {
   type ChatMessage,
   type Delta,
   type Event,
+  type JsonValue,
   type SessionEntry,
   type TaskId,
 } from "../../../../kernel/index.ts";
 import { LiveText } from "../../../view/live-text.ts";
 import { RunFold } from "../../../view/run-fold.ts";
 import type { QuestionView, RunView } from "../../../view/run-view.ts";
-import { ItemList, type CallItem, type ChatItem, type PlacedItem } from "./chat-item.ts";
+import { ItemList, type CallItem, type ChatItem, type ItemCost, type PlacedItem } from "./chat-item.ts";
 import { inputText, noteOf, outputText, progressText, reasoningOf, spokenText } from "./chat-words.ts";
 
 /** The run that a chat follows. */
@@ -240,17 +241,20 @@ export class ChatModel {
   #addChildEvent(event: Event): void {
     const id = this.#hires.get(event.taskId);
     const known = id === undefined ? undefined : this.#list.get(id);
-    if (id !== undefined && known?.kind === "hire") {
-      const doing = childWords(event);
+    const doing = childWords(event);
+    const isPaid = event.type === "message_end" || event.type === "metered_call";
+    if (id !== undefined && known?.kind === "hire" && (doing !== undefined || isPaid)) {
       const isOver = event.type === "task_end" ? true : known.isOver;
-      if (doing !== undefined) this.#list.set(id, { ...known, doing, isOver });
+      const cost = this.#costOf(event.taskId) ?? known.cost;
+      this.#list.set(id, { ...known, doing: doing ?? known.doing, isOver, cost });
     }
     this.#addSharedEvent(event);
   }
 
   #hire(taskId: string, agent: string): void {
     if (this.#hires.has(taskId)) return;
-    this.#hires.set(taskId, this.#push({ kind: "hire", taskId, agent, doing: "starts", isOver: false }));
+    const item = { kind: "hire", taskId, agent, doing: "starts", isOver: false, cost: null } as const;
+    this.#hires.set(taskId, this.#push(item));
   }
 
   #endMessage({ taskId, data: { message, modelRole } }: Event<"message_end">): void {
@@ -277,7 +281,8 @@ export class ChatModel {
   #endCall({ data }: Event<"tool_execution_end">): void {
     const { callId, toolName, result, durationMs, status = result.isError ? "error" : "ok" } = data;
     this.#texts.endCall(this.#taskId, callId);
-    const diff = (data.metadata ?? result.metadata)?.["diff"];
+    const metadata = data.metadata ?? result.metadata;
+    const diff = metadata?.["diff"];
     if (this.#callAt(callId) === undefined)
       this.#calls.set(callId, this.#push(newCall(callId, toolName, null)));
     this.#changeCall(callId, {
@@ -285,8 +290,23 @@ export class ChatModel {
       output: cut(outputText(result.output)),
       diff: typeof diff === "string" ? cut(diff) : null,
       durationMs,
+      cost: this.#costOfCall(metadata?.["taskId"]),
       progress: "",
     });
+  }
+
+  /** What a call has cost that names the agent that it started. `null` for every other call. */
+  #costOfCall(taskId: JsonValue | undefined): ItemCost | null {
+    if (typeof taskId !== "string") return null;
+    // A tool of the user may name a task, too. Only a report of this agent belongs to the call.
+    const isReport = this.view?.tasks.get(taskId as TaskId)?.parentId === this.#taskId;
+    return isReport ? this.#costOf(taskId as TaskId) : null;
+  }
+
+  /** What a task and its reports have cost. `null` if they have called no model. */
+  #costOf(taskId: TaskId): ItemCost | null {
+    const total = this.view?.tasks.get(taskId)?.total;
+    return total === undefined || total.calls === 0 ? null : { usd: total.costUsd };
   }
 
   #cutCalls(): void {
@@ -358,6 +378,7 @@ function newCall(callId: string, name: string, input: CallItem["input"]): CallIt
     output: "",
     diff: null,
     durationMs: null,
+    cost: null,
     progress: "",
     foreign: null,
   };
