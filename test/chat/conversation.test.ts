@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { isFull } from "../effort.ts";
@@ -122,6 +122,49 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await asked(4);
     await terminal.press("w");
     await terminal.shows(/It was too late: the agent has read this text/u);
+  });
+
+  test("the conversation of another agent, opened from Ctrl+T, grows while the agent works", async () => {
+    const [read, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { folder, url, asked } = await setUp(async (request) => {
+      if (request === 1) return { tool: "handoff_scout", input: { task: "Look at the lamp" } };
+      if (request > 3) return undefined;
+      await (request === 2 ? read : answered).promise;
+      return request === 2
+        ? { tool: "read", input: { path: "notes.txt" } }
+        : { text: "The lamp is **green**." };
+    });
+    const agents = {
+      lead: "tools: none\nsubAgents: [scout]\n---\nYou lead.",
+      scout: "tools: [read]\n---\nYou scout.",
+    };
+    await mkdir(join(folder, "home/agents"), { recursive: true });
+    for (const [name, text] of Object.entries(agents))
+      await writeFile(
+        join(folder, `home/agents/${name}.md`),
+        `---\nmodel: openai-compatible/gpt-4o\n${text}`,
+      );
+    const variables = { ...env(url), REEVE_HOME: join(folder, "home") };
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: variables });
+    await terminal.reeve("chat", "--agent", "lead");
+    await terminal.shows(/gpt-4o/u);
+    await terminal.submit("Go");
+    await asked(2);
+    await terminal.press("C-t");
+    await terminal.shows(/└─ ● scout/u);
+    await terminal.press("Down");
+    await terminal.shows(/› └─ ● scout/u);
+    await terminal.press("Enter");
+    const opened = await terminal.shows(/❯ Look at the lamp[^]*Esc returns/u);
+    expect(opened).not.toMatch(/❯ Go|✓ read/u);
+    read.resolve();
+    await terminal.shows(/✓ read notes\.txt/u);
+    answered.resolve();
+    await terminal.shows(/✓ read notes\.txt[^]*The lamp is green\./u);
+    await terminal.press("Escape");
+    await terminal.lacks(/✓ read/u);
+    await terminal.press("Escape");
+    await terminal.shows(/❯ Go\s+✓ handoff_scout .* · \$0\.0070\d*\n▸ scout t1: done · \$0\.0070/u);
   });
 
   test("/continue continues a run that failed, and pays no answered call again", async () => {

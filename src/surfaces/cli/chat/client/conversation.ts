@@ -141,7 +141,7 @@ export class Conversation {
   async send(input: JsonValue): Promise<void> {
     if (this.model.isWorking) return this.#enqueue("steer", input);
     const text = inputText(input);
-    const shown = this.model.say(text);
+    const shown = this.model.say(input);
     this.#changed();
     const key = this.#unsure?.text === text ? this.#unsure.key : randomUUID();
     try {

@@ -15,6 +15,8 @@ export interface BlockLook {
   readonly isOpen: boolean;
   /** Whether the person has marked the part. Default: `false`. */
   readonly isMarked?: boolean;
+  /** Whether images are shown where the terminal can. Default: `false`: their names only. */
+  readonly showsImages?: boolean;
 }
 
 /** The most lines of what a person has sent, such as a paste. */
@@ -31,14 +33,21 @@ export function blockOf({ id, version, item }: PlacedItem, look: BlockLook): Blo
   };
 }
 
-function partsOf(item: ChatItem, { theme, isOpen, isMarked = false }: BlockLook): readonly Part[] {
+function partsOf(
+  item: ChatItem,
+  { theme, isOpen, isMarked = false, showsImages = false }: BlockLook,
+): readonly Part[] {
   const { paint } = theme;
   switch (item.kind) {
     case "user": {
       const mark = { person: "❯ ", queue: "❯ ", agent: "· " }[item.from];
       const all = visibleText(item.text).split("\n");
       const lines = limited(all, isOpen ? mostLines : mostTyped, theme).map((line) => paint("user", line));
-      return [blank, ...lines.map((text, at) => textPart(text, at === 0 ? paint("user", mark) : "  "))];
+      return [
+        blank,
+        ...lines.map((text, at) => textPart(text, at === 0 ? paint("user", mark) : "  ")),
+        ...(showsImages ? item.images.map((image): Part => ({ kind: "image", ...image })) : []),
+      ];
     }
     case "answer":
       return [

@@ -1,23 +1,15 @@
 import { spawn } from "node:child_process";
 import { appendFile, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { extname, join, resolve as absolute } from "node:path";
+import { join } from "node:path";
 import { reeveHome } from "../../../../capabilities/files/reeve-home.ts";
-import { Fault, type JsonValue } from "../../../../kernel/index.ts";
+import type { JsonValue } from "../../../../kernel/index.ts";
+import { imageParts } from "./images.ts";
 
 /** The most texts that arrow keys and the search bring back. */
 const mostKept = 500;
 /** The most bytes of the output of a command that the model gets. */
 const mostOutput = 50_000;
-const mostImageBytes = 8 * 1024 * 1024;
-
-const imageTypes: Readonly<Record<string, string>> = {
-  ".png": "image/png",
-  ".jpg": "image/jpeg",
-  ".jpeg": "image/jpeg",
-  ".gif": "image/gif",
-  ".webp": "image/webp",
-};
 
 /** The texts that a person has sent, in every conversation of every folder. Only the person may read the file. */
 export class PromptHistory {
@@ -69,29 +61,8 @@ function textOfLine(line: string): readonly string[] {
  */
 export async function inputOf(text: string, folder: string, outputs: readonly string[]): Promise<JsonValue> {
   const whole = [...outputs, text].join("\n\n");
-  const names = [...text.matchAll(/(?:^|\s)@(?<path>\S+)/gu)].flatMap(
-    (match) => match.groups?.["path"] ?? [],
-  );
-  const images = names.filter((name) => imageTypes[extname(name).toLowerCase()] !== undefined);
-  if (images.length === 0) return whole;
-  const parts = await Promise.all(images.map((name) => imagePart(absolute(folder, name))));
-  return [{ type: "text", text: whole }, ...parts];
-}
-
-async function imagePart(path: string): Promise<JsonValue> {
-  let bytes: Buffer;
-  try {
-    bytes = await readFile(path);
-  } catch (error) {
-    throw new Fault("not_found", `image ${path} cannot be read: ${(error as Error).message}`);
-  }
-  if (bytes.length > mostImageBytes)
-    throw new Fault(
-      "too_large",
-      `image ${path} has ${bytes.length} bytes; at most ${mostImageBytes} can be sent`,
-    );
-  const mediaType = imageTypes[extname(path).toLowerCase()] ?? "image/png";
-  return { type: "image", mediaType, source: { kind: "base64", data: bytes.toString("base64") } };
+  const images = await imageParts(text, folder);
+  return images.length === 0 ? whole : [{ type: "text", text: whole }, ...images];
 }
 
 /** Runs a command of the person in the shell, with the person's rights. Resolves to its output and how it ended. */

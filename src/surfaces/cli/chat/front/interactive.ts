@@ -14,6 +14,7 @@ import { commandOf, runExtension } from "./chat-commands.ts";
 import { Completer } from "./completions.ts";
 import { editText, inputOf, PromptHistory, runShell } from "./composer.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
+import { ClipboardImages, pastedImage } from "./images.ts";
 import { actionOf, readKeys, type KeyAction, type KeyMap } from "./keys.ts";
 import { OpenedCalls } from "./opened-calls.ts";
 import { OrgChart } from "./org-chart.ts";
@@ -54,6 +55,7 @@ class InteractiveChat implements Desk {
   readonly #left = Promise.withResolvers<void>();
   #theme: Theme;
   readonly #opened = new OpenedCalls();
+  readonly #clipboard = new ClipboardImages();
   readonly #queueEditor = new QueueEditor(this);
   #firstDrawn = 0;
   #frame: NodeJS.Timeout | undefined;
@@ -75,13 +77,17 @@ class InteractiveChat implements Desk {
     this.server = options.server;
     this.env = options.terminal.env;
     this.#theme = themeOf(themeFor(this.env, this.env["REEVE_THEME"]));
-    this.conversation = options.converse(() => this.#changed());
+    this.conversation = options.converse(
+      () => this.#changed(),
+      (item) => this.#chart?.add(item),
+    );
     this.conversation.onProblem((error) => this.#fail(error));
     this.#screen = makeScreen({
       theme: this.#theme,
       write: reserveStdout(),
       onSubmit: (text) => void this.#submit(text),
       onKey: (matches) => this.#key(matches),
+      onPaste: (text) => pastedImage(text, process.cwd()),
       complete: (before, isAsked) => this.#completer.complete(before, isAsked),
       onGone: () => this.quit(),
     });
@@ -113,6 +119,7 @@ class InteractiveChat implements Desk {
       process.off("SIGHUP", onSignal).off("SIGTERM", onSignal);
       const { sessionId, model } = this.conversation;
       this.conversation.close();
+      await this.#clipboard.remove();
       if (sessionId !== undefined) {
         const { terminal } = this.#options;
         if (model.isWorking) terminal.say("The run has not ended; it continues where its agent is driven.");
@@ -301,6 +308,9 @@ class InteractiveChat implements Desk {
       case "chart":
         this.#showChart();
         return true;
+      case "pasteImage":
+        this.#do(async () => this.#screen.insert(await this.#clipboard.take()));
+        return true;
       case "search":
         this.#do(() => this.#search());
         return true;
@@ -335,6 +345,7 @@ class InteractiveChat implements Desk {
       desk: this,
       runId,
       view: () => this.conversation.model.view,
+      liveText: (taskId) => this.conversation.model.liveText(taskId),
       onChange: () => this.#changed(),
       onLeave: () => {
         this.#chart = undefined;
@@ -447,7 +458,7 @@ class InteractiveChat implements Desk {
           version: `${head} ${theme.name}`,
           parts: () => [{ kind: "line", text: theme.paint("dim", head) }],
         },
-        ...drawn.map((item) => blockOf(item, { theme, ...this.#opened.look(item.id) })),
+        ...drawn.map((item) => blockOf(item, { theme, showsImages: true, ...this.#opened.look(item.id) })),
       ],
       above: this.#isOver
         ? []

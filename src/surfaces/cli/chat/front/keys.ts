@@ -14,6 +14,7 @@ const actions = {
   nextCall: { keys: ["ctrl+down"], about: "mark the call after; after the last one, none" },
   openCall: { keys: ["alt+o"], about: "open or close the marked call only" },
   chart: { keys: ["ctrl+t"], about: "show the agents of the run" },
+  pasteImage: { keys: ["ctrl+v"], about: "insert the image of the clipboard" },
   search: { keys: ["ctrl+r"], about: "search in earlier texts" },
   editor: { keys: ["ctrl+g"], about: "write in $VISUAL or $EDITOR" },
   clear: { keys: ["ctrl+c"], about: "clear the composer; twice on an empty one leaves" },

@@ -1,4 +1,13 @@
-import { Fault, rootTaskId, visibleLine, type TaskId } from "../../../../kernel/index.ts";
+import {
+  Fault,
+  rootTaskId,
+  visibleLine,
+  type Delta,
+  type Event,
+  type RunId,
+  type TaskId,
+} from "../../../../kernel/index.ts";
+import type { LiveMessage } from "../../../view/live-text.ts";
 import type { RunView } from "../../../view/run-view.ts";
 import { statusWords } from "../../../view/status-words.ts";
 import { dollars } from "../../terminal/format.ts";
@@ -20,16 +29,26 @@ export interface OrgChartOptions {
   readonly desk: Pick<Desk, "client" | "pick" | "ask" | "say">;
   readonly runId: string;
   readonly view: () => RunView | undefined;
+  /** What the model of an agent writes now, or what it has written last. */
+  readonly liveText: ChatModel["liveText"];
   readonly onChange: () => void;
   /** The person leaves the chart. */
   readonly onLeave: () => void;
+}
+
+/** The conversation of an agent. It grows while the agent works. */
+interface AgentConversation {
+  readonly taskId: TaskId;
+  readonly model: ChatModel;
+  /** What arrives before the earlier events are read. `undefined` once they are. */
+  early: (Event | Delta)[] | undefined;
 }
 
 /** The agents of a run as a live chart, with their money and their questions, and what a person can do about them. */
 export class OrgChart {
   readonly #options: OrgChartOptions;
   readonly #tree = new AgentTree();
-  #conversation: ChatModel | undefined;
+  #conversation: AgentConversation | undefined;
   #said = "";
 
   constructor(options: OrgChartOptions) {
@@ -50,6 +69,14 @@ export class OrgChart {
     return true;
   }
 
+  /** Adds what happens in the run to the conversation that is open. */
+  add(item: Event | Delta): void {
+    const conversation = this.#conversation;
+    if (conversation?.taskId !== item.taskId) return;
+    if (conversation.early === undefined) conversation.model.add(item);
+    else conversation.early.push(item);
+  }
+
   picture(theme: Theme, { columns, rows }: Pick<Screen, "columns" | "rows">): Picture {
     const view = this.#options.view();
     const conversation = this.#conversation;
@@ -62,7 +89,11 @@ export class OrgChart {
       return { blocks: [], above: [{ kind: "line", text: head }], below, hidesComposer: true };
     if (conversation !== undefined)
       return {
-        blocks: conversation.items.slice(-200).map((item) => blockOf(item, { theme, isOpen: false })),
+        blocks: conversation.model.items.slice(-200).map((item) => {
+          const block = blockOf(item, { theme, isOpen: false });
+          // The parts of the chat have the same ids.
+          return { ...block, version: `${conversation.taskId} ${block.version}` };
+        }),
         above: [{ kind: "text", text: "" }],
         below: [theme.paint("dim", "Esc returns to the chart")],
         hidesComposer: true,
@@ -116,15 +147,21 @@ export class OrgChart {
     this.#options.onChange();
   }
 
-  /** Shows the conversation of the chosen agent, as its events tell it at this moment. */
+  /** Shows the conversation of the chosen agent, and lets it grow. */
   async #open(): Promise<void> {
-    const { desk, runId } = this.#options;
-    const model = new ChatModel(this.#selected);
+    const { desk, runId, liveText } = this.#options;
+    const taskId = this.#selected;
+    const model = new ChatModel(taskId);
     model.follow(runId, { isInputShown: false, isQuiet: false });
-    const query = { limit: 5_000, taskId: this.#selected };
+    const early: (Event | Delta)[] = [];
+    const conversation: AgentConversation = { taskId, model, early };
+    this.#conversation = conversation;
+    const query = { limit: 5_000, taskId, last: true };
     const { events } = await desk.client.get("/api/runs/{runId}/events", { params: { runId }, query });
     for (const event of events) model.add(event);
-    this.#conversation = model;
+    for (const delta of writtenSoFar(liveText(taskId), { runId, taskId }, events)) model.add(delta);
+    for (const item of early) model.add(item);
+    conversation.early = undefined;
     this.#options.onChange();
   }
 
@@ -190,6 +227,27 @@ export class OrgChart {
     await desk.client.post("/api/runs/{runId}/cancel", { params: { runId }, body });
     this.#say("The cancel is sent.");
   }
+}
+
+/** What a model has written of a message that is not among the events. */
+function writtenSoFar(
+  live: LiveMessage | undefined,
+  { runId, taskId }: { readonly runId: string; readonly taskId: TaskId },
+  events: readonly Event[],
+): readonly Delta[] {
+  if (live === undefined || events.some(({ type, seq }) => type === "message_end" && seq > live.messageSeq))
+    return [];
+  const { messageSeq, attempt } = live;
+  return (["reasoning", "text"] as const).map((kind) => ({
+    type: "message_update",
+    runId: runId as RunId,
+    taskId,
+    messageSeq,
+    attempt,
+    kind,
+    offset: 0,
+    text: live[kind],
+  }));
 }
 
 function runWords(view: RunView): string {

@@ -240,7 +240,8 @@ class ItemPrinter {
 }
 
 function textOfPart(part: Part): string {
-  if (part.kind === "image") return part.name;
+  // The text names the image.
+  if (part.kind === "image") return "";
   return part.kind === "text" ? `${part.text === "" ? "" : (part.indent ?? "")}${part.text}` : part.text;
 }
 

@@ -11,6 +11,12 @@ export interface ItemCost {
   readonly usd: number | null;
 }
 
+/** An image that a person has sent, as base64. */
+export interface ShownImage {
+  readonly mediaType: string;
+  readonly data: string;
+}
+
 /** A tool call with its result, if it has one. */
 export interface CallItem {
   readonly kind: "call";
@@ -45,7 +51,13 @@ export type Tone = "plain" | "bad" | "hold";
 
 /** One part of a conversation, as a person sees it. */
 export type ChatItem =
-  | { readonly kind: "user"; readonly text: string; readonly from: "person" | "queue" | "agent" }
+  | {
+      readonly kind: "user";
+      /** The text names its images. */
+      readonly text: string;
+      readonly images: readonly ShownImage[];
+      readonly from: "person" | "queue" | "agent";
+    }
   | AnswerItem
   | CallItem
   | {

@@ -14,11 +14,11 @@ import {
   type SessionEntry,
   type TaskId,
 } from "../../../../kernel/index.ts";
-import { LiveText } from "../../../view/live-text.ts";
+import { LiveText, type LiveMessage } from "../../../view/live-text.ts";
 import { RunFold } from "../../../view/run-fold.ts";
 import type { QuestionView, RunView } from "../../../view/run-view.ts";
 import { ItemList, type CallItem, type ChatItem, type ItemCost, type PlacedItem } from "./chat-item.ts";
-import { inputText, noteOf, outputText, progressText, reasoningOf, spokenText } from "./chat-words.ts";
+import { imagesOf, inputText, noteOf, outputText, progressText, reasoningOf } from "./chat-words.ts";
 
 /** The run that a chat follows. */
 interface FollowedRun {
@@ -74,6 +74,11 @@ export class ChatModel {
     return this.#run?.fold.view();
   }
 
+  /** What the model of an agent writes now, or what it has written last. */
+  liveText(taskId: TaskId): LiveMessage | undefined {
+    return this.#texts.of(taskId);
+  }
+
   /** The open questions of the whole tree, the oldest first. */
   get questions(): readonly QuestionView[] {
     const view = this.isWorking ? this.view : undefined;
@@ -101,8 +106,8 @@ export class ChatModel {
   }
 
   /** Shows what the person has sent, before the server has it. Returns its place. */
-  say(text: string): number {
-    return this.#push({ kind: "user", text, from: "person" });
+  say(input: JsonValue): number {
+    return this.#push(saidBy("person", input));
   }
 
   /** Takes back a line, because the server refused it. */
@@ -161,7 +166,7 @@ export class ChatModel {
     if (message.role === "user") {
       const summary = summaryOf(message);
       if (summary !== null) return void this.#push({ kind: "summary", text: summary });
-      return void this.#push({ kind: "user", text: spokenText(message), from: "person" });
+      return void this.#push(saidBy("person", message as unknown as JsonValue));
     }
     if (message.role === "assistant") {
       const [text, reasoning] = [messageText(message), reasoningOf(message)];
@@ -199,16 +204,16 @@ export class ChatModel {
   #addRootEvent(event: Event, run: FollowedRun): void {
     switch (event.type) {
       case "agent_start":
-        if (!run.isInputShown)
-          this.#push({ kind: "user", text: inputText(event.data.input), from: "person" });
+        if (!run.isInputShown) this.#push(saidBy("person", event.data.input));
         run.isInputShown = true;
         return;
       case "user_message":
-        return void this.#push({
-          kind: "user",
-          text: spokenText(event.data.message),
-          from: event.data.source === "steering" || event.data.source === "follow_up" ? "queue" : "agent",
-        });
+        return void this.#push(
+          saidBy(
+            event.data.source === "steering" || event.data.source === "follow_up" ? "queue" : "agent",
+            event.data.message as unknown as JsonValue,
+          ),
+        );
       case "message_end":
         return this.#endMessage(event);
       case "tool_execution_start":
@@ -366,6 +371,11 @@ export class ChatModel {
     this.version++;
     return this.#list.push(item);
   }
+}
+
+/** What somebody has said in the name of the user. */
+function saidBy(from: "person" | "queue" | "agent", input: JsonValue): ChatItem {
+  return { kind: "user", text: inputText(input), images: imagesOf(input), from };
 }
 
 function newCall(callId: string, name: string, input: CallItem["input"]): CallItem {

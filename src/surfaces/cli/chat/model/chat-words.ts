@@ -13,7 +13,7 @@ import { folderWords } from "../../../view/folder-words.ts";
 import { hiredWords } from "../../../view/hired-words.ts";
 import { dollars, counted } from "../../terminal/format.ts";
 import { policyWords } from "../../terminal/policy-words.ts";
-import type { Tone } from "./chat-item.ts";
+import type { ShownImage, Tone } from "./chat-item.ts";
 
 /** The text of a user's input: a text, a message or content parts. Images are named. */
 export function inputText(input: JsonValue): string {
@@ -24,11 +24,25 @@ export function inputText(input: JsonValue): string {
   return (parts as readonly JsonValue[]).map(partText).join("\n");
 }
 
+/** The images of a user's input that have their bytes with them. */
+export function imagesOf(input: JsonValue): readonly ShownImage[] {
+  const parts = Array.isArray(input) ? input : readProperty(input, "content");
+  if (!Array.isArray(parts)) return [];
+  return (parts as readonly JsonValue[]).flatMap((part) => {
+    const [mediaType, data] = [
+      readProperty(part, "mediaType"),
+      readProperty(readProperty(part, "source"), "data"),
+    ];
+    const isImage = readProperty(part, "type") === "image";
+    return isImage && typeof mediaType === "string" && typeof data === "string" ? [{ mediaType, data }] : [];
+  });
+}
+
 function partText(part: JsonValue): string {
   const text = readProperty(part, "text");
   if (typeof text === "string") return text;
   const [name, type] = [readProperty(part, "filename"), readProperty(part, "mediaType")];
-  return `[${typeof name === "string" ? name : "file"}${typeof type === "string" ? `, ${type}` : ""}]`;
+  return `[${typeof name === "string" ? name : readProperty(part, "type") === "image" ? "image" : "file"}${typeof type === "string" ? `, ${type}` : ""}]`;
 }
 
 /** The text of a message of the conversation. */

@@ -1,6 +1,7 @@
 import {
   Container,
   Editor,
+  getCapabilities,
   Image,
   Markdown,
   matchesKey,
@@ -63,6 +64,12 @@ class PiScreen implements Screen {
     for (const child of [this.#blocks, this.#above, this.#slot, this.#below]) this.#tui.addChild(child);
     this.#tui.setFocus(this.#editor);
     this.#tui.addInputListener((data) => {
+      const pasted = this.#isPicking ? undefined : pastedText(data);
+      const insertion = pasted === undefined ? undefined : options.onPaste(pasted);
+      if (insertion !== undefined) {
+        this.insert(insertion);
+        return { consume: true };
+      }
       const isHandled = options.onKey((key) => matchesKey(data, key as KeyId));
       return isHandled ? { consume: true } : undefined;
     });
@@ -115,6 +122,11 @@ class PiScreen implements Screen {
 
   setDraft(text: string): void {
     this.#editor.setText(text);
+    this.#tui.requestRender();
+  }
+
+  insert(text: string): void {
+    this.#editor.insertTextAtCursor(text);
     this.#tui.requestRender();
   }
 
@@ -197,6 +209,14 @@ class PiScreen implements Screen {
     editor.setAutocompleteProvider(new Completer(this.#events));
     return editor;
   }
+}
+
+const [pasteBegin, pasteEnd] = ["\u{1b}[200~", "\u{1b}[201~"];
+
+/** The text of a paste. `undefined` for other keys. */
+function pastedText(data: string): string | undefined {
+  if (!data.startsWith(pasteBegin) || !data.endsWith(pasteEnd)) return undefined;
+  return data.slice(pasteBegin.length, -pasteEnd.length);
 }
 
 /** Asks the chat for completions. */
@@ -390,13 +410,10 @@ export function partLines(part: Part, width: number, theme: Theme): string[] {
     case "markdown":
       return markdownLines(part.text, width, theme);
     case "image": {
-      const name = (text: string): string => theme.paint("dim", text);
-      const image = new Image(
-        part.data,
-        part.mediaType,
-        { fallbackColor: name },
-        { maxWidthCells: 60, filename: part.name },
-      );
+      if (getCapabilities().images === null) return [];
+      const look = { fallbackColor: (text: string): string => text };
+      const image = new Image(part.data, part.mediaType, look, { maxWidthCells: 60, maxHeightCells: 20 });
+      // Only lines without a picture have a width that can be cut.
       return image
         .render(width)
         .map((line) =>

@@ -10,8 +10,8 @@ export type Part =
   /** One line that is cut at the width of the screen. */
   | { readonly kind: "line"; readonly text: string }
   | { readonly kind: "markdown"; readonly text: string; readonly isGrowing: boolean }
-  /** An image as base64. Terminals that cannot show it show its name. */
-  | { readonly kind: "image"; readonly data: string; readonly mediaType: string; readonly name: string };
+  /** An image as base64. Terminals that cannot show it show nothing: a text names it. */
+  | { readonly kind: "image"; readonly data: string; readonly mediaType: string };
 
 /** A piece of the conversation. It is drawn again only when its version has changed. */
 export interface Block {
@@ -69,6 +69,8 @@ export interface ScreenEvents {
   readonly onSubmit: (text: string) => void;
   /** A key was pressed that the composer may not have. Returns whether it is handled. */
   readonly onKey: (matches: (key: string) => boolean) => boolean;
+  /** What the composer gets in place of a pasted text. `undefined`: the text itself. */
+  readonly onPaste: (text: string) => string | undefined;
   /** The text of the composer, as far as it decides about completion. */
   readonly complete: (before: string, isAsked: boolean, signal: AbortSignal) => Promise<Completions | null>;
   /** The terminal is gone: nothing can be drawn or read any more. */
@@ -89,6 +91,8 @@ export interface Screen {
   /** Text of the composer. */
   readonly draft: string;
   setDraft(text: string): void;
+  /** Puts a text where the cursor of the composer is. */
+  insert(text: string): void;
   /** Adds a text that the arrow keys bring back. */
   remember(text: string): void;
   /** Whether the composer shows completions, so that Escape closes them. */

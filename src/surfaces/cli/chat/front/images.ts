@@ -1,0 +1,125 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { extname, join, resolve as absolute } from "node:path";
+import { fileURLToPath } from "node:url";
+import { Fault, type JsonValue } from "../../../../kernel/index.ts";
+
+/** The most bytes of an image that is sent. */
+const mostBytes = 8 * 1024 * 1024;
+
+const types: Readonly<Record<string, string>> = {
+  ".png": "image/png",
+  ".jpg": "image/jpeg",
+  ".jpeg": "image/jpeg",
+  ".gif": "image/gif",
+  ".webp": "image/webp",
+};
+
+/** Programs that write the image of the clipboard to stdout as PNG. */
+const clipboardPrograms: readonly (readonly [string, readonly string[]])[] = [
+  ["wl-paste", ["--type", "image/png"]],
+  ["xclip", ["-selection", "clipboard", "-target", "image/png", "-out"]],
+  ["pngpaste", ["-"]],
+];
+
+/** The images that a text names as `@picture.png` or `@"my picture.png"`, as content parts. */
+export function imageParts(text: string, folder: string): Promise<readonly JsonValue[]> {
+  const names = [...text.matchAll(/(?:^|\s)@(?:"(?<quoted>[^"\n]+)"|(?<path>\S+))/gu)].flatMap(
+    ({ groups }) => groups?.["quoted"] ?? groups?.["path"] ?? [],
+  );
+  return Promise.all(names.filter(isImage).map((name) => imagePart(absolute(folder, name))));
+}
+
+/**
+ * How a composer names a pasted path of an image, as terminals paste files that are dropped on them. `undefined` if the text is
+ * anything else.
+ */
+export function pastedImage(text: string, folder: string): string | undefined {
+  const pasted = text.trim();
+  if (pasted === "" || pasted.includes("\n") || pasted.length > 4_096) return undefined;
+  const path = pathOf(pasted);
+  return isImage(path) && existsSync(absolute(folder, path)) ? named(path) : undefined;
+}
+
+/** The image of the clipboard, which programs of the desktop read. Its files are deleted with the chat. */
+export class ClipboardImages {
+  #folder: Promise<string> | undefined;
+  #count = 0;
+
+  /** Writes the image of the clipboard to a file. Returns how a composer names it. */
+  async take(): Promise<string> {
+    const bytes = await readClipboard();
+    this.#folder ??= mkdtemp(join(tmpdir(), "reeve-chat-images-"));
+    const path = join(await this.#folder, `clipboard-${++this.#count}.png`);
+    await writeFile(path, bytes, { mode: 0o600 });
+    return named(path);
+  }
+
+  async remove(): Promise<void> {
+    if (this.#folder !== undefined) await rm(await this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function readClipboard(): Promise<Buffer> {
+  let hasProgram = false;
+  for (const [program, args] of clipboardPrograms) {
+    const bytes = await outputOf(program, args);
+    if (bytes === undefined) continue;
+    hasProgram = true;
+    if (bytes.length > 0) return bytes;
+  }
+  throw new Fault(
+    "not_found",
+    hasProgram
+      ? "the clipboard has no image; name a file as @picture.png"
+      : "no program can read images of the clipboard; install wl-paste (Wayland), xclip (X11) or pngpaste (macOS), or name a file as @picture.png",
+  );
+}
+
+/** What a program writes: nothing if it fails, such as without an image. `undefined` if it is not installed. */
+function outputOf(program: string, args: readonly string[]): Promise<Buffer | undefined> {
+  return new Promise((resolve) => {
+    const options = { encoding: "buffer", maxBuffer: mostBytes + 1, timeout: 10_000 } as const;
+    execFile(program, args, options, (error, stdout) => {
+      if (error?.code === "ENOENT") resolve(undefined);
+      else resolve(error === null ? stdout : Buffer.alloc(0));
+    });
+  });
+}
+
+async function imagePart(path: string): Promise<JsonValue> {
+  let bytes: Buffer;
+  try {
+    bytes = await readFile(path);
+  } catch (error) {
+    throw new Fault("not_found", `image ${path} cannot be read: ${(error as Error).message}`);
+  }
+  if (bytes.length > mostBytes)
+    throw new Fault("too_large", `image ${path} has ${bytes.length} bytes; at most ${mostBytes} can be sent`);
+  const mediaType = types[extname(path).toLowerCase()] ?? "image/png";
+  return { type: "image", mediaType, source: { kind: "base64", data: bytes.toString("base64") } };
+}
+
+function isImage(name: string): boolean {
+  return types[extname(name).toLowerCase()] !== undefined;
+}
+
+function named(path: string): string {
+  return /\s/u.test(path) ? `@"${path}" ` : `@${path} `;
+}
+
+/** A path as terminals paste it: in quotes, with escaped spaces, or as the address of a file. */
+function pathOf(pasted: string): string {
+  if (pasted.startsWith("file://")) {
+    try {
+      return fileURLToPath(pasted);
+    } catch {
+      // The text is no address of a file of this machine.
+      return pasted;
+    }
+  }
+  const quoted = /^(?<quote>["'])(?<path>.+)\k<quote>$/u.exec(pasted)?.groups?.["path"];
+  return quoted ?? pasted.replaceAll(/\\(?=[\s()&'"\\])/gu, "");
+}

@@ -1,0 +1,104 @@
+import { chmod, mkdir, writeFile } from "node:fs/promises";
+import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { resetCapabilitiesCache, setCapabilities } from "@earendil-works/pi-tui";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { blockOf } from "../../src/surfaces/cli/chat/front/chat-blocks.ts";
+import { inputOf } from "../../src/surfaces/cli/chat/front/composer.ts";
+import { pastedImage } from "../../src/surfaces/cli/chat/front/images.ts";
+import { ChatModel } from "../../src/surfaces/cli/chat/model/chat-model.ts";
+import { partLines } from "../../src/surfaces/cli/chat/screen/pi-screen.ts";
+import { themeOf } from "../../src/surfaces/cli/chat/screen/theme.ts";
+import { env, setUp } from "../surfaces/cli/model-server.ts";
+import { lacksTmux, openTerminal } from "./terminal.ts";
+
+/** A picture of one pixel. */
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+async function pictureFolder(): Promise<string> {
+  const { folder } = await setUp(() => ({ text: "" }));
+  for (const name of ["lamp.png", "my lamp.png"]) await writeFile(join(folder, name), pixel, "base64");
+  return folder;
+}
+
+test("a text that names images becomes a text part and image parts, and an absent image is refused", async () => {
+  const folder = await pictureFolder();
+  const image = { type: "image", mediaType: "image/png", source: { kind: "base64", data: pixel } };
+  const text = 'See @lamp.png and @"my lamp.png" but not @notes.txt';
+  expect(await inputOf(text, folder, ["$ ls"])).toEqual([
+    { type: "text", text: `$ ls\n\n${text}` },
+    image,
+    image,
+  ]);
+  expect(await inputOf("See @notes.txt", folder, [])).toBe("See @notes.txt");
+  await expect(inputOf("See @absent.png", folder, [])).rejects.toThrow(/absent\.png cannot be read/u);
+});
+
+test("the pasted path of an image becomes its name, and every other paste stays as it is", async () => {
+  const folder = await pictureFolder();
+  const spaced = join(folder, "my lamp.png");
+  expect(pastedImage("lamp.png\n", folder)).toBe("@lamp.png ");
+  for (const path of [`'${spaced}'`, spaced.replace(" ", "\\ "), pathToFileURL(spaced).href])
+    expect(pastedImage(path, folder)).toBe(`@"${spaced}" `);
+  for (const text of ["absent.png", "notes.txt", "lamp.png\nlamp.png", "", "file://%"])
+    expect(pastedImage(text, folder)).toBeUndefined();
+});
+
+describe("an image in the conversation", () => {
+  test.for([
+    { images: "kitty", drawn: "\u{1b}_G" },
+    { images: "iterm2", drawn: "\u{1b}]1337" },
+    { images: null, drawn: undefined },
+  ] as const)("is named, and drawn in a terminal with the protocol $images", ({ images, drawn }) => {
+    setCapabilities({ images, trueColor: true, hyperlinks: false });
+    onTestFinished(resetCapabilitiesCache);
+    const chat = new ChatModel();
+    const source = { kind: "base64", data: pixel };
+    chat.say([
+      { type: "text", text: "Look" },
+      { type: "image", mediaType: "image/png", source },
+    ]);
+    const theme = themeOf("none");
+    const lines = chat.items
+      .flatMap((item) => blockOf(item, { theme, isOpen: false, showsImages: true }).parts())
+      .flatMap((part) => partLines(part, 80, theme));
+    expect(lines.slice(0, 3)).toEqual(["", "❯ Look", "  [image, image/png]"]);
+    expect(lines.some((line) => drawn !== undefined && line.includes(drawn))).toBe(drawn !== undefined);
+    expect(drawn === undefined ? lines.length : 3).toBe(3);
+  });
+});
+
+describe.skipIf(lacksTmux)("images in the composer", () => {
+  test("a person pastes the path of an image and the image of the clipboard, and learns which program is missing", async () => {
+    const { folder, url, requests } = await setUp(() => ({ text: "Seen." }));
+    await writeFile(join(folder, "my lamp.png"), pixel, "base64");
+    const programs = join(folder, "programs");
+    await mkdir(programs);
+    const clipboard = join(programs, "wl-paste");
+    const terminal = await openTerminal({ size: "200x50", cwd: folder, env: env(url) });
+    // The programs of the machine are left out: each of them would read the clipboard of its desktop.
+    await terminal.type(`PATH='${programs}'`);
+    await terminal.press("Enter");
+    await terminal.reeve("chat");
+    await terminal.shows(/gpt-4o/u);
+    await terminal.press("C-v");
+    await terminal.shows(/install wl-paste \(Wayland\), xclip \(X11\) or pngpaste/u);
+    await writeFile(clipboard, "#!/bin/sh\nexit 1\n");
+    await chmod(clipboard, 0o700);
+    await terminal.press("C-v");
+    await terminal.shows(/the clipboard has no image/u);
+    await writeFile(
+      clipboard,
+      `#!/bin/sh\nPATH=${process.env["PATH"] ?? delimiter}\nbase64 -d <<'END'\n${pixel}\nEND\n`,
+    );
+    await terminal.press("C-v");
+    await terminal.shows(/\n @\S+clipboard-1\.png/u);
+    await terminal.paste("my\\ lamp.png");
+    await terminal.shows(/@"my lamp\.png"/u);
+    await terminal.press("Enter");
+    const seen = await terminal.shows(/Seen\.[^]*Done/u);
+    expect(seen).toMatch(/\[image, image\/png\]\n\s+\[image, image\/png\]/u);
+    expect(JSON.stringify(requests[0]).split(`data:image/png;base64,${pixel}`)).toHaveLength(3);
+  });
+});
