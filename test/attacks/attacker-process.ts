@@ -36,6 +36,7 @@ async function answer({ root, tool: name, input, options = {} }: AttackRequest):
     const context = {
       signal: new AbortController().signal,
       progress: () => {},
+      ctx: { step: (_name: string, body: () => Promise<unknown>) => body() },
       idempotencyKey: "run/task/1",
       callId: "c",
     };

@@ -151,14 +151,18 @@ const asking = agentCode(
       const content = { type: "text", text: "Work." };
       send({ method: "session/update", params: { sessionId: "s", update: { sessionUpdate: "user_message_chunk", content } } });
       send({ id, result: {} });
-    } else if (method === "session/cancel") send({ id: prompt, result: { stopReason: "cancelled" } });
+    } else if (method === "session/cancel") answer(prompt, "cancelled");
     else if (method === "session/prompt") {
       prompt = id;
       for (let calls = params.prompt[0].text === "Work." ? 2 : 1; calls > 0; calls--) await call();
-      send({ id, result: { stopReason: "end_turn" } });
+      answer(id, "end_turn");
     }
   }`,
   `let prompt;
+   const answer = (id, stopReason) => {
+     if (prompt === id) send({ id, result: { stopReason } });
+     prompt = undefined;
+   };
    const call = async () => {
      const { ANTHROPIC_BASE_URL: url, ANTHROPIC_AUTH_TOKEN: token } = process.env;
      const headers = { "content-type": "application/json", authorization: "Bearer " + token };

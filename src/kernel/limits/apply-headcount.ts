@@ -60,10 +60,14 @@ function apply(seating: Seating, command: HeadcountCommand): HeadcountOutcome {
   }
 }
 
-/** H1: a task that waits for money gives its seat up once its calls have settled. A task without a seat queues for none. */
+/**
+ * H1: a task that waits for money gives its seat up once its calls have settled. A task without a seat queues for none, and
+ * the task that was to yield to it keeps its seat.
+ */
 function hold(seating: Seating, task: HeadcountTask, heldFor: TaskId): HeadcountOutcome {
   const { taskId, status, idle } = task;
   seating.change(taskId, { heldFor, shielded: false });
+  if (!holdsSeat(task)) seating.keepVictimOf(taskId);
   if (status !== "seated") return seating.done();
   seating.change(taskId, { status: "pausing" });
   if (idle) seating.pause(taskId);

@@ -62,6 +62,17 @@ test("H5: a task that has not paused yet keeps its seat at the end of its hold",
   });
 });
 
+test("H5: a task that is held while another one is to yield to it leaves that one its seat, and is not recalled", () => {
+  const waits = { ...hire(two), waits: "paused" } as const;
+  const lowered = { type: "reprioritize", taskId: one, priority: Priority.LOW } as const;
+  const promised = [hire(one), waits, lowered] as const;
+  expect(after(2, ...promised)).toEqual({ t0: "seated", t1: "pausing", t2: "paused" });
+  expect(after(2, ...promised, hold(two))).toEqual({ t0: "seated", t1: "seated", t2: "paused" });
+  const left = [...promised, hold(two), { type: "release", taskId: one }] as const;
+  expect(after(2, ...left)).toEqual({ t0: "seated", t2: "paused" });
+  expect(after(2, ...left, { type: "unhold", taskId: two })).toEqual({ t0: "seated", t2: "seated" });
+});
+
 test("H5: a root is recalled although a task below it is held", () => {
   const both = [hire(one), hold(one), { type: "settle", taskId: one }, hold(root)] as const;
   const commands = [...both, { type: "settle", taskId: root }, { type: "unhold", taskId: root }] as const;
