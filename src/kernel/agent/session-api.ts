@@ -26,7 +26,7 @@ export interface SessionFilter extends Pick<SessionQuery, "tenantId" | "userId" 
 export interface SessionListOptions extends SessionFilter, Pick<SessionQuery, "text"> {}
 
 /** Options of `RuntimeSessions.path`. */
-export interface SessionPathOptions extends Pick<PathQuery, "leafId" | "from"> {}
+export interface SessionPathOptions extends Pick<PathQuery, "leafId" | "from" | "limit"> {}
 
 /** Options of `RuntimeSessions.entries`. */
 export interface SessionEntriesOptions {

@@ -97,12 +97,15 @@ export class PathCollector {
   readonly #entries: SessionEntry[] = [];
   readonly #ids = new Set<string>();
   readonly #from: "root" | "compaction";
+  readonly #limit: number;
   /** The newest compaction: the number of entries up to and including it, and the first entry that it keeps. */
   #compaction: { readonly end: number; readonly firstKeptEntryId: string } | undefined;
   #isComplete = false;
 
-  constructor(from: "root" | "compaction") {
+  /** `limit`: the most entries, for a path from the root. */
+  constructor(from: "root" | "compaction", limit = Infinity) {
     this.#from = from;
+    this.#limit = limit;
   }
 
   get isEmpty(): boolean {
@@ -115,7 +118,7 @@ export class PathCollector {
     if (this.#ids.has(entry.id)) return false;
     this.#ids.add(entry.id);
     this.#entries.push(entry);
-    if (this.#from === "root") return true;
+    if (this.#from === "root") return this.#entries.length < this.#limit;
     if (entry.type === "compaction" && this.#compaction === undefined) {
       const { firstKeptEntryId } = entry;
       this.#compaction = { end: this.#entries.length, firstKeptEntryId };

@@ -121,6 +121,8 @@ export interface PathQuery {
    * the cost does not depend on the entries before it. `root`: the first entry of the session. Default: `root`.
    */
   readonly from?: "root" | "compaction";
+  /** The most entries of a path from the root, of which the newest are returned. Default: all. */
+  readonly limit?: number;
   /** S6: the scope in which the session exists. If absent, every session exists. */
   readonly scope?: TenantScope;
 }
@@ -204,7 +206,7 @@ export interface SessionPage {
  * - N4: an entry of type `leaf` or `label` whose target is not a visible entry of its session is refused with
  *   `not_found`.
  * - N5: `readPath` returns what `pathTo` returns for all visible entries; from the newest compaction on, if the query
- *   says so. A path ends where its next entry was removed, is not visible, or is already on the path.
+ *   says so, and at most the `limit` newest entries of a path from the root. A path ends where its next entry was removed, is not visible, or is already on the path.
  * - N6: a session has the owner that its first change had. A change of a run has the user and the tenant of the run.
  * - N7: a copy has the entries that `readPath` returns for its leaf, with their ids, and the last label of each that was not removed.
  *   The first entry has no parent. Later changes of one session do not change the other. Throws `not_found` if the leaf is not a

@@ -42,6 +42,7 @@ export const searchTable = optionTable({
 export const pathTable = optionTable({
   leafId: filledText,
   from: is.any,
+  limit: filterKinds.limit,
 } satisfies OptionKinds<SessionPathOptions>);
 export const entriesTable = optionTable({
   limit: filterKinds.limit,

@@ -194,6 +194,11 @@ export class StoredSessions implements RuntimeSessions {
   async path(sessionId: string, options: SessionPathOptions = {}): Promise<readonly SessionEntry[]> {
     pathTable.read("sessions.path()", options);
     checkChoice("sessions.path()", "from", options.from, ["root", "compaction"]);
+    if (options.limit !== undefined && options.from === "compaction")
+      throw new Fault(
+        "invalid_argument",
+        'invalid options of sessions.path(): limit and from: "compaction" exclude each other; leave one of them out',
+      );
     const { sessionId: id } = await this.#find(sessionId);
     return (await this.#path(id, options)).entries;
   }

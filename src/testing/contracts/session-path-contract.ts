@@ -87,6 +87,19 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await ids(sessions, { leafId: "x/3", from: "compaction" })).toEqual(["x/0", "x/1", "x/2", "x/3"]);
   });
 
+  test("N5: readPath() with a limit returns the newest entries of the path from the root, within a batch as well", async () => {
+    const { sessions } = await open();
+    await sessions.apply([
+      say("x", null, ["1", "2", "3", "4"]),
+      append(compaction("c", "x/3", "x/2")),
+      append(entry("d", "c")),
+    ]);
+    expect(await ids(sessions, { limit: 1 })).toEqual(["d"]);
+    expect(await ids(sessions, { limit: 4 })).toEqual(["x/2", "x/3", "c", "d"]);
+    expect(await ids(sessions, { leafId: "x/2", limit: 2 })).toEqual(["x/1", "x/2"]);
+    expect(await ids(sessions, { limit: 9 })).toEqual(["x/0", "x/1", "x/2", "x/3", "c", "d"]);
+  });
+
   test("N5: readPath() uses the newest compaction of the path and ignores those of other branches", async () => {
     const { sessions } = await open();
     await sessions.apply([

@@ -192,6 +192,11 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     expect(JSON.stringify(model.calls.at(-1)?.messages[0])).toContain("one and two");
     expect(await runtime.sessions.path(chat)).toHaveLength(9);
     expect(await runtime.sessions.path(chat, { from: "compaction" })).toHaveLength(5);
+    const whole = await runtime.sessions.path(chat);
+    expect(await runtime.sessions.path(chat, { limit: 3 })).toEqual(whole.slice(-3));
+    await expect(runtime.sessions.path(chat, { limit: 3, from: "compaction" })).rejects.toThrow(
+      /limit and from: "compaction" exclude each other/u,
+    );
     await expect(
       runtime.sessions.compact(chat, { summary: "again", firstKeptEntryId: path[0]?.id as string }),
     ).rejects.toMatchObject({ code: "not_found" });

@@ -142,9 +142,9 @@ export class SessionRow {
   }
 
   /** N5: returns a path of frozen entries. `undefined` if the given leaf is not visible. */
-  path({ leafId, ofChild = false, from = "root" }: PathQuery): SessionPath | undefined {
+  path({ leafId, ofChild = false, from = "root", limit }: PathQuery): SessionPath | undefined {
     const last = leafId ?? (ofChild ? this.lastId : this.leafId);
-    const path = new PathCollector(from);
+    const path = new PathCollector(from, limit);
     for (let id = last; id !== null;) {
       const placed = this.#find(id);
       if (placed?.visibility !== "visible") break;

@@ -103,9 +103,14 @@ export class EntryRows {
   }
 
   /** N5: returns the path to a leaf. It reads the rows of the path, and few others. Call inside a transaction. */
-  *path(session: number, leafId: string | null, from: "root" | "compaction"): Work<readonly SessionEntry[]> {
+  *path(
+    session: number,
+    leafId: string | null,
+    from: "root" | "compaction",
+    limit?: number,
+  ): Work<readonly SessionEntry[]> {
     const { entriesAhead } = this.#dialect;
-    const path = new PathCollector(from);
+    const path = new PathCollector(from, limit);
     let near: readonly EntryRow[] = [];
     let decode = yield* this.decoder(near);
     for (let id = leafId; id !== null;) {

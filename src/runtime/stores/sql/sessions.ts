@@ -113,12 +113,12 @@ export class SqlSessions implements Sessions {
 
   *#readPath(
     sessionId: SessionId,
-    { leafId: wanted, ofChild = false, from = "root", scope }: PathQuery,
+    { leafId: wanted, ofChild = false, from = "root", limit, scope }: PathQuery,
   ): Work<SessionPath | undefined> {
     const session = yield* findSession(sessionId, scope);
     if (session === undefined) return wanted === undefined ? { leafId: null, entries: [] } : undefined;
     const leafId = wanted ?? (ofChild ? session.lastId : session.leafId);
-    const entries = yield* this.#entries.path(session.id, leafId, from);
+    const entries = yield* this.#entries.path(session.id, leafId, from, limit);
     return entries.length === 0 && wanted !== undefined ? undefined : { leafId, entries };
   }
 

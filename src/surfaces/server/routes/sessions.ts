@@ -102,7 +102,16 @@ const getPath = route({
   summary: "Read the conversation of a session.",
   scope: "read",
   params: sessionParams,
-  query: object({ leafId: optional(entryId), from: optional(choice(["root", "compaction"])) }),
+  query: object({
+    leafId: optional(entryId),
+    from: optional(choice(["root", "compaction"])),
+    limit: optional(
+      integer({
+        minimum: 1,
+        description: "The most entries, of which the newest are returned. Not with `from=compaction`.",
+      }),
+    ),
+  }),
   responses: [path],
   handle: async ({ runtime, params, query }) =>
     reply(path, { entries: await runtime.sessions.path(params.sessionId, query) }),

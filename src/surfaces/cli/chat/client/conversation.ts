@@ -32,6 +32,11 @@ export interface ConversationOptions {
   readonly onOpen: (sessionId: string) => void;
 }
 
+/** The most entries of a session that are read: the newest ones. */
+const mostRead = 400;
+/** After how many milliseconds a surface has drawn a session. */
+const drawnMs = 50;
+
 /** Events after which the queue is read again. */
 const queueEvents: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
   "run_steer",
@@ -52,6 +57,7 @@ export class Conversation {
   readonly #options: ConversationOptions;
   #agent: string;
   #sessionId: string | undefined;
+  #isCut = false;
   #queue: readonly QueuedInput[] = [];
   #usage: ContextUsage | undefined;
   #pastUsd: number | null = 0;
@@ -77,6 +83,11 @@ export class Conversation {
   /** The session. `undefined` until the first prompt of a new one. */
   get sessionId(): string | undefined {
     return this.#sessionId;
+  }
+
+  /** Whether the session has earlier entries, which were not read. */
+  get isCut(): boolean {
+    return this.#isCut;
   }
 
   get queue(): readonly QueuedInput[] {
@@ -113,7 +124,7 @@ export class Conversation {
     const params = { sessionId };
     const [session, { entries }, { runs }] = await Promise.all([
       this.#client.get("/api/sessions/{sessionId}", { params }),
-      this.#client.get("/api/sessions/{sessionId}/path", { params }),
+      this.#client.get("/api/sessions/{sessionId}/path", { params, query: { limit: mostRead } }),
       this.#client.get("/api/runs", { query: { sessionId, limit: 200 } }),
     ]);
     this.#leave();
@@ -124,9 +135,13 @@ export class Conversation {
       (sum, run) => (run.endedAt === null ? sum : sumOf(sum, run.costUsd)),
       0,
     );
+    this.#isCut = entries.length === mostRead && entries[0]?.parentId !== null;
     this.model.load(entries);
     this.#changed();
-    await Promise.all([this.#followNext(), this.#readUsage()]);
+    await this.#followNext();
+    // The use of the window is counted from all entries. The conversation is drawn before that.
+    await new Promise((resolve) => setTimeout(resolve, drawnMs));
+    await this.#readUsage();
   }
 
   /** Reads the conversation again after the session was changed, such as by a move. */
@@ -321,6 +336,7 @@ export class Conversation {
     this.#following?.abort();
     this.#following = undefined;
     this.#sessionId = undefined;
+    this.#isCut = false;
     this.#queue = [];
     this.#usage = undefined;
     this.#pastUsd = 0;

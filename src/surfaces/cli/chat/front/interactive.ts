@@ -448,9 +448,9 @@ class InteractiveChat implements Desk {
     const drawn = this.#drawnItems();
     const marked = this.#opened.words(drawn);
     const head =
-      this.#firstDrawn === 0
+      this.#firstDrawn === 0 && !this.conversation.isCut
         ? `reeve chat with ${visibleLine(this.conversation.agent)}. /help lists the commands.`
-        : `${this.#firstDrawn} earlier parts are not drawn; reeve sessions show prints them.`;
+        : "Earlier parts are not drawn; reeve sessions show prints them.";
     return {
       blocks: [
         {

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { Agent } from "../../src/assembly/agent.ts";
+import { openRuntime } from "../../src/assembly/open-runtime.ts";
+import { assistantMessage, userMessage, type SessionEntry } from "../../src/kernel/index.ts";
+import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
+import { ownPlace } from "../../src/surfaces/cli/chat/client/server-place.ts";
+import { createServer } from "../../src/surfaces/server/server.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+
+/** Entries of a conversation, one after the other. */
+function entriesOf(count: number): readonly SessionEntry[] {
+  return Array.from({ length: count }, (_, at) => ({
+    type: "message",
+    id: `e${at}`,
+    parentId: at === 0 ? null : `e${at - 1}`,
+    at: 1,
+    runId: null,
+    taskId: null,
+    message: at % 2 === 0 ? userMessage(`question ${at}`) : assistantMessage(`answer ${at}`),
+  }));
+}
+
+test.for([
+  { count: 400, shown: 400, isCut: false },
+  { count: 402, shown: 400, isCut: true },
+])("a chat reads the newest entries of a session of $count entries", async ({ count, shown, isCut }) => {
+  await using runtime = await openRuntime({ unknownPrice: "ignore" });
+  const agent = new Agent({ name: "host", model: scriptedModel([]), tools: [] });
+  const server = createServer(runtime, { agents: [agent], tokens: null });
+  const sessionId = await runtime.sessions.import({ agentId: "host", entries: entriesOf(count) });
+  const asked: string[] = [];
+  const { fetch, ...place } = ownPlace(server);
+  const client = new ChatClient({
+    ...place,
+    fetch: (request) => {
+      asked.push(new URL(request.url).pathname);
+      return fetch(request);
+    },
+  });
+  let atUsage = 0;
+  const conversation: Conversation = new Conversation({
+    client,
+    agent: "host",
+    onOpen: () => undefined,
+    onChange: () => {
+      if (!asked.some((path) => path.endsWith("/context-usage"))) atUsage = conversation.model.items.length;
+    },
+  });
+  await conversation.open(sessionId);
+  const texts = conversation.model.items.map(({ item }) => ("text" in item ? item.text : ""));
+  expect(texts).toHaveLength(shown);
+  expect(texts[0]).toBe(`question ${count - shown}`);
+  expect(texts.at(-1)).toBe(`answer ${count - 1}`);
+  expect(conversation.isCut).toBe(isCut);
+  // The conversation is there before its whole path is read for the use of the window.
+  expect(atUsage).toBe(shown);
+  expect(conversation.usage).toBeDefined();
+  conversation.close();
+  await server.drain();
+});
