@@ -178,6 +178,57 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/^42 echoed/mu);
   });
 
+  test("/compact, /top-up and /trust do what they say, and Ctrl+Z suspends the chat until fg", async () => {
+    const { folder, url } = await setUp((request) =>
+      request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: `Answer ${request}` },
+    );
+    const home = join(folder, "home");
+    await mkdir(join(folder, ".reeve/extensions"), { recursive: true });
+    await writeFile(join(folder, ".reeve/extensions/desk.ts"), extension);
+    await mkdir(join(home, "agents"), { recursive: true });
+    const brief = "model: openai-compatible/gpt-4o\ntools: [read]\nbudget: { maxTurns: 1 }";
+    await writeFile(join(home, "agents/brief.md"), `---\n${brief}\n---\nYou are brief.`);
+    const variables = { ...env(url), REEVE_HOME: home };
+    const terminal = await openTerminal({ size: "200x50", cwd: folder, env: variables });
+    // The shell of the terminal stops and continues programs only with job control.
+    await terminal.type("set -m");
+    await terminal.press("Enter");
+    await terminal.reeve("chat", "--agent", "brief");
+    await terminal.shows(/[Tt]rust/u);
+    await terminal.type("n");
+    await terminal.press("Enter");
+    await terminal.shows(/gpt-4o · \$0/u);
+    await terminal.submit("One");
+    await terminal.shows(/used up; \/top-up adds to it/u);
+    await terminal.submit("/top-up 3 turns");
+    await terminal.shows(/Added 3 turns to run_[^]*Answer 2[^]*Done/u);
+    // A run that is complete stays so.
+    await terminal.submit("/top-up 0.50");
+    await terminal.shows(/Added 0\.50 to run_[^]*has ended for another reason/u);
+    await terminal.submit("/compact keep the numbers");
+    await terminal.shows(/The conversation was compacted/u);
+    await terminal.type("a draft");
+    await terminal.shows(/\n a draft/u);
+    await terminal.press("C-z");
+    await terminal.shows(/Stopped|suspended/u);
+    await terminal.type("echo $((6 * 7)) echoed");
+    await terminal.press("Enter");
+    await terminal.shows(/^42 echoed/mu);
+    await terminal.type("fg");
+    await terminal.press("Enter");
+    const resumed = await terminal.shows(/─\n a draft/u);
+    expect(resumed).not.toMatch(/has not continued/u);
+    await terminal.press("C-c");
+    await terminal.submit("/trust");
+    await terminal.shows(/Trust them as they are now\?/u);
+    await terminal.type("y");
+    await terminal.shows(/> y/u);
+    await terminal.press("Enter");
+    await terminal.shows(/This folder is trusted now/u);
+    await terminal.submit("/trust");
+    await terminal.shows(/This folder is trusted as it is now/u);
+  });
+
   test("5,000 pasted lines are one draft, and a growing answer survives 200 changes of the size of the terminal", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { text: "Read." } : { text: `${"word 漢字 e\u0301 👩‍👩‍👧 ".repeat(1_000)}end.` },

@@ -103,6 +103,29 @@ describe("reeve chat --mode rpc", () => {
     expect(await chat.end()).toBe(0);
   });
 
+  test("a program approves a call with edited arguments, and the call is made with them", async () => {
+    const { folder, url } = await setUp((request) =>
+      request === 1
+        ? { tool: "write", input: { path: "made.txt", content: "as asked" } }
+        : { text: "Written." },
+    );
+    const chat = startRpc(folder, url, "--tools", "all", "--sandbox", "off");
+    await chat.line(({ type }) => type === "ready");
+    chat.send({ id: 1, type: "prompt", input: "Write" });
+    const { question } = await chat.line(({ type }) => type === "question");
+    const { approvalId = null } = question as JsonObject;
+    const input = { path: "made.txt", content: "as edited" };
+    chat.send({ id: 2, type: "approve", approvalId, decision: "approved", input });
+    await chat.line(({ id }) => id === 2);
+    await expect
+      .poll(() => chat.lines.some(({ event }) => JSON.stringify(event ?? null).includes('"run_end"')), {
+        timeout: 15_000,
+      })
+      .toBe(true);
+    expect(await readFile(join(folder, "made.txt"), "utf8")).toBe("as edited");
+    expect(await chat.end()).toBe(0);
+  });
+
   test.skipIf(lacksPython)(
     "the Python client of 100 lines asks, approves a call and prints the conversation",
     async () => {

@@ -178,5 +178,10 @@ async function topUp({ client, conversation, ask, say }: Desk, text: string): Pr
   if (wanted === undefined) return;
   await client.post("/api/runs/{runId}/top-up", { params: { runId }, body: addedBy(wanted) });
   say(`Added ${wanted} to ${runId}`);
-  if (!conversation.model.isWorking) await conversation.refollow();
+  const { isWorking, view } = conversation.model;
+  if (isWorking) return;
+  // A run that has ended for another reason than a limit does not continue.
+  if (view?.status === "budget_exhausted" || view?.status === "deadline_exceeded")
+    return conversation.refollow();
+  say("The run has ended for another reason and does not continue.");
 }

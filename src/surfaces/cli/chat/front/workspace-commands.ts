@@ -120,7 +120,9 @@ async function trust(desk: Desk): Promise<void> {
     say: (line) => desk.say(line),
     ask: async (question) => (await desk.ask(question)) ?? null,
   });
-  if (workspace.isTrusted) await local.reload();
+  if (!workspace.isTrusted) return desk.say("This folder stays untrusted.");
+  await local.reload();
+  desk.say("This folder is trusted now.");
 }
 
 async function exportSession(desk: Desk, file: string): Promise<void> {
