@@ -76,17 +76,19 @@ export function runShell(command: string, folder: string, signal: AbortSignal): 
     });
     let output = "";
     let left = 0;
+    const decoder = new TextDecoder();
+    let room = mostOutput;
     const take = (piece: Buffer): void => {
-      const text = piece.toString("utf8");
-      const room = mostOutput - output.length;
-      output += text.slice(0, Math.max(0, room));
-      left += Math.max(0, text.length - room);
+      // What is beyond the limit is counted and not decoded: a command may print a gigabyte.
+      if (room > 0) output += decoder.decode(piece.subarray(0, room), { stream: true });
+      left += Math.max(0, piece.length - room);
+      room = Math.max(0, room - piece.length);
     };
     child.stdout.on("data", take);
     child.stderr.on("data", take);
     child.on("error", (error) => (signal.aborted ? resolve(`${output}\n[stopped]`) : reject(error)));
     child.on("close", (code, killed) => {
-      const cut = left === 0 ? "" : `\n[${left} more characters]`;
+      const cut = left === 0 ? "" : `\n[${left} more bytes]`;
       const end = code === 0 ? "" : `\n[exit code ${code ?? killed}]`;
       resolve(`${output.trimEnd()}${cut}${end}`);
     });
