@@ -1,9 +1,11 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { isFull } from "../effort.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
-import { reeve, reeveProcess } from "../surfaces/cli/reeve-process.ts";
+import { main, reeve, reeveProcess } from "../surfaces/cli/reeve-process.ts";
 import { serve } from "../surfaces/cli/serve-process.ts";
 import { lacksTmux, openTerminal } from "./terminal.ts";
 
@@ -296,6 +298,34 @@ test("reeve chat reads prompts from a pipe one after the other, and prints the a
   expect(said.out).toEqual([String.raw`Answer 1 \u001b[31m.`, String.raw`Answer 2 \u001b[31m.`]);
   expect(said.code).toBe(0);
   expect(said.talk).toMatch(/1 runs of this conversation[^]*session ses_/u);
+});
+
+test("reeve chat in lines goes on with the next text when a question is answered elsewhere", async () => {
+  const { folder, url, requests } = await setUp((request) =>
+    request === 1
+      ? { tool: "write", input: { path: "made.txt", content: "x" } }
+      : { text: `Answer ${request}.` },
+  );
+  const environment = { ...process.env, ...env(url) };
+  const child = spawn(process.execPath, [main, "chat", "--plain", "--tools", "all", "--sandbox", "off"], {
+    cwd: folder,
+    env: environment,
+    stdio: ["pipe", "pipe", "pipe"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding("utf8").on("data", (piece: string) => (said += piece));
+  child.stdin.write("Write a file\n");
+  await expect.poll(() => said).toMatch(/May it call write/u);
+  const listed = await reeveProcess(["inbox", "--json"], { cwd: folder, env: env(url) });
+  const runId = /"runId": ?"(run_[^"]+)"/u.exec(listed.out.join("\n"))?.[1] ?? "";
+  await reeveProcess(["approve", runId, "--yes"], { cwd: folder, env: env(url) });
+  await expect.poll(() => said).toMatch(/Answer 2\./u);
+  child.stdin.end("And now?\n");
+  const [code] = (await once(child, "close")) as [number];
+  expect([code, said]).toEqual([0, expect.stringContaining("Answer 3.")]);
+  expect(requests).toHaveLength(3);
 });
 
 test.for([

@@ -18,15 +18,21 @@ export async function plainWatch(options: WatchFrontOptions): Promise<ExitKind> 
   const { terminal, runId } = options;
   const over = Promise.withResolvers<void>();
   const lines = new LineQueue(terminal);
+  // The store that is read in this process keeps no process alive.
+  const stay = setInterval(() => undefined, 60_000);
   void interrupted(terminal).then(() => over.resolve());
-  const close = await (runId === undefined
-    ? watchStore(options, lines, over)
-    : watchRun(runId, options, lines, over));
   try {
-    await over.promise;
+    const close = await (runId === undefined
+      ? watchStore(options, lines, over)
+      : watchRun(runId, options, lines, over));
+    try {
+      await over.promise;
+    } finally {
+      close();
+      await lines.written;
+    }
   } finally {
-    close();
-    await lines.written;
+    clearInterval(stay);
   }
   return "ok";
 }

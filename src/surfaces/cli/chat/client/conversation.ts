@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import {
   addUsd,
   Fault,
+  visibleLine,
   rootTaskId,
   type ApprovalDecision,
   type Delta,
@@ -204,21 +205,37 @@ export class Conversation {
     return (await this.takeOut(inputs)).map(({ input }) => inputText(input));
   }
 
-  /** Takes inputs out of the queue that no task has read. Returns those that came back in time, the oldest first. */
+  /**
+   * Takes inputs out of the queue that no task has read. Returns those that came back in time, the oldest first, and those of
+   * which that is not known yet: their withdrawal is stored.
+   */
   async takeOut(inputs: readonly QueuedInput[]): Promise<readonly QueuedInput[]> {
     const { runId } = this.model;
     if (runId === undefined || inputs.length === 0) return [];
-    const taken = await Promise.all(
-      inputs.map(async (each) => {
-        const answer = await this.#client.post("/api/runs/{runId}/withdraw-input", {
+    const asked = await Promise.allSettled(
+      inputs.map(({ inputId }) =>
+        this.#client.post("/api/runs/{runId}/withdraw-input", {
           params: { runId },
-          body: { inputId: each.inputId, waitMs: 5_000 },
-        });
-        return answer !== undefined && "isWithdrawn" in answer && answer.isWithdrawn ? [each] : [];
-      }),
+          body: { inputId, waitMs: 5_000 },
+        }),
+      ),
     );
+    const taken: QueuedInput[] = [];
+    for (const [index, each] of inputs.entries()) {
+      const answer = asked[index];
+      if (answer?.status === "rejected") this.model.note(Fault.from(answer.reason).message, "bad");
+      if (answer?.status !== "fulfilled" || answer.value === undefined) continue;
+      // The order is stored before the worker answers, and a text must not be lost.
+      const isDecided = "isWithdrawn" in answer.value;
+      if (!isDecided)
+        this.model.note(
+          `Not known yet whether the agent has read: ${visibleLine(inputText(each.input))}`,
+          "hold",
+        );
+      if (!isDecided || ("isWithdrawn" in answer.value && answer.value.isWithdrawn)) taken.push(each);
+    }
     await this.#readQueue();
-    return taken.flat();
+    return taken;
   }
 
   /**
@@ -250,7 +267,12 @@ export class Conversation {
     const { runId } = this.model;
     if (runId === undefined || !this.model.isWorking) return [];
     const restored = await this.withdraw(this.#queue);
-    await this.#client.post("/api/runs/{runId}/cancel", { params: { runId }, body: { reason } });
+    try {
+      await this.#client.post("/api/runs/{runId}/cancel", { params: { runId }, body: { reason } });
+    } catch (error) {
+      // The texts are no longer in the queue of the run, so the person gets them in any case.
+      this.model.note(Fault.from(error).message, "bad");
+    }
     return restored;
   }
 

@@ -1,4 +1,4 @@
-import { Fault, visibleLine } from "../../../../kernel/index.ts";
+import { Fault, type JsonValue, visibleLine } from "../../../../kernel/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { reserveStdout } from "../../terminal/process-terminal.ts";
 import type { ChatClient } from "../client/chat-client.ts";
@@ -191,9 +191,14 @@ class InteractiveChat implements Desk {
     const [, bangs, command = ""] = /^(!!?)\s*([^]+)$/u.exec(text) ?? [];
     if (bangs !== undefined) return this.#runShell(command, bangs === "!");
     if (await runExtension(this, text)) return;
+    await this.#send(given, (input) => this.conversation.send(input));
+  }
+
+  /** Sends a text with the outputs of commands. They stay for the next message if this one cannot be sent. */
+  async #send(text: string, send: (input: JsonValue) => Promise<void>): Promise<void> {
     const outputs = this.#outputs.splice(0);
     try {
-      await this.conversation.send(await inputOf(given, process.cwd(), outputs));
+      await send(await inputOf(text, process.cwd(), outputs));
     } catch (error) {
       this.#outputs.unshift(...outputs);
       throw error;
@@ -275,12 +280,13 @@ class InteractiveChat implements Desk {
           return true;
         }
         if (text.trim() === "") return true;
-        this.#remember(text);
         this.setDraft("");
-        this.#do(
-          async () => conversation.followUp(await inputOf(text, process.cwd(), this.#outputs.splice(0))),
-          text,
-        );
+        // What is no message of the conversation is executed at once.
+        if (/^[/!]/u.test(text.trim())) void this.#submit(text);
+        else {
+          this.#remember(text);
+          this.#do(() => this.#send(text, (input) => conversation.followUp(input)), text);
+        }
         return true;
       }
       case "takeBack":

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import { Fault, visibleLine, visibleText } from "../../../../kernel/index.ts";
+import type { QuestionView } from "../../../view/run-view.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import type { ChatClient } from "../client/chat-client.ts";
@@ -33,6 +34,8 @@ class PlainChat implements Desk {
   readonly #lines = new LineReader();
   readonly #printer: ItemPrinter;
   #isAsking = false;
+  /** Resolves when the question that is being asked no longer waits for an answer. */
+  #isGone: Promise<void> | undefined;
 
   constructor(options: FrontOptions) {
     this.#options = options;
@@ -97,7 +100,7 @@ class PlainChat implements Desk {
     );
     this.#terminal.say([title, ...lines].join("\n"));
     for (;;) {
-      const line = await this.#lines.next();
+      const line = await this.#lines.next(this.#isGone);
       const answer = line === undefined || line === asked ? "" : line.trim();
       if (answer === "") return undefined;
       const chosen = choices.find(({ key, label }, at) => [key ?? String(at + 1), label].includes(answer));
@@ -110,7 +113,7 @@ class PlainChat implements Desk {
 
   readonly ask: Desk["ask"] = async (title) => {
     this.#terminal.say(title);
-    const line = await this.#lines.next();
+    const line = await this.#lines.next(this.#isGone);
     return line === asked ? undefined : line;
   };
 
@@ -159,15 +162,30 @@ class PlainChat implements Desk {
     this.#isAsking = true;
     try {
       for (const question of this.conversation.model.questions) {
-        const decision = await askQuestion(this, question, this.#stop.signal);
+        if (!this.#isOpen(question)) continue;
+        const { signal } = this.#stop;
+        this.#isGone = this.conversation.untilAnswered(question, signal);
+        const decision = await askQuestion(this, question, signal);
+        // A question that was answered elsewhere needs no line of this person.
+        if (!this.#isOpen(question)) continue;
         if (decision === undefined) return false;
-        await this.conversation.decide(question, decision);
-        await this.conversation.untilAnswered(question, this.#stop.signal);
+        try {
+          await this.conversation.decide(question, decision);
+          await this.#isGone;
+        } catch (error) {
+          this.say(Fault.from(error).message, "bad");
+          return false;
+        }
       }
       return true;
     } finally {
+      this.#isGone = undefined;
       this.#isAsking = false;
     }
+  }
+
+  #isOpen({ request: { approvalId } }: QuestionView): boolean {
+    return this.conversation.model.questions.some(({ request }) => request.approvalId === approvalId);
   }
 
   async #questionAsked(): Promise<void> {

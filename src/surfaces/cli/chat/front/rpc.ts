@@ -149,7 +149,7 @@ class RpcChat {
       const line = lineOf(text);
       id = line["id"] ?? null;
       const type = textOf(line, "type") ?? "";
-      const command = commands[type];
+      const command = Object.hasOwn(commands, type) ? commands[type] : undefined;
       if (command === undefined)
         throw new Fault(
           "invalid_argument",
