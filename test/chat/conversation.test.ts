@@ -300,7 +300,7 @@ test("reeve chat reads prompts from a pipe one after the other, and prints the a
   expect(said.talk).toMatch(/1 runs of this conversation[^]*session ses_/u);
 });
 
-test("reeve chat in lines goes on with the next text when a question is answered elsewhere", async () => {
+test("reeve chat in lines sends the next text after a question was answered elsewhere", async () => {
   const { folder, url, requests } = await setUp((request) =>
     request === 1
       ? { tool: "write", input: { path: "made.txt", content: "x" } }
