@@ -12,13 +12,14 @@ import {
 import { codeOf } from "./error-code.ts";
 import { readBytes } from "./file-lines.ts";
 import { openRegular, type Place } from "./file-root.ts";
-import type { FileState } from "./replace-file.ts";
+import { replaceFile, type FileState } from "./replace-file.ts";
 
 /**
- * Records what a file contains before a tool replaces it with `after`. J6: a repeated call finds the record, and keeps the
- * content that the file had before the first attempt.
+ * Replaces a file, after the journal has what it contained. J6: a repeated call finds the record, and keeps the content
+ * that the file had before the first attempt. The file is written in a step of its own, because a record is stored before
+ * the next step starts, and not before its caller continues.
  */
-export async function keepPrevious(
+export async function replaceKept(
   { ctx, callId }: Pick<ToolContext, "ctx" | "callId">,
   place: Place,
   { before, after }: { readonly before: FileState | null; readonly after: Uint8Array },
@@ -33,6 +34,10 @@ export async function keepPrevious(
       afterHash: sha256(after),
     };
     return change as unknown as JsonObject;
+  });
+  await ctx.step("new content", async () => {
+    await replaceFile(place, after, before);
+    return null;
   });
 }
 

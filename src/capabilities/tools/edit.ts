@@ -2,8 +2,8 @@ import { Fault, type Tool, is, optionTable, type OptionKinds } from "../../kerne
 import { codeOf } from "../files/error-code.ts";
 import { fileFault, FileRoot, furtherFolders, openRegular, type Place } from "../files/file-root.ts";
 import { readBytes } from "../files/file-lines.ts";
-import { keepPrevious } from "../files/previous-content.ts";
-import { replaceFile, type FileState } from "../files/replace-file.ts";
+import { replaceKept } from "../files/previous-content.ts";
+import type { FileState } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
@@ -85,8 +85,7 @@ export function editTool(options: EditToolOptions): Tool {
         const bytes = Buffer.from(edited);
         if (bytes.length > maxBytes)
           return errorResult(`${file} would have ${bytes.length} bytes; at most ${maxBytes} are allowed`);
-        await keepPrevious(context, place, { before: state, after: bytes });
-        await replaceFile(place, bytes, state);
+        await replaceKept(context, place, { before: state, after: bytes });
         const { shown } = place;
         const metadata = { path: shown, replaced: places.length, bytes: bytes.length };
         return textResult(

@@ -1,7 +1,7 @@
 import { type Tool, is, optionTable, type OptionKinds } from "../../kernel/index.ts";
 import { fileFault, FileRoot, furtherFolders } from "../files/file-root.ts";
-import { keepPrevious, sha256 } from "../files/previous-content.ts";
-import { fileState, replaceFile } from "../files/replace-file.ts";
+import { replaceKept, sha256 } from "../files/previous-content.ts";
+import { fileState } from "../files/replace-file.ts";
 import { errorResult, textResult } from "./tool-result.ts";
 import { tool } from "./tool.ts";
 
@@ -64,8 +64,7 @@ export function writeTool(options: WriteToolOptions): Tool {
       const { folder, shown } = place;
       try {
         const before = await fileState(place);
-        await keepPrevious(context, place, { before, after: bytes });
-        await replaceFile(place, bytes, before);
+        await replaceKept(context, place, { before, after: bytes });
         const isNew = before === null;
         return textResult(`${isNew ? "wrote" : "replaced"} ${shown}: ${bytes.length} bytes`, {
           path: shown,
