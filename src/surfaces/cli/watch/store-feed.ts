@@ -1,6 +1,6 @@
 import { unfinishedStatuses } from "../../../kernel/index.ts";
 import type { Result } from "../../server/route-values.ts";
-import type { ChatClient } from "../chat/client/chat-client.ts";
+import { RequestError, type ChatClient } from "../chat/client/chat-client.ts";
 import type { FeedOptions, Run } from "./run-feed.ts";
 
 export type Inbox = Result<"GET", "/api/inbox">;
@@ -105,8 +105,9 @@ export class StoreFeed {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
       this.read().catch((error: unknown) => {
-        // While the server does not answer, the stream says so, and reads again when it does.
-        if (!this.#stop.signal.aborted && this.#lostAt === undefined) this.#options.onProblem(error);
+        // The stream says that the server does not answer, perhaps a moment later, and reads again when it does.
+        if (error instanceof RequestError && error.code === "offline") return;
+        if (!this.#stop.signal.aborted) this.#options.onProblem(error);
       });
     }, settleMs);
   }
