@@ -11,7 +11,7 @@ test("PostgreSQL, B3, J6: a prompt of a hired agent whose process is killed arou
 });
 
 test("PostgreSQL, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes", async () => {
-  expect(await sharedCapProblems([{ at: 16, when: "after" }])).toEqual([]);
+  expect(await sharedCapProblems([{ at: 9, when: "after" }])).toEqual([]);
 });
 
 // The suite of SQLite has one point of it.
