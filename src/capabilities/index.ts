@@ -9,9 +9,10 @@ export {
   lackOfModel,
   namedModel,
   type ModelName,
+  providerFacts,
+  type ProviderFacts,
 } from "./models/named-model.ts";
 export { providerPackages } from "./models/provider-directory.ts";
-export { providerFacts, type ProviderFacts } from "./models/provider-facts.ts";
 export { route } from "./models/route.ts";
 export { toModel, type ModelLike } from "./models/to-model.ts";
 export { Leftovers, type Leftover } from "./worktrees/leftovers.ts";

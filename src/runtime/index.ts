@@ -4,8 +4,14 @@ export { objectCallId } from "./client/object-client.ts";
 export { retriedStep } from "./context/context-options.ts";
 export { readRequest } from "./client/recorded-request.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
-export { inspectStore, type InspectedStore } from "./inspect-store.ts";
-export { openStore, refuseAbsentFile, sqlitePath, type StoreAddress } from "./open-store.ts";
+export {
+  inspectStore,
+  type InspectedStore,
+  openStore,
+  refuseAbsentFile,
+  sqlitePath,
+  type StoreAddress,
+} from "./open-store.ts";
 export { getRunContext, insideCall, isInsideTask } from "./process/async-context.ts";
 export type { RunRetry } from "./process/run-retry.ts";
 export { sha256, sha256Hex } from "./process/sha256.ts";

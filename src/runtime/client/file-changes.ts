@@ -73,8 +73,11 @@ async function runsFrom(
       const { id, runId } = entry;
       isFound ||= id === entryId;
       if (runId === null) continue;
-      if (!isFound) callsBefore.set(runId, [...(callsBefore.get(runId) ?? []), ...callIdsOf(entry)]);
-      else if (!runs.has(runId)) runs.set(runId, id === entryId ? (callsBefore.get(runId) ?? []) : []);
+      if (!isFound) {
+        const calls = callsBefore.get(runId) ?? [];
+        callsBefore.set(runId, calls);
+        calls.push(...callIdsOf(entry));
+      } else if (!runs.has(runId)) runs.set(runId, id === entryId ? (callsBefore.get(runId) ?? []) : []);
     }
     after = page.at(-1)?.entry.id;
     if (page.length < pageSize) return isFound ? runs : undefined;

@@ -13,7 +13,7 @@ export { readInstructions, saveInstructions, type SavedInstructions } from "./sa
 export type { Origin, SourceFile } from "./source-file.ts";
 export { listMcpEntries, readMcpFiles, type McpEntry } from "./mcp-file.ts";
 export { changeMemoryFile, memoryLimits, type MemoryFileName } from "./memory/memory-file.ts";
-export { commonJsAdvice, isCommonJs } from "./module-type.ts";
+export { commonJsAdvice, isCommonJs } from "./modules.ts";
 export { loadModule, shareReeve } from "./modules.ts";
 export { Notices, type WorkspaceNotice } from "./notices.ts";
 export { installedPackage, type InstalledPackage } from "./packages.ts";

@@ -1,10 +1,9 @@
-import { readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { findPackageJSON, registerHooks } from "node:module";
-import { sep } from "node:path";
+import { dirname, join, sep } from "node:path";
 import { setTimeout as after } from "node:timers/promises";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { Fault } from "../../kernel/index.ts";
-import { commonJsAdvice, isCommonJs } from "./module-type.ts";
 import { isBelow } from "./text/bounded-file.ts";
 import { contentHash, Coverage } from "./trust/coverage.ts";
 
@@ -230,4 +229,30 @@ function isContent(source: unknown, path: string, hash: string): boolean {
 function versionOf(address: string | undefined): string | undefined {
   if (address === undefined) return undefined;
   return versions.get(address) ?? URL.parse(address)?.searchParams.get(parameter) ?? undefined;
+}
+
+/** What the error of a file says whose manifest makes it CommonJS, and how to fix it. */
+export const commonJsAdvice =
+  'the nearest package.json has "type": "commonjs"; give the file the ending .mts or .mjs, or set "type": "module"';
+
+/**
+ * Whether Node reads a file as CommonJS, because the nearest `package.json` says so, as `npm init` writes it. Without a type,
+ * Node decides by the text of the file.
+ */
+export function isCommonJs(path: string): boolean {
+  if (!/\.[jt]s$/u.test(path)) return false;
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    const manifest = join(folder, "package.json");
+    if (existsSync(manifest)) return typeIn(manifest) === "commonjs";
+    if (dirname(folder) === folder) return false;
+  }
+}
+
+function typeIn(manifest: string): unknown {
+  try {
+    return (JSON.parse(readFileSync(manifest, "utf8")) as { readonly type?: unknown } | null)?.type;
+  } catch {
+    // Node cannot read it either, and says so when it loads the file.
+    return undefined;
+  }
 }

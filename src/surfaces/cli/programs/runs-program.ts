@@ -375,7 +375,7 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     .action(
       async (runs: string[], { drive, ...options }: OrderManyOptions & { readonly drive?: boolean }) => {
         if (drive === true) {
-          const { driveRun } = await import("../commands/run/drive-run.ts");
+          const { driveRun } = await import("../commands/run/run-command.ts");
           onEnd(await driveRun(runs, options, terminal));
           return;
         }

@@ -21,6 +21,7 @@ import {
   rootTaskId,
   type JsonObject,
 } from "../../../../kernel/index.ts";
+import type { OrderManyOptions } from "../runs/order-many.ts";
 import { isStoppedAtLimit, lackOf } from "../../../view/top-up-offer.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { exitKindOfRun, type ExitKind } from "../../terminal/exit-code.ts";
@@ -540,4 +541,23 @@ function watcherOf({ mode }: RunCommandOptions, terminal: Terminal): RunWatcher 
   if (mode === "text") return new TextWatcher(terminal);
   if (mode === "json") return new JsonWatcher(terminal);
   throw new Fault("invalid_argument", `invalid --mode ${mode}: expected text or json`);
+}
+
+/** Resumes one run and drives it in this process until it ends. */
+export function driveRun(
+  runs: readonly string[],
+  options: OrderManyOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const { store, json = false } = options;
+  return runCommand([], { resume: onlyRun(runs, options), store, mode: json ? "json" : "text" }, terminal);
+}
+
+function onlyRun([run, ...others]: readonly string[], { where, yes, dryRun }: OrderManyOptions): string {
+  if (run !== undefined && others.length === 0 && where === undefined && yes !== true && dryRun !== true)
+    return run;
+  throw new Fault(
+    "invalid_argument",
+    "--drive takes one RUN, without --where, --yes and --dry-run; use reeve resume RUN --drive, or reeve run --resume RUN --yes to allow every tool call",
+  );
 }
