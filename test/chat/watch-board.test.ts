@@ -7,7 +7,8 @@ import { questionLines, type BoardPlace } from "../../src/surfaces/cli/watch/boa
 import { runBoardLines, type RunPanel } from "../../src/surfaces/cli/watch/run-board.ts";
 import type { Run, RunState } from "../../src/surfaces/cli/watch/run-feed.ts";
 import { fittingRuns, storeBoardLines } from "../../src/surfaces/cli/watch/store-board.ts";
-import { amountOf, orderProblem } from "../../src/surfaces/cli/watch/watch-orders.ts";
+import { amountOf } from "../../src/surfaces/cli/chat/front/top-up-amount.ts";
+import { orderProblem } from "../../src/surfaces/cli/watch/watch-orders.ts";
 import { RequestError } from "../../src/surfaces/cli/chat/client/chat-client.ts";
 import { company } from "./company-run.ts";
 

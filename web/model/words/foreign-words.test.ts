@@ -4,18 +4,18 @@ import { callPlaces, canBeAllowed, optionWords } from "./foreign-words.ts";
 test("the paths of a call are named once, and those outside the folder come first", () => {
   const view = {
     locations: [
-      { path: "/work/a.txt", isOutside: false },
+      { path: "/project/a.txt", isOutside: false },
       { path: "/etc/passwd", isOutside: true, line: 3 },
     ],
     diffs: [
-      { path: "/work/a.txt", isOutside: false, diff: "" },
-      { path: "/work/link", isOutside: true, diff: "" },
+      { path: "/project/a.txt", isOutside: false, diff: "" },
+      { path: "/project/link", isOutside: true, diff: "" },
     ],
   };
   expect(callPlaces(view)).toEqual([
     { path: "/etc/passwd", isOutside: true },
-    { path: "/work/link", isOutside: true },
-    { path: "/work/a.txt", isOutside: false },
+    { path: "/project/link", isOutside: true },
+    { path: "/project/a.txt", isOutside: false },
   ]);
   expect(callPlaces({})).toEqual([]);
 });

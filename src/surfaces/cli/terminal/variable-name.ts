@@ -3,7 +3,7 @@ import type { Terminal } from "./terminal.ts";
 
 /**
  * The name of a variable of the environment, as a setting contains it. Another text is not shown: it may be the secret
- * itself, which somebody has written in place of the name.
+ * itself, written in place of the name.
  */
 export function variableName(text: string, env: Terminal["env"]): string {
   const isName = /^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/u.test(text) && withoutSecrets(text) === text;

@@ -1,6 +1,7 @@
 import { Fault, rootTaskId, visibleLine, type ApprovalDecision, type TaskId } from "../../../kernel/index.ts";
 import type { TaskView } from "../../view/run-view.ts";
-import { addedWords, amountWords, isStoppedAtLimit, type TopUpName } from "../../view/top-up-offer.ts";
+import { addedWords, amountWords, isStoppedAtLimit } from "../../view/top-up-offer.ts";
+import { amountOf, amountExamples } from "../chat/front/top-up-amount.ts";
 import { RequestError, type ChatClient } from "../chat/client/chat-client.ts";
 import type { PickOptions } from "../chat/screen/screen.ts";
 import type { Run, TopUpLeft } from "./run-feed.ts";
@@ -45,7 +46,7 @@ export class WatchOrders {
       taskId === task?.taskId ? visibleLine(task.agentId) : taskId === rootTaskId ? "the run" : taskId;
     const offer = lacks === null || lacks.amount <= 0 ? "" : amountWords(lacks.name, lacks.amount);
     const text = await this.#desk.ask(
-      `Add to the budget of ${name}, such as 0.50 (dollars), 5 turns, 2000 tokens or 10 min.${leftWords(left)}`,
+      `Add to the budget of ${name}, such as ${amountExamples}.${leftWords(left)}`,
       offer,
     );
     if (text === undefined || text.trim() === "") return undefined;
@@ -143,36 +144,6 @@ export class WatchOrders {
 
 function leftWords({ maxCostUsd }: TopUpLeft): string {
   return maxCostUsd === null ? "" : ` You may add ${amountWords("maxCostUsd", maxCostUsd)}.`;
-}
-
-const units: Readonly<Record<string, readonly [name: TopUpName, factor: number]>> = {
-  "": ["maxCostUsd", 1],
-  usd: ["maxCostUsd", 1],
-  dollar: ["maxCostUsd", 1],
-  turn: ["maxTurns", 1],
-  token: ["maxTokens", 1],
-  s: ["deadlineMs", 1_000],
-  second: ["deadlineMs", 1_000],
-  m: ["deadlineMs", 60_000],
-  min: ["deadlineMs", 60_000],
-  minute: ["deadlineMs", 60_000],
-  h: ["deadlineMs", 3_600_000],
-  hour: ["deadlineMs", 3_600_000],
-};
-
-/** The amount that a person has written: `0.50`, `$0.50`, `5 turns`, `2,000 tokens`, `10 min`. */
-export function amountOf(text: string): { readonly [Name in TopUpName]?: number } {
-  const match = /^\$?\s*(?<amount>\d[\d,]*(?:\.\d+)?|\.\d+)\s*(?<unit>[a-z]*)$/iu.exec(text.trim());
-  const { amount = "", unit = "" } = match?.groups ?? {};
-  const known = units[unit.toLowerCase()] ?? units[unit.toLowerCase().replace(/s$/u, "")];
-  const value = Number(amount.replaceAll(",", ""));
-  if (match === null || known === undefined || !(value > 0))
-    throw new Fault(
-      "invalid_argument",
-      `invalid amount ${JSON.stringify(visibleLine(text))}: expected dollars such as 0.50, or a number of turns, tokens, s, min or h`,
-    );
-  const [name, factor] = known;
-  return { [name]: value * factor };
 }
 
 /** An error of an order in words. A lost connection leaves open whether the order arrived. */

@@ -38,6 +38,9 @@ export async function interactiveChat(options: FrontOptions): Promise<ExitKind> 
   return chat.run();
 }
 
+/** Sends an input to the conversation: for the next step, or for after the current answer. */
+type Sending = (input: JsonValue) => Promise<void>;
+
 class InteractiveChat implements Desk {
   readonly conversation: Conversation;
   readonly client: ChatClient;
@@ -167,7 +170,8 @@ class InteractiveChat implements Desk {
     }
   }
 
-  async #submit(given: string): Promise<void> {
+  /** Executes a command at once, and sends another text with `send`. */
+  async #submit(given: string, send: Sending = (input) => this.conversation.send(input)): Promise<void> {
     const text = given.trim();
     this.#hint = "";
     if (this.#queueEditor.isEditing) return this.#do(() => this.#queueEditor.putBack(given), given);
@@ -177,7 +181,7 @@ class InteractiveChat implements Desk {
     }
     this.#remember(given);
     try {
-      await this.#take(text, given);
+      await this.#take(text, given, send);
     } catch (error) {
       this.#fail(error);
       if (this.#screen.draft === "") this.setDraft(given);
@@ -185,17 +189,17 @@ class InteractiveChat implements Desk {
     this.#changed();
   }
 
-  async #take(text: string, given: string): Promise<void> {
+  async #take(text: string, given: string, send: Sending): Promise<void> {
     const found = commandOf(text);
     if (found !== undefined) return found.command.run(this, found.argument);
     const [, bangs, command = ""] = /^(!!?)\s*([^]+)$/u.exec(text) ?? [];
     if (bangs !== undefined) return this.#runShell(command, bangs === "!");
     if (await runExtension(this, text)) return;
-    await this.#send(given, (input) => this.conversation.send(input));
+    await this.#send(given, send);
   }
 
   /** Sends a text with the outputs of commands. They stay for the next message if this one cannot be sent. */
-  async #send(text: string, send: (input: JsonValue) => Promise<void>): Promise<void> {
+  async #send(text: string, send: Sending): Promise<void> {
     const outputs = this.#outputs.splice(0);
     try {
       await send(await inputOf(text, process.cwd(), outputs));
@@ -281,12 +285,7 @@ class InteractiveChat implements Desk {
         }
         if (text.trim() === "") return true;
         this.setDraft("");
-        // What is no message of the conversation is executed at once.
-        if (/^[/!]/u.test(text.trim())) void this.#submit(text);
-        else {
-          this.#remember(text);
-          this.#do(() => this.#send(text, (input) => conversation.followUp(input)), text);
-        }
+        void this.#submit(text, (input) => conversation.followUp(input));
         return true;
       }
       case "takeBack":

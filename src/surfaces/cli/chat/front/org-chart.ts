@@ -19,7 +19,7 @@ import { AgentTree } from "./agent-tree.ts";
 import { blockOf } from "./chat-blocks.ts";
 import type { Desk } from "./desk.ts";
 import { askQuestion, questionLine } from "./questions.ts";
-import { addedBy } from "./run-commands.ts";
+import { amountExamples, amountOf } from "./top-up-amount.ts";
 
 /** The keys of the chart, for help. */
 const chartKeys =
@@ -182,11 +182,9 @@ export class OrgChart {
 
   async #topUp(): Promise<void> {
     const { desk, runId } = this.#options;
-    const amount = await desk.ask(
-      `How much is added to ${this.#selected}? Dollars such as 0.50, 10 turns, 5000 tokens or 60 s:`,
-    );
+    const amount = await desk.ask(`How much is added to ${this.#selected}, such as ${amountExamples}?`);
     if (amount === undefined || amount.trim() === "") return;
-    const body = { ...addedBy(amount), taskId: this.#selected };
+    const body = { ...amountOf(amount), taskId: this.#selected };
     await desk.client.post("/api/runs/{runId}/top-up", { params: { runId }, body });
     this.#say(`Added ${amount} to ${this.#selected}.`);
   }

@@ -7,6 +7,7 @@ import {
 } from "../../../../kernel/index.ts";
 import { counted, dollars, duration } from "../../terminal/format.ts";
 import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
+import { amountExamples, amountOf } from "./top-up-amount.ts";
 
 /** Commands about the agent that answers, and what it may spend. */
 export const runCommands: readonly ChatCommand[] = [
@@ -142,27 +143,6 @@ async function showBudget({ conversation, say }: Desk): Promise<void> {
   );
 }
 
-/** What a person adds to a limit, as in `0.50`, `10 turns`, `5000 tokens` and `60 s`. */
-export function addedBy(text: string): Record<string, number> {
-  const found =
-    /^\$?(?<amount>\d+(?:\.\d+)?)\s*(?<unit>usd|\$|turns?|tokens?|s|seconds?|m|minutes?)?$/iu.exec(
-      text.trim(),
-    );
-  const { amount = "", unit = "usd" } = found?.groups ?? {};
-  const value = Number(amount);
-  if (found === null || !(value > 0))
-    throw new Fault(
-      "invalid_argument",
-      `invalid amount ${JSON.stringify(text)}: expected dollars such as 0.50, 10 turns, 5000 tokens or 60 s`,
-    );
-  const name = unit.toLowerCase();
-  if (name.startsWith("turn")) return { maxTurns: value };
-  if (name.startsWith("token")) return { maxTokens: value };
-  if (name.startsWith("s")) return { deadlineMs: value * 1_000 };
-  if (name.startsWith("m")) return { deadlineMs: value * 60_000 };
-  return { maxCostUsd: value };
-}
-
 async function continueRun({ client, conversation }: Desk): Promise<void> {
   const { runId } = conversation.model;
   if (runId === undefined) throw new Fault("not_found", "no run of this conversation was followed yet");
@@ -173,10 +153,9 @@ async function continueRun({ client, conversation }: Desk): Promise<void> {
 async function topUp({ client, conversation, ask, say }: Desk, text: string): Promise<void> {
   const { runId } = conversation.model;
   if (runId === undefined) throw new Fault("not_found", "no run of this conversation was followed yet");
-  const wanted =
-    text === "" ? await ask("How much is added? Dollars such as 0.50, 10 turns, 5000 tokens or 60 s:") : text;
+  const wanted = text === "" ? await ask(`How much is added, such as ${amountExamples}?`) : text;
   if (wanted === undefined) return;
-  await client.post("/api/runs/{runId}/top-up", { params: { runId }, body: addedBy(wanted) });
+  await client.post("/api/runs/{runId}/top-up", { params: { runId }, body: amountOf(wanted) });
   say(`Added ${wanted} to ${runId}`);
   const { isWorking, view } = conversation.model;
   if (isWorking) return;
