@@ -80,8 +80,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/Restore the files as they were at which entry/u);
     await terminal.type("First");
     await terminal.press("Enter");
-    const planned = await terminal.shows(/Restore 1 file as shown/u);
-    expect(planned).toMatch(/-red\n\s+\+The lamp is green\./u);
+    await terminal.shows(/Restore 1 file as shown/u, /-red\n\s+\+The lamp is green\./u);
     await terminal.press("y");
     await terminal.shows(/Restored: 1/u);
     expect(await readFile(join(folder, "notes.txt"), "utf8")).toBe("The lamp is green.\n");
@@ -92,7 +91,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.press("Enter");
     await terminal.shows(/Continue after it/u);
     await terminal.press("c");
-    expect(await terminal.shows(/The conversation continues here/u)).not.toMatch(/Change the notes/u);
+    await terminal.shows(/The conversation continues here/u, { lacks: /Change the notes/u });
 
     await terminal.submit("/name Lamps");
     await terminal.shows(/This conversation is now Lamps/u);
@@ -151,8 +150,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.press("Tab");
     await terminal.shows(/See @notes\.txt/u);
     await terminal.press("Enter");
-    const seen = await terminal.shows(/Seen\.[^]*Done/u);
-    expect(seen).toMatch(/extension desk failed in turn_start: no turn for me/u);
+    await terminal.shows(/Seen\.[^]*Done/u, /extension desk failed in turn_start: no turn for me/u);
     expect(JSON.stringify(requests[0])).toContain(
       String.raw`$ echo from the shell\nfrom the shell\n\nSee @notes.txt`,
     );
@@ -218,8 +216,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/^42 echoed/mu);
     await terminal.type("fg");
     await terminal.press("Enter");
-    const resumed = await terminal.shows(/─\n a draft/u);
-    expect(resumed).not.toMatch(/has not continued/u);
+    await terminal.shows(/─\n a draft/u, { lacks: /has not continued/u });
     await terminal.press("C-c");
     await terminal.submit("/trust");
     await terminal.shows(/Trust them as they are now\?/u);

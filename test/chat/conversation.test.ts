@@ -27,18 +27,19 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
       await terminal.shows(/assistant · openai-compatible\/gpt-4o/u);
       await terminal.type("Which lamp?");
       await terminal.press("Enter");
-      const answered = await terminal.shows(/Done · 1,100 tokens/u);
-      expect(answered).toMatch(/❯ Which lamp\?/u);
-      expect(answered).toMatch(/│ door\s+│ green │/u);
-      expect(answered).not.toContain("**green**");
+      await terminal.shows(/Done · 1,100 tokens/u, /❯ Which lamp\?/u, /│ door\s+│ green │/u, {
+        lacks: /\*\*green/u,
+      });
       await terminal.type("Write a file");
       await terminal.press("Enter");
-      const asked = await terminal.shows(/assistant May it call write\?[^]*→ y {2}Yes/u);
-      expect(asked).toMatch(/path: made\.txt\n\s+content:\n\s+one\n\s+two/u);
+      await terminal.shows(
+        /assistant May it call write\?[^]*→ y {2}Yes/u,
+        /path: made\.txt\n\s+content:\n\s+one\n\s+two/u,
+      );
       await terminal.press("y");
       await terminal.shows(/Written\./u);
       expect(await readFile(join(folder, "made.txt"), "utf8")).toBe("one\ntwo\n");
-      expect(await terminal.shows(/✓ write made\.txt · \d/u)).toMatch(/→ yes/u);
+      await terminal.shows(/✓ write made\.txt · \d/u, /→ yes/u);
       await terminal.press("C-d");
       await terminal.shows(/Continue with: reeve chat --session ses_[^]*ended 0/u);
       await terminal.type("echo $((6 * 7)) echoed");
@@ -62,9 +63,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.press("M-Enter");
     await terminal.shows(/↳ at the end: then stop/u);
     await terminal.press("Escape");
-    const stopped = await terminal.shows(/Cancelled · /u);
-    expect(stopped).toMatch(/─\n be brief\s*\n then stop\s*\n─/u);
-    expect(stopped).not.toMatch(/↳/u);
+    await terminal.shows(/Cancelled · /u, /─\n be brief\s*\n then stop\s*\n─/u, { lacks: /↳/u });
     await terminal.press("Enter");
     await terminal.shows(/❯ be brief\s*\n {2}then stop[^]*Again\./u);
   });
@@ -87,8 +86,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.press("C-Up", "C-Up");
     await terminal.shows(/› ✓ read notes\.txt[^]*\n› read notes\.txt/u);
     await terminal.press("M-o");
-    const opened = await terminal.shows(/The lamp is green\./u);
-    expect(opened).not.toMatch(/path: absent\.txt/u);
+    await terminal.shows(/The lamp is green\./u, { lacks: /path: absent\.txt/u });
     await terminal.press("M-o");
     await terminal.lacks(/The lamp is green\./u);
     for (const text of ["one", "two", "three"]) {
@@ -156,8 +154,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.press("Down");
     await terminal.shows(/› └─ ● scout/u);
     await terminal.press("Enter");
-    const opened = await terminal.shows(/❯ Look at the lamp[^]*Esc returns/u);
-    expect(opened).not.toMatch(/❯ Go|✓ read/u);
+    await terminal.shows(/❯ Look at the lamp[^]*Esc returns/u, { lacks: /❯ Go|✓ read/u });
     read.resolve();
     await terminal.shows(/✓ read notes\.txt/u);
     answered.resolve();
@@ -182,8 +179,9 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.submit("Read the notes");
     await terminal.shows(/Failed · /u);
     await terminal.submit("/continue");
-    const continued = await terminal.shows(/Once more\.[^]*Done/u);
-    expect(continued.split("✓ read notes.txt")).toHaveLength(2);
+    await terminal.shows(/Once more\.[^]*Done/u, /✓ read notes\.txt/u, {
+      lacks: /✓ read notes\.txt[^]*✓ read notes\.txt/u,
+    });
     expect(requests).toHaveLength(3);
   });
 
@@ -205,9 +203,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.shows(/Killed/u);
     const next = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
     await next.reeve("chat", "--continue");
-    const continued = await next.shows(/Still green\.[^]*Done/u);
-    expect(continued).toMatch(/❯ Read the notes/u);
-    expect(continued).toMatch(/✓ read notes\.txt/u);
+    await next.shows(/Still green\.[^]*Done/u, /❯ Read the notes/u, /✓ read notes\.txt/u);
     expect(requests).toHaveLength(3);
   });
 
@@ -225,9 +221,9 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await first.stop("SIGKILL");
     await terminal.shows(/The server does not answer/u);
     const second = await serve(folder, url, "--no-token", "--port", first.link.port);
-    const back = await terminal.shows(/Back again\.[^]*Done/u);
-    expect(back).not.toMatch(/does not answer/u);
-    expect(back.split("❯ Wait for me")).toHaveLength(2);
+    await terminal.shows(/Back again\.[^]*Done/u, /❯ Wait for me/u, {
+      lacks: /does not answer|❯ Wait for me[^]*❯ Wait for me/u,
+    });
     await second.stop("SIGTERM");
   });
 
@@ -246,8 +242,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.press("y");
     await terminal.shows(/Done · /u);
     await terminal.press("C-o");
-    const opened = await terminal.shows(/a\\u001b\[2Jb\\u202ec/u);
-    expect(opened).toContain(String.raw`It \u001b[31mprinted\u202e it.`);
+    await terminal.shows(/a\\u001b\[2Jb\\u202ec/u, String.raw`It \u001b[31mprinted\u202e it.`);
     const painted = (await terminal.screen({ colours: true })).replaceAll("\u{1b}", "ESC");
     expect(painted).not.toMatch(/ESC\[(?:1|2|3[0-7]|9[0-7])m/u);
   });

@@ -97,8 +97,7 @@ describe.skipIf(lacksTmux)("images in the composer", () => {
     await terminal.paste("my\\ lamp.png");
     await terminal.shows(/@"my lamp\.png"/u);
     await terminal.press("Enter");
-    const seen = await terminal.shows(/Seen\.[^]*Done/u);
-    expect(seen).toMatch(/\[image, image\/png\]\n\s+\[image, image\/png\]/u);
+    await terminal.shows(/Seen\.[^]*Done/u, /\[image, image\/png\]\n\s+\[image, image\/png\]/u);
     expect(JSON.stringify(requests[0]).split(`data:image/png;base64,${pixel}`)).toHaveLength(3);
   });
 });

@@ -118,9 +118,7 @@ describe("reeve chat --mode rpc", () => {
     chat.send({ id: 2, type: "approve", approvalId, decision: "approved", input });
     await chat.line(({ id }) => id === 2);
     await expect
-      .poll(() => chat.lines.some(({ event }) => JSON.stringify(event ?? null).includes('"run_end"')), {
-        timeout: 15_000,
-      })
+      .poll(() => chat.lines.some(({ event }) => JSON.stringify(event ?? null).includes('"run_end"')))
       .toBe(true);
     expect(await readFile(join(folder, "made.txt"), "utf8")).toBe("as edited");
     expect(await chat.end()).toBe(0);

@@ -17,6 +17,19 @@ interface TerminalOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
+/** What a picture of the screen has, or what it lacks. */
+type Expected = RegExp | string | { readonly lacks: RegExp };
+
+function inWords(expected: Expected): string {
+  if (typeof expected === "string") return JSON.stringify(expected);
+  return "lacks" in expected ? `no ${expected.lacks}` : String(expected);
+}
+
+function isIn(picture: string, expected: Expected): boolean {
+  if (typeof expected === "string") return picture.includes(expected);
+  return "lacks" in expected ? !expected.lacks.test(picture) : expected.test(picture);
+}
+
 /** A terminal in which a person types, and what the person sees. */
 export interface TerminalPane {
   /** Starts `reeve` with these arguments. When it ends, the shell says `ended CODE`. */
@@ -30,9 +43,12 @@ export interface TerminalPane {
   readonly paste: (text: string) => Promise<void>;
   /** The lines on the screen. With `colours`, as they are painted. */
   readonly screen: (options?: { readonly colours?: boolean }) => Promise<string>;
-  /** Resolves when the screen matches, with what it then shows. */
-  readonly shows: (pattern: RegExp | string) => Promise<string>;
-  readonly lacks: (pattern: RegExp | string) => Promise<string>;
+  /**
+   * Resolves when one picture of the screen has everything that is expected, with that picture. A terminal paints in pieces, so
+   * that a picture with one expected part may lack the others.
+   */
+  readonly shows: (...expected: readonly Expected[]) => Promise<string>;
+  readonly lacks: (pattern: RegExp) => Promise<string>;
   readonly resize: (columns: number, rows: number) => Promise<void>;
   /** The id of the process that the shell has started. */
   readonly processId: () => Promise<number>;
@@ -70,9 +86,15 @@ export async function openTerminal({ size, cwd, env }: TerminalOptions): Promise
     tmux("capture-pane", "-p", ...(colours ? ["-e"] : []));
   const press: TerminalPane["press"] = async (...keys) => void (await tmux("send-keys", ...keys));
   const type: TerminalPane["type"] = async (text) => void (await tmux("send-keys", "-l", text));
-  const shows: TerminalPane["shows"] = async (pattern) => {
-    await expect.poll(() => screen(), { interval: 50, timeout: 15_000 }).toMatch(pattern);
-    return screen();
+  const shows: TerminalPane["shows"] = async (...expected) => {
+    let picture = "";
+    const lack = async (): Promise<string> => {
+      picture = await screen();
+      const missing = expected.filter((each) => !isIn(picture, each));
+      return missing.length === 0 ? "" : `${missing.map(inWords).join("\n")}\nin\n${picture}`;
+    };
+    await expect.poll(lack, { interval: 50 }).toBe("");
+    return picture;
   };
   return {
     submit: async (text) => {
@@ -81,6 +103,8 @@ export async function openTerminal({ size, cwd, env }: TerminalOptions): Promise
       await press("Enter");
     },
     reeve: async (...args) => {
+      // Nothing on the screen is of an earlier program.
+      await tmux("send-keys", "-R");
       const words = [process.execPath, main, ...args].map((word) => `'${word}'`).join(" ");
       await type(`clear; ${words}; echo ended $?`);
       await press("Enter");
@@ -95,10 +119,7 @@ export async function openTerminal({ size, cwd, env }: TerminalOptions): Promise
     },
     screen,
     shows,
-    lacks: async (pattern) => {
-      await expect.poll(() => screen(), { interval: 50, timeout: 15_000 }).not.toMatch(pattern);
-      return screen();
-    },
+    lacks: async (pattern) => shows({ lacks: pattern }),
     resize: async (width, height) => {
       await tmux("resize-window", "-x", String(width), "-y", String(height));
     },

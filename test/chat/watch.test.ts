@@ -63,12 +63,16 @@ describe.skipIf(lacksTmux)("reeve watch in a terminal", () => {
       /\? lead {2}Go +Waits for you[^]*Inbox: 1 waits for you[^]*\? scout: wants to call write/u,
     );
     await terminal.press("Enter");
-    const opened = await terminal.shows(/└─ \? scout +▪ .*waits for you: write/u);
-    expect(opened).toMatch(/\$0\.0070 spent · \$\S+ reserved · budget \$0\.5000/u);
-    expect(opened).toMatch(/AGENT +SEAT +NOW +TURNS +COST\n[^]*─ Inbox: 1 waits/u);
+    await terminal.shows(
+      /└─ \? scout +▪ .*waits for you: write/u,
+      /\$0\.0070 spent · \$\S+ reserved · budget \$0\.5000/u,
+      /AGENT +SEAT +NOW +TURNS +COST\n[^]*─ Inbox: 1 waits/u,
+    );
     await terminal.press("a");
-    const asked = await terminal.shows(/→ y {2}Yes/u);
-    expect(asked).toMatch(/scout asks\n {2}path: made\.txt\n {2}content: a\\u001b\[2Jb\\u202ec/u);
+    await terminal.shows(
+      /→ y {2}Yes/u,
+      /scout asks\n {2}path: made\.txt\n {2}content: a\\u001b\[2Jb\\u202ec/u,
+    );
     await terminal.press("y");
     await terminal.shows(/Answered: scout\./u);
     await terminal.shows(/└─ ● scout .*calls gpt-4o/u);
@@ -104,8 +108,7 @@ describe.skipIf(lacksTmux)("reeve watch in a terminal", () => {
     const events = await fetch(`${server.link.origin}/api/runs/${run.runId}/events?types=run_steer`);
     expect(await events.text()).toMatch(/"input":"be brief"/u);
     await terminal.press("q");
-    const left = await terminal.shows(/ended 0/u);
-    expect(left).not.toMatch(/Money|Inbox|scout/u);
+    await terminal.shows(/ended 0/u, { lacks: /Money|Inbox|scout/u });
     await terminal.type("echo $((6 * 7)) echoed");
     await terminal.press("Enter");
     await terminal.shows(/^42 echoed/mu);
@@ -192,7 +195,7 @@ describe.skipIf(lacksTmux)("reeve watch beside reeve chat", () => {
     await watch.type("enough");
     await watch.press("Enter");
     await watch.shows(/Cancelled · [^]*cancelled by you: enough/u);
-    expect(await chat.shows(/stopped it: enough/u)).not.toMatch(/→ y {2}Yes/u);
+    await chat.shows(/stopped it: enough/u, { lacks: /→ y {2}Yes/u });
     await watch.press("q");
     await watch.shows(/ended 0/u);
   });
