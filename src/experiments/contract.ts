@@ -4,6 +4,7 @@ import type {
   MaybePromise,
   RunId,
   RunStatus,
+  RunSummaryStatus,
   TaskId,
   UserPart,
   WorkflowContext,
@@ -129,7 +130,8 @@ export interface ScoreGate {
 export interface ExperimentResult {
   readonly name: string;
   readonly runId: RunId;
-  readonly status: RunStatus;
+  /** Status of the run. A run that has not ended is pending, running or waiting. */
+  readonly status: RunSummaryStatus;
   readonly variants: readonly string[];
   readonly scorers: readonly string[];
   readonly trials: number;

@@ -38,11 +38,13 @@ const plants: readonly Plant[] = [
   arrow("capabilities", "runtime"),
   arrow("workspace/files", "agents"),
   arrow("assembly", "surfaces"),
+  arrow("assembly", "experiments"),
+  arrow("experiments", "surfaces"),
   arrow("testing", "runtime"),
 ];
 
 /** Targets of the forbidden imports: one file per layer that imports nothing. */
-const targets = ["runtime", "agents", "capabilities", "surfaces"].map((layer) => ({
+const targets = ["runtime", "agents", "capabilities", "experiments", "surfaces"].map((layer) => ({
   file: `src/${layer}/planted-target.ts`,
   source: "export const target = 1;\n",
 }));

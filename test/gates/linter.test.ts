@@ -285,7 +285,28 @@ const plants: readonly Plant[] = [
     code: "eslint(no-restricted-imports)",
     message: "arrows point down: the assembly imports",
   },
-  ...["agents", "capabilities", "assembly", "workspace", "surfaces"].map((layer) => ({
+  {
+    rule: "the assembly does not import experiments",
+    file: "src/assembly/planted-experiment.ts",
+    source: `export { experiment as planted } from "../experiments/experiment.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "arrows point down: the assembly imports",
+  },
+  {
+    rule: "experiments do not import the workspace",
+    file: "src/experiments/planted-arrow.ts",
+    source: `export { loadWorkspace as planted } from "../workspace/workspace.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "arrows point down: experiments import",
+  },
+  {
+    rule: "experiments import a layer only through its index",
+    file: "src/experiments/planted-deep-import.ts",
+    source: `export { sha256 as planted } from "../runtime/process/sha256.ts";\n`,
+    code: "eslint(no-restricted-imports)",
+    message: "go through a layer's index",
+  },
+  ...["agents", "capabilities", "assembly", "experiments", "workspace", "surfaces"].map((layer) => ({
     rule: `src/${layer} does not import an entry`,
     file: `src/${layer}/planted-entry.ts`,
     source: `export { Agent as planted } from "../entries/index.ts";\n`,

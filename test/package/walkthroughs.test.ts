@@ -18,6 +18,7 @@ test.for([
   { document: "docs/coming-from.md", count: 5 },
   { document: "docs/coming-from-engines.md", count: 5 },
   { document: "docs/coming-from-paperclip.md", count: 1 },
+  { document: "docs/experiments.md", count: 1 },
   { document: "docs/getting-started.md", count: 6 },
   { document: "docs/sessions.md", count: 1 },
   { document: "docs/streaming.md", count: 2 },

@@ -1,10 +1,11 @@
 import type { StoredChanges } from "../run/run-changes.ts";
 import type { StepRetry } from "../errors/retry.ts";
 import type { RunKind } from "../run/run-record.ts";
-import type { AskOutcome, TaskOutcome } from "../run/run-result.ts";
+import type { AskOutcome } from "../run/run-result.ts";
 import type { CallSettings } from "../messages/call-settings.ts";
 import type { LlmReply } from "../messages/llm-reply.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
+import type { ChildContext } from "./child-context.ts";
 import type {
   CompactedTranscript,
   CompactionStep,
@@ -21,8 +22,7 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { Message } from "../messages/message.ts";
 import type { RunFacts } from "../run/run-facts.ts";
 import type { RunSnapshot } from "../limits/account.ts";
-import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
-import type { StartedRun, StartRunOptions } from "../run/started-run.ts";
+import type { TaskHandle } from "../run/spawn-options.ts";
 import type { PromiseOutcome, SignalOptions } from "../run/run-messages.ts";
 import type { WaitContext } from "../run/wait-context.ts";
 import type { TaskFolder } from "../run/task-folder.ts";
@@ -136,7 +136,7 @@ export type BranchResults<Branches extends Readonly<Record<string, Branch<unknow
  * `map`, `tools`, `joinAll`, `race` or `any` for concurrent work. The handle of a child or of a started run is not a call
  * in flight; `join` is.
  */
-export interface RunContext extends WaitContext, MeteredContext {
+export interface RunContext extends ChildContext, WaitContext, MeteredContext {
   // The task.
 
   /** Run id, cancellation, deadline, trace and tenant of the task. */
@@ -358,102 +358,6 @@ export interface RunContext extends WaitContext, MeteredContext {
    * is dropped, and a replay calls `open` again.
    */
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
-
-  // Children.
-
-  /**
-   * Spawns an agent as a child task and returns without waiting for it. H6: the headcount is not checked again on
-   * replay.
-   *
-   * @example
-   * ```ts
-   * import type { AgentId, RunContext } from "reeve";
-   *
-   * async function delegate(ctx: RunContext, researcher: AgentId, question: string): Promise<string> {
-   *   const spawned = await ctx.spawn(researcher, question, { budget: { maxCostUsd: 0.1 } });
-   *   if (spawned.kind === "refused") return `No seat is free: ${spawned.reason}`;
-   *   const { status, output } = await ctx.join(spawned.handle);
-   *   return status === "completed" ? String(output) : `The research ended as ${status}.`;
-   * }
-   * ```
-   */
-  spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;
-  /**
-   * Spawns a child that shares this task's prompt, and returns without waiting for it. Its request starts with the last
-   * request of this task that the model answered, without ephemeral messages: the same model, system prompt, tools and
-   * settings. The answer follows, then `prompt`. S1: a call of the answer that has no result yet gets `[not executed: ...]`. A
-   * provider that caches prompts therefore bills only the answer and `prompt` in full. The child is a task of this run: it
-   * takes a seat and counts against this task's budget. It runs the agent's tools without extensions, compaction and
-   * hooks of the loop. The shared messages are stored once.
-   *
-   * Throws `invalid_argument` if the task has not called a model yet, and if `tools` names a tool that does not exist.
-   *
-   * @example
-   * ```ts
-   * import type { RunContext } from "reeve";
-   *
-   * async function checkWork(ctx: RunContext): Promise<string> {
-   *   const spawned = await ctx.child({ tools: ["read"], prompt: "List the mistakes in your work so far." });
-   *   if (spawned.kind === "refused") return `No seat is free: ${spawned.reason}`;
-   *   const { output } = await ctx.join(spawned.handle);
-   *   return String(output);
-   * }
-   * ```
-   */
-  child(request: ChildRequest): Promise<SpawnOutcome>;
-  /**
-   * Waits until a child has ended and returns its outcome. A failed child is an outcome, not a fault.
-   *
-   * If a cancel reaches both this task and the child, `join` throws after the child has ended, and
-   * `CancellationError.childOutput` holds the child's output. Any other cancel of this task makes `join` throw at once.
-   *
-   * @example
-   * ```ts
-   * import type { RunContext } from "reeve";
-   * import type { TaskHandle } from "reeve/kernel";
-   *
-   * async function outputOf(ctx: RunContext, child: TaskHandle): Promise<string> {
-   *   const { status, output, failure } = await ctx.join(child);
-   *   if (status === "completed") return String(output);
-   *   return failure?.message ?? status;
-   * }
-   * ```
-   */
-  join(handle: TaskHandle): Promise<TaskOutcome>;
-  /**
-   * Waits until a run that `start` has started has ended, and returns its outcome. Every call returns the same outcome. In
-   * a fork, the run that the origin started answers as well. A cancel of this task makes `join` throw at once.
-   */
-  join(run: StartedRun): Promise<TaskOutcome>;
-  /**
-   * Starts a run of a workflow and returns without waiting for it. The run is created in the commit of this step, so a
-   * replay starts no second one. It has an owner, a journal and seats of its own, and takes no seat of this run. The
-   * workflow must be registered with the runtime. J2: the handle is not an open call; `join` is.
-   *
-   * @example
-   * ```ts
-   * import type { RunContext } from "reeve";
-   * import type { HostedWorkflow } from "reeve/workflow";
-   *
-   * async function ship(ctx: RunContext, shipping: HostedWorkflow, orderId: string): Promise<boolean> {
-   *   const parcel = await ctx.start(shipping.id, { orderId }, { id: `ship-${orderId}` });
-   *   await ctx.sleep("1 hour");
-   *   const { status } = await ctx.join(parcel);
-   *   return status === "completed";
-   * }
-   * ```
-   */
-  start(agentId: AgentId, input: JsonValue, options?: StartRunOptions): Promise<StartedRun>;
-  /**
-   * Waits until all children have ended. Returns their outcomes in the order of the handles. A cancel of this task
-   * makes `joinAll` throw at once, without the children's outputs; to get each output, `join` the children in branches
-   * of `parallel`.
-   */
-  joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]>;
-  /**
-   * C1: cancels a task, or a run that this task has started, and all that is below it. Does not wait for its end.
-   */
-  cancel(handle: TaskHandle | StartedRun, reason: string): Promise<void>;
 
   // Branches.
 

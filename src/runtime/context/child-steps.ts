@@ -5,6 +5,8 @@ import {
   type AgentId,
   CancellationError,
   type ChildRequest,
+  type Event,
+  Fault,
   type JsonValue,
   type SpawnOptions,
   type SpawnOutcome,
@@ -15,9 +17,10 @@ import {
   spawnTable,
 } from "../../kernel/index.ts";
 import type { NewTaskOptions } from "../journal/task-record.ts";
+import type { TaskState } from "../journal/task-state.ts";
 import { joinWait } from "../journal/wait-names.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
-import { requireAgentId } from "./context-options.ts";
+import { requireAgentId, requireHandle } from "./context-options.ts";
 import { inheritedBy } from "./shared-request.ts";
 
 /**
@@ -121,12 +124,35 @@ export class ChildSteps {
     );
   }
 
+  events(child: TaskHandle): AsyncIterable<Event> {
+    requireHandle("ctx.childEvents()", child);
+    const { taskId } = child;
+    const { runner } = this.#steps;
+    const family = runner.state.familyOf(taskId);
+    if (family[0]?.record.parentId !== runner.taskId)
+      throw new Fault("not_found", `task ${taskId} is no child of task ${runner.taskId}`);
+    return eventsOf(runner, family);
+  }
+
   #waitFor<Value>(taskIds: Parameters<typeof joinWait>[0], ends: () => Promise<Value>): Promise<Value> {
     const name = joinWait(taskIds);
     const step = this.#steps.identify("wait", name, null);
     return this.#steps.run<Value>(step, ({ cancelScope }) =>
       this.#steps.runner.activity.waitFor(cancelScope, ends(), { name }),
     );
+  }
+}
+
+/** Yields the committed events of some tasks, and stops after the last end of those that have ended. */
+async function* eventsOf({ worker, facts }: TaskRunner, family: readonly TaskState[]): AsyncIterable<Event> {
+  const [first] = family;
+  const members = new Set<TaskId>(family.map(({ record }) => record.taskId));
+  const last = family.every(({ outcome, endSeq }) => outcome !== null && endSeq !== undefined)
+    ? Math.max(...family.map(({ endSeq = 0 }) => endSeq))
+    : Number.POSITIVE_INFINITY;
+  for await (const event of worker.store.events.read(facts.runId, first?.startSeq ?? 0)) {
+    if (event.seq > last) return;
+    if (members.has(event.taskId)) yield event;
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type CompactedTranscript,
   type CompactionStep,
   type Duration,
+  type Event,
   type EventDraft,
   type ExtensionPort,
   Fault,
@@ -332,6 +333,10 @@ export class TaskContext extends TaskFacts implements RunContext {
   async joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]> {
     requireHandles("ctx.joinAll()", handles);
     return this.#children.joinAll(handles);
+  }
+
+  childEvents(child: TaskHandle): AsyncIterable<Event> {
+    return this.#children.events(child);
   }
 
   async cancel(handle: TaskHandle | StartedRun, reason: string): Promise<void> {

@@ -202,6 +202,13 @@ export class RunState {
       .map(({ record }) => record.taskId);
   }
 
+  /** The task and all tasks below it. Costs O(these tasks). */
+  familyOf(taskId: TaskId): readonly TaskState[] {
+    const family = [this.task(taskId)];
+    for (const { record } of family) family.push(...(this.#children.get(record.taskId) ?? empty));
+    return family;
+  }
+
   /** Live children that the abandoned branches of a task have spawned, without those that outlive their parent. Costs O(children of the task). */
   childrenIn(parentId: TaskId, abandoned: Abandonment): readonly TaskId[] {
     return this.liveChildren(parentId, "cancel").filter((taskId) => {
@@ -291,6 +298,7 @@ export class RunState {
     if (type === "budget_top_up") this.#noteTopUp(event);
     if (type === "approval_request" || type === "approval_decision") this.#noteQuestion(event);
     if (type === "task_start") this.#noteStart(event);
+    if (type === "task_end") this.#noteEnd(event);
     if (type === "task_suspend") this.#noteSuspend(event);
     if (type === "run_bind") this.host ??= event.data.host;
     if (type === "compaction_requested") this.compactionRequest = requestIn(event.data);
@@ -334,9 +342,16 @@ export class RunState {
     }
   }
 
-  #noteStart({ taskId }: Event): void {
+  #noteStart({ taskId, seq }: Event): void {
     const task = this.tasks.get(taskId);
-    if (task !== undefined) task.isStarted = true;
+    if (task === undefined) return;
+    task.isStarted = true;
+    task.startSeq ??= seq;
+  }
+
+  #noteEnd({ taskId, seq }: Event): void {
+    const task = this.tasks.get(taskId);
+    if (task !== undefined) task.endSeq = seq;
   }
 
   #noteSuspend({ taskId, data, at }: Event<"task_suspend">): void {

@@ -99,6 +99,10 @@ export interface TaskState {
   resumed: number;
   /** `task_start` is emitted. */
   isStarted: boolean;
+  /** Seq of its first `task_start`. Present if `isStarted`. */
+  startSeq: number | undefined;
+  /** Seq of its last `task_end`. `undefined` if it has not ended, or was created and ended in one commit. */
+  endSeq: number | undefined;
   /** How often the task's code has crashed since the task was last resumed. */
   crashes: number;
   /** When the task's code last crashed. Epoch milliseconds. */
@@ -153,6 +157,8 @@ export function newTaskState(record: TaskRecord, at: number): TaskState {
     usage: noUsage,
     resumed: 0,
     isStarted: false,
+    startSeq: undefined,
+    endSeq: undefined,
     crashes: 0,
     crashedAt: 0,
     cancelled: null,

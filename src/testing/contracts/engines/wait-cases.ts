@@ -40,6 +40,53 @@ export function waitCases(harness: EngineHarness): void {
     expect((await run.result()).output).toEqual(['did "a"', 'did "b"', 'did "c"']);
   });
 
+  declare(
+    "childEvents: a parent reads the events of an ended child and of the tasks below it, and of no other task",
+    async (world) => {
+      const runtime = await world.open();
+      const leaf = agentOf("leaf", async () => "leaf");
+      const child = agentOf("child", async (ctx) => (await ctx.join(await spawnChild(ctx, leaf))).output, {
+        subAgents: [leaf],
+      });
+      const parent = agentOf(
+        "parent",
+        async (ctx) => {
+          const first = await spawnChild(ctx, child);
+          const second = await spawnChild(ctx, child);
+          await ctx.joinAll([first, second]);
+          return ctx.step("read", async () => {
+            const seen: string[] = [];
+            for await (const { type, agentId, taskId } of ctx.childEvents(first))
+              if (type === "task_start" || type === "task_end")
+                seen.push(`${type} ${agentId} ${taskId === first.taskId}`);
+            return seen;
+          });
+        },
+        { subAgents: [child] },
+      );
+      const run = await runtime.submit(parent, null);
+      expect((await run.result()).output).toEqual([
+        "task_start child true",
+        "task_start leaf false",
+        "task_end leaf false",
+        "task_end child true",
+      ]);
+    },
+  );
+
+  declare("childEvents: a task that is no child of the caller is refused with not_found", async (world) => {
+    const runtime = await world.open();
+    const lonely = agentOf("lonely", async (ctx) => {
+      try {
+        ctx.childEvents({ taskId: ctx.taskId, agentId: ctx.agentId });
+        return "read";
+      } catch (error) {
+        return Fault.from(error).code;
+      }
+    });
+    expect((await (await runtime.submit(lonely, null)).result()).output).toBe("not_found");
+  });
+
   declare("join: the failure of a child is a value for its parent", async (world) => {
     const runtime = await world.open();
     const child = agentOf("child", async (ctx) => {

@@ -1,0 +1,2 @@
+export * from "../experiments/index.ts";
+export type {} from "./kernel.ts";

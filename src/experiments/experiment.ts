@@ -1,0 +1,421 @@
+import { Agent } from "../assembly/agent.ts";
+import { defaultRuntime, openRuntime } from "../assembly/open-runtime.ts";
+import type { WorkflowScope } from "../assembly/workflow-context.ts";
+import { workflow, type Workflow } from "../assembly/workflow.ts";
+import type { RuntimeOptions } from "../runtime/index.ts";
+import {
+  describeValue,
+  executionBudget,
+  FatalError,
+  Fault,
+  is,
+  optionTable,
+  readProperty,
+  reviveFault,
+  startKinds,
+  type ExecutionBudget,
+  type HostedAgent,
+  type HostedWorkflow,
+  type JsonValue,
+  type OptionKinds,
+  type RunContext,
+  type Runtime,
+  type StartOptions,
+  type TaskInbox,
+  type WorkflowContext,
+} from "../kernel/index.ts";
+import { CaseList, type CaseSource } from "./cases.ts";
+import type { ExperimentCase, ExperimentResult, ScoreGate, Scorer } from "./contract.ts";
+import { agentsOf, readScorers, type NamedScorer } from "./score.ts";
+import { runTrial, type Trial } from "./trial.ts";
+import { headName, readExperiment, type ExperimentHead } from "./trial-log.ts";
+
+/** Options of `experiment()`. */
+export interface ExperimentOptions {
+  /** Name of the experiment: the id of its workflow, by which workers find its runs. */
+  readonly name: string;
+  /** The agent that is evaluated. Either `agent` or `variants` is required. */
+  readonly agent?: HostedAgent;
+  /** The agents that are compared, by name. Two agents of one name and class `Agent` get the name of the variant as their key. */
+  readonly variants?: { readonly [variant: string]: HostedAgent };
+  /** The cases: a list, or a function such as `jsonLines("./cases.jsonl")`. */
+  readonly cases: CaseSource;
+  /** What scores the answers. A function has the name of the function; names are unique. */
+  readonly scorers: readonly Scorer[];
+  /** How often each case is given to each variant. Default: 1. */
+  readonly trials?: number;
+  /** Budget of all trials and judges together. If absent, the experiment has no limit. */
+  readonly budget?: Partial<ExecutionBudget>;
+  /** Number of trials that are in progress at the same time. Default: 4. */
+  readonly seats?: number;
+  /** What must hold for the experiment to pass, by name of the scorer. Default: nothing. */
+  readonly gates?: { readonly [scorer: string]: ScoreGate };
+}
+
+/** Which part of an experiment a run carries out. */
+export interface ExperimentInput {
+  /** Ids of the cases. Default: all cases. */
+  readonly cases?: readonly string[];
+  /** Selects the cases whose id contains this text. */
+  readonly filter?: string;
+  /** Selects the cases with at least one of these tags. */
+  readonly tags?: readonly string[];
+  /** Names of the variants. Default: all variants. */
+  readonly variants?: readonly string[];
+  /** How often each case is given to each variant. Default: `trials` of the experiment. */
+  readonly trials?: number;
+}
+
+/** The output of the run of an experiment. The results of the trials are in its log. */
+export interface ExperimentOutput {
+  /** Number of trials that have ended. */
+  readonly trials: number;
+}
+
+/** Options of `Experiment.run`. */
+export interface RunExperimentOptions extends StartOptions, ExperimentInput {
+  /** The runtime on which the run starts. Default: a runtime of the process that stores everything in memory. */
+  readonly runtime?: Runtime;
+  /** Store on which a runtime is opened for this run. Another form of `runtime`. */
+  readonly store?: NonNullable<RuntimeOptions["store"]>;
+}
+
+const gateTable = optionTable({
+  mean: is.number({ from: 0, to: 1 }),
+  maxDrop: is.number({ from: 0, to: 1 }),
+} satisfies OptionKinds<ScoreGate>);
+
+const experimentTable = optionTable({
+  name: is.text({ required: true, empty: false }),
+  agent: is.any,
+  variants: is.named("agents", "variants: { base: agent, cheap: agent.with({ model }) }"),
+  cases: is.any,
+  scorers: is.any,
+  trials: is.integer({ from: 1, to: 1_000, default: 1 }),
+  budget: is.checkedBy(executionBudget),
+  seats: is.integer({ from: 1, to: 1_000, default: 4 }),
+  gates: is.named("gates", "gates: { exactMatch: { mean: 0.9 } }"),
+} satisfies OptionKinds<ExperimentOptions>);
+
+const inputKinds = {
+  cases: is.list({ of: is.text({ empty: false }) }),
+  filter: is.text(),
+  tags: is.list({ of: is.text({ empty: false }) }),
+  variants: is.list({ of: is.text({ empty: false }) }),
+  trials: is.integer({ from: 1, to: 1_000 }),
+} satisfies OptionKinds<ExperimentInput>;
+
+const inputTable = optionTable(inputKinds);
+const runTable = optionTable({
+  ...startKinds,
+  ...inputKinds,
+  runtime: is.any,
+  store: is.any,
+} satisfies OptionKinds<RunExperimentOptions>);
+
+/** Trials of one history of the run. Ended trials of earlier histories take no memory. */
+const smallestBatch = 64;
+
+/** The plan of a run. It is recorded, and equal in every process that continues the run. */
+interface Plan extends Pick<ExperimentHead, "variants" | "scorers" | "trials" | "expectedTrials"> {
+  /** Digest of all cases of the experiment. */
+  readonly digest: string;
+}
+
+/** The input of one history of the run. */
+interface HistoryInput extends ExperimentInput {
+  /** Number of trials of the histories before. */
+  readonly offset?: number;
+  /** The plan that the first history has recorded. */
+  readonly plan?: Plan;
+}
+
+/** The variants and the cases of a run. */
+interface Work {
+  readonly plan: Plan;
+  readonly cases: readonly ExperimentCase[];
+}
+
+/**
+ * An experiment: cases, agents that answer them, and scorers. `experiment()` creates one. It is a workflow: `runtime.start(experiment,
+ * { tags: ["smoke"] })` starts a run, and any worker that hosts the experiment continues it after a crash.
+ */
+export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOutput> {
+  declare readonly contextType?: unknown;
+  declare readonly types?: {
+    readonly input: (input: ExperimentInput) => void;
+    readonly output: ExperimentOutput;
+  };
+  readonly runKind = "workflow";
+  readonly id: HostedAgent["id"];
+  readonly name: string;
+  readonly description: string;
+  readonly subAgents: readonly HostedAgent[];
+  declare readonly budget?: Partial<ExecutionBudget>;
+  declare readonly spawnBudget?: NonNullable<HostedAgent["spawnBudget"]>;
+  /** The agents that are compared, by name. */
+  readonly variants: ReadonlyMap<string, HostedAgent>;
+  readonly gates: { readonly [scorer: string]: ScoreGate };
+  readonly trials: number;
+  readonly seats: number;
+  readonly #scorers: readonly NamedScorer[];
+  readonly #cases: CaseList;
+  readonly #workflow: Workflow<JsonValue, ExperimentOutput>;
+
+  /** Use `experiment()`. */
+  constructor(options: ExperimentOptions) {
+    const named: unknown = readProperty(options, "name");
+    const owner = typeof named === "string" ? `experiment ${named}` : "experiment()";
+    const { name, trials, seats, budget, gates = {} } = experimentTable.read(owner, options);
+    this.name = name;
+    this.description = `Experiment ${name}`;
+    this.trials = trials;
+    this.seats = seats;
+    this.variants = variantsOf(owner, options);
+    this.#scorers = readScorers(owner, options.scorers);
+    this.gates = readGates(owner, gates, this.#scorers);
+    this.#cases = new CaseList(owner, options.cases);
+    this.subAgents = [...new Set([...this.variants.values(), ...agentsOf(this.#scorers)])];
+    if (budget !== undefined) this.budget = budget;
+    // Each trial may need seats for an agent below its own, and for a judge.
+    if (seats > 12) this.spawnBudget = { maxAgents: 4 * seats + 2 };
+    this.#workflow = workflow<ExperimentOutput>(name, (ctx, input) =>
+      this.#execute(ctx as WorkflowScope<never>, input as HistoryInput),
+    );
+    this.id = this.#workflow.id;
+  }
+
+  /** Names of the scorers, in their order. */
+  get scorers(): readonly string[] {
+    return this.#scorers.map(({ name }) => name);
+  }
+
+  readInput(input: JsonValue): JsonValue {
+    const owner = `the input of experiment ${this.name}`;
+    const { variants } = inputTable.read(owner, (input ?? {}) as ExperimentInput);
+    for (const each of variants ?? [])
+      if (!this.variants.has(each))
+        throw new Fault(
+          "invalid_argument",
+          `unknown variant ${JSON.stringify(each)} of ${owner}: expected one of ${[...this.variants.keys()].join(", ")}`,
+        );
+    return input ?? {};
+  }
+
+  /** Executes a run. Only a worker calls it. */
+  run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue>;
+  /** Starts a run and returns its results when it has ended, whatever its status. */
+  run(options?: RunExperimentOptions): Promise<ExperimentResult>;
+  run(first: RunContext | RunExperimentOptions = {}, inbox?: TaskInbox): Promise<unknown> {
+    return inbox === undefined
+      ? this.#call(first as RunExperimentOptions)
+      : this.#workflow.run(first as RunContext, inbox);
+  }
+
+  async #call(options: RunExperimentOptions): Promise<ExperimentResult> {
+    const owner = `run() of experiment ${this.name}`;
+    runTable.read(owner, options);
+    const { runtime, store, cases, filter, tags, variants, trials, ...starting } = options;
+    if (runtime !== undefined && store !== undefined)
+      throw new Fault("invalid_argument", `${owner} has runtime and store: pass one of them`);
+    const given = { cases, filter, tags, variants, trials };
+    const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+    if (store === undefined) return this.#start(runtime ?? (await defaultRuntime()), input, starting);
+    const opened = await openRuntime({ store });
+    try {
+      return await this.#start(opened, input, starting);
+    } finally {
+      await opened.close();
+    }
+  }
+
+  async #start(runtime: Runtime, input: ExperimentInput, options: StartOptions): Promise<ExperimentResult> {
+    const run = await runtime.start(this, input, options);
+    await run.result();
+    return readExperiment(run);
+  }
+
+  /** One history of the run: a batch of trials. */
+  async #execute(ctx: WorkflowScope<never>, input: HistoryInput): Promise<ExperimentOutput> {
+    const { offset = 0 } = input;
+    const { plan, cases } = await this.#workOf(ctx, input);
+    const size = Math.max(smallestBatch, 4 * this.seats);
+    const end = Math.min(plan.expectedTrials, offset + size);
+    const trials = Array.from({ length: end - offset }, (_, index) =>
+      this.#trial(plan, cases, offset + index),
+    );
+    const perform = (trial: Trial, branch: WorkflowContext): Promise<null> =>
+      runTrial(branch as WorkflowScope<never>, trial, this.#scorers);
+    const items = await ctx.map(trials, perform, { concurrency: this.seats });
+    for (const item of items) if (item.status === "rejected") throw reviveFault(item.reason);
+    if (end < plan.expectedTrials)
+      return ctx.continueAsNew({ ...input, offset: end, plan } as unknown as JsonValue);
+    return { trials: end };
+  }
+
+  #trial({ variants, trials }: Plan, cases: readonly ExperimentCase[], index: number): Trial {
+    const perCase = variants.length * trials;
+    const variant = variants[Math.floor((index % perCase) / trials)] as string;
+    return {
+      asked: cases[Math.floor(index / perCase)] as ExperimentCase,
+      variant,
+      agent: this.variants.get(variant) as HostedAgent,
+      number: (index % trials) + 1,
+    };
+  }
+
+  /** The work of the run. The first history records the plan, and every process compares it with its own. */
+  async #workOf(ctx: WorkflowScope<never>, input: HistoryInput): Promise<Work> {
+    const { cases: all, digest } = await this.#readCases();
+    const cases = selectedCases(this.name, all, input);
+    const { trials = this.trials, variants = [...this.variants.keys()] } = input;
+    const expectedTrials = cases.length * variants.length * trials;
+    const own: Plan = { variants, scorers: this.scorers, trials, expectedTrials, digest };
+    const plan = input.plan ?? (await this.#record(ctx, own));
+    const changed = (Object.keys(own) as (keyof Plan)[]).filter(
+      (key) => JSON.stringify(own[key]) !== JSON.stringify(plan[key]),
+    );
+    if (changed.length > 0) throw changedPlan(this.name, ctx.runId, changed);
+    return { plan, cases };
+  }
+
+  async #readCases(): ReturnType<CaseList["all"]> {
+    try {
+      return await this.#cases.all();
+    } catch (error) {
+      throw new FatalError(Fault.from(error).message, { cause: error });
+    }
+  }
+
+  async #record(ctx: WorkflowScope<never>, plan: Plan): Promise<Plan> {
+    const { digest: _digest, ...own } = plan;
+    const head: ExperimentHead = { name: this.name, ...own, gates: this.gates };
+    ctx.publish(headName, head);
+    return ctx.step("plan", () => plan, { retry: false });
+  }
+}
+
+/**
+ * Declares an experiment: cases that agents answer and scorers score. A run of it is a durable run like any other: it has one
+ * budget, survives crashes, and repeats no answer and no score that was recorded.
+ *
+ * @example
+ * ```ts
+ * import { Agent } from "reeve";
+ * import { experiment } from "reeve/experiments";
+ * import { scriptedModel } from "reeve/testing";
+ *
+ * const clerk = new Agent({ name: "clerk", model: scriptedModel(["Paris"]) });
+ *
+ * const capitals = experiment({
+ *   name: "capitals",
+ *   agent: clerk,
+ *   cases: [{ id: "france", input: "What is the capital of France?", expected: "Paris" }],
+ *   scorers: [function exact({ output, expected }) { return output === expected; }],
+ *   gates: { exact: { mean: 0.9 } },
+ * });
+ *
+ * const { results } = await capitals.run();
+ * console.log(results[0]?.scores["exact"]?.score);
+ * ```
+ */
+export function experiment(options: ExperimentOptions): Experiment {
+  return new Experiment(options);
+}
+
+function variantsOf(owner: string, { agent, variants }: ExperimentOptions): ReadonlyMap<string, HostedAgent> {
+  if ((agent === undefined) === (variants === undefined))
+    throw new Fault(
+      "invalid_argument",
+      `${owner} needs either agent or variants: use agent: triage, or variants: { base: triage, cheap: triage.with({ model }) }`,
+    );
+  if (agent !== undefined) return new Map([[requireAgent(`agent of ${owner}`, agent).id, agent]]);
+  const given = Object.entries(variants ?? {});
+  if (given.length === 0)
+    throw new Fault("invalid_argument", `${owner} has no variants: expected at least one agent by name`);
+  const agents = new Map<string, HostedAgent>();
+  for (const [name, each] of given) {
+    const own = requireAgent(`variant ${name} of ${owner}`, each);
+    const isTaken = [...agents.values()].some((other) => other.id === own.id && other !== own);
+    agents.set(name, isTaken ? withKey(owner, name, own) : own);
+  }
+  return agents;
+}
+
+function requireAgent(place: string, agent: HostedAgent): HostedAgent {
+  if (typeof readProperty(agent, "id") === "string" && typeof readProperty(agent, "run") === "function")
+    return agent;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${place}: expected an agent, not ${describeValue(agent)}; use new Agent({ ... })`,
+  );
+}
+
+/** A run finds its agents by id, so that two variants of one agent need ids of their own. */
+function withKey(owner: string, variant: string, agent: HostedAgent): HostedAgent {
+  if (agent instanceof Agent) return agent.with({ key: variant });
+  throw new Fault(
+    "invalid_argument",
+    `two variants of ${owner} are both ${agent.id}: give variant ${variant} another name or a key`,
+  );
+}
+
+function readGates(
+  owner: string,
+  gates: object,
+  scorers: readonly NamedScorer[],
+): { readonly [scorer: string]: ScoreGate } {
+  const names = scorers.map(({ name }) => name);
+  for (const [name, gate] of Object.entries(gates)) {
+    if (!names.includes(name))
+      throw new Fault(
+        "invalid_argument",
+        `gate ${JSON.stringify(name)} of ${owner} names no scorer: expected one of ${names.join(", ")}`,
+      );
+    const { mean, maxDrop } = gateTable.read(`gate ${name} of ${owner}`, gate as ScoreGate);
+    if (mean === undefined && maxDrop === undefined)
+      throw new Fault(
+        "invalid_argument",
+        `gate ${name} of ${owner} is empty: use { mean: 0.9 }, the lowest mean, or { maxDrop: 0.05 }`,
+      );
+  }
+  return gates as { readonly [scorer: string]: ScoreGate };
+}
+
+function selectedCases(
+  name: string,
+  all: readonly ExperimentCase[],
+  { cases: ids, filter, tags }: ExperimentInput,
+): readonly ExperimentCase[] {
+  const wanted = ids === undefined ? undefined : new Set(ids);
+  const unknown = ids?.filter((id) => !all.some((each) => each.id === id)) ?? [];
+  if (unknown.length > 0)
+    throw new FatalError(
+      `experiment ${name} has no case ${unknown.map((id) => JSON.stringify(id)).join(", ")}: check cases of the input`,
+    );
+  const selected = all.filter(
+    (each) =>
+      (wanted === undefined || wanted.has(each.id)) &&
+      (filter === undefined || each.id.includes(filter)) &&
+      (tags === undefined || each.tags.some((tag) => tags.includes(tag))),
+  );
+  if (selected.length === 0)
+    throw new FatalError(
+      `no case of experiment ${name} is selected: the input has ${JSON.stringify({ cases: ids, filter, tags })}, and the experiment has ${all.length} cases`,
+    );
+  return selected;
+}
+
+function changedPlan(name: string, runId: string, changed: readonly (keyof Plan)[]): FatalError {
+  const words: Readonly<Record<keyof Plan, string>> = {
+    digest: "the cases",
+    expectedTrials: "the number of trials",
+    scorers: "the scorers",
+    trials: "trials",
+    variants: "the variants",
+  };
+  const what = changed.map((key) => words[key]).join(", ");
+  return new FatalError(
+    `experiment ${name} has changed since ${runId} was started: ${what}; resume the run with the cases, variants and scorers that it started with, or start another run`,
+  );
+}

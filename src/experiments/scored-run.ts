@@ -1,0 +1,137 @@
+import { outputValue } from "../agents/index.ts";
+import {
+  addUsd,
+  rootTaskId,
+  totalTokens,
+  type Event,
+  type RunId,
+  type RunStatus,
+  type TaskId,
+} from "../kernel/index.ts";
+import type { ScoredRun, ScoredToolCall } from "./contract.ts";
+
+/** The task of an agent that answered a case, with the function that reads its events. */
+export interface ReadableTask {
+  readonly runId: RunId;
+  readonly taskId: TaskId;
+  readonly status: RunStatus;
+  /** Reads the events of the task and the tasks below it, oldest first. */
+  events(): AsyncIterable<Event>;
+}
+
+/** Reads what an ended task did, from its events. A charge for a call without reported usage counts as its cost. */
+export async function readScoredRun(task: ReadableTask): Promise<ScoredRun> {
+  const fold = new TaskFold(task.taskId);
+  for await (const event of task.events()) fold.add(event);
+  const { runId, taskId, status } = task;
+  const { costUsd, tokens, turns, durationMs, toolCalls } = fold;
+  return {
+    runId,
+    taskId,
+    status,
+    costUsd,
+    tokens,
+    turns,
+    durationMs,
+    toolCalls,
+    events: () => task.events(),
+  };
+}
+
+/** What an agent did that received no seat. */
+export function unstartedRun(runId: RunId): ScoredRun {
+  return {
+    runId,
+    taskId: rootTaskId,
+    status: "failed",
+    costUsd: 0,
+    tokens: 0,
+    turns: 0,
+    durationMs: 0,
+    toolCalls: [],
+    events: noEvents,
+  };
+}
+
+async function* noEvents(): AsyncIterable<Event> {}
+
+type OpenCall = { -readonly [Key in keyof ScoredToolCall]: ScoredToolCall[Key] };
+
+/** Adds up the events of a task and the tasks below it. */
+class TaskFold {
+  costUsd = 0;
+  tokens = 0;
+  turns = 0;
+  readonly toolCalls: OpenCall[] = [];
+  readonly #taskId: TaskId;
+  #startedAt = 0;
+  #endedAt = 0;
+  /** Calls without a result, by task and call id. */
+  readonly #open = new Map<string, OpenCall[]>();
+
+  constructor(taskId: TaskId) {
+    this.#taskId = taskId;
+  }
+
+  get durationMs(): number {
+    return Math.max(0, this.#endedAt - this.#startedAt);
+  }
+
+  add(event: Event): void {
+    switch (event.type) {
+      case "task_start":
+        if (event.taskId === this.#taskId && this.#startedAt === 0) this.#startedAt = event.at;
+        break;
+      case "task_end":
+        if (event.taskId === this.#taskId) this.#endedAt = event.at;
+        break;
+      case "message_end":
+        if (event.data.message.role === "assistant" && event.data.source === undefined) this.turns++;
+        if (event.data.usage !== undefined)
+          this.#spend(totalTokens(event.data.usage), event.data.usage.costUsd);
+        break;
+      case "metered_call":
+        this.turns++;
+        if (event.data.usage !== null) this.#spend(totalTokens(event.data.usage), event.data.usage.costUsd);
+        break;
+      case "budget_lost":
+        this.#spend(event.data.tokens, event.data.costUsd);
+        break;
+      case "usage_corrected":
+        this.#spend(
+          totalTokens(event.data.usage) - event.data.charged.tokens,
+          (event.data.usage.costUsd ?? 0) - (event.data.charged.costUsd ?? 0),
+        );
+        break;
+      case "tool_execution_start":
+        this.#startCall(event);
+        break;
+      case "tool_execution_end":
+        this.#endCall(event);
+        break;
+      default:
+        break;
+    }
+  }
+
+  #spend(tokens: number, costUsd: number | null): void {
+    this.tokens += tokens;
+    this.costUsd = addUsd(this.costUsd, costUsd ?? 0);
+  }
+
+  #startCall({ taskId, data }: Event<"tool_execution_start">): void {
+    const call: OpenCall = { name: data.toolName, arguments: data.input, result: null, isError: false };
+    this.toolCalls.push(call);
+    const key = `${taskId} ${data.callId}`;
+    const open = this.#open.get(key);
+    if (open === undefined) this.#open.set(key, [call]);
+    else open.push(call);
+  }
+
+  #endCall({ taskId, data }: Event<"tool_execution_end">): void {
+    const call = this.#open.get(`${taskId} ${data.callId}`)?.shift();
+    if (call === undefined) return;
+    call.result = outputValue(data.result.output);
+    call.isError = data.result.isError;
+  }
+}

@@ -1,0 +1,71 @@
+import type { RunHandle } from "../kernel/index.ts";
+import type { ExperimentResult, ScoreGate, TrialResult } from "./contract.ts";
+
+/** What an experiment publishes before its first trial. */
+export interface ExperimentHead {
+  readonly name: string;
+  readonly variants: readonly string[];
+  readonly scorers: readonly string[];
+  readonly trials: number;
+  /** Number of trials that the experiment consists of. */
+  readonly expectedTrials: number;
+  readonly gates: { readonly [scorer: string]: ScoreGate };
+}
+
+/** Name under which the run publishes its head. */
+export const headName = "experiment";
+/** Name under which the run publishes the result of each trial, in the order in which the trials ended. */
+export const trialName = "trial";
+
+/** A run of an experiment, as any process finds it that opens the store. It needs no code of the experiment. */
+export type ExperimentRun = Pick<RunHandle, "runId" | "events" | "summary">;
+
+/** Yields the results of the trials that have ended so far, in the order of their ends, one at a time. */
+export async function* readTrials(run: ExperimentRun): AsyncIterable<TrialResult> {
+  for await (const value of published(run)) if (value.kind === "trial") yield value.trial;
+}
+
+/**
+ * Reads the results of an experiment from the log of its run, which may not have ended. `expectedTrials` is 0 if the run has not begun.
+ */
+export async function readExperiment(run: ExperimentRun): Promise<ExperimentResult> {
+  let head: ExperimentHead | undefined;
+  const results: TrialResult[] = [];
+  for await (const value of published(run)) {
+    if (value.kind === "head") head = value.head;
+    else results.push(value.trial);
+  }
+  const { status, costUsd, agentId } = await run.summary();
+  return {
+    name: head?.name ?? agentId,
+    runId: run.runId,
+    status,
+    variants: head?.variants ?? [],
+    scorers: head?.scorers ?? [],
+    trials: head?.trials ?? 0,
+    expectedTrials: head?.expectedTrials ?? 0,
+    results,
+    gates: head?.gates ?? {},
+    costUsd: costUsd ?? 0,
+  };
+}
+
+type Published =
+  | { readonly kind: "head"; readonly head: ExperimentHead }
+  | { readonly kind: "trial"; readonly trial: TrialResult };
+
+/** Yields what the root task has published. A trial that a resumed run has published again is left out. */
+async function* published(run: ExperimentRun): AsyncIterable<Published> {
+  const seen = new Set<string>();
+  for await (const event of run.events({ types: ["value_published"], follow: false })) {
+    if (!("seq" in event) || event.type !== "value_published" || event.erased === true) continue;
+    const { name, value } = event.data;
+    if (name === headName) yield { kind: "head", head: value as unknown as ExperimentHead };
+    if (name !== trialName) continue;
+    const trial = value as unknown as TrialResult;
+    const key = JSON.stringify([trial.caseId, trial.variant, trial.trial]);
+    if (seen.has(key)) continue;
+    seen.add(key);
+    yield { kind: "trial", trial };
+  }
+}

@@ -1,0 +1,124 @@
+import type { WorkflowScope } from "../assembly/workflow-context.ts";
+import {
+  describeRefusal,
+  outcomeStatus,
+  reviveFault,
+  rootTaskId,
+  type Failure,
+  type HostedAgent,
+  type JsonValue,
+  type RunStatus,
+  type TaskId,
+  type TaskOutcome,
+} from "../kernel/index.ts";
+import type { ExperimentCase, Score, ScoredRun, ScorerInput, TrialResult } from "./contract.ts";
+import { callScorer, failedScore, isDurable, isStop, readScore, type NamedScorer } from "./score.ts";
+import { readScoredRun, unstartedRun } from "./scored-run.ts";
+import { trialName } from "./trial-log.ts";
+
+/** One trial of a case with a variant. */
+export interface Trial {
+  readonly asked: ExperimentCase;
+  readonly variant: string;
+  readonly agent: HostedAgent;
+  /** Number of the trial, from 1. */
+  readonly number: number;
+}
+
+type Scope = WorkflowScope<never>;
+
+/** How the agent of a trial ended. */
+interface Answer extends Pick<TrialResult, "taskId" | "status" | "output" | "error"> {
+  /** Returns what the agent did. The log is read at the first call, in the body of a step. */
+  readonly run: () => Promise<ScoredRun>;
+}
+
+/**
+ * Runs one trial in a branch of the experiment and publishes its result. Every part is a step, so a worker that takes the run
+ * over pays no recorded part again: neither the answer of the agent nor a score. Throws `budget_exhausted` if the
+ * budget of the experiment ends the trial, which has no result then.
+ */
+export async function runTrial(
+  scope: Scope,
+  { asked, variant, agent, number }: Trial,
+  scorers: readonly NamedScorer[],
+): Promise<null> {
+  const { run, ...answer } = await askAgent(scope, agent, asked.input);
+  const measure = async (): Promise<Pick<ScoredRun, "costUsd" | "tokens" | "turns" | "durationMs">> => {
+    const { costUsd, tokens, turns, durationMs } = await run();
+    return { costUsd, tokens, turns, durationMs };
+  };
+  const measured = await scope.step("measure", measure, { retry: false });
+  const { id: caseId, input, expected, tags } = asked;
+  const given = async (): Promise<ScorerInput> => {
+    return { input, output: answer.output, expected, run: await run(), caseId, variant };
+  };
+  const scores: Record<string, Score> = {};
+  for (const scorer of scorers) scores[scorer.name] = await score(scope, scorer, given);
+  // The result commits with the step that follows. A replay that finds this step publishes nothing.
+  const result: TrialResult = { caseId, variant, trial: number, ...answer, ...measured, tags, scores };
+  scope.publish(trialName, result);
+  await scope.step("publish", () => null, { retry: false });
+  return null;
+}
+
+/** Runs the agent as a child task. An end without an answer is a result. */
+async function askAgent(
+  { runContext: ctx, runId }: Scope,
+  agent: HostedAgent,
+  input: unknown,
+): Promise<Answer> {
+  const spawned = await ctx.spawn(agent.id, input as JsonValue, { onFull: "wait" });
+  if (spawned.kind === "refused") {
+    const error = describeRefusal(agent.id, spawned);
+    return { taskId: null, status: "failed", output: null, error, run: async () => unstartedRun(runId) };
+  }
+  const { handle } = spawned;
+  const { taskId } = handle;
+  const outcome = await ctx.join(handle);
+  stopAtOwnBudget(outcome.failure);
+  const status = outcomeStatus(outcome);
+  // A cancel of the run, or its deadline, ends the experiment. A cancel of this task alone is a result.
+  if (status === "cancelled" || status === "deadline_exceeded") ctx.check();
+  let read: Promise<ScoredRun> | undefined;
+  const run = (): Promise<ScoredRun> =>
+    (read ??= readScoredRun({ runId, taskId, status, events: () => ctx.childEvents(handle) }));
+  return { taskId, status, output: outcome.output, error: errorOf(status, outcome), run };
+}
+
+function errorOf(status: RunStatus, { failure, interruption }: TaskOutcome): string | null {
+  if (status === "completed") return null;
+  return failure?.message ?? interruption?.reason ?? `the agent ended as ${status}`;
+}
+
+/**
+ * Throws if the budget of the experiment, or a spending cap, has ended the work: the trial is missing, and runs after a top-up. A budget
+ * of the agent itself is its own matter, so that its end is a result.
+ */
+function stopAtOwnBudget(failure: Failure | null): void {
+  if (failure !== null && isOwnBudget(failure)) throw reviveFault(failure);
+}
+
+function isOwnBudget({ code, details }: Failure): boolean {
+  if (code !== "budget_exhausted") return false;
+  return details?.["cap"] !== undefined || (details?.["taskId"] as TaskId | undefined) === rootTaskId;
+}
+
+/** Returns the score of one scorer. Its failure is its result, unless the run itself ends. */
+async function score(
+  scope: Scope,
+  { name, scorer }: NamedScorer,
+  given: () => Promise<ScorerInput>,
+): Promise<Score> {
+  if (!isDurable(scorer)) {
+    const body = async (): Promise<Score> => callScorer(name, scorer, await given());
+    return await scope.step(`score ${name}`, body, { retry: false });
+  }
+  try {
+    return readScore(name, await scorer.score(await given(), scope));
+  } catch (error) {
+    scope.check();
+    if (isStop(error)) throw error;
+    return failedScore(error);
+  }
+}
