@@ -5,7 +5,7 @@ import { resetCapabilitiesCache, setCapabilities } from "@earendil-works/pi-tui"
 import { describe, expect, onTestFinished, test } from "vitest";
 import { blockOf } from "../../src/surfaces/cli/chat/front/chat-blocks.ts";
 import { inputOf } from "../../src/surfaces/cli/chat/front/composer.ts";
-import { pastedImage } from "../../src/surfaces/cli/chat/front/images.ts";
+import { DraftImages, pastedImage } from "../../src/surfaces/cli/chat/front/images.ts";
 import { ChatModel } from "../../src/surfaces/cli/chat/model/chat-model.ts";
 import { partLines } from "../../src/surfaces/cli/chat/screen/pi-screen.ts";
 import { themeOf } from "../../src/surfaces/cli/chat/screen/theme.ts";
@@ -33,6 +33,20 @@ test("a text that names images becomes a text part and image parts, and an absen
   ]);
   expect(await inputOf("See @notes.txt", folder, [])).toBe("See @notes.txt");
   await expect(inputOf("See @absent.png", folder, [])).rejects.toThrow(/absent\.png cannot be read/u);
+});
+
+test("an input that returns to the composer keeps its images, whether its text names them or not", async () => {
+  const folder = await pictureFolder();
+  const images = new DraftImages();
+  const [named, unnamed, strange] = ["@lamp.png and @notes.txt", "Look", { type: "file", mediaType: "a/b" }];
+  const image = { type: "image", mediaType: "image/png", source: { kind: "base64", data: pixel } };
+  expect(await images.draftOf(await inputOf(named, folder, []))).toBe(named);
+  expect(await images.draftOf("Look")).toBe("Look");
+  const draft = await images.draftOf([{ type: "text", text: unnamed }, image, strange]);
+  expect(draft).toMatch(/^Look\n@\S+\.png \n\[file, a\/b\]$/u);
+  expect(await inputOf(draft, folder, [])).toEqual([{ type: "text", text: draft }, image]);
+  await images.remove();
+  await expect(inputOf(draft, folder, [])).rejects.toThrow(/cannot be read/u);
 });
 
 test("the pasted path of an image becomes its name, and every other paste stays as it is", async () => {

@@ -76,19 +76,21 @@ describe("reeve chat --mode rpc", () => {
     chat.send({ id: 4, type: "prompt", input: "Work" });
     await asked(2);
     chat.send({ id: 5, type: "steer", input: "faster" });
-    chat.send({ id: 6, type: "follow_up", input: "then rest" });
+    const image = { type: "image", mediaType: "image/png", source: { kind: "base64", data: "iVBORw==" } };
+    const withImage = [{ type: "text", text: "then rest" }, image];
+    chat.send({ id: 6, type: "follow_up", input: withImage });
     chat.send({ id: 7, type: "state" });
     expect(await answer(7)).toMatchObject({
       result: {
         isWorking: true,
         queue: [
           { kind: "steer", input: "faster" },
-          { kind: "follow_up", input: "then rest" },
+          { kind: "follow_up", input: withImage },
         ],
       },
     });
     chat.send({ id: 8, type: "abort" });
-    expect(await answer(8)).toMatchObject({ result: { restored: ["faster", "then rest"] } });
+    expect(await answer(8)).toMatchObject({ result: { restored: ["faster", withImage] } });
     await expect.poll(() => chat.lines.filter(({ type }) => type === "idle").length).toBe(2);
     chat.send({ id: 9, type: "fork" });
     const forked = (await answer(9))["result"] as JsonObject;
@@ -96,6 +98,8 @@ describe("reeve chat --mode rpc", () => {
       "sessionId"
     ];
     expect(forked["sessionId"]).not.toBe(first);
+    chat.send({ id: 12, type: "switch", sessionId: "" });
+    expect(await answer(12)).toMatchObject({ error: { code: "invalid_argument" } });
     chat.send({ id: 10, type: "switch", sessionId: first ?? null });
     expect(await answer(10)).toMatchObject({ result: { sessionId: first, isWorking: false } });
     chat.send({ id: 11, type: "compact" });

@@ -275,6 +275,10 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "sessions.context-usage": { ...session, status: 200 },
     "sessions.unsent": { ...session, status: 200 },
     "sessions.phase": { ...session, query: "?agentId=clerk", status: 200 },
+    "sessions.create": {
+      body: { agent: "clerk", name: "Greeting", thinkingLevel: "low", model: "openai/gpt-5" },
+      status: 201,
+    },
     "sessions.change": {
       ...session,
       body: { name: "Greeting", thinkingLevel: "low", model: "openai/gpt-5" },

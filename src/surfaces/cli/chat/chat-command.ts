@@ -10,6 +10,7 @@ import {
   type ChatServer,
   type LocalServerOptions,
 } from "./client/local-server.ts";
+import { eachSession, findSessionId } from "./client/find-session.ts";
 import { faultOf, tokenVariable } from "./client/server-place.ts";
 
 /** The options as the command line passes them: texts. */
@@ -81,6 +82,8 @@ function canDraw({ plain = false }: ChatOptions, { env, canAsk, isWatched }: Ter
 function refuseTogether(options: ChatOptions): void {
   if (options.mode !== "text" && options.mode !== "rpc")
     throw new Fault("invalid_argument", `invalid --mode ${options.mode}: expected text or rpc`);
+  for (const name of ["agent", "session"] as const)
+    if (options[name] === "") throw new Fault("invalid_argument", `invalid --${name}: it is empty; name one`);
   const chosen = [
     ...(options.session === undefined ? [] : ["--session"]),
     ...(options.continue === true ? ["--continue"] : []),
@@ -124,11 +127,10 @@ async function agentOf(
 
 async function begin(conversation: Conversation, client: ChatClient, options: ChatOptions): Promise<void> {
   const { session, continue: isContinued = false, agent } = options;
-  if (session !== undefined) return conversation.open(session);
+  if (session !== undefined) return conversation.open(await findSessionId(client, session));
   if (!isContinued) return conversation.startNew();
-  const { sessions } = await client.get("/api/sessions", { query: { limit: 100 } });
-  const newest = sessions.find(({ agentId }) => agent === undefined || agentId === agent);
-  if (newest !== undefined) return conversation.open(newest.sessionId);
+  for await (const { agentId, sessionId } of eachSession(client))
+    if (agent === undefined || agentId === agent) return conversation.open(sessionId);
   conversation.startNew();
   conversation.model.note("There is no conversation to continue, so this one is new.");
 }

@@ -12,16 +12,24 @@ export async function findRunId({ journal }: Store, text: string, address: strin
   if ((await journal.find(wanted)) !== undefined) return wanted;
   const found: RunId[] = [];
   for await (const { runId } of eachRun({ journal })) if (runId.startsWith(wanted)) found.push(runId);
+  return onlyMatch(
+    found,
+    wanted,
+    `run ${printable(wanted)} not found in ${printable(address)}; reeve ps --all lists its runs, and --store chooses another store`,
+  );
+}
+
+/** The only id that a text matches. Throws `not_found` with `absence` if there is none, and `invalid_argument` if there are several. */
+export function onlyMatch<Id extends string>(found: readonly Id[], text: string, absence: string): Id {
   const [only, ...others] = found;
-  if (only === undefined)
-    throw new Fault(
-      "not_found",
-      `run ${printable(wanted)} not found in ${printable(address)}; reeve ps --all lists its runs, and --store chooses another store`,
-    );
+  if (only === undefined) throw new Fault("not_found", absence);
   if (others.length === 0) return only;
-  const shown = found.slice(0, shownCandidates).join(", ");
+  const shown = found.slice(0, shownCandidates).map(printable).join(", ");
   const more = found.length > shownCandidates ? ` and ${found.length - shownCandidates} more` : "";
-  throw new Fault("invalid_argument", `${wanted} is ambiguous: ${shown}${more}; use more characters`);
+  throw new Fault(
+    "invalid_argument",
+    `${printable(text)} is ambiguous: ${shown}${more}; use more characters`,
+  );
 }
 
 /** Yields the runs of the store, newest first. */

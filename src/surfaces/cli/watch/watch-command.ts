@@ -1,7 +1,8 @@
 import { Fault } from "../../../kernel/index.ts";
 import { createServer } from "../../server/index.ts";
-import { ChatClient, RequestError } from "../chat/client/chat-client.ts";
+import { ChatClient, RequestError, unlessAbsent } from "../chat/client/chat-client.ts";
 import { faultOf, ownLimits, ownPlace, remotePlace, tokenVariable } from "../chat/client/server-place.ts";
+import { onlyMatch } from "../setup/find-run.ts";
 import { withRuns } from "../setup/idle-engine.ts";
 import type { StoreOptions } from "../setup/stored-runs.ts";
 import type { ExitKind } from "../terminal/exit-code.ts";
@@ -63,19 +64,10 @@ function refuseWithoutTerminal({ env, canAsk, isWatched }: Terminal): void {
   );
 }
 
-/** A text that is no whole id may be the beginning of one. */
-function absent(error: unknown): undefined {
-  if (error instanceof RequestError && error.code === "not_found") return undefined;
-  throw error;
-}
-
-/** Number of candidates that the error for an ambiguous prefix lists. */
-const shownCandidates = 5;
-
 /** The id of the run that a person means: its whole id, or a prefix that only one run has. A prefix costs O(runs). */
 async function findRunId(client: ChatClient, text: string, place: string): Promise<string> {
   if (/^run_[\w-]{1,64}$/u.test(text)) {
-    const run = await client.get("/api/runs/{runId}", { params: { runId: text } }).catch(absent);
+    const run = await unlessAbsent(client.get("/api/runs/{runId}", { params: { runId: text } }));
     if (run !== undefined) return run.runId;
   }
   const found: string[] = [];
@@ -86,17 +78,9 @@ async function findRunId(client: ChatClient, text: string, place: string): Promi
     for (const { runId } of page.runs) if (runId.startsWith(text)) found.push(runId);
     after = page.next;
   } while (after !== null);
-  const [only, ...others] = found;
-  if (only === undefined)
-    throw new Fault(
-      "not_found",
-      `run ${printable(text)} not found in ${printable(place)}; reeve watch lists its runs, and --store or --url chooses another place`,
-    );
-  if (others.length === 0) return only;
-  const shown = found.slice(0, shownCandidates).join(", ");
-  const more = found.length > shownCandidates ? ` and ${found.length - shownCandidates} more` : "";
-  throw new Fault(
-    "invalid_argument",
-    `${printable(text)} is ambiguous: ${shown}${more}; use more characters`,
+  return onlyMatch(
+    found,
+    text,
+    `run ${printable(text)} not found in ${printable(place)}; reeve watch lists its runs, and --store or --url chooses another place`,
   );
 }

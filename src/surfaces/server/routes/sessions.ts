@@ -1,4 +1,14 @@
-import { assertAllowed, Fault, type ChatMessage, type CustomEntry } from "../../../kernel/index.ts";
+import { randomUUID } from "node:crypto";
+import {
+  assertAllowed,
+  Fault,
+  formatAgentId,
+  type ChatMessage,
+  type CustomEntry,
+  type SessionEntry,
+  type ThinkingLevel,
+} from "../../../kernel/index.ts";
+import { parseModelName } from "../../../runtime/index.ts";
 import { hasScope } from "../../http/access/access.ts";
 import { reply, route, type RouteRequest } from "../../http/route.ts";
 import { after, agentId, limit, sessionId } from "../../http/schema/run-schemas.ts";
@@ -37,6 +47,12 @@ const filter = {
 const base = "/api/sessions/{sessionId}";
 const label = text({ maxLength: 200 });
 
+const settings = {
+  name: optional(label),
+  model: optional(text({ pattern: "^[^/]+/.+$", maxLength: 512, description: "provider/id" })),
+  thinkingLevel: optional(thinkingLevel),
+};
+
 const listed = { status: 200, description: "One page of sessions, newest first.", schema: sessionPage };
 const listSessions = route({
   id: "sessions.list",
@@ -69,7 +85,7 @@ const search = route({
     reply(hits, await runtime.sessions.search(wanted, options)),
 });
 
-type SessionRequest = RouteRequest<{ readonly sessionId: string }>;
+type SessionRequest = Pick<RouteRequest<{ readonly sessionId: string }>, "runtime" | "params">;
 
 async function findSession({ runtime, params: { sessionId: id } }: SessionRequest) {
   const found = await runtime.sessions.get(id);
@@ -190,6 +206,67 @@ const getPhase = route({
     reply(phase, { phase: await runtime.sessions.phase(params.sessionId, query.agentId) }),
 });
 
+const createdSession = { status: 201, description: "The new session.", schema: session };
+const create = route({
+  id: "sessions.create",
+  method: "POST",
+  path: "/api/sessions",
+  summary:
+    "Create a session with a name, a model or a thinking level before its first run. A token with the scope run may choose a model as with `PATCH`.",
+  scope: "run",
+  body: object({
+    agent: text({ minLength: 1, maxLength: 256, description: "Name of an agent of this server." }),
+    sessionId: optional(sessionId),
+    ...settings,
+  }),
+  responses: [createdSession],
+  handle: async (request) => {
+    const { runtime, access, body, server } = request;
+    const { name } = server.agents.find(body.agent);
+    assertModelAllowed(request, name, body.model);
+    const { tenantId, userId } = access;
+    const created = await runtime.sessions.import({
+      agentId: formatAgentId({ name }),
+      entries: settingEntries(body),
+      ...(body.sessionId !== undefined && { sessionId: body.sessionId }),
+      ...(tenantId === null && userId !== null && { userId }),
+    });
+    return reply(createdSession, await findSession({ runtime, params: { sessionId: created } }));
+  },
+});
+
+interface SessionSettings {
+  readonly name?: string | undefined;
+  readonly model?: string | undefined;
+  readonly thinkingLevel?: ThinkingLevel | undefined;
+}
+
+/** The entries that set what a new session begins with, one below the other. */
+function settingEntries({ name, model, thinkingLevel: level }: SessionSettings): readonly SessionEntry[] {
+  const chosen: SessionEntry[] = [];
+  const common = () => ({
+    id: `setting_${randomUUID()}`,
+    parentId: chosen.at(-1)?.id ?? null,
+    at: Date.now(),
+    runId: null,
+    taskId: null,
+  });
+  if (model !== undefined) chosen.push({ ...common(), type: "model_change", ...parseModelName(model) });
+  if (level !== undefined) chosen.push({ ...common(), type: "thinking_level_change", level });
+  if (name !== undefined) chosen.push({ ...common(), type: "session_info", name });
+  return chosen;
+}
+
+/** Throws `permission_denied` if the caller may not choose the model for the agent. */
+function assertModelAllowed(
+  { access, server }: Pick<RouteRequest, "access" | "server">,
+  agent: string,
+  model: string | undefined,
+): void {
+  if (model !== undefined && !hasScope(access, "admin"))
+    assertAllowed(server.agents.changeable(agent), { model });
+}
+
 const changed = { status: 200, description: "The session after the change.", schema: session };
 const change = route({
   id: "sessions.change",
@@ -199,21 +276,13 @@ const change = route({
     "Set the name, the model or the thinking level of a session. A token with the scope run may choose a model of the agent, and those of its option `allowedChanges`.",
   scope: "run",
   params: sessionParams,
-  body: object(
-    {
-      name: optional(label),
-      model: optional(text({ pattern: "^[^/]+/.+$", maxLength: 512, description: "provider/id" })),
-      thinkingLevel: optional(thinkingLevel),
-    },
-    { minProperties: 1 },
-  ),
+  body: object(settings, { minProperties: 1 }),
   responses: [changed],
   handle: async (request) => {
     const { runtime, params, body } = request;
     const { sessions } = runtime;
     const before = await findSession(request);
-    if (body.model !== undefined && !hasScope(request.access, "admin"))
-      assertAllowed(request.server.agents.changeable(before.agentId), { model: body.model });
+    assertModelAllowed(request, before.agentId, body.model);
     if (body.name !== undefined) await sessions.name(params.sessionId, body.name);
     if (body.model !== undefined) await sessions.setModel(params.sessionId, body.model);
     if (body.thinkingLevel !== undefined)
@@ -337,6 +406,7 @@ export const sessionRoutes = [
   getContextUsage,
   getUnsent,
   getPhase,
+  create,
   change,
   setLabel,
   move,

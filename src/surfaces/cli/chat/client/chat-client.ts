@@ -147,6 +147,16 @@ export class ChatClient {
   }
 }
 
+/** What a request returns. `undefined` if there is no such thing. */
+export async function unlessAbsent<Value>(asked: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof RequestError && error.code === "not_found") return undefined;
+    throw error;
+  }
+}
+
 /** Whether a refused or lost connection may succeed later. */
 function isPassing({ code }: RequestError): boolean {
   return code === "offline" || code === "closed" || code === "rate_limited" || code === "internal";

@@ -8,13 +8,14 @@ import {
   type Delta,
   type Event,
   type JsonValue,
+  type ThinkingLevel,
 } from "../../../../kernel/index.ts";
 import type { Result } from "../../../server/route-values.ts";
 import { addressOf } from "../../../view/request-address.ts";
 import type { QuestionView, RunView } from "../../../view/run-view.ts";
 import { ChatModel } from "../model/chat-model.ts";
 import { inputText } from "../model/chat-words.ts";
-import { RequestError, type ChatClient } from "./chat-client.ts";
+import { RequestError, unlessAbsent, type ChatClient } from "./chat-client.ts";
 
 /** An input that no task has read. */
 export type QueuedInput = Result<"GET", "/api/runs/{runId}/queued-input">["inputs"][number];
@@ -31,6 +32,13 @@ export interface ConversationOptions {
   readonly onItem?: (item: Event | Delta) => void;
   /** Called before the chat shows a session, so that its runs are driven. */
   readonly onOpen: (sessionId: string) => void;
+}
+
+/** What a person sets for a conversation. */
+export interface SessionSettings {
+  readonly name?: string;
+  readonly model?: string;
+  readonly thinkingLevel?: ThinkingLevel;
 }
 
 /** The most entries of a session that are read: the newest ones. */
@@ -200,9 +208,21 @@ export class Conversation {
     return this.send(input);
   }
 
-  /** Takes back inputs that no task has read. Returns the texts of those that came back in time, the oldest first. */
-  async withdraw(inputs: readonly QueuedInput[]): Promise<readonly string[]> {
-    return (await this.takeOut(inputs)).map(({ input }) => inputText(input));
+  /** Sets the name, the model or the thinking level. A session that does not exist yet is created. */
+  async change(settings: SessionSettings): Promise<void> {
+    const sessionId = this.#sessionId;
+    const isKnown =
+      sessionId !== undefined &&
+      (await unlessAbsent(
+        this.#client.patch("/api/sessions/{sessionId}", { params: { sessionId }, body: settings }),
+      )) !== undefined;
+    if (!isKnown) {
+      const body = { agent: this.#agent, ...(sessionId !== undefined && { sessionId }), ...settings };
+      const created = await this.#client.post("/api/sessions", { body });
+      this.#options.onOpen(created.sessionId);
+      this.#sessionId = created.sessionId;
+    }
+    await this.#readUsage();
   }
 
   /**
@@ -262,11 +282,11 @@ export class Conversation {
     }
   }
 
-  /** Stops the run that works. Returns the texts that waited for it. */
-  async stop(reason = "stopped at the terminal"): Promise<readonly string[]> {
+  /** Stops the run that works. Returns the inputs that waited for it. */
+  async stop(reason = "stopped at the terminal"): Promise<readonly JsonValue[]> {
     const { runId } = this.model;
     if (runId === undefined || !this.model.isWorking) return [];
-    const restored = await this.withdraw(this.#queue);
+    const restored = (await this.takeOut(this.#queue)).map(({ input }) => input);
     try {
       await this.#client.post("/api/runs/{runId}/cancel", { params: { runId }, body: { reason } });
     } catch (error) {
@@ -462,9 +482,10 @@ export class Conversation {
   async #readUsage(): Promise<void> {
     const sessionId = this.#sessionId;
     if (sessionId === undefined) return;
-    const usage = await this.#client.get("/api/sessions/{sessionId}/context-usage", {
-      params: { sessionId },
-    });
+    // A run that failed before its first turn has left no session.
+    const usage = await unlessAbsent(
+      this.#client.get("/api/sessions/{sessionId}/context-usage", { params: { sessionId } }),
+    );
     if (this.#sessionId === sessionId) this.#usage = usage;
     this.#changed();
   }

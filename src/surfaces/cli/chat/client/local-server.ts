@@ -21,6 +21,8 @@ interface LocalParts {
   readonly workspace: Workspace;
   /** Address of the store. */
   readonly store: string;
+  /** The profile that the person has named. If absent, that of the environment. */
+  readonly profile: string | undefined;
   /** Reads the files of the workspace again. */
   reload(): Promise<void>;
   /** Sets what `shutdown` and a change of the session by an extension do. Before, they do nothing. */
@@ -110,6 +112,7 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
       local: {
         workspace,
         store: options.store,
+        profile: options.profile,
         reload: () => live.reload(),
         navigate: (wanted) => void (navigation = wanted),
       },

@@ -2,7 +2,8 @@ import { randomUUID } from "node:crypto";
 import { Fault, visibleLine } from "../../../../kernel/index.ts";
 import { excerpt } from "../../../view/excerpt.ts";
 import { counted, duration } from "../../terminal/format.ts";
-import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
+import { findSessionId } from "../client/find-session.ts";
+import type { ChatCommand, Desk } from "./desk.ts";
 import { keyRows } from "./keys.ts";
 import { runCommands } from "./run-commands.ts";
 import { treeCommands } from "./tree-commands.ts";
@@ -32,10 +33,10 @@ export const chatCommands: readonly ChatCommand[] = [
     name: "name",
     takes: "NAME",
     about: "name this conversation",
-    run: async ({ conversation, client, say }, name) => {
+    run: async ({ conversation, say }, name) => {
       if (name === "")
         throw new Fault("invalid_argument", "invalid name: expected a text, as in /name Release 7");
-      await client.patch("/api/sessions/{sessionId}", { params: sessionOf(conversation), body: { name } });
+      await conversation.change({ name });
       say(`This conversation is now ${name}`);
     },
   },
@@ -104,7 +105,7 @@ function linesOf(rows: readonly Row[]): string {
 
 async function resumeSession(desk: Desk, wanted: string): Promise<void> {
   const { client, conversation } = desk;
-  if (wanted !== "") return conversation.open(wanted);
+  if (wanted !== "") return conversation.open(await findSessionId(client, wanted));
   const { sessions } = await client.get("/api/sessions", { query: { limit: 100 } });
   if (sessions.length === 0) return desk.say("There is no conversation yet.");
   const now = Date.now();

@@ -8,8 +8,6 @@ import { imageParts } from "./images.ts";
 
 /** The most texts that arrow keys and the search bring back. */
 const mostKept = 500;
-/** The most bytes of the output of a command that the model gets. */
-const mostOutput = 50_000;
 
 /** The texts that a person has sent, in every conversation of every folder. Only the person may read the file. */
 export class PromptHistory {
@@ -63,36 +61,6 @@ export async function inputOf(text: string, folder: string, outputs: readonly st
   const whole = [...outputs, text].join("\n\n");
   const images = await imageParts(text, folder);
   return images.length === 0 ? whole : [{ type: "text", text: whole }, ...images];
-}
-
-/** Runs a command of the person in the shell, with the person's rights. Resolves to its output and how it ended. */
-export function runShell(command: string, folder: string, signal: AbortSignal): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, {
-      cwd: folder,
-      shell: process.env["SHELL"] ?? true,
-      stdio: ["ignore", "pipe", "pipe"],
-      signal,
-    });
-    let output = "";
-    let left = 0;
-    const decoder = new TextDecoder();
-    let room = mostOutput;
-    const take = (piece: Buffer): void => {
-      // What is beyond the limit is counted and not decoded: a command may print a gigabyte.
-      if (room > 0) output += decoder.decode(piece.subarray(0, room), { stream: true });
-      left += Math.max(0, piece.length - room);
-      room = Math.max(0, room - piece.length);
-    };
-    child.stdout.on("data", take);
-    child.stderr.on("data", take);
-    child.on("error", (error) => (signal.aborted ? resolve(`${output}\n[stopped]`) : reject(error)));
-    child.on("close", (code, killed) => {
-      const cut = left === 0 ? "" : `\n[${left} more bytes]`;
-      const end = code === 0 ? "" : `\n[exit code ${code ?? killed}]`;
-      resolve(`${output.trimEnd()}${cut}${end}`);
-    });
-  });
 }
 
 /** Lets the person write a text in an editor. Returns the text as the person has left it. */

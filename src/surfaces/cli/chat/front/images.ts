@@ -4,7 +4,8 @@ import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { extname, join, resolve as absolute } from "node:path";
 import { fileURLToPath } from "node:url";
-import { Fault, type JsonValue } from "../../../../kernel/index.ts";
+import { Fault, readProperty, type JsonValue } from "../../../../kernel/index.ts";
+import { imagesOf, inputText } from "../model/chat-words.ts";
 
 /** The most bytes of an image that is sent. */
 const mostBytes = 8 * 1024 * 1024;
@@ -26,10 +27,19 @@ const clipboardPrograms: readonly (readonly [string, readonly string[]])[] = [
 
 /** The images that a text names as `@picture.png` or `@"my picture.png"`, as content parts. */
 export function imageParts(text: string, folder: string): Promise<readonly JsonValue[]> {
+  return Promise.all(imageNames(text).map((name) => imagePart(absolute(folder, name))));
+}
+
+function imageNames(text: string): readonly string[] {
   const names = [...text.matchAll(/(?:^|\s)@(?:"(?<quoted>[^"\n]+)"|(?<path>\S+))/gu)].flatMap(
     ({ groups }) => groups?.["quoted"] ?? groups?.["path"] ?? [],
   );
-  return Promise.all(names.filter(isImage).map((name) => imagePart(absolute(folder, name))));
+  return names.filter(isImage);
+}
+
+/** Whether a part of an input is a text. */
+export function isTextPart(part: JsonValue): boolean {
+  return readProperty(part, "type") === "text";
 }
 
 /**
@@ -43,16 +53,37 @@ export function pastedImage(text: string, folder: string): string | undefined {
   return isImage(path) && existsSync(absolute(folder, path)) ? named(path) : undefined;
 }
 
-/** The image of the clipboard, which programs of the desktop read. Its files are deleted with the chat. */
-export class ClipboardImages {
+/** Images of drafts that no file of the person has, such as that of the clipboard. Their files are deleted with the chat. */
+export class DraftImages {
   #folder: Promise<string> | undefined;
   #count = 0;
 
   /** Writes the image of the clipboard to a file. Returns how a composer names it. */
   async take(): Promise<string> {
-    const bytes = await readClipboard();
+    return this.#write("clipboard", ".png", await readClipboard());
+  }
+
+  /** An input as a draft: its text, with a name for each image that the text does not name. */
+  async draftOf(input: JsonValue): Promise<string> {
+    if (!Array.isArray(input)) return inputText(input);
+    const parts = input as readonly JsonValue[];
+    const text = inputText(parts.filter(isTextPart));
+    // The images that a text names come first, in the order of their names.
+    const others = parts.filter((part) => !isTextPart(part)).slice(imageNames(text).length);
+    const names = await Promise.all(
+      others.map(async (part) => {
+        const [image] = imagesOf([part]);
+        const end = Object.entries(types).find(([, type]) => type === image?.mediaType)?.[0];
+        if (image === undefined || end === undefined) return inputText([part]);
+        return this.#write("queued", end, Buffer.from(image.data, "base64"));
+      }),
+    );
+    return [...(text === "" ? [] : [text]), ...names].join("\n");
+  }
+
+  async #write(name: string, end: string, bytes: Buffer): Promise<string> {
     this.#folder ??= mkdtemp(join(tmpdir(), "reeve-chat-images-"));
-    const path = join(await this.#folder, `clipboard-${++this.#count}.png`);
+    const path = join(await this.#folder, `${name}-${++this.#count}${end}`);
     await writeFile(path, bytes, { mode: 0o600 });
     return named(path);
   }

@@ -12,14 +12,15 @@ import { themeFor, themeOf, type Theme } from "../screen/theme.ts";
 import { blockOf } from "./chat-blocks.ts";
 import { commandOf, runExtension } from "./chat-commands.ts";
 import { Completer } from "./completions.ts";
-import { editText, inputOf, PromptHistory, runShell } from "./composer.ts";
+import { editText, PromptHistory } from "./composer.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
-import { ClipboardImages, pastedImage } from "./images.ts";
+import { DraftImages, pastedImage } from "./images.ts";
 import { actionOf, readKeys, type KeyAction, type KeyMap } from "./keys.ts";
 import { OpenedCalls } from "./opened-calls.ts";
 import { OrgChart } from "./org-chart.ts";
 import { askQuestion } from "./questions.ts";
 import { QueueEditor } from "./queue-editor.ts";
+import { shellCommandOf, ShellCommands, type ShellCommand } from "./shell-commands.ts";
 import { activityParts, statusLine } from "./status-line.ts";
 
 /** Milliseconds between two pictures. */
@@ -51,14 +52,12 @@ class InteractiveChat implements Desk {
   readonly #screen: Screen;
   readonly #completer: Completer;
   readonly #history = new PromptHistory();
-  /** Outputs of commands that go to the model with the next message. */
-  readonly #outputs: string[] = [];
-  #shell: AbortController | undefined;
+  readonly #shell = new ShellCommands(process.cwd());
   #chart: OrgChart | undefined;
   readonly #left = Promise.withResolvers<void>();
   #theme: Theme;
   readonly #opened = new OpenedCalls();
-  readonly #clipboard = new ClipboardImages();
+  readonly #images = new DraftImages();
   readonly #queueEditor = new QueueEditor(this);
   #firstDrawn = 0;
   #frame: NodeJS.Timeout | undefined;
@@ -119,10 +118,11 @@ class InteractiveChat implements Desk {
       this.#draw();
       this.#screen.stop();
       release();
+      await this.#shell.close();
       process.off("SIGHUP", onSignal).off("SIGTERM", onSignal);
       const { sessionId, model } = this.conversation;
       this.conversation.close();
-      await this.#clipboard.remove();
+      await this.#images.remove();
       if (sessionId !== undefined) {
         const { terminal } = this.#options;
         if (model.isWorking) terminal.say("The run has not ended; it continues where its agent is driven.");
@@ -192,35 +192,22 @@ class InteractiveChat implements Desk {
   async #take(text: string, given: string, send: Sending): Promise<void> {
     const found = commandOf(text);
     if (found !== undefined) return found.command.run(this, found.argument);
-    const [, bangs, command = ""] = /^(!!?)\s*([^]+)$/u.exec(text) ?? [];
-    if (bangs !== undefined) return this.#runShell(command, bangs === "!");
+    const command = shellCommandOf(text);
+    if (command !== undefined) return this.#runShell(command);
     if (await runExtension(this, text)) return;
-    await this.#send(given, send);
+    await this.#shell.send(given, send);
   }
 
-  /** Sends a text with the outputs of commands. They stay for the next message if this one cannot be sent. */
-  async #send(text: string, send: Sending): Promise<void> {
-    const outputs = this.#outputs.splice(0);
-    try {
-      await send(await inputOf(text, process.cwd(), outputs));
-    } catch (error) {
-      this.#outputs.unshift(...outputs);
-      throw error;
-    }
-  }
-
-  /** Runs a command of the person. With `isForModel`, the output goes to the model with the next message. */
-  async #runShell(command: string, isForModel: boolean): Promise<void> {
-    this.#shell = new AbortController();
+  async #runShell(command: ShellCommand): Promise<void> {
+    const running = this.#shell.run(command);
     this.#hint = "The command runs; Esc stops it";
     this.#changed();
     try {
-      const output = await runShell(command, process.cwd(), this.#shell.signal);
-      this.say(`$ ${command}\n${output}`);
-      if (isForModel) this.#outputs.push(`$ ${command}\n${output}`);
+      this.say(await running);
     } finally {
-      this.#shell = undefined;
-      this.#hint = isForModel ? "The output goes to the model with your next message" : "";
+      // A refused command leaves the one that runs.
+      if (!this.#shell.isRunning)
+        this.#hint = command.isForModel ? "The output goes to the model with your next message" : "";
     }
   }
 
@@ -264,8 +251,8 @@ class InteractiveChat implements Desk {
     const { conversation } = this;
     switch (action) {
       case "stop":
-        if (this.#shell !== undefined) {
-          this.#shell.abort();
+        if (this.#shell.isRunning) {
+          this.#shell.stop();
           return true;
         }
         if (this.#screen.isCompleting) return false;
@@ -290,7 +277,10 @@ class InteractiveChat implements Desk {
       }
       case "takeBack":
         if (conversation.queue.length === 0 || this.#queueEditor.isEditing) return false;
-        this.#do(async () => this.#restore(await conversation.withdraw(conversation.queue)));
+        this.#do(async () => {
+          const taken = await conversation.takeOut(conversation.queue);
+          await this.#restore(taken.map(({ input }) => input));
+        });
         return true;
       case "editQueue":
         if (conversation.queue.length === 0 || this.#queueEditor.isEditing) return false;
@@ -314,7 +304,7 @@ class InteractiveChat implements Desk {
         this.#showChart();
         return true;
       case "pasteImage":
-        this.#do(async () => this.#screen.insert(await this.#clipboard.take()));
+        this.#do(async () => this.#screen.insert(await this.#images.take()));
         return true;
       case "search":
         this.#do(() => this.#search());
@@ -367,10 +357,12 @@ class InteractiveChat implements Desk {
     this.#changed();
   }
 
-  /** Puts texts that came back from the queue before what the person has written since. */
-  #restore(texts: readonly string[]): void {
+  /** Puts inputs that came back from the queue before what the person has written since. */
+  async #restore(inputs: readonly JsonValue[]): Promise<void> {
+    if (inputs.length === 0) return;
+    const texts = await Promise.all(inputs.map((input) => this.#images.draftOf(input)));
     const draft = this.#screen.draft;
-    if (texts.length > 0) this.setDraft([...texts, ...(draft === "" ? [] : [draft])].join("\n"));
+    this.setDraft([...texts, ...(draft === "" ? [] : [draft])].join("\n"));
   }
 
   #do(act: () => Promise<void>, text?: string): void {

@@ -1,19 +1,23 @@
 import { createInterface } from "node:readline";
-import { Fault, visibleLine, visibleText } from "../../../../kernel/index.ts";
+import { Fault, visibleLine, visibleText, type RunStatus } from "../../../../kernel/index.ts";
 import type { QuestionView } from "../../../view/run-view.ts";
-import type { ExitKind } from "../../terminal/exit-code.ts";
+import { exitKindOf, exitKindOfRun, type ExitKind } from "../../terminal/exit-code.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
-import type { ChatClient } from "../client/chat-client.ts";
+import { RequestError, type ChatClient } from "../client/chat-client.ts";
 import type { Conversation } from "../client/conversation.ts";
 import type { ChatServer } from "../client/local-server.ts";
+import { faultOf } from "../client/server-place.ts";
 import type { PlacedItem } from "../model/chat-item.ts";
+import { inputText } from "../model/chat-words.ts";
 import type { Part } from "../screen/screen.ts";
 import { themeOf } from "../screen/theme.ts";
 import { blockOf } from "./chat-blocks.ts";
 import { commandOf, runExtension } from "./chat-commands.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
 import { usualKeys } from "./keys.ts";
+import { isStdoutRead, onGone } from "./on-gone.ts";
 import { askQuestion } from "./questions.ts";
+import { shellCommandOf, ShellCommands } from "./shell-commands.ts";
 
 /** What the wait for the next line resolves to if an agent asks first. */
 const asked = Symbol("asked");
@@ -33,6 +37,9 @@ class PlainChat implements Desk {
   readonly #stop = new AbortController();
   readonly #lines = new LineReader();
   readonly #printer: ItemPrinter;
+  readonly #shell = new ShellCommands(process.cwd());
+  /** How each run and each refused line ended, in the order in which they began. A run that was continued ended as it did last. */
+  readonly #ends = new Map<string, ExitKind>();
   #isAsking = false;
   /** Resolves when the question that is being asked no longer waits for an answer. */
   #isGone: Promise<void> | undefined;
@@ -44,23 +51,25 @@ class PlainChat implements Desk {
     this.server = options.server;
     this.env = options.terminal.env;
     this.#printer = new ItemPrinter(options.terminal);
-    this.conversation = options.converse(() => this.#changed());
+    this.conversation = options.converse(
+      () => this.#changed(),
+      (item) => {
+        if (item.type === "run_end") this.#noteEnd(item.data.status);
+      },
+    );
     this.conversation.onProblem((error) => this.say(Fault.from(error).message, "bad"));
   }
 
   async run(): Promise<ExitKind> {
     const { conversation } = this;
-    const onSignal = (): void => this.quit();
     const forget = this.#terminal.onInterrupt(() => this.#interrupted());
-    process.on("SIGHUP", onSignal).on("SIGTERM", onSignal);
-    process.stdout.on("close", onSignal);
+    const stay = onGone(this.quit);
     this.server.local?.navigate({
       leave: this.quit,
       show: (sessionId) => void this.#show(sessionId),
     });
     const { signal } = this.#stop;
     const isPerson = this.#terminal.canAsk;
-    let end: ExitKind = "ok";
     try {
       await this.#options.begin(conversation);
       this.#lines.open(signal);
@@ -71,20 +80,29 @@ class PlainChat implements Desk {
         if (isPerson && !conversation.model.isWorking) this.#terminal.put("> ");
         const line = await this.#lines.next(this.#questionAsked());
         if (line === asked) continue;
-        if (line === undefined || signal.aborted) break;
-        end = (await this.#take(line)) ? "ok" : "usage";
+        if (line === undefined || signal.aborted || !(await isStdoutRead())) break;
+        await this.#take(line);
       }
       if (!signal.aborted) await this.#untilIdle();
     } finally {
       forget();
-      process.off("SIGHUP", onSignal).off("SIGTERM", onSignal);
+      stay();
       this.#lines.close();
+      await this.#shell.close();
       this.#printer.finish(conversation.model.items);
       const { sessionId } = conversation;
       conversation.close();
       if (sessionId !== undefined) this.#terminal.say(`session ${visibleLine(sessionId)}`);
     }
-    return conversation.model.isWorking ? "busy" : end;
+    // A person has seen how each run ended.
+    if (isPerson) return "ok";
+    if (conversation.model.isWorking) return "busy";
+    return [...this.#ends.values()].find((end) => end !== "ok") ?? "ok";
+  }
+
+  #noteEnd(status: RunStatus): void {
+    const { runId = "", view } = this.conversation.model;
+    this.#ends.set(runId, exitKindOfRun({ status, error: view?.failure ?? null }));
   }
 
   readonly say: Desk["say"] = (text, tone = "plain") => {
@@ -132,17 +150,21 @@ class PlainChat implements Desk {
     this.#lines.close();
   };
 
-  async #take(line: string): Promise<boolean> {
+  async #take(line: string): Promise<void> {
     const text = line.trim();
-    if (text === "") return true;
+    if (text === "") return;
     try {
       const found = commandOf(text);
+      // What a program pipes into the chat is a text for the model, whatever it begins with.
+      const command = this.#terminal.canAsk ? shellCommandOf(text) : undefined;
       if (found !== undefined) await found.command.run(this, found.argument);
-      else if (!(await runExtension(this, text))) await this.conversation.send(line);
-      return true;
+      else if (command !== undefined) this.say(await this.#shell.run(command));
+      else if (!(await runExtension(this, text)))
+        await this.#shell.send(line, (input) => this.conversation.send(input));
     } catch (error) {
-      this.say(Fault.from(error).message, "bad");
-      return false;
+      const fault = error instanceof RequestError ? faultOf(error) : Fault.from(error);
+      this.#ends.set(`line ${this.#ends.size}`, exitKindOf(fault.code));
+      this.say(fault.message, "bad");
     }
   }
 
@@ -206,9 +228,10 @@ class PlainChat implements Desk {
   }
 
   #interrupted(): void {
+    if (this.#shell.isRunning) return this.#shell.stop();
     if (!this.conversation.model.isWorking) return this.quit();
     this.conversation.stop().then(
-      (texts) => texts.forEach((text) => this.setDraft(text)),
+      (inputs) => inputs.forEach((input) => this.setDraft(inputText(input))),
       (error: unknown) => this.say(Fault.from(error).message, "bad"),
     );
   }
@@ -283,7 +306,11 @@ class LineReader {
       this.#onLine?.();
     });
     lines.on("close", () => this.#end());
-    signal.addEventListener("abort", () => this.#end(), { once: true });
+    const drop = (): void => {
+      this.#waiting.length = 0;
+      this.#end();
+    };
+    signal.addEventListener("abort", drop, { once: true });
     this.#close = () => lines.close();
   }
 

@@ -1,8 +1,9 @@
-import { readProperty, visibleLine, type JsonValue } from "../../../../kernel/index.ts";
+import { visibleLine, type JsonValue } from "../../../../kernel/index.ts";
 import type { QueuedInput } from "../client/conversation.ts";
 import { inputText } from "../model/chat-words.ts";
 import { inputOf } from "./composer.ts";
 import type { Desk } from "./desk.ts";
+import { isTextPart } from "./images.ts";
 
 /** A text of the queue that the person edits in the composer. */
 interface EditedInput {
@@ -95,19 +96,15 @@ export class QueueEditor {
 /** The text of an input, without the names of its images. */
 function textOf(input: JsonValue): string {
   const parts = partsOf(input);
-  return parts === undefined ? inputText(input) : inputText(parts.filter(isText));
+  return parts === undefined ? inputText(input) : inputText(parts.filter(isTextPart));
 }
 
 /** An input with another text. Its images stay; a text without images may name some. */
 async function changedInput(input: JsonValue, text: string): Promise<JsonValue> {
-  const images = partsOf(input)?.filter((part) => !isText(part)) ?? [];
+  const images = partsOf(input)?.filter((part) => !isTextPart(part)) ?? [];
   return images.length === 0 ? inputOf(text, process.cwd(), []) : [{ type: "text", text }, ...images];
 }
 
 function partsOf(input: JsonValue): readonly JsonValue[] | undefined {
   return Array.isArray(input) ? (input as readonly JsonValue[]) : undefined;
-}
-
-function isText(part: JsonValue): boolean {
-  return readProperty(part, "type") === "text";
 }

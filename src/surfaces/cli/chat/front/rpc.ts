@@ -12,6 +12,7 @@ import type { Terminal } from "../../terminal/terminal.ts";
 import { RequestError } from "../client/chat-client.ts";
 import type { Conversation } from "../client/conversation.ts";
 import type { FrontOptions } from "./desk.ts";
+import { isStdoutRead, onGone } from "./on-gone.ts";
 
 /** A command of a program: a line with its type and fields. The answer to the line is what the function returns. */
 type RpcCommand = (chat: RpcChat, line: JsonObject) => Promise<JsonValue>;
@@ -26,15 +27,15 @@ const commands: Readonly<Record<string, { readonly takes: readonly string[]; rea
   },
   abort: {
     takes: [],
-    run: async (chat) => ({ restored: [...(await chat.conversation.stop("stopped by a program"))] }),
+    run: async (chat) => ({ restored: await chat.conversation.stop("stopped by a program") }),
   },
   approve: {
     takes: ["approvalId", "decision", "input", "reason", "remember"],
     run: (chat, line) => chat.approve(line),
   },
   compact: { takes: ["instructions"], run: (chat, line) => chat.compact(textOf(line, "instructions")) },
-  fork: { takes: ["entryId"], run: (chat, line) => chat.fork(textOf(line, "entryId")) },
-  switch: { takes: ["sessionId"], run: (chat, line) => chat.switch(textOf(line, "sessionId")) },
+  fork: { takes: ["entryId"], run: (chat, line) => chat.fork(idOf(line, "entryId")) },
+  switch: { takes: ["sessionId"], run: (chat, line) => chat.switch(idOf(line, "sessionId")) },
   state: { takes: [], run: async (chat) => chat.state() },
 };
 
@@ -68,12 +69,19 @@ class RpcChat {
     await this.#options.begin(this.conversation);
     this.#write({ type: "ready", ...this.state() });
     const lines = createInterface({ input: process.stdin, terminal: false });
-    const leave = (): void => lines.close();
-    process.on("SIGTERM", leave).on("SIGHUP", leave);
-    process.stdout.on("close", leave);
-    for await (const line of lines) if (line.trim() !== "") await this.#take(line);
-    process.off("SIGTERM", leave).off("SIGHUP", leave);
+    let isGone = false;
+    const stay = onGone(() => {
+      isGone = true;
+      lines.close();
+    });
+    for await (const line of lines) {
+      // Lines that have arrived already are not executed for a program that is gone.
+      if (isGone || !(await isStdoutRead())) break;
+      if (line.trim() !== "") await this.#take(line);
+    }
+    stay();
     this.conversation.close();
+    process.stdin.unref?.();
     return "ok";
   }
 
@@ -217,6 +225,16 @@ function textOf(line: JsonObject, name: string): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === "string") return value;
   throw new Fault("invalid_argument", `invalid ${name} of ${JSON.stringify(line["type"])}: expected a text`);
+}
+
+/** The id in a field. `undefined` if the field is absent. */
+function idOf(line: JsonObject, name: string): string | undefined {
+  const id = textOf(line, name);
+  if (id !== "") return id;
+  throw new Fault(
+    "invalid_argument",
+    `invalid ${name} of ${JSON.stringify(line["type"])}: it is empty; name an id, or leave the field out`,
+  );
 }
 
 function errorOf(error: unknown): JsonObject {

@@ -6,7 +6,7 @@ import {
   type ThinkingLevel,
 } from "../../../../kernel/index.ts";
 import { counted, dollars, duration } from "../../terminal/format.ts";
-import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
+import type { ChatCommand, Desk } from "./desk.ts";
 import { amountExamples, amountOf } from "./top-up-amount.ts";
 
 /** Commands about the agent that answers, and what it may spend. */
@@ -51,7 +51,6 @@ export const runCommands: readonly ChatCommand[] = [
 ];
 
 async function chooseModel({ client, conversation, pick, say }: Desk, wanted: string): Promise<void> {
-  const params = sessionOf(conversation);
   let model: string | undefined = wanted;
   if (wanted === "") {
     const { models } = await client.get("/api/agents/{name}/options", {
@@ -65,7 +64,7 @@ async function chooseModel({ client, conversation, pick, say }: Desk, wanted: st
     });
   }
   if (model === undefined) return;
-  await client.patch("/api/sessions/{sessionId}", { params, body: { model } });
+  await conversation.change({ model });
   say(`The model is ${model} from the next turn on.`);
 }
 
@@ -73,8 +72,7 @@ function isLevel(text: string): text is ThinkingLevel {
   return (thinkingLevels as readonly string[]).includes(text);
 }
 
-async function chooseThinking({ client, conversation, pick, say }: Desk, wanted: string): Promise<void> {
-  const params = sessionOf(conversation);
+async function chooseThinking({ conversation, pick, say }: Desk, wanted: string): Promise<void> {
   if (wanted !== "" && !isLevel(wanted))
     throw new Fault(
       "invalid_argument",
@@ -88,7 +86,7 @@ async function chooseThinking({ client, conversation, pick, say }: Desk, wanted:
         })
       : wanted;
   if (level === undefined) return;
-  await client.patch("/api/sessions/{sessionId}", { params, body: { thinkingLevel: level } });
+  await conversation.change({ thinkingLevel: level });
   say(`The thinking level is ${level} from the next turn on.`);
 }
 

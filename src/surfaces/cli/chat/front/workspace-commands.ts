@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Fault, visibleLine } from "../../../../kernel/index.ts";
+import { memoryLimits } from "../../../../workspace/files/memory/memory-file.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
 import { themeNames } from "../screen/theme.ts";
 import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
@@ -23,7 +24,7 @@ export const workspaceCommands: readonly ChatCommand[] = [
   {
     name: "memory",
     takes: "",
-    about: "show what the agent remembers in the files of this folder",
+    about: "show MEMORY.md and USER.md, which the agents of your profile or home folder remember",
     run: showMemory,
   },
   { name: "reload", takes: "", about: "read the files of the workspace again", run: reload },
@@ -32,7 +33,7 @@ export const workspaceCommands: readonly ChatCommand[] = [
     name: "doctor",
     takes: "",
     about: "check this machine, the workspace and the store",
-    run: (desk) => own(desk, ["doctor"]),
+    run: (desk) => own(desk, ["doctor"], { usesStore: true }),
   },
   {
     name: "export",
@@ -86,13 +87,13 @@ async function listSkills({ client, conversation, say }: Desk): Promise<void> {
 }
 
 async function showMemory(desk: Desk): Promise<void> {
-  const { workspace } = localOf(desk, "memory");
-  const names = ["MEMORY.md", "USER.md"];
+  const { home, profile } = localOf(desk, "memory").workspace.places;
+  const folder = profile?.folder ?? home;
   const texts = await Promise.all(
-    names.map(async (name) => {
+    Object.keys(memoryLimits).map(async (name) => {
       try {
-        const text = await readFile(join(workspace.places.project, ".reeve", name), "utf8");
-        return `${name}\n${text.trimEnd()}`;
+        const path = join(folder, name);
+        return `${path}\n${(await readFile(path, "utf8")).trimEnd()}`;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
         throw error;
@@ -101,7 +102,7 @@ async function showMemory(desk: Desk): Promise<void> {
   );
   desk.say(
     texts.filter((text) => text !== "").join("\n\n") ||
-      "There is no MEMORY.md or USER.md in .reeve of this folder.",
+      `There is no MEMORY.md or USER.md in ${folder} yet. With the setting memoryReviewEvery, reviews write them.`,
   );
 }
 
@@ -129,10 +130,10 @@ async function exportSession(desk: Desk, file: string): Promise<void> {
   localOf(desk, "export");
   const { sessionId } = sessionOf(desk.conversation);
   const format = /\.html?$/iu.test(file) ? ["--format", "html"] : [];
-  if (!/\.(?:jsonl|html?)$/iu.test(file))
+  if (file.startsWith("-") || !/\.(?:jsonl|html?)$/iu.test(file))
     throw new Fault(
       "invalid_argument",
-      `invalid file ${JSON.stringify(file)}: expected a name that ends with .jsonl or .html`,
+      `invalid file ${JSON.stringify(file)}: expected a name that ends with .jsonl or .html and does not begin with "-"`,
     );
   await own(desk, ["sessions", "export", sessionId, ...format, "--output", file], { usesStore: true });
   desk.say(`Written: ${visibleLine(file)}`);
@@ -155,8 +156,11 @@ async function own(desk: Desk, args: readonly string[], { usesStore = false } = 
     ...args,
     ...(usesStore ? ["--store", desk.server.local?.store ?? ""] : []),
   ];
+  const profile = desk.server.local?.profile;
+  const env = { ...process.env, ...(profile !== undefined && { REEVE_PROFILE: profile }) };
   await new Promise<void>((resolve, reject) => {
-    execFile(process.execPath, words, { maxBuffer: 2 ** 24, timeout: 120_000 }, (error, stdout, stderr) => {
+    const options = { env, maxBuffer: 2 ** 24, timeout: 120_000 };
+    execFile(process.execPath, words, options, (error, stdout, stderr) => {
       const said = `${stdout}${stderr}`.trimEnd();
       if (said !== "") desk.say(said, error === null ? "plain" : "hold");
       // A finding of the doctor is no failure of the chat.

@@ -1,0 +1,34 @@
+import { onlyMatch } from "../../setup/find-run.ts";
+import { printable } from "../../terminal/terminal.ts";
+import { unlessAbsent, type ChatClient } from "./chat-client.ts";
+import type { Result } from "../../../server/route-values.ts";
+
+type SessionPage = Result<"GET", "/api/sessions">;
+
+/** Yields the sessions of a server, the newest first. */
+export async function* eachSession(client: ChatClient): AsyncIterable<SessionPage["sessions"][number]> {
+  let after: string | null = null;
+  do {
+    const query = { limit: 200, ...(after !== null && { after }) };
+    const page: SessionPage = await client.get("/api/sessions", { query });
+    yield* page.sessions;
+    after = page.next;
+  } while (after !== null);
+}
+
+/**
+ * The id of the session that a person means: its whole id, or a prefix that only one session has. A prefix costs
+ * O(sessions).
+ */
+export async function findSessionId(client: ChatClient, text: string): Promise<string> {
+  const known = await unlessAbsent(client.get("/api/sessions/{sessionId}", { params: { sessionId: text } }));
+  if (known !== undefined) return known.sessionId;
+  const found: string[] = [];
+  for await (const { sessionId } of eachSession(client))
+    if (sessionId.startsWith(text)) found.push(sessionId);
+  return onlyMatch(
+    found,
+    text,
+    `session ${printable(text)} does not exist; /sessions and reeve sessions list show the sessions`,
+  );
+}

@@ -1,0 +1,21 @@
+import { reserveStdout } from "../../terminal/process-terminal.ts";
+
+/**
+ * Calls back when the other side of a chat in lines is gone: the terminal or stdout was closed, or the process received
+ * SIGTERM. The returned function stops listening.
+ */
+export function onGone(callback: () => void): () => void {
+  const { stdout } = process;
+  process.on("SIGHUP", callback).on("SIGTERM", callback);
+  stdout.on("close", callback).on("error", callback);
+  return () => {
+    process.off("SIGHUP", callback).off("SIGTERM", callback);
+    stdout.off("close", callback).off("error", callback);
+  };
+}
+
+/** Whether somebody reads stdout: resolves when everything that was written to it has arrived, or cannot arrive. */
+export function isStdoutRead(): Promise<boolean> {
+  const write = reserveStdout();
+  return new Promise((resolve) => void write("", (error) => resolve(error === undefined || error === null)));
+}

@@ -1,0 +1,77 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { env, setUp } from "../surfaces/cli/model-server.ts";
+import { main, reeveProcess } from "../surfaces/cli/reeve-process.ts";
+
+test("a model, a thinking level and a name may be chosen before the first message, and the first run uses them", async () => {
+  const { folder, url, requests } = await setUp(() => ({ text: "Hello." }));
+  const said = await reeveProcess(["chat", "--plain"], {
+    cwd: folder,
+    env: env(url),
+    input: "/model openai-compatible/gpt-4.1\n/thinking low\n/name Lamps\nHello\n/sessions Lamps\n",
+  });
+  expect([said.code, said.out, said.talk]).toEqual([
+    0,
+    ["Hello."],
+    expect.stringMatching(/\* ses_.* Lamps/u),
+  ]);
+  expect(requests).toMatchObject([{ model: "gpt-4.1", reasoning_effort: "low" }]);
+});
+
+test("a chat in lines ends with the exit code of the first run that failed, and /continue makes it good", async () => {
+  const { folder, url } = await setUp((request) => (request === 1 ? { error: 401 } : { text: "Hello." }));
+  const place = { cwd: folder, env: env(url) };
+  const failed = await reeveProcess(["chat", "--plain"], { ...place, input: "One\nTwo\n" });
+  expect([failed.code, failed.out]).toEqual([10, ["Hello."]]);
+  expect(failed.talk).not.toMatch(/does not exist/u);
+  const next = await setUp((request) => (request === 1 ? { error: 401 } : { text: "Hello." }));
+  const again = { cwd: next.folder, env: env(next.url), input: "One\n/continue\n" };
+  expect(await reeveProcess(["chat", "--plain"], again)).toMatchObject({ code: 0, out: ["Hello."] });
+});
+
+test("a chat in lines takes the beginning of a session's id, ends with 3 after a line that names none, and shows the memory of its profile", async () => {
+  const { folder, url } = await setUp(() => ({ text: "Hello." }));
+  const home = join(folder, "home");
+  await mkdir(join(home, "profiles/work"), { recursive: true });
+  await writeFile(join(home, "profiles/work/MEMORY.md"), "The lamp is at the door.\n");
+  const mcp = { mcpServers: { lamps: { command: "absent-program" } } };
+  await writeFile(join(home, "profiles/work/mcp.json"), JSON.stringify(mcp));
+  const place = { cwd: folder, env: { ...env(url), REEVE_HOME: home } };
+  const first = await reeveProcess(["chat", "--plain"], { ...place, input: "One\n" });
+  const sessionId = /session (?<id>ses_\S+)/u.exec(first.talk)?.groups?.["id"] ?? "";
+  const second = await reeveProcess(
+    ["chat", "--plain", "--session", sessionId.slice(0, -3), "--profile", "work"],
+    { ...place, input: "/resume ses_absent\n/memory\n/mcp\n/export -x.jsonl\nTwo\n" },
+  );
+  expect([second.code, second.talk]).toEqual([3, expect.stringContaining(`session ${sessionId}`)]);
+  expect(second.talk).toMatch(/session ses_absent does not exist/u);
+  expect(second.talk).toMatch(/MEMORY\.md\n.*The lamp is at the door\./u);
+  expect(second.talk).toMatch(/lamps/u);
+  expect(second.talk).toMatch(/does not begin with "-"/u);
+});
+
+test.for([
+  { mode: [], prompts: ["One\n", "Two\n", "Three\n"] },
+  {
+    mode: ["--mode", "rpc"],
+    prompts: ["One", "Two"].map((input) => `${JSON.stringify({ type: "prompt", input })}\n`),
+  },
+])("a chat $mode whose stdout is closed sends nothing more and ends", async ({ mode, prompts }) => {
+  const { folder, url, requests } = await setUp(() => ({ text: "Hello." }));
+  const child = spawn(process.execPath, [main, "chat", "--plain", ...mode], {
+    cwd: folder,
+    env: { ...process.env, ...env(url) },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  child.stdin.on("error", () => undefined);
+  child.stdout.destroy();
+  await once(child.stdout, "close");
+  // Stdin stays open.
+  child.stdin.write(prompts.join(""));
+  await once(child, "exit");
+  expect(requests.length).toBeLessThanOrEqual(1);
+});
