@@ -309,6 +309,7 @@ export type {
 export type * from "./run/crash-loop.ts";
 export * from "./run/run-record.ts";
 export * from "./run/run-query-table.ts";
+export * from "./run/run-score.ts";
 export * from "./run/run-summary.ts";
 export * from "./run/schedule.ts";
 export * from "./run/run-meta.ts";
@@ -394,6 +395,7 @@ export * from "./stores/lease.ts";
 export type { Mail, MailBody, Mailbox, PlacedMail, TopicChange, Topics } from "./stores/mailbox.ts";
 export * from "./stores/object-state.ts";
 export * from "./stores/records.ts";
+export * from "./stores/scores.ts";
 export * from "./stores/usage-sum.ts";
 export * from "./stores/usage-totals.ts";
 

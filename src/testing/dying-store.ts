@@ -46,7 +46,7 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
     const result = await write();
     return last ? end(name) : result;
   };
-  const { journal, mailbox, inbox, sessions, contents, leases, topics, records } = store;
+  const { journal, mailbox, inbox, sessions, contents, leases, topics, records, scores } = store;
   return {
     kinds,
     get writes() {
@@ -57,6 +57,10 @@ export function dyingStore(store: Store, { at, when, die = killProcess }: DyingS
       sum: (query) => store.usage.sum(query),
       draw: (lease, request) =>
         counted(`usage.draw ${lease.runId} ${request.day}`, () => store.usage.draw(lease, request)),
+    },
+    scores: {
+      put: (runId, score, scope) => counted(`scores.put ${runId}`, () => scores.put(runId, score, scope)),
+      list: (runId, scope) => scores.list(runId, scope),
     },
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),

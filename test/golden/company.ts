@@ -513,6 +513,17 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
       return handle;
     },
   },
+  scored: {
+    since: 31,
+    begin: async ({ runtime, company: { clerk } }) => {
+      const handle = await runtime.submit(clerk, "How is the weather?", { runId: goldenId("scored") });
+      await handle.result();
+      await handle.score({ name: "thumbs", value: false, by: "ada", comment: "too short" });
+      await handle.score({ name: "thumbs", value: true, by: "ada" });
+      return handle;
+    },
+    goOn: async (handle) => handle,
+  },
   patched: {
     since: 24,
     begin: async ({ runtime, company: { patched } }) => {

@@ -163,9 +163,10 @@ async function backTo16(schema: string): Promise<void> {
   ];
   await query(`SET search_path = ${schema};
     DELETE FROM usage_totals WHERE period > 'm';
+    DROP TABLE run_scores;
     DROP INDEX runs_of_user_in_tenant, runs_of_name, runs_queued;
     ALTER TABLE runs DROP COLUMN change, DROP COLUMN cost, DROP COLUMN flow, DROP COLUMN gate, DROP COLUMN slot,
-      DROP COLUMN rate, DROP COLUMN admitted_at, DROP COLUMN host;
+      DROP COLUMN rate, DROP COLUMN admitted_at, DROP COLUMN host, DROP COLUMN scores;
     ALTER TABLE run_labels DROP COLUMN tenant, DROP COLUMN created_at;
     CREATE INDEX runs_of_label ON run_labels (md5(name || '=' || value), run);
     ALTER TABLE usage_totals RENAME COLUMN period TO day;

@@ -86,8 +86,10 @@ describe("public names of reeve/kernel", () => {
 
   test("reeve/kernel exports at most 200 names, besides those of contracts that were added later", () => {
     const isolation = ["Isolation", "TaskFolder", "FolderWork"];
-    const first = [...names.keys()].filter((name) => !isolation.includes(name));
-    expect(names.size - first.length).toBe(isolation.length);
+    const scores = ["RunScore", "ScoreDraft", "ScoreFilter", "Scores", "StoredScore"];
+    const later = [...isolation, ...scores];
+    const first = [...names.keys()].filter((name) => !later.includes(name));
+    expect(names.size - first.length).toBe(later.length);
     expect(first.length).toBeGreaterThan(150);
     expect(first.length).toBeLessThanOrEqual(200);
   });

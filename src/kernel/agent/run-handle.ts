@@ -15,6 +15,7 @@ import type { RunResult } from "../run/run-result.ts";
 import type { RecordedRequest } from "../run/sent-request.ts";
 import type { RunSnapshot } from "../limits/account.ts";
 import type { Query, Signal, SignalOptions, Update, UpdateOptions } from "../run/run-messages.ts";
+import type { RunScore, ScoreOptions, StoredScore } from "../run/run-score.ts";
 import type { RunSummary } from "../run/run-summary.ts";
 
 /** Options of `RunHandle.topUp`. */
@@ -287,6 +288,13 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * then.
    */
   fork(options: ForkOptions): Promise<RunHandle<Result>>;
+  /**
+   * Z1: scores the run, whether it has ended or not. A later score of the same name and author replaces the earlier one; both
+   * stay in the audit log. Returns the score. It needs no worker. Rejects with `invalid_argument` for a value outside 0 to 1.
+   */
+  score(options: ScoreOptions): Promise<RunScore>;
+  /** Z2: reads all scores of the run with their comments, the first one first, also those that were replaced. */
+  scores(): Promise<readonly StoredScore[]>;
 }
 
 /** The result of `invoke` with `onApproval: "return"` for a run that cannot continue without a person. */

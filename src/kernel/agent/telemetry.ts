@@ -57,8 +57,8 @@ export interface Telemetry {
 export interface AuditEntry {
   /** Id of the run that the event belongs to. */
   readonly runId: RunId;
-  /** Sequence number of the event in its run. */
-  readonly seq: number;
+  /** Sequence number of the event in its run. `null` for a score, which is no event. */
+  readonly seq: number | null;
   /** Time of the event, in epoch milliseconds. */
   readonly at: number;
   /** Id of the task that the event belongs to. */
@@ -67,8 +67,8 @@ export interface AuditEntry {
   readonly actor: string;
   /** Whether the event is a command from outside the run: its start, an approval, a cancel, a top-up and the like. */
   readonly fromOutside: boolean;
-  /** Type of the event. */
-  readonly action: EventType;
+  /** Type of the event, or `run_score` for a score of the run (Z2). */
+  readonly action: EventType | "run_score";
   /** Data of the event. Long texts are shortened unless `AuditReadOptions.full` is set. */
   readonly details: JsonObject;
 }

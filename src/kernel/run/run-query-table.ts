@@ -16,6 +16,7 @@ const queryKinds = {
   costAbove: is.any,
   costBelow: is.any,
   metadata: is.any,
+  score: is.any,
   status: is.any,
   sort: is.any,
   limit: is.any,

@@ -1,6 +1,7 @@
 import type { SessionId } from "../base/identity.ts";
 import type { RunKind, RunRecord, RunSpend, WaitCause } from "./run-record.ts";
 import { runStatuses } from "./run-result.ts";
+import type { RunScore, ScoreFilter } from "./run-score.ts";
 
 /** The statuses of a run: those of a run that has not ended, and those with which it may end. */
 export const runSummaryStatuses = Object.freeze(["pending", "running", "waiting", ...runStatuses] as const);
@@ -30,6 +31,8 @@ export interface RunSummary extends Omit<RunRecord, "sessionId">, RunSpend {
   readonly updatedAt: number;
   /** Time at which the run ended, in epoch milliseconds. `null` while it has not ended, and after it was resumed. */
   readonly endedAt: number | null;
+  /** Z3: the scores that count, by name and author. Absent if the run has none. */
+  readonly scores?: readonly RunScore[];
 }
 
 /** The orders of a list of runs. */
@@ -68,6 +71,8 @@ export interface RunQuery {
    * characters; longer strings of the metadata are never selected.
    */
   readonly metadata?: Readonly<Record<string, string>>;
+  /** Z4: selects runs with a score of this name that counts and lies between the bounds. */
+  readonly score?: ScoreFilter;
   /** Status, or several accepted statuses. */
   readonly status?: RunSummaryStatus | readonly RunSummaryStatus[];
   /**

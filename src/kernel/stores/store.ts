@@ -6,6 +6,7 @@ import type { Journal } from "./journal.ts";
 import type { Leases } from "./lease.ts";
 import type { Mailbox, Topics } from "./mailbox.ts";
 import type { Records } from "./records.ts";
+import type { Scores } from "./scores.ts";
 import type { UsageTotals } from "./usage-totals.ts";
 
 /** A run or a session that owns a content. */
@@ -75,7 +76,7 @@ export type StoreChange =
   | { readonly kind: "other"; readonly owned?: readonly RunId[] }
   | { readonly kind: "message" | "worker" };
 
-/** Storage of runs and sessions: ten contracts over one set of data. Implementations: memory, one SQLite file, and PostgreSQL. */
+/** Storage of runs and sessions: eleven contracts over one set of data. Implementations: memory, one SQLite file, and PostgreSQL. */
 export interface Store {
   readonly journal: Journal;
   readonly events: EventLog;
@@ -87,6 +88,7 @@ export interface Store {
   readonly topics: Topics;
   readonly records: Records;
   readonly usage: UsageTotals;
+  readonly scores: Scores;
   /**
    * Calls the listener soon after any process wrote a change that may make a run ready or a message available, and tells
    * why. Returns a function that removes the listener.

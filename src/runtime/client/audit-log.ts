@@ -14,6 +14,7 @@ import {
   type OptionKinds,
 } from "../../kernel/index.ts";
 import { anonymousUser } from "../process/worker-context.ts";
+import { scoreEntry } from "./run-scores.ts";
 
 /** Maximum length of one text in an entry, unless the caller asks for full entries. */
 const maxChars = 500;
@@ -46,13 +47,17 @@ const readOptionTable = optionTable({
 } satisfies OptionKinds<AuditReadOptions>);
 
 /** Returns the audit log of the runs in a store: who did what, and whether the log is intact. */
-export function auditLog({ events }: Pick<Store, "events">): AuditLog {
+export function auditLog({ events, scores }: Pick<Store, "events" | "scores">): AuditLog {
   return {
     async *read(runId: string, options: AuditReadOptions = {}) {
       const { fromSeq, full, outsideOnly } = readOptionTable.read("read() of an audit log", options);
       for await (const event of events.read(parseRunId(runId), fromSeq)) {
         const entry = auditEntry(event, full);
         if (entry.fromOutside || !outsideOnly) yield entry;
+      }
+      for (const score of await scores.list(parseRunId(runId))) {
+        const entry = scoreEntry(parseRunId(runId), score);
+        yield full ? entry : { ...entry, details: shorten(entry.details) as JsonObject };
       }
     },
     async verify(runId: string, head?: string): Promise<LogVerdict> {

@@ -1,6 +1,8 @@
-import { Fault, rootTaskId as root, type RunRecord } from "../../kernel/index.ts";
+import { Fault, rootTaskId as root, type Guest, type RunId, type RunRecord } from "../../kernel/index.ts";
 import { whyFinal } from "../journal/resume-plan.ts";
-import type { StoredRun } from "./stored-run.ts";
+import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
+import type { RunStore } from "./run-store.ts";
+import { mayResume, type StoredRun } from "./stored-run.ts";
 
 /**
  * Refuses to continue a workflow that is final: `whyFinal` has a reason, or it was a call of an object, whose key other calls
@@ -43,4 +45,41 @@ export function refuseForkOfCall({ runId, flow }: RunRecord): void {
 export async function isStoppedWork({ kind, flow }: RunRecord, stored: StoredRun): Promise<boolean> {
   if (kind !== "workflow" || flow?.object !== undefined) return false;
   return (await stored.summary()).status === "budget_exhausted";
+}
+
+/** A run that has ended, in the store of a caller. */
+interface EndedStoredRun {
+  readonly runId: RunId;
+  readonly store: RunStore;
+  readonly life?: RuntimeLifetime | undefined;
+}
+
+/**
+ * Whether an ended run has been resumed or may be by a command in its mailbox. Waits until the owner has handled such
+ * commands. `next` is the seq after the last event that was read.
+ */
+export async function isRunResumed(run: EndedStoredRun, next: number): Promise<boolean> {
+  const { runId, store } = run;
+  if (mayResume(await store.mailbox.read(runId))) {
+    await commandsHandled(run);
+    return true;
+  }
+  // The owner may have handled such a command before the mailbox was read. Then the log has new events.
+  return (await store.events.lastSeq(runId)) >= next;
+}
+
+async function commandsHandled({ runId, store, life }: EndedStoredRun): Promise<void> {
+  const { mailbox } = store;
+  for (let isPending = true; isPending;) {
+    const changed = Promise.withResolvers<void>();
+    const unsubscribe = store.onChange(() => changed.resolve());
+    const guest: Guest = { lifeEnded: () => changed.resolve() };
+    life?.join(guest);
+    // Read again: the mailbox may have changed before the subscription.
+    if (mayResume(await mailbox.read(runId)) && life?.fault === undefined) await changed.promise;
+    unsubscribe();
+    life?.leave(guest);
+    life?.check();
+    isPending = mayResume(await mailbox.read(runId));
+  }
 }

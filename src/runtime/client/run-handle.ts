@@ -8,7 +8,6 @@ import {
   type EventOptions,
   Fault,
   type ForkOptions,
-  type Guest,
   type Lifetime,
   type Hash,
   type IdSource,
@@ -28,7 +27,10 @@ import {
   type RunSnapshot,
   type Signal,
   type SignalOptions,
+  type RunScore,
   type RunSummary,
+  type ScoreOptions,
+  type StoredScore,
   type TailOptions,
   type TenantScope,
   type ToolResultOptions,
@@ -63,12 +65,13 @@ import { readRequest } from "./recorded-request.ts";
 import { checkForkInput, forkBudget, replacedInput, type ForkInput } from "./fork-input.ts";
 import type { WantedFork } from "./fork-changes.ts";
 import { forkRun } from "./fork-run.ts";
-import { isStoppedWork, refuseForkOfCall, refuseIfFinal } from "./resume-check.ts";
+import { isRunResumed, isStoppedWork, refuseForkOfCall, refuseIfFinal } from "./resume-check.ts";
 import { readPendingApprovals, untilPersonIsNeeded } from "./person-wait.ts";
 import { endedResult, type EndEvents } from "./ended-result.ts";
 import { storedEvents, watchedLife, yieldingSlot, type EventStream } from "./event-readers.ts";
-import { StoredRun, mayResume } from "./stored-run.ts";
+import { StoredRun } from "./stored-run.ts";
 import { readPublished, sendUpdate } from "./run-messages.ts";
+import { putScore } from "./run-scores.ts";
 import { refuseIfResent } from "./unsent-input.ts";
 import { currentTask } from "../process/async-context.ts";
 import { knownModel } from "../process/session-model.ts";
@@ -78,43 +81,6 @@ import { anonymousUser, type WorkerContext } from "../process/worker-context.ts"
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
 import { mailOfSignal, signalWait } from "../journal/wait-names.ts";
-
-/** A run that has ended, in the store of a caller. */
-interface EndedStoredRun {
-  readonly runId: RunId;
-  readonly store: RunStore;
-  readonly life?: RuntimeLifetime | undefined;
-}
-
-/**
- * Whether an ended run has been resumed or may be by a command in its mailbox. Waits until the owner has handled such
- * commands. `next` is the seq after the last event that was read.
- */
-async function isRunResumed(run: EndedStoredRun, next: number): Promise<boolean> {
-  const { runId, store } = run;
-  if (mayResume(await store.mailbox.read(runId))) {
-    await commandsHandled(run);
-    return true;
-  }
-  // The owner may have handled such a command before the mailbox was read. Then the log has new events.
-  return (await store.events.lastSeq(runId)) >= next;
-}
-
-async function commandsHandled({ runId, store, life }: EndedStoredRun): Promise<void> {
-  const { mailbox } = store;
-  for (let isPending = true; isPending;) {
-    const changed = Promise.withResolvers<void>();
-    const unsubscribe = store.onChange(() => changed.resolve());
-    const guest: Guest = { lifeEnded: () => changed.resolve() };
-    life?.join(guest);
-    // Read again: the mailbox may have changed before the subscription.
-    if (mayResume(await mailbox.read(runId)) && life?.fault === undefined) await changed.promise;
-    unsubscribe();
-    life?.leave(guest);
-    life?.check();
-    isPending = mayResume(await mailbox.read(runId));
-  }
-}
 
 export interface HandleOptions {
   readonly store: RunStore;
@@ -572,6 +538,17 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
         (replacesInput ? { replacement: message } : { input: message as ForkInput })),
     });
     return new StoredRunHandle({ ...this.#options, record: fork });
+  }
+
+  async score(options: ScoreOptions): Promise<RunScore> {
+    const { store, clock, life, scope, by = anonymousUser } = this.#options;
+    life?.check();
+    return putScore({ scores: store.scores, runId: this.runId, by, scope, at: clock.now() }, options);
+  }
+
+  async scores(): Promise<readonly StoredScore[]> {
+    this.#options.life?.check();
+    return this.#options.store.scores.list(this.runId);
   }
 
   #isResumed(next: number): boolean | Promise<boolean> {

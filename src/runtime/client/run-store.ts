@@ -7,6 +7,7 @@ import {
   type MaybePromise,
   type Records,
   type RunId,
+  type Scores,
   type Store,
   type TenantScope,
 } from "../../kernel/index.ts";
@@ -17,6 +18,7 @@ export interface RunStore extends Pick<Store, "sessions" | "onChange"> {
   readonly events: Pick<EventLog, "keep" | "lastSeq" | "read" | "tail">;
   readonly mailbox: Pick<Mailbox, "put" | "read">;
   readonly records: Pick<Records, "get" | "put">;
+  readonly scores: Scores;
 }
 
 /**
@@ -24,7 +26,7 @@ export interface RunStore extends Pick<Store, "sessions" | "onChange"> {
  * because another tenant may use the id of a deleted run again.
  */
 export function scopedStore(store: RunStore, scope: TenantScope): RunStore {
-  const { journal, events, mailbox, sessions } = store;
+  const { journal, events, mailbox, sessions, scores } = store;
   const check = async (runId: RunId): Promise<void> => {
     if ((await journal.find(runId, scope)) === undefined) throw missingRun(runId);
   };
@@ -55,6 +57,10 @@ export function scopedStore(store: RunStore, scope: TenantScope): RunStore {
       read: (runId) => checked(runId, () => mailbox.read(runId)),
     },
     records: store.records,
+    scores: {
+      put: (runId, score) => scores.put(runId, score, scope),
+      list: (runId) => scores.list(runId, scope),
+    },
     sessions,
     onChange: (listener) => store.onChange(listener),
   };

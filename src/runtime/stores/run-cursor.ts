@@ -3,12 +3,15 @@ import {
   checkChoice,
   describeValue,
   Fault,
+  matchesScore,
+  readScoreFilter,
   runKinds,
   runSorts,
   runSummaryStatuses,
   type RunCountQuery,
   type RunQuery,
   type RunRecord,
+  type RunScore,
   type RunSort,
   type RunSummaryStatus,
 } from "../../kernel/index.ts";
@@ -57,6 +60,7 @@ export function cursorOf(query: RunQuery, method = "list()"): RunCursor {
   for (const name of ["costAbove", "costBelow"] as const)
     checkNumber(method, name, query[name], "an amount in US dollars");
   for (const name of ["userId", "tenantId"] as const) checkName(method, name, query[name]);
+  if (query.score !== undefined) readScoreFilter(method, query.score);
   const cursor = { after: placeOf(query, sort), limit, sort, labels: labelsOf(query, method) };
   if (status === undefined) return cursor;
   const statuses = [...new Set([status].flat())];
@@ -145,15 +149,17 @@ export function isLabel(name: string, value: unknown): value is string {
 export interface SelectedRun extends RunPlace {
   readonly record: RunRecord;
   readonly endedAt: number | null;
+  readonly scores: readonly RunScore[];
 }
 
 /** Whether a run matches the query, apart from its status. */
 export function matches(
-  { record, endedAt, cost }: SelectedRun,
+  { record, endedAt, cost, scores }: SelectedRun,
   query: RunQuery,
   { labels }: RunCursor,
 ): boolean {
   const { agentName, createdAfter, createdBefore, endedAfter, endedBefore, costAbove, costBelow } = query;
+  const { score } = query;
   const { createdAt, metadata } = record;
   for (const name of ["sessionId", "agentId", "tenantId", "userId", "kind"] as const)
     if (query[name] !== undefined && query[name] !== record[name]) return false;
@@ -162,6 +168,7 @@ export function matches(
     isBetween(createdAt, createdAfter, createdBefore) &&
     isBetween(endedAt, endedAfter, endedBefore) &&
     isBetween(cost === unknownCost ? null : cost, costAbove, costBelow) &&
+    (score === undefined || scores.some((each) => matchesScore(each, score))) &&
     labels.every(([name, value]) => Object.hasOwn(metadata, name) && metadata[name] === value)
   );
 }

@@ -1,8 +1,18 @@
-import { runSummaryStatuses } from "../../kernel/index.ts";
+import { runSummaryStatuses, type ScoreFilter } from "../../kernel/index.ts";
 import { statusWords } from "./status-words.ts";
 
 /** What a filter of runs is about. */
-type FilterName = "status" | "agent" | "user" | "tenant" | "meta" | "started" | "ended" | "above" | "below";
+type FilterName =
+  | "status"
+  | "agent"
+  | "user"
+  | "tenant"
+  | "meta"
+  | "started"
+  | "ended"
+  | "above"
+  | "below"
+  | "score";
 
 /** A filter of runs: what it is about, and its value as it was written. */
 export interface WordFilter {
@@ -20,13 +30,15 @@ const aliases: Readonly<Record<string, FilterName>> = {
 };
 
 /**
- * Reads a word as a filter of runs: `user=mara`, `cost>1`, `started=yesterday`, or a pair of the metadata such as
+ * Reads a word as a filter of runs: `user=mara`, `cost>1`, `score.thumbs<0.5`, `started=yesterday`, or a pair of the metadata such as
  * `order=8841`. `null` if it is a word to look for. `problem`: the filter has no such value.
  */
 export function filterWord(word: string): WordFilter | "problem" | null {
   const [, sign, amount] = /^cost([<>])(\d+(?:\.\d+)?)$/u.exec(word) ?? [];
   if (sign !== undefined && amount !== undefined)
     return { name: sign === ">" ? "above" : "below", value: amount };
+  if (word.startsWith("score."))
+    return scoreRange(word.slice(6)) === null ? "problem" : { name: "score", value: word.slice(6) };
   const [, key, value] = /^([^=:<>\s]+)[=:](.+)$/u.exec(word) ?? [];
   if (key === undefined || value === undefined) return null;
   const name = Object.hasOwn(aliases, key) ? aliases[key] : undefined;
@@ -39,6 +51,14 @@ export function filterWord(word: string): WordFilter | "problem" | null {
   }
   if ((name === "started" || name === "ended") && dayRange(value) === null) return "problem";
   return { name, value };
+}
+
+/** The filter that a text names: `thumbs<0.5`, `thumbs>0.5`, or `thumbs` for any value. `null` if it names none. */
+export function scoreRange(text: string | null): ScoreFilter | null {
+  const [, name, sign, bound] = /^([^<>]{1,64})(?:([<>])(\d+(?:\.\d+)?))?$/u.exec(text ?? "") ?? [];
+  if (name === undefined) return null;
+  if (bound === undefined) return { name };
+  return sign === "<" ? { name, below: Number(bound) } : { name, above: Number(bound) };
 }
 
 interface TimeRange {

@@ -17,6 +17,7 @@ import { runFilterContract } from "./run-filter-contract.ts";
 import { runListContract } from "./run-list-contract.ts";
 import { runRecordContract } from "./run-record-contract.ts";
 import { scopeContract } from "./scope-contract.ts";
+import { scoreContract } from "./score-contract.ts";
 import { sessionContract } from "./session-contract.ts";
 import { singleFlightContract } from "./single-flight-contract.ts";
 import { usageContract } from "./usage-contract.ts";
@@ -71,5 +72,6 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   flows: flowContract,
   topics: topicContract,
   records: recordContract,
+  scores: scoreContract,
   usage: usageContract,
 });

@@ -191,6 +191,8 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "runs.requests": { ...run, query: "?taskId=t0&limit=5", status: 200 },
     "runs.request": { params: { runId, seq: world.callSeq }, status: 200 },
     "runs.snapshot": { ...run, status: 200 },
+    "runs.score": { ...run, body: { name: "thumbs", value: 1, comment: "good" }, status: 200 },
+    "runs.scores": { ...run, status: 200 },
     "runs.stream": { ...run, headers: { "last-event-id": "0" }, status: 200 },
     "chat.send": {
       body: { id: sessionId, agent: "clerk", messages: [userMessage("m1")], trigger: "submit-message" },

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { dayRange, filterWord } from "../../../src/surfaces/view/run-words.ts";
+import { dayRange, filterWord, scoreRange } from "../../../src/surfaces/view/run-words.ts";
 
 test("days of a filter are those of the process, and dates with Z are UTC days and hours", () => {
   const day = { from: new Date(2026, 2, 1).getTime(), to: new Date(2026, 2, 2).getTime() };
@@ -19,6 +19,13 @@ test("days of a filter are those of the process, and dates with Z are UTC days a
 
 test("a word is a filter, a wrong value of one, or a word to look for", () => {
   expect(filterWord("cost>1.5")).toEqual({ name: "above", value: "1.5" });
+  expect(filterWord("score.thumbs<0.5")).toEqual({ name: "score", value: "thumbs<0.5" });
+  expect([filterWord("score."), filterWord("score.thumbs<x")]).toEqual(["problem", "problem"]);
+  expect(["thumbs<0.5", "thumbs>0", "thumbs"].map((text) => scoreRange(text))).toEqual([
+    { name: "thumbs", below: 0.5 },
+    { name: "thumbs", above: 0 },
+    { name: "thumbs" },
+  ]);
   expect(filterWord("order=8841")).toEqual({ name: "meta", value: "order=8841" });
   expect(filterWord("started=2026-03-01T13Z")).toEqual({ name: "started", value: "2026-03-01T13Z" });
   expect([filterWord("status=gone"), filterWord("started=soon"), filterWord("refund")]).toEqual([

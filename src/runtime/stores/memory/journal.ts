@@ -60,7 +60,7 @@ import type { MemoryContents } from "./contents.ts";
 import type { MemoryInbox } from "./inbox.ts";
 import { mailToSubmitted } from "../submitted-mail.ts";
 import type { MemoryMailbox } from "./mailbox.ts";
-import { memoryStatusOf, summaryOf } from "./run-summary.ts";
+import { countingScores, memoryStatusOf, summaryOf } from "./run-summary.ts";
 import type { MemoryRecords } from "./records.ts";
 import type { MemorySessions } from "./sessions.ts";
 import { ShownDeltas } from "./shown-deltas.ts";
@@ -145,6 +145,7 @@ export class MemoryJournal implements Journal {
       rest: startsLater(record) ? { kind: "suspended", wakeAt: record.startAt } : ready,
       readyAt: this.#tables.tick(),
       line: undefined,
+      scores: undefined,
       watchers: nobody,
     };
     sealJson(record.metadata);
@@ -216,7 +217,16 @@ export class MemoryJournal implements Journal {
     for (const row of this.#tables.runs.values()) {
       const { place, record, end, spent } = row;
       const cost = spent.costUsd ?? unknownCost;
-      const listed = { row, record, place, createdAt: record.createdAt, endedAt: end?.at ?? null, cost };
+      const scores = row.scores === undefined ? none : countingScores(row);
+      const listed = {
+        row,
+        record,
+        place,
+        createdAt: record.createdAt,
+        endedAt: end?.at ?? null,
+        cost,
+        scores,
+      };
       if (inOrder(after, listed) >= 0 || !matches(listed, query, cursor)) continue;
       if (statuses?.includes(memoryStatusOf(row, this.#tables.workers).status) ?? true) yield listed;
     }
@@ -397,12 +407,14 @@ export class MemoryJournal implements Journal {
 
   #erase(row: RunRow, erasures: readonly Erasure[]): void {
     const { commits, events } = row;
-    if (erasures.some(({ taskId }) => taskId === rootTaskId))
+    if (erasures.some(({ taskId }) => taskId === rootTaskId)) {
       row.record = {
         ...row.record,
         metadata: {},
         ...(row.record.flow && { flow: withoutInputs(row.record.flow) }),
       };
+      row.scores = row.scores?.map((score) => ({ ...score, comment: null }));
+    }
     const erasedContents = (row.erasedContents ??= new Map<number, string>());
     for (const [number, commit] of commits.entries()) {
       const wordless = eraseCommit(commit, erasures);

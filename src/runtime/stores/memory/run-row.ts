@@ -12,6 +12,7 @@ import type {
   RunRecord,
   RunSpend,
   RunStanding,
+  StoredScore,
 } from "../../../kernel/index.ts";
 
 export interface RunRow {
@@ -65,6 +66,8 @@ export interface RunRow {
   readyAt: number;
   /** The line in which the run waits to be claimed. `undefined` while it is not ready. */
   line: ReadyLine<RunRow> | undefined;
+  /** Z2: all scores of the run. `undefined` if there are none. */
+  scores: readonly StoredScore[] | undefined;
   watchers: readonly RunWatcher[];
 }
 

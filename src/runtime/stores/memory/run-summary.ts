@@ -1,4 +1,4 @@
-import type { RunSummary } from "../../../kernel/index.ts";
+import { withScore, type RunScore, type RunSummary } from "../../../kernel/index.ts";
 import { listedRecord, statusOf, type Holder } from "../run-status.ts";
 import type { RunRow } from "./run-row.ts";
 
@@ -31,8 +31,20 @@ function holderOf({ record, owner, rest, mail, isHeld, isQueued }: StatusRow): H
 }
 
 export function summaryOf(row: RunRow, workers?: ReadonlySet<string>): RunSummary {
-  const { record, end, spent, commits } = row;
+  const { record, end, spent, commits, scores } = row;
   const updatedAt = commits.at(-1)?.at ?? record.createdAt;
   const status = memoryStatusOf(row, workers);
-  return { ...listedRecord(record), ...status, ...spent, updatedAt, endedAt: end?.at ?? null };
+  return {
+    ...listedRecord(record),
+    ...status,
+    ...spent,
+    updatedAt,
+    endedAt: end?.at ?? null,
+    ...(scores !== undefined && { scores: countingScores(row) }),
+  };
+}
+
+/** Z1: the scores of a run that count. */
+export function countingScores({ scores = [] }: Pick<RunRow, "scores">): readonly RunScore[] {
+  return scores.filter(({ replacedAt }) => replacedAt === null).reduce<readonly RunScore[]>(withScore, []);
 }

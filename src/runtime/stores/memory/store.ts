@@ -15,6 +15,7 @@ import { MemoryJournal } from "./journal.ts";
 import { MemoryLeases } from "./leases.ts";
 import { MemoryMailbox } from "./mailbox.ts";
 import { MemoryRecords } from "./records.ts";
+import { MemoryScores } from "./scores.ts";
 import { MemorySessions } from "./sessions.ts";
 import { Tables } from "./tables.ts";
 import { MemoryTopics } from "./topics.ts";
@@ -54,6 +55,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     topics,
     records,
     usage,
+    scores: new MemoryScores(tables),
     onChange(listener) {
       tables.listeners.add(listener);
       return () => tables.listeners.delete(listener);

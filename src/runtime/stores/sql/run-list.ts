@@ -6,6 +6,7 @@ import {
   type RunPage,
   type RunQuery,
   type RunRecord,
+  type RunScore,
   type RunSummary,
   type SessionId,
 } from "../../../kernel/index.ts";
@@ -38,6 +39,8 @@ interface ListedRun extends RunRow {
   /** SQLite has no booleans. */
   readonly isScheduled: boolean | number;
   readonly spent: string | null;
+  /** JSON of the scores that count. */
+  readonly scores: string | null;
   /** Time of the last commit. */
   readonly updatedAt: number | null;
 }
@@ -57,7 +60,7 @@ const none: readonly never[] = [];
 const compactionIn = `SELECT 1 FROM {runs} AS runs INDEXED BY runs_compacting WHERE session_id = $1 AND ${isCompacting} LIMIT 1`;
 
 function statementsOf({ lastCommitAt }: Dialect) {
-  const columns = `id AS place, runs.created_at AS "createdAt", cost, ${runColumns}, state, owner, standing, ended, ended_at AS "endedAt", spent,
+  const columns = `id AS place, runs.created_at AS "createdAt", cost, ${runColumns}, state, owner, standing, ended, ended_at AS "endedAt", spent, scores,
     ${isScheduled} AS "isScheduled", ${lastCommitAt} AS "updatedAt"`;
   const ofSession = `SELECT ${columns} FROM {runs} AS runs INDEXED BY runs_of_session WHERE session_id = $1 AND run_id IS NOT NULL`;
   return {
@@ -246,6 +249,7 @@ function summaryOf({ row, updatedAt }: FoundRun, gone: readonly string[]): RunSu
     ...spendOf(row.spent),
     updatedAt: updatedAt ?? row.createdAt,
     endedAt,
+    ...(row.scores !== null && { scores: JSON.parse(row.scores) as readonly RunScore[] }),
   };
 }
 

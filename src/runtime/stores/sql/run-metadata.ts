@@ -22,8 +22,9 @@ export function* insertMetadata(
   return stored;
 }
 
-/** Erases the metadata of a run. Call inside a transaction. */
+/** Erases the metadata of a run, and the comments of its scores (Z7). Call inside a transaction. */
 export function* eraseMetadata(id: number): Work<void> {
   yield* erase("DELETE FROM {run_metadata} WHERE run = $1", id);
   yield* erase("DELETE FROM {run_labels} WHERE run = $1", id);
+  yield* erase("UPDATE {run_scores} SET comment = NULL WHERE run = $1 AND comment IS NOT NULL", id);
 }

@@ -4,6 +4,7 @@ import {
   type RunKind,
   type RunQuery,
   type RunSummaryStatus,
+  type ScoreFilter,
 } from "../../../kernel/index.ts";
 import {
   isNotPausedText,
@@ -196,16 +197,20 @@ function waysOf(
   rows: StatusRows | undefined,
   { labels }: RunCursor,
 ): readonly Way[] {
-  const { sessionId, agentId, agentName, tenantId, userId, kind } = query;
+  const { sessionId, agentId, agentName, tenantId, userId, kind, score } = query;
   const ways: Way[] = [];
   const add = (index: string, terms: readonly Term[], isByTime = true): void => {
     ways.push({ index: index === "labels" ? index : `INDEXED BY ${index}`, terms, isByTime });
   };
+  // Few runs have scores: their ids are read first.
+  const scored: Way[] =
+    score === undefined ? [] : [{ index: "NOT INDEXED", terms: [scoreTerm(score)], isByTime: false }];
   // The index of a tenant holds only runs with one. Without tenants it would hold nothing, and with them few runs have none.
   const ofTenant = tenantId === undefined || tenantId === null ? [] : [tenantTerm(tenantId)];
   if (sessionId !== undefined) add("runs_of_session", [["session_id = ?", sessionId]], false);
   if (rows?.isRare === true) add(rows.index, [[rows.where]], false);
   if (kind !== undefined && runKinds.indexOf(kind) > 0) add("runs_of_kind", [[kindTerm(kind)]]);
+  ways.push(...scored);
   const [label] = labels;
   if (label !== undefined)
     add("labels", [
@@ -244,7 +249,15 @@ function termsOf({ agentName: nameOfAgent }: Dialect, query: RunQuery): readonly
   if (ends.length > 0) terms.push(["ended_at IS NOT NULL"], ...ends);
   const costs = boundsOf("cost", query.costAbove, query.costBelow);
   if (costs.length > 0) terms.push([`cost <> ${unknownCost}`], ...costs);
+  if (query.score !== undefined) terms.push(scoreTerm(query.score));
   return terms;
+}
+
+function scoreTerm({ name, above, below }: ScoreFilter): Term {
+  const bounds = boundsOf("value", above, below);
+  const conditions = ["replaced_at IS NULL", "name = ?", ...bounds.map(([sql]) => sql)];
+  const sql = `runs.id IN (SELECT run FROM {run_scores} WHERE ${conditions.join(" AND ")})`;
+  return [sql, name, ...bounds.flatMap(([, ...values]) => values)];
 }
 
 function tenantTerm(tenantId: string): Term {

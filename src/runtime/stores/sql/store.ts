@@ -23,6 +23,7 @@ import { SqlRecords } from "./records.ts";
 import { RunList } from "./run-list.ts";
 import { SessionChanges } from "./session-changes.ts";
 import { SessionCopy } from "./session-copy.ts";
+import { SqlScores } from "./scores.ts";
 import { SqlSessions } from "./sessions.ts";
 import type { OwnedRun, SqlTables } from "./tables.ts";
 import { SqlTopics } from "./topics.ts";
@@ -106,6 +107,7 @@ export function sqlStore<Owned extends OwnedRun>(options: SqlStoreOptions<Owned>
     topics: new SqlTopics(tables),
     records: new SqlRecords(tables),
     usage,
+    scores: new SqlScores(tables),
     onChange(listener) {
       const unwatch = watch.hold();
       tables.listeners.add(listener);

@@ -22,7 +22,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 
 /** The filters of --where, as its help names them. */
 const whereOption =
-  "only runs that fit all these filters: user=ID, agent=NAME, tenant=ID, status=STATUS, cost>USD, cost<USD, started=DAYS, ended=DAYS, KEY=VALUE";
+  "only runs that fit all these filters: user=ID, agent=NAME, tenant=ID, status=STATUS, cost>USD, cost<USD, score.NAME<VALUE, score.NAME>VALUE, score.NAME, started=DAYS, ended=DAYS, KEY=VALUE";
 
 /** What DAYS and KEY=VALUE mean, for the help of a command. */
 const whereHelp = `Filters of --where are those of the page. DAYS: today, yesterday, 7d, 2026-11-16 or 2026-11-01..2026-11-16, in the

@@ -1,5 +1,5 @@
 import { Fault, type RunQuery } from "../../../kernel/index.ts";
-import { dayRange, filterWord, type WordFilter } from "../../view/run-words.ts";
+import { dayRange, filterWord, scoreRange, type WordFilter } from "../../view/run-words.ts";
 import { printable } from "../terminal/terminal.ts";
 
 /** The query for the filters of --where. Throws `invalid_argument` for another word. */
@@ -17,6 +17,7 @@ export function whereQuery(words: readonly string[], now = Date.now()): RunQuery
     filters.filter((filter) => filter.name === name).map(({ value }) => value);
   const [agentName, userId, tenantId] = [only("agent"), only("user"), only("tenant")];
   const [above, below] = [only("above"), only("below")];
+  const score = scoreRange(only("score") ?? null);
   const [started, ended] = [only("started"), only("ended")].map((days) => dayRange(days ?? null, now));
   const [status, metadata] = [all("status"), all("meta").map(pairOf)];
   return {
@@ -29,6 +30,7 @@ export function whereQuery(words: readonly string[], now = Date.now()): RunQuery
     ...(ended != null && { endedAfter: ended.from - 1, endedBefore: ended.to }),
     ...(above !== undefined && { costAbove: Number(above) }),
     ...(below !== undefined && { costBelow: Number(below) }),
+    ...(score !== null && { score }),
   };
 }
 
@@ -37,8 +39,8 @@ function readFilter(word: string): WordFilter {
   if (found !== null && found !== "problem") return found;
   const expected =
     found === null
-      ? "a filter such as user=mara, status=failed, 'cost>1', started=yesterday or a pair of the metadata such as order=8841"
-      : "a status such as failed, or days such as yesterday, 7d, 2026-11-16 or 2026-11-01..2026-11-16";
+      ? "a filter such as user=mara, status=failed, 'cost>1', 'score.thumbs<0.5', started=yesterday or a pair of the metadata such as order=8841"
+      : "a status such as failed, days such as yesterday, 7d, 2026-11-16 or 2026-11-01..2026-11-16, or a score such as score.thumbs or 'score.thumbs<0.5'";
   throw new Fault("invalid_argument", `invalid --where ${printable(word)}: expected ${expected}`);
 }
 

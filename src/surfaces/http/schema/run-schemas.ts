@@ -1,6 +1,7 @@
 import {
   type CrashLoop,
   runKinds,
+  longestScoreName,
   runSummaryStatuses,
   waitCauses,
   type ApprovalDecision,
@@ -106,6 +107,25 @@ const runFlow = schemaOf<RunFlow>({
   additionalProperties: false,
 });
 
+const scoreMembers = {
+  name: text({ description: "What was judged." }),
+  value: number({ description: "From 0 to 1." }),
+  by: text({ description: "The person or the scorer that judged." }),
+  at: time,
+};
+
+const runScore = named("RunScore", object(scoreMembers));
+
+/** A score with its comment. */
+export const storedScore = named(
+  "StoredScore",
+  object({
+    ...scoreMembers,
+    comment: nullable(text()),
+    replacedAt: nullable(time),
+  }),
+);
+
 const runMembers = {
   runId: text(),
   kind: choice(runKinds),
@@ -132,6 +152,9 @@ const runMembers = {
   unreported,
   turns: integer(),
   flow: optional(runFlow),
+  scores: optional(
+    list(runScore, { description: "The scores that count, without comments. Absent if there are none." }),
+  ),
 };
 
 export const runSummary = named("Run", object(runMembers));
@@ -179,6 +202,15 @@ export const runFilter = {
       description: "KEY=VALUE: a top-level string of the run's metadata. May be repeated.",
     }),
   ),
+  score: optional(
+    text({
+      minLength: 1,
+      maxLength: longestScoreName,
+      description: "Name of a score that the run has, by any author.",
+    }),
+  ),
+  scoreAbove: optional(number({ description: "The score named by `score` is greater than this." })),
+  scoreBelow: optional(number({ description: "The score named by `score` is less than this." })),
 };
 
 export const event = named(

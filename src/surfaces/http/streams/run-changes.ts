@@ -100,6 +100,7 @@ function isSame(known: RunSummary | undefined, run: RunSummary): boolean {
     known.endedAt === run.endedAt &&
     known.recoveries === run.recoveries &&
     known.costUsd === run.costUsd &&
-    known.waitsFor.join() === run.waitsFor.join()
+    known.waitsFor.join() === run.waitsFor.join() &&
+    JSON.stringify(known.scores) === JSON.stringify(run.scores)
   );
 }

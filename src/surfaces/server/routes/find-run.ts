@@ -13,13 +13,22 @@ export async function findRun({
 }
 
 /** The filters of a request, as `runFilter` declares them. */
-type RequestedRuns = Omit<RunQuery, "agentName" | "metadata"> & {
+type RequestedRuns = Omit<RunQuery, "agentName" | "metadata" | "score"> & {
   readonly agent?: string;
   readonly metadata?: readonly string[];
+  readonly score?: string;
+  readonly scoreAbove?: number;
+  readonly scoreBelow?: number;
 };
 
 /** Returns the query for the filters of a request. */
-export function wantedRuns({ agent, metadata, ...query }: RequestedRuns): RunQuery {
+export function wantedRuns(requested: RequestedRuns): RunQuery {
+  const { agent, metadata, score, scoreAbove, scoreBelow, ...query } = requested;
+  if (score === undefined && (scoreAbove !== undefined || scoreBelow !== undefined))
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${scoreAbove === undefined ? "scoreBelow" : "scoreAbove"}: it has no score to compare; add score=NAME`,
+    );
   const pairs = metadata?.map((pair) => [
     pair.slice(0, pair.indexOf("=")),
     pair.slice(pair.indexOf("=") + 1),
@@ -28,5 +37,12 @@ export function wantedRuns({ agent, metadata, ...query }: RequestedRuns): RunQue
     ...query,
     ...(agent !== undefined && (agent.includes("/") ? { agentId: agent } : { agentName: agent })),
     ...(pairs !== undefined && { metadata: Object.fromEntries(pairs) as Record<string, string> }),
+    ...(score !== undefined && {
+      score: {
+        name: score,
+        ...(scoreAbove !== undefined && { above: scoreAbove }),
+        ...(scoreBelow !== undefined && { below: scoreBelow }),
+      },
+    }),
   };
 }

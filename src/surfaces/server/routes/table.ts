@@ -17,6 +17,7 @@ import { requestRoutes } from "./requests.ts";
 import { runOrderRoutes } from "./run-orders.ts";
 import { runRoutes } from "./runs.ts";
 import { scheduleRoutes } from "./schedules.ts";
+import { scoreRoutes } from "./scores.ts";
 import { sessionRoutes } from "./sessions.ts";
 import { signInRoutes } from "./sign-in.ts";
 import { streamRoutes } from "./streams.ts";
@@ -49,6 +50,7 @@ const typedRoutes = [
   ...inboxRoutes,
   ...usageRoutes,
   ...scheduleRoutes,
+  ...scoreRoutes,
   ...factRoutes,
   ...gatewayRoutes,
   ...streamRoutes,

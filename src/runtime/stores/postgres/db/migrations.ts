@@ -164,6 +164,26 @@ const months = `
 /** Format 30. Runs may be bound to a machine (L21). Earlier versions would claim them elsewhere. */
 const hosts = "ALTER TABLE {runs} ADD COLUMN host TEXT;";
 
+/**
+ * Format 31. `run_scores` has all scores of runs (Z2), and `runs.scores` those that count, as JSON. Earlier versions would leave their
+ * comments when the text of a run is erased (Z7).
+ */
+const scores = `
+  ALTER TABLE {runs} ADD COLUMN scores TEXT;
+  CREATE TABLE {run_scores} (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run bigint NOT NULL,
+    name TEXT NOT NULL,
+    author TEXT NOT NULL,
+    value float8 NOT NULL,
+    comment TEXT,
+    at float8 NOT NULL,
+    replaced_at float8
+  );
+  CREATE INDEX scores_of_run ON {run_scores} (run, id);
+  CREATE INDEX scores_by_value ON {run_scores} (name, value, run) WHERE replaced_at IS NULL;
+`;
+
 /** The statements that lead from each format to the next, beginning with the oldest one. */
 export const migrations: readonly string[] = [
   lostOwners,
@@ -183,4 +203,5 @@ export const migrations: readonly string[] = [
   topUps,
   months,
   hosts,
+  scores,
 ].map(collated);

@@ -77,7 +77,8 @@ export const storeTables = collated(`
     slot TEXT,
     rate TEXT,
     admitted_at float8,
-    host TEXT
+    host TEXT,
+    scores TEXT
   ) WITH (fillfactor = 70);
   CREATE INDEX runs_ready ON {runs} (agent_id, tenant, priority DESC, (${turnUser}), ready_at) WHERE state = ${RunState.READY};
   CREATE INDEX runs_owned ON {runs} (owner) WHERE owner IS NOT NULL;
@@ -139,6 +140,19 @@ export const storeTables = collated(`
     PRIMARY KEY (run, name)
   );
   CREATE INDEX runs_of_label ON {run_labels} (md5(name || '=' || value), tenant, run);
+
+  CREATE TABLE {run_scores} (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    run bigint NOT NULL,
+    name TEXT NOT NULL,
+    author TEXT NOT NULL,
+    value float8 NOT NULL,
+    comment TEXT,
+    at float8 NOT NULL,
+    replaced_at float8
+  );
+  CREATE INDEX scores_of_run ON {run_scores} (run, id);
+  CREATE INDEX scores_by_value ON {run_scores} (name, value, run) WHERE replaced_at IS NULL;
 
   CREATE TABLE {approvals} (
     place bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

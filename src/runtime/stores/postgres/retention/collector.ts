@@ -37,6 +37,7 @@ const kinds: readonly Kind[] = [
       rowsOf("approvals", "run"),
       rowsOf("run_metadata", "run"),
       rowsOf("run_labels", "run"),
+      rowsOf("run_scores", "run"),
       contentsOf(OwnerKind.RUN),
     ],
   },

@@ -142,6 +142,22 @@ const migrations: readonly string[] = [
   ALTER TABLE runs ADD COLUMN host TEXT;
   CREATE INDEX runs_of_host ON runs (host) WHERE host IS NOT NULL AND state = 0;
   `,
+  // Format 31. Runs may have scores. Earlier versions would leave their comments when the text of a run is erased (Z7).
+  `
+  ALTER TABLE runs ADD COLUMN scores TEXT;
+  CREATE TABLE run_scores (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    author TEXT NOT NULL,
+    value REAL NOT NULL,
+    comment TEXT,
+    at INTEGER NOT NULL,
+    replaced_at INTEGER
+  );
+  CREATE INDEX scores_of_run ON run_scores (run, id);
+  CREATE INDEX scores_by_value ON run_scores (name, value, run) WHERE replaced_at IS NULL;
+  `,
 ];
 
 export const storeSchema: FileSchema = {

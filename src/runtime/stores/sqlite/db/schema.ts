@@ -37,6 +37,8 @@ const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucke
  * - `runs.cost` follows from `spent`: US dollars, or -1 if a price is unknown.
  * - `runs.flow` is the JSON of the limits of a run (L17). `gate` is the limit that it has to pass next, NULL if it is admitted. `slot` is
  *   the limit of concurrency in which it has a place, until it ends. `rate` and `admitted_at` say for which rate it counts, and when.
+ * - `run_scores`: all scores of runs (Z2). `runs.scores` is the JSON of those that count, without comments (Z3), so that a list reads
+ *   no other table. NULL means that the run has none.
  * - `runs.host` is the machine to which a program has bound the run (L21).
  * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
@@ -96,7 +98,8 @@ export const storeTables = `
     slot TEXT,
     rate TEXT,
     admitted_at INTEGER,
-    host TEXT
+    host TEXT,
+    scores TEXT
   );
   CREATE TABLE freed_changes (last INTEGER NOT NULL);
   INSERT INTO freed_changes VALUES (0);
@@ -146,6 +149,19 @@ export const storeTables = `
   ) WITHOUT ROWID;
   CREATE INDEX labels_of_run ON run_labels (run);
   CREATE INDEX labels_of_tenant ON run_labels (tenant, name, value, created_at, run) WHERE tenant <> '${noTenant}';
+
+  CREATE TABLE run_scores (
+    id INTEGER PRIMARY KEY,
+    run INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    author TEXT NOT NULL,
+    value REAL NOT NULL,
+    comment TEXT,
+    at INTEGER NOT NULL,
+    replaced_at INTEGER
+  );
+  CREATE INDEX scores_of_run ON run_scores (run, id);
+  CREATE INDEX scores_by_value ON run_scores (name, value, run) WHERE replaced_at IS NULL;
 
   CREATE TABLE approvals (
     place INTEGER PRIMARY KEY AUTOINCREMENT,

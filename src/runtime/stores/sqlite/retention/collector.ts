@@ -70,6 +70,7 @@ export class Collector {
           rowsOf("approvals", "place", "run"),
           rowsOf("run_metadata", "run", "run"),
           rowsOf("run_labels", "name, value, run", "run"),
+          rowsOf("run_scores", "id", "run"),
           contentsOf(OwnerKind.RUN),
         ],
       },

@@ -40,6 +40,7 @@ export function observedStore(store: Store, observer: StoreObserver): Store {
     topics: store.topics,
     records: store.records,
     usage: store.usage,
+    scores: store.scores,
     onChange: (listener) => store.onChange(listener),
     close: () => store.close(),
     journal: observedJournal(journal, watch),

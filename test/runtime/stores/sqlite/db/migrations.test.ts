@@ -13,7 +13,7 @@ test("a new file gets its tables, Reeve's application id and write-ahead logging
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 30 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 31 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
@@ -29,7 +29,9 @@ test("a file of format 28 gets the totals of its months", async () => {
   );
   await earlier.close();
   connect(path).exec("DELETE FROM usage_totals WHERE period > 'm'");
-  connect(path).exec("DROP INDEX runs_of_host; ALTER TABLE runs DROP COLUMN host; PRAGMA user_version = 28");
+  connect(path).exec(
+    "DROP TABLE run_scores; ALTER TABLE runs DROP COLUMN scores; DROP INDEX runs_of_host; ALTER TABLE runs DROP COLUMN host; PRAGMA user_version = 28",
+  );
   const store = await openStore(path);
   const tight = { name: "perMonthUsd", limit: 120, spent: 110, held: 0 };
   const lease = await ownRunOf(store, "next");
