@@ -24,11 +24,11 @@ const quiet = ["--disable-warning=runtime_open", "--disable-warning=store_lost"]
  */
 const native = { experimental: { viteModuleRunner: false, nodeLoader: false } };
 
-/** The limits of every project. `expect.poll()` would give up after a second, which a busy machine needs for less. */
+/** The limits of every project. `expect.poll()` would give up after a second, and names what it waits for before the test ends. */
 const patient = {
   testTimeout: hangs,
   hookTimeout: hangs,
-  expect: { poll: { timeout: 60_000 } },
+  expect: { poll: { timeout: hangs / 2 } },
   execArgv: quiet,
 };
 

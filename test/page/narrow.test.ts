@@ -120,7 +120,7 @@ test("scroll and focus survive a reload on 390 px, where the whole page scrolls"
   await page.evaluate("scrollTo(0, 230)");
   await page.reload();
   const top = (): Promise<unknown> => page.evaluate("scrollY");
-  await expect.poll(top, { timeout: 60_000 }).toBe(230);
+  await expect.poll(top).toBe(230);
   await line.and(page.locator(":has(button:focus)")).waitFor();
 });
 
@@ -132,7 +132,7 @@ test("a conversation on 390 px opens at its newest entry, unless the person read
   // The newest entry, after which lead waits for its reports.
   await entries.filter({ hasText: "hired release" }).waitFor();
   const count = await entries.count();
-  await expect.poll(top, { timeout: 60_000 }).toBeGreaterThan(120);
+  await expect.poll(top).toBeGreaterThan(120);
   const end = await top();
   const reload = async (): Promise<void> => {
     await page.reload();
@@ -150,15 +150,15 @@ test("a conversation on 390 px opens at its newest entry, unless the person read
     });
   await receive(20_000);
   await reload();
-  await expect.poll(top, { timeout: 60_000 }).toBe(end);
+  await expect.poll(top).toBe(end);
   await page.evaluate("scrollTo(0, 60)");
   await reload();
-  await expect.poll(top, { timeout: 60_000 }).toBe(60);
+  await expect.poll(top).toBe(60);
   // The place is kept until the person acts.
   await page.mouse.wheel(0, 1_000);
-  await expect.poll(top, { timeout: 60_000 }).toBe(end);
+  await expect.poll(top).toBe(end);
   await reload();
-  await expect.poll(top, { timeout: 60_000 }).toBe(end);
+  await expect.poll(top).toBe(end);
   // The page is used by the tests that follow.
   await receive(-1);
   await network.detach();
@@ -173,7 +173,7 @@ test("a conversation on 390 px opens at the question that waits, with its agent 
   await page.evaluate("scrollTo(0, 0); sessionStorage.clear()");
   await page.goto(page.url());
   const skip = page.getByRole("button", { name: "Skip", exact: true });
-  await expect.poll(async () => isWithin(await skip.boundingBox(), screen), { timeout: 60_000 }).toBe(true);
+  await expect.poll(async () => isWithin(await skip.boundingBox(), screen)).toBe(true);
   expect(isWithin(await agents.locator("[aria-current=page]").boundingBox(), screen)).toBe(true);
 });
 
@@ -211,12 +211,12 @@ test("the events of a run on 390 px say what happened, and their tab is in view"
   const row = page.locator(".event-row").first();
   await row.waitFor();
   const tab = page.getByRole("link", { name: /^Events/u });
-  await expect.poll(async () => isWithin(await tab.boundingBox(), screen), { timeout: 60_000 }).toBe(true);
+  await expect.poll(async () => isWithin(await tab.boundingBox(), screen)).toBe(true);
   expect(await shown(row.locator(".number"))).toBe(true);
   // Rows move while events arrive.
   const words = row.locator("> :last-child");
   const isInside = async (): Promise<boolean> => isWithin(await words.boundingBox(), await row.boundingBox());
-  await expect.poll(isInside, { timeout: 60_000 }).toBe(true);
+  await expect.poll(isInside).toBe(true);
 });
 
 test("a session on 390 px opens at its newest entry above the composer, and its entries are one tap away", async () => {
@@ -225,7 +225,7 @@ test("a session on 390 px opens at its newest entry above the composer, and its 
   const page = await open(`/sessions?id=${encodeURIComponent(sessionId)}`, { viewport });
   const [newest, composer] = [page.locator(".thread > :last-child"), page.locator(".composer")];
   await newest.waitFor();
-  await expect.poll(async () => isWithin(await newest.boundingBox(), screen), { timeout: 60_000 }).toBe(true);
+  await expect.poll(async () => isWithin(await newest.boundingBox(), screen)).toBe(true);
   const [write, tabs] = [await composer.boundingBox(), await page.locator(".bottom-tabs").boundingBox()];
   expect((write?.y ?? 0) + (write?.height ?? 0)).toBe(tabs?.y);
   expect(await narrowIssues(page)).toEqual([]);

@@ -331,7 +331,7 @@ test("a run that stopped at its turns is offered turns, on the run and in the in
   await page.getByRole("region", { name: "Stopped at its turns" }).waitFor();
   await page.getByRole("button", { name: "Other amount" }).click();
   // The amount follows when the page knows what the person may add.
-  await expect.poll(() => page.getByLabel(/Turns to add/u).inputValue(), { timeout: 60_000 }).toBe("1");
+  await expect.poll(() => page.getByLabel(/Turns to add/u).inputValue()).toBe("1");
   expect(await page.getByLabel(/Dollars to add/u).count()).toBe(0);
   await page.keyboard.press("Escape");
   await page.keyboard.press("1");

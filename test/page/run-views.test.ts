@@ -250,7 +250,7 @@ test("focus, selection and scroll survive a reload", async () => {
   await page.evaluate("document.querySelector('.event-rows').scrollTo(0, 560)");
   await page.reload();
   const place = (): Promise<unknown> => page.evaluate("document.querySelector('.event-rows')?.scrollTop");
-  await expect.poll(place, { timeout: 60_000 }).toBe(560);
+  await expect.poll(place).toBe(560);
 });
 
 test("the tabs count agents, steps, events and messages, and the list shows what a run holds", async () => {

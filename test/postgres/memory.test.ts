@@ -97,7 +97,7 @@ describe("PostgresMemory", () => {
     await query(`UPDATE ${name}.scopes SET key = NULL WHERE key LIKE '["ada"%'`);
     expect((await memory.recall(scope, { text: "xylophonist" })).episodes).toEqual([]);
     const { memory: again } = await open(name);
-    await expect.poll(() => rowsIn(name), { timeout: 60_000 }).toBe(2);
+    await expect.poll(() => rowsIn(name)).toBe(2);
     expect((await again.recall({ userId: "bob" }, { text: "stay" })).episodes).toHaveLength(1);
   });
 

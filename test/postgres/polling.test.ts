@@ -29,11 +29,11 @@ async function statementsOf(runs: number): Promise<readonly string[]> {
     run: (ctx) => ctx.step("work", () => (driven++, end)),
   };
   const handles = await Promise.all(Array.from({ length: runs }, () => runtime.submit(agent, null)));
-  await vi.waitFor(() => expect(driven).toBe(runs), { timeout: 60_000 });
+  await vi.waitFor(() => expect(driven).toBe(runs), { timeout: 300_000 });
   const isPoll = (sql: string): boolean => sql.includes("AS wanted (id, epoch, seen, index)");
   const pollsUntil = async (count: number): Promise<number> => {
     await vi.waitFor(() => expect(sent.filter(isPoll).length).toBeGreaterThanOrEqual(count), {
-      timeout: 60_000,
+      timeout: 300_000,
     });
     return sent.findLastIndex(isPoll);
   };
@@ -66,17 +66,17 @@ test("a poll announces a run of the store with new mail once, and one with anoth
     told.flatMap((change) => (change.kind === "other" ? (change.owned ?? []) : []));
   const nextPolls = async (): Promise<void> => {
     const before = told.length;
-    await vi.waitFor(() => expect(told.length).toBeGreaterThan(before + 3), { timeout: 60_000 });
+    await vi.waitFor(() => expect(told.length).toBeGreaterThan(before + 3), { timeout: 300_000 });
   };
   await nextPolls();
   expect(owned()).toEqual([]);
   // Without a notification, as if it had been lost.
   await query(`INSERT INTO ${schema}.mail (run, place, body) SELECT id, 0, '{}' FROM ${schema}.runs`);
-  await vi.waitFor(() => expect(owned()).toEqual([lease.runId]), { timeout: 60_000 });
+  await vi.waitFor(() => expect(owned()).toEqual([lease.runId]), { timeout: 300_000 });
   await nextPolls();
   expect(owned()).toEqual([lease.runId]);
   await query(`UPDATE ${schema}.runs SET owner = 'thief', epoch = epoch + 1`);
-  await vi.waitFor(() => expect(owned()).toEqual([lease.runId, lease.runId]), { timeout: 60_000 });
+  await vi.waitFor(() => expect(owned()).toEqual([lease.runId, lease.runId]), { timeout: 300_000 });
   await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
   await createRun(store, "b");
 });
@@ -126,7 +126,7 @@ test("K5: an idle server with an open page and 20,000 waiting runs reads runs by
     }
     return Reflect.apply(send, this, args) as never;
   });
-  await vi.waitFor(() => expect(looks).toBeGreaterThan(polls), { timeout: 60_000 });
+  await vi.waitFor(() => expect(looks).toBeGreaterThan(polls), { timeout: 300_000 });
   spy.mockRestore();
   const client = new Client({ connectionString: inject("postgresUrl") });
   await client.connect();

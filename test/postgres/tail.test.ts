@@ -14,7 +14,7 @@ test("E3: a tail of an own run yields a commit that was stored while the tail re
   await blocker.query(`BEGIN; LOCK TABLE ${schema}.deltas`);
   const tail = all(store.events.tail(lease.runId));
   const waiting = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = '${schema}.deltas'::regclass`;
-  await vi.waitFor(async () => expect(await query(waiting)).toHaveLength(1), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(await query(waiting)).toHaveLength(1), { timeout: 300_000 });
   await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 1)] });
   await blocker.query("COMMIT");
   expect((await tail).map((item) => ("seq" in item ? item.seq : item.type))).toEqual([0, 1]);
@@ -31,7 +31,7 @@ test("E2: a tail of an own run that begins after its deltas were written yields 
   };
   put(0, "Hel");
   const written = `SELECT 1 FROM ${schema}.deltas`;
-  await vi.waitFor(async () => expect(await query(written)).toHaveLength(1), { timeout: 20_000 });
+  await vi.waitFor(async () => expect(await query(written)).toHaveLength(1), { timeout: 300_000 });
   const tail = store.events.tail(runId)[Symbol.asyncIterator]();
   await tail.next();
   const first: unknown = (await tail.next()).value;

@@ -95,8 +95,8 @@ test("a worker with concurrency 2 drives two runs at a time; the slices of furth
   const { runtime, leases } = await openWorker(cluster, await newAddress());
   const held = heldAgent();
   const runs = await Promise.all([1, 2, 3, 4, 5, 6].map(() => runtime.submit(held.agent, null)));
-  await expect.poll(() => invocations(cluster), { timeout: 60_000 }).toMatchObject({ running: 6 });
-  await expect.poll(() => held.working, { timeout: 60_000 }).toBe(2);
+  await expect.poll(() => invocations(cluster)).toMatchObject({ running: 6 });
+  await expect.poll(() => held.working).toBe(2);
   expect(leases.held).toBe(2);
   held.go();
   for (const run of runs) expect((await run.result()).output).toBe("done");
@@ -111,10 +111,10 @@ test("a run that only waits leaves its slot to the next one, and continues altho
     run: (ctx) => ctx.waitForSignal("go"),
   };
   const asleep = await Promise.all([1, 2, 3].map(() => runtime.submit(waiting, null)));
-  await expect.poll(() => leases.held, { timeout: 60_000 }).toBe(3);
+  await expect.poll(() => leases.held).toBe(3);
   const held = heldAgent();
   const busy = await Promise.all([1, 2].map(() => runtime.submit(held.agent, null)));
-  await expect.poll(() => held.working, { timeout: 60_000 }).toBe(2);
+  await expect.poll(() => held.working).toBe(2);
   for (const run of asleep) {
     await run.signal("go", "went");
     expect((await run.result()).output).toBe("went");
@@ -134,15 +134,13 @@ test("a slice that waits for a slot of a worker that closes is driven by another
   const runs: RunHandle[] = [];
   while (runs.length < 3) {
     runs.push(await one.runtime.submit(held.agent, null));
-    await expect
-      .poll(() => invocations(cluster), { timeout: 60_000 })
-      .toMatchObject({ running: runs.length });
+    await expect.poll(() => invocations(cluster)).toMatchObject({ running: runs.length });
   }
-  await expect.poll(() => held.working, { timeout: 60_000 }).toBe(2);
+  await expect.poll(() => held.working).toBe(2);
   const other = await openWorker(cluster, address);
   other.runtime.register(held.agent);
   const closing = one.runtime.close();
-  await expect.poll(() => held.working, { timeout: 60_000 }).toBe(3);
+  await expect.poll(() => held.working).toBe(3);
   expect([one.leases.held, other.leases.held]).toEqual([2, 1]);
   held.go();
   await closing;
@@ -156,7 +154,7 @@ test("a worker that closes accepts no more invocations while a slice of it is op
   const { runtime, leases } = await openWorker(cluster, await newAddress());
   const held = heldAgent();
   await runtime.submit(held.agent, null);
-  await expect.poll(() => held.working, { timeout: 60_000 }).toBe(1);
+  await expect.poll(() => held.working).toBe(1);
   const client = connect(`http://127.0.0.1:${cluster.ports[0]}`);
   onTestFinished(() => client.destroy());
   await once(client, "remoteSettings");
@@ -174,7 +172,7 @@ test("any number of sweeps leaves one further invocation of a run that waits for
   const { runtime } = await openWorker(cluster, address);
   const held = heldAgent();
   const runs = await Promise.all([1, 2, 3].map(() => runtime.submit(held.agent, null)));
-  await expect.poll(() => held.working, { timeout: 60_000 }).toBe(2);
+  await expect.poll(() => held.working).toBe(2);
   // Restate may start the invocations in another order than that of the runs.
   const waits = runs.find(({ runId }) => !held.runIds.includes(runId)) as RunHandle;
   const proxy = await countingProxy(server.ingressUrl);
@@ -185,9 +183,9 @@ test("any number of sweeps leaves one further invocation of a run that waits for
   });
   sweeper.register(held.agent);
   const waitingInvocations = () => invocations(cluster, waits.runId);
-  await expect.poll(waitingInvocations, { timeout: 60_000 }).toEqual({ running: 1, pending: 1 });
+  await expect.poll(waitingInvocations).toEqual({ running: 1, pending: 1 });
   const sent = proxy.count();
-  await expect.poll(proxy.count, { timeout: 60_000 }).toBeGreaterThan(sent + 5);
+  await expect.poll(proxy.count).toBeGreaterThan(sent + 5);
   await sweeper.close();
   expect(await waitingInvocations()).toEqual({ running: 1, pending: 1 });
   held.go();
@@ -204,7 +202,7 @@ test("reeve cancel, which does not know Restate, wakes a run of a SQLite store b
     run: async (ctx) => ctx.sleep(600_000),
   };
   const run = await runtime.submit(sleeper, null);
-  await expect.poll(() => invocations(cluster), { timeout: 60_000 }).toEqual({ scheduled: 1 });
+  await expect.poll(() => invocations(cluster)).toEqual({ scheduled: 1 });
   expect(await reeve(["cancel", run.runId, "--store", address])).toMatchObject({ code: 0 });
   expect((await run.result()).status).toBe("cancelled");
 });

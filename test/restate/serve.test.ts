@@ -98,7 +98,7 @@ describe.for(["SQLite", "PostgreSQL"] as const)("reeve serve --engine restate, %
       const sql = `SELECT target_service_key AS key FROM sys_invocation WHERE target_service_name = '${service}'`;
       return (await admin.query<{ readonly key: string }>(sql)).map(({ key }) => key);
     };
-    await expect.poll(keys, { timeout: 60_000 }).toContain(greeted);
+    await expect.poll(keys).toContain(greeted);
     const worker = await start();
     expect(await api.result(greeted)).toMatchObject({ status: "completed", output: "Hello." });
 

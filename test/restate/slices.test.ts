@@ -106,7 +106,7 @@ test("while a run sleeps, one delayed invocation is scheduled, and the handler i
   const sleeper = formatAgentId({ name: "sleeper" });
   const run = await runtime.submit({ id: sleeper, run: (ctx) => ctx.sleep(600_000) }, null);
   const handled = (): number | undefined => cluster.handled.get(run.runId);
-  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
+  await expect.poll(() => statuses(cluster)).toEqual(["scheduled"]);
   const before = handled() ?? 0;
   // The worker drives another run meanwhile.
   const worker = agent(async (ctx) => {
@@ -114,16 +114,16 @@ test("while a run sleeps, one delayed invocation is scheduled, and the handler i
     return "done";
   });
   expect((await (await runtime.submit(worker, null)).result()).output).toBe("done");
-  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
+  await expect.poll(() => statuses(cluster)).toEqual(["scheduled"]);
   expect(handled()).toBe(before);
   await run.steer("still asleep");
   for await (const event of run.events()) if ("seq" in event && event.type === "run_steer") break;
   // The mail was read in a slice of its own, after which the run waits for the same timer.
-  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
+  await expect.poll(() => statuses(cluster)).toEqual(["scheduled"]);
   expect(handled()).toBe(before + 1);
   await run.cancel();
   expect((await run.result()).status).toBe("cancelled");
-  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual([]);
+  await expect.poll(() => statuses(cluster)).toEqual([]);
 });
 
 test("each slice records a step although its time is over before the run is loaded", async () => {
@@ -170,7 +170,7 @@ test("a timer that fires too early by the clock of the worker stays scheduled, a
     }),
     null,
   );
-  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
+  await expect.poll(() => statuses(cluster)).toEqual(["scheduled"]);
   behindMs = 3_000;
   expect((await run.result()).output).toBe("done");
 });
@@ -195,8 +195,8 @@ test("a run that sleeps keeps its timer if the result of its slice was lost on t
     agent((ctx) => ctx.sleep(600_000)),
     null,
   );
-  await expect.poll(() => lost, { timeout: 30_000 }).toBeGreaterThan(0);
-  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["scheduled"]);
+  await expect.poll(() => lost).toBeGreaterThan(0);
+  await expect.poll(() => statuses(cluster)).toEqual(["scheduled"]);
 });
 
 test("Restate lets another worker drive a run after longestSliceMs, not after twice this time", async () => {
@@ -233,7 +233,7 @@ test("a run that is submitted while Restate is unreachable is reported, stored, 
   });
   const worker = agent(async (ctx) => ctx.step("work", async () => "done"));
   const { runId } = await cutOff.submit(worker, null);
-  await expect.poll(() => codes, { timeout: 30_000 }).toEqual(["engine_unavailable"]);
+  await expect.poll(() => codes).toEqual(["engine_unavailable"]);
   await cutOff.close();
   const runtime = await createRuntime({ store, engine });
   onTestFinished(() => runtime.close());
@@ -287,10 +287,10 @@ test("wake-ups of a run that is busy for many slices leave no further invocation
   await begun.promise;
   const ingress = new Ingress(server.ingressUrl, cluster.service);
   for (let count = 0; count < 3; count++) await ingress.send(run?.runId as RunId, { at: null });
-  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual(["running"]);
+  await expect.poll(() => statuses(cluster)).toEqual(["running"]);
   isOver = true;
   expect((await run?.result())?.output).toBe("done");
-  await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual([]);
+  await expect.poll(() => statuses(cluster)).toEqual([]);
 });
 
 test("each new run and each mail is one invocation, although three workers hear of it", async () => {
@@ -303,12 +303,12 @@ test("each new run and each mail is one invocation, although three workers hear 
     const run = await worker.submit(waiter, null);
     const handled = (): number | undefined => cluster.handled.get(run.runId);
     const rests = async (): Promise<void> => {
-      await expect.poll(() => statuses(cluster), { timeout: 30_000 }).toEqual([]);
+      await expect.poll(() => statuses(cluster)).toEqual([]);
     };
-    await expect.poll(handled, { timeout: 30_000 }).toBe(1);
+    await expect.poll(handled).toBe(1);
     await rests();
     await run.signal("first", null);
-    await expect.poll(handled, { timeout: 30_000 }).toBe(2);
+    await expect.poll(handled).toBe(2);
     await rests();
     await run.signal("second", "done");
     expect((await run.result()).output).toBe("done");
@@ -333,10 +333,10 @@ test("mail of a process without an engine leaves one further invocation behind, 
   const found = await client.find(run?.runId ?? "");
   for (let mail = 0; mail < 5; mail++) await found?.steer(`note ${mail}`);
   const counted = async (): Promise<readonly string[]> => (await statuses(cluster)).toSorted();
-  await expect.poll(counted, { timeout: 30_000 }).toEqual(["pending", "running"]);
+  await expect.poll(counted).toEqual(["pending", "running"]);
   goOn.resolve();
   expect((await run?.result())?.output).toBe("done");
-  await expect.poll(counted, { timeout: 30_000 }).toEqual([]);
+  await expect.poll(counted).toEqual([]);
 });
 
 test("a process that hosts no agent sends the wake-up of its run again once Restate is reachable", async () => {

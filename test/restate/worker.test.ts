@@ -128,10 +128,10 @@ describe("reeve worker --engine restate", () => {
       return `${answer.status} ${(await answer.text()).trim()}`;
     };
     const reason = `503 the ingress of Restate at ${way.uri} cannot be reached`;
-    await expect.poll(ready, { timeout: 60_000 }).toBe("200 ready");
+    await expect.poll(ready).toBe("200 ready");
     way.remove(Number(new URL(server.ingressUrl).port));
     way.cut();
-    await expect.poll(ready, { timeout: 60_000 }).toContain(reason);
+    await expect.poll(ready).toContain(reason);
     expect((await fetch(`${worker.url}/healthz`)).status).toBe(200);
     // It accepts connections and says nothing.
     const silent = createServer().listen(0, "127.0.0.1");
@@ -139,11 +139,11 @@ describe("reeve worker --engine restate", () => {
     onTestFinished(() => void silent.close());
     const { port } = silent.address() as AddressInfo;
     way.add(port);
-    await expect.poll(ready, { timeout: 60_000 }).toMatch(/cannot be reached: .*timeout/u);
+    await expect.poll(ready).toMatch(/cannot be reached: .*timeout/u);
     way.remove(port);
     way.cut();
     way.add(Number(new URL(server.ingressUrl).port));
-    await expect.poll(ready, { timeout: 60_000 }).toBe("200 ready");
+    await expect.poll(ready).toBe("200 ready");
     worker.signal("SIGTERM");
     expect(await worker.ended).toBe(0);
   });

@@ -50,6 +50,22 @@ async function gatewayOf(server: Awaited<ReturnType<typeof serve>>): Promise<str
   return /Gateway: (http:\S+\d)/.exec(server.said())?.[1] ?? "";
 }
 
+/**
+ * Waits until `reeve gateway show` prints what is expected, and returns it. The gateway answers a request before it has written
+ * what became of it.
+ */
+async function shows(
+  { run }: Pick<Place, "run">,
+  name: string,
+  expected: object,
+): Promise<{ readonly runId: string }> {
+  let shown: unknown;
+  await expect
+    .poll(async () => (shown = JSON.parse((await run("gateway", "show", name, "--json")).out[0] ?? "")))
+    .toMatchObject(expected);
+  return shown as { readonly runId: string };
+}
+
 const prompt = "the password is swordfish";
 
 /** A proxy that does not answer, for what a server must reach directly. */
@@ -113,8 +129,7 @@ test("a token of the gateway survives restarts, stops at its budget, continues a
     402,
   ]);
   expect(billed()).toBe(250);
-  const [shown] = (await run("gateway", "show", "bot", "--json")).out;
-  expect(JSON.parse(shown ?? "")).toMatchObject({
+  const { runId } = await shows({ run }, "bot", {
     name: "bot",
     userId: "ann",
     costUsd: 0.25,
@@ -123,7 +138,6 @@ test("a token of the gateway survives restarts, stops at its budget, continues a
     models: [{ model: "anthropic/m", requests: 3 }],
     tokens: [{ ending: token.slice(-3) }],
   });
-  const { runId } = JSON.parse(shown ?? "") as { runId: string };
   expect(await run("top-up", runId, "--usd", "0.1")).toMatchObject({ code: 0 });
   // The server that drives the run reads the order from the store.
   while ((await ask(url, token)) !== "Hello") expect(await run("gateway", "list")).toMatchObject({ code: 0 });
@@ -222,13 +236,7 @@ test("B7: a gateway token with --per and --wire spends its budget once per perio
     headers: { "x-reeve-token": token },
   });
   expect(chat.status).toBe(403);
-  const [shown] = (await run("gateway", "show", "team", "--json")).out;
-  expect(JSON.parse(shown ?? "")).toMatchObject({
-    status: "running",
-    per: "month",
-    wire: "anthropic",
-    costUsd: 0.25,
-  });
+  await shows({ run }, "team", { status: "running", per: "month", wire: "anthropic", costUsd: 0.25 });
   await server.stop("SIGTERM");
 });
 
@@ -279,13 +287,8 @@ test("reeve gateway env starts a program with a token of its own and without key
   await proxy.close();
   expect(await run("gateway", "env", "bot", "--env", "ABSENT", "--", "true")).toMatchObject({ code: 2 });
   expect(upstream.received.length).toBe(1);
-  const { out: shown } = await run("gateway", "show", "bot", "--json");
   // The token of the program is deleted, and the one that was printed stays.
-  expect(JSON.parse(shown[0] ?? "")).toMatchObject({
-    tokens: [expect.anything()],
-    refused: 0,
-    notAllowed: 1,
-  });
+  await shows({ run }, "bot", { tokens: [expect.anything()], refused: 0, notAllowed: 1 });
   const { out: lines } = await run("gateway", "show", "bot");
   expect(lines.join("\n")).toContain("the last one with 403 the model x is not allowed; use one of m");
   await server.stop("SIGTERM");

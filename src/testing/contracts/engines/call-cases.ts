@@ -22,6 +22,7 @@ import {
   eventsOf,
   runIn,
   suspended,
+  untilLongEnough,
   workflowOf,
   type EngineHarness,
 } from "./engine-world.ts";
@@ -72,17 +73,22 @@ export function callCases(harness: EngineHarness): void {
     const other = double();
     const delayed = (): HostedAgent =>
       starting(async (ctx) => {
-        const handle = await ctx.start(other.id, 4, { delayMs: 300 });
+        const handle = await ctx.start(other.id, 4, { delayMs: Number(ctx.input) });
         return (await ctx.join(handle)).output;
       }, other);
     const one = await world.open("one");
-    const run = await one.submit(delayed(), null);
-    await suspended(run, "t0");
-    const { status, waitsFor } = await run.summary();
-    expect([status, waitsFor]).toEqual(["waiting", ["run"]]);
-    const resumed = await world.takeOver(one, run, delayed());
-    expect((await resumed.result()).output).toBe(8);
-    expect((await startedIn(resumed)).length).toBe(1);
+    await untilLongEnough(300, async (delayMs) => {
+      const from = Date.now();
+      const run = await one.submit(delayed(), delayMs);
+      await suspended(run, "t0");
+      const { status, waitsFor } = await run.summary();
+      if (Date.now() >= from + delayMs) return false;
+      expect([status, waitsFor]).toEqual(["waiting", ["run"]]);
+      const resumed = await world.takeOver(one, run, delayed());
+      expect((await resumed.result()).output).toBe(8);
+      expect((await startedIn(resumed)).length).toBe(1);
+      return true;
+    });
   });
 
   declare(

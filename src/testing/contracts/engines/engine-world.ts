@@ -161,6 +161,23 @@ export async function eventOf<Type extends EventType>(
   throw new Fault("internal", `run ${run.runId} ended with ${seen} of ${count} events ${type}`);
 }
 
+/**
+ * Calls a function with a time that grows until the function returns `true`. It returns `false` if the time was over before it had
+ * done its part, as on a busy machine.
+ */
+export async function untilLongEnough(
+  fromMs: number,
+  work: (timeMs: number) => Promise<boolean>,
+): Promise<void> {
+  for (let timeMs = fromMs; !(await work(timeMs)); timeMs *= 4);
+}
+
+/** Waits until a task of the run suspends itself, or until the run ends without that. Returns whether one did. */
+export async function suspendsItself(run: RunHandle<unknown>): Promise<boolean> {
+  for await (const { type } of run.events()) if (type === "task_suspend") return true;
+  return false;
+}
+
 /** Waits until each of these tasks has suspended itself. */
 export async function suspended(run: RunHandle<unknown>, ...taskIds: readonly string[]): Promise<void> {
   const missing = new Set(taskIds);

@@ -1,11 +1,4 @@
-import {
-  Fault,
-  type Event,
-  type HostedAgent,
-  type Message,
-  type RunHandle,
-  type Runtime,
-} from "../../../kernel/index.ts";
+import { Fault, type Event, type HostedAgent, type Message, type Runtime } from "../../../kernel/index.ts";
 import {
   agentOf,
   casesOf,
@@ -14,6 +7,8 @@ import {
   runIn,
   spawnChild,
   suspended,
+  suspendsItself,
+  untilLongEnough,
   type EngineHarness,
 } from "./engine-world.ts";
 
@@ -204,18 +199,13 @@ export function waitCases(harness: EngineHarness): void {
         return "woken";
       });
     const one = await world.open("one");
-    const isSuspended = async (run: RunHandle): Promise<boolean> => {
-      for await (const { type } of run.events()) if (type === "task_suspend") return true;
-      return false;
-    };
-    // On a busy machine a short sleep is over before the task suspends itself.
-    let sleepMs = 500;
-    let run = await one.submit(sleeper(), sleepMs);
-    while (!(await isSuspended(run))) run = await one.submit(sleeper(), (sleepMs *= 4));
-    await one.close();
-    const two = await world.open("two");
-    two.register(sleeper());
-    expect((await (await runIn(two, run)).result()).output).toBe("woken");
+    await untilLongEnough(500, async (sleepMs) => {
+      const run = await one.submit(sleeper(), sleepMs);
+      if (!(await suspendsItself(run))) return false;
+      const resumed = await world.takeOver(one, run, sleeper());
+      expect((await resumed.result()).output).toBe("woken");
+      return true;
+    });
   });
 
   declare("sleep: a run sleeps several times in turn", async (world) => {

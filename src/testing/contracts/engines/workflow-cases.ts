@@ -16,6 +16,8 @@ import {
   runIn,
   spawnChild,
   suspended,
+  suspendsItself,
+  untilLongEnough,
   workflowOf,
   type EngineHarness,
 } from "./engine-world.ts";
@@ -119,27 +121,32 @@ export function retryCases(harness: EngineHarness): void {
   declare(
     "J5: the next worker continues with the next attempt of a step that waits for it",
     async (world) => {
-      const attempts: number[] = [];
-      const flaky = (): HostedAgent =>
-        agentOf("worker", async (ctx) =>
-          ctx.step(
-            "flaky",
-            async ({ attempt }) => {
-              attempts.push(attempt);
-              if (attempt < 3) throw new Error("not yet");
-              return attempt;
-            },
-            { retry: { baseDelayMs: 300, jitter: 0, factor: 1 } },
-          ),
-        );
       const one = await world.open("one");
-      const run = await one.submit(flaky(), null);
-      await suspended(run, "t0");
-      const { status, waitsFor } = await run.summary();
-      expect([status, waitsFor]).toEqual(["waiting", ["time"]]);
-      const resumed = await world.takeOver(one, run, flaky());
-      expect([(await resumed.result()).output, attempts]).toEqual([3, [1, 2, 3]]);
-      expect(await retriesOf(resumed)).toEqual([1, 2]);
+      await untilLongEnough(300, async (baseDelayMs) => {
+        const attempts: number[] = [];
+        const flaky = (): HostedAgent =>
+          agentOf(`worker-${baseDelayMs}`, async (ctx) =>
+            ctx.step(
+              "flaky",
+              async ({ attempt }) => {
+                attempts.push(attempt);
+                if (attempt < 3) throw new Error("not yet");
+                return attempt;
+              },
+              { retry: { baseDelayMs, jitter: 0, factor: 1 } },
+            ),
+          );
+        const from = Date.now();
+        const run = await one.submit(flaky(), null);
+        await suspended(run, "t0");
+        const { status, waitsFor } = await run.summary();
+        if (Date.now() >= from + baseDelayMs) return false;
+        expect([status, waitsFor]).toEqual(["waiting", ["time"]]);
+        const resumed = await world.takeOver(one, run, flaky());
+        expect([(await resumed.result()).output, attempts]).toEqual([3, [1, 2, 3]]);
+        expect(await retriesOf(resumed)).toEqual([1, 2]);
+        return true;
+      });
     },
   );
 
@@ -370,14 +377,17 @@ export function timeCases(harness: EngineHarness): void {
   declare("timeout: the next worker continues with what is left of the time", async (world) => {
     const slow = (): HostedAgent =>
       agentOf("worker", async (ctx) =>
-        ctx.timeout(300, async (branch) => (await branch.waitForSignal("never")) ?? null),
+        ctx.timeout(Number(ctx.input), async (branch) => (await branch.waitForSignal("never")) ?? null),
       );
     const one = await world.open("one");
-    const run = await one.submit(slow(), null);
-    await suspended(run, "t0");
-    const resumed = await world.takeOver(one, run, slow());
-    const { status, error } = await resumed.result();
-    expect([status, error?.code]).toEqual(["failed", "timeout"]);
+    await untilLongEnough(300, async (timeMs) => {
+      const run = await one.submit(slow(), timeMs);
+      if (!(await suspendsItself(run))) return false;
+      const resumed = await world.takeOver(one, run, slow());
+      const { status, error } = await resumed.result();
+      expect([status, error?.code]).toEqual(["failed", "timeout"]);
+      return true;
+    });
   });
 
   declare("L9: start() with delayMs or startAt starts a workflow at its time", async (world) => {
