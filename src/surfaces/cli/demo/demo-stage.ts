@@ -67,7 +67,9 @@ export async function openStage(
 export async function openFolder(keeps: boolean, open: OpenParts): Promise<string> {
   try {
     const folder = await mkdtemp(join(tmpdir(), "reeve-demo-"));
-    open.add({ close: async () => (keeps ? undefined : rm(folder, { recursive: true, force: true })) });
+    // A git command that an interrupt leaves behind may still write into the folder for a moment.
+    const remove = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
+    open.add({ close: async () => (keeps ? undefined : rm(folder, remove)) });
     return folder;
   } catch (error) {
     throw new Fault(
