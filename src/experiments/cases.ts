@@ -81,7 +81,7 @@ function parseLine(line: string, place: string): unknown {
 }
 
 /** Checks a case. `place` says where it is, such as `cases.jsonl:3`. */
-export function readCase(given: unknown, place: string): GivenCase {
+function readCase(given: unknown, place: string): GivenCase {
   if (typeof given !== "object" || given === null || Array.isArray(given))
     throw new Fault(
       "invalid_argument",

@@ -497,7 +497,8 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
   check(): void;
   /**
    * J8: ends this task's journal and restarts the task's code with an empty journal and `state` as its input. The code ends
-   * at this place: neither `catch` nor `finally` goes on. Resources of `resource` are closed.
+   * at this place: neither `catch` nor `finally` goes on. Resources of `resource` are closed. Live
+   * children go on; ended ones can no longer be joined or read, and leave memory.
    */
   continueAsNew(state: JsonValue): Promise<never>;
 }

@@ -172,7 +172,7 @@ export interface WorkflowContext<Context = unknown, Input = JsonValue> {
   patched(name: string): boolean;
   /**
    * J8: ends this history and starts the function again with `input`, which is checked like that of a start. The run keeps
-   * its id, its budget, its children and the signals that it has not read; steps and registered compensations are those of
+   * its id, its budget, its live children and the signals that it has not read; steps and registered compensations are those of
    * the new history. Only the function itself may call it, not a branch: `return ctx.continueAsNew(input)`. The code ends at
    * this place: neither `catch` nor `finally` goes on.
    */

@@ -156,6 +156,7 @@ const forkOptionTable = optionTable({
 } satisfies OptionKinds<ForkOptions>);
 const toolResultTable = optionTable({ isError: is.boolean() } satisfies OptionKinds<ToolResultOptions>);
 const defaultSizes = new SizeLimit();
+const nothingSaid = (): readonly Event[] => [];
 const endTypes = ["task_end", "run_end", "usage_corrected"] as const;
 /**
  * Number of trailing events of an ended run that are read first. They nearly always include the `task_end` of the root
@@ -293,11 +294,10 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     }
     const observed = this.#options.observed?.(this.runId);
     if (observed !== undefined) await observed;
-    const result = endedResult(
-      this.#options.record,
-      found,
-      await this.#options.store.events.keep(this.runId),
-    );
+    const { record, store } = this.#options;
+    // A workflow has no conversation, however long its log is.
+    const kept = record.kind === "workflow" ? nothingSaid : await store.events.keep(this.runId);
+    const result = endedResult(record, found, kept);
     const { convert } = this.#options;
     return (convert === undefined ? result : await convert(result)) as Result;
   }
@@ -322,7 +322,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
 
   async cancel(reason = "cancelled", taskId: string = root): Promise<void> {
     const target = parseTaskId(taskId);
-    if (target !== root && (await this.#live().task(target)).outcome !== null) return;
+    if (target !== root && (await this.#live().hasEnded(target))) return;
     if (!(await this.#live().isOver())) {
       await this.#send({ type: "cancel", taskId: target, reason });
       if (target === root) await this.#options.unhosted?.cancelled(this.#options.record);

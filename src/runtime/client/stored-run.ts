@@ -90,9 +90,19 @@ export class StoredRun {
   }
 
   async task(taskId: TaskId): Promise<TaskState> {
-    const task = (await this.readState()).tasks.get(taskId);
-    if (task === undefined) throw this.#unreachable(taskId, "does not exist");
-    return task;
+    const state = await this.readState();
+    const task = state.tasks.get(taskId);
+    if (task !== undefined) return task;
+    throw this.#unreachable(
+      taskId,
+      state.isForgotten(taskId) ? "has ended in an earlier history of the run" : "does not exist",
+    );
+  }
+
+  /** Whether the task has ended. Throws `not_found` if it does not exist. */
+  async hasEnded(taskId: TaskId): Promise<boolean> {
+    if ((await this.readState()).isForgotten(taskId)) return true;
+    return (await this.task(taskId)).outcome !== null;
   }
 
   #unreachable(taskId: TaskId, problem: string): Fault {

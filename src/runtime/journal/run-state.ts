@@ -42,6 +42,7 @@ import { RecordedTotals } from "./recorded-totals.ts";
 import { takeWithdrawn } from "./queued-inputs.ts";
 import { Resolutions } from "./resolutions.ts";
 import { updateClock } from "./task-clock.ts";
+import { TaskTree } from "./task-tree.ts";
 import { abandonmentOf, BranchValues, isInside, type Abandonment } from "./branch-values.ts";
 import {
   continueTask,
@@ -118,9 +119,8 @@ class SessionWriters {
  * States of a task: live, cancelled (live, but to be stopped), ended. Changes: `create`, `cancel`, `crash`, `continue`, `end`, `reopen`.
  */
 export class RunState {
-  readonly tasks = new Map<TaskId, TaskState>();
-  /** The children of each task that has some, in the order of their creation. */
-  readonly #children = new Map<TaskId, TaskState[]>();
+  readonly #tree = new TaskTree();
+  readonly tasks: ReadonlyMap<TaskId, TaskState> = this.#tree.tasks;
   readonly contents = new SharedContents();
   readonly resolutions = new Resolutions();
   #headcount: Headcount | undefined;
@@ -193,20 +193,32 @@ export class RunState {
     return task;
   }
 
+  /** J8: whether the task existed and belongs to a history that has ended. */
+  isForgotten(taskId: TaskId): boolean {
+    return Number(taskId.slice(1)) < this.nextTask && !this.tasks.has(taskId);
+  }
+
+  /** The task to which a late event of this task belongs: the task itself, or the root if it is forgotten. */
+  ownerOf(taskId: TaskId): TaskId {
+    return this.tasks.has(taskId) ? taskId : root;
+  }
+
+  /** J8: the tasks below this one that leave memory when it continues as new. */
+  unreachableBelow(taskId: TaskId): readonly TaskState[] {
+    return this.#tree.unreachableBelow(taskId, (each) => this.sessionsOf(each).length > 0);
+  }
+
   /** Live children of the task whose `onParentEnd` has this value. Costs O(children of the task). */
   liveChildren(parentId: TaskId, onParentEnd: TaskRecord["onParentEnd"]): readonly TaskId[] {
-    const children = this.#children.get(parentId);
-    if (children === undefined) return empty;
-    return children
+    return this.#tree
+      .childrenOf(parentId)
       .filter(({ record, outcome }) => record.onParentEnd === onParentEnd && outcome === null)
       .map(({ record }) => record.taskId);
   }
 
   /** The task and all tasks below it. Costs O(these tasks). */
   familyOf(taskId: TaskId): readonly TaskState[] {
-    const family = [this.task(taskId)];
-    for (const { record } of family) family.push(...(this.#children.get(record.taskId) ?? empty));
-    return family;
+    return this.#tree.familyOf(this.task(taskId));
   }
 
   /** Live children that the abandoned branches of a task have spawned, without those that outlive their parent. Costs O(children of the task). */
@@ -311,14 +323,14 @@ export class RunState {
 
   #noteCorrection(event: Event<"usage_corrected">): void {
     this.ended = endsRun(event);
-    this.#addUsage(this.task(event.taskId), event.data.usage);
+    this.#addUsage(this.task(this.ownerOf(event.taskId)), event.data.usage);
   }
 
   /** B5: moves the deadlines of a task and of its descendants, which are never later than its own. */
   #addTime(taskId: TaskId, ms: number): void {
     if (ms === 0) return;
     this.tasks.get(taskId)?.clock.addTime(ms);
-    for (const { record } of this.#children.get(taskId) ?? empty) this.#addTime(record.taskId, ms);
+    for (const { record } of this.#tree.childrenOf(taskId)) this.#addTime(record.taskId, ms);
   }
 
   /** B5: a task whose top-up was refused may ask again. */
@@ -490,11 +502,7 @@ export class RunState {
 
   /** Usage of the recorded model calls and metered calls of a task and its descendants. Costs O(descendants), for the root O(1). */
   usageOf(taskId: TaskId): Usage {
-    if (taskId === root) return this.usage;
-    let { usage } = this.task(taskId);
-    for (const { record } of this.#children.get(taskId) ?? empty)
-      usage = addUsage(usage, this.usageOf(record.taskId));
-    return usage;
+    return taskId === root ? this.usage : this.#tree.usageOf(this.task(taskId));
   }
 
   /** Applies a seat command, and stops or starts the clocks of the tasks that it pauses or recalls (H5). */
@@ -555,6 +563,7 @@ export class RunState {
         break;
       case "continue":
         continueTask(task, change.input);
+        this.#tree.forget(change.taskId, this.unreachableBelow(change.taskId));
         break;
     }
     updateClock(task, this.paused, at);
@@ -568,20 +577,13 @@ export class RunState {
     if (named === undefined) this.liveTasks++;
     const fresh = newTaskState(record, at);
     const task = named === undefined ? fresh : { ...fresh, clock: named.clock };
-    this.tasks.set(record.taskId, task);
-    if (record.parentId !== null) this.#addChild(record.parentId, task);
+    this.#tree.add(task);
     if (record.inherits !== undefined && "contents" in record.inherits)
       this.#holdContents(record, record.inherits);
     const { spawnBudget, priority } = record.supervision;
     if (record.parentId !== null) return;
     if (named !== undefined) this.#headcount = undefined;
     this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
-  }
-
-  #addChild(parentId: TaskId, child: TaskState): void {
-    const children = this.#children.get(parentId);
-    if (children === undefined) this.#children.set(parentId, [child]);
-    else children.push(child);
   }
 
   /** J4: keeps the contents that later records of the run name by hash. `null` is a turn that retention has erased. */

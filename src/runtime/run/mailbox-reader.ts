@@ -300,7 +300,7 @@ export class MailboxReader {
       status: state.ended ? outcomeStatus(state.task(root).outcome) : null,
       by,
     };
-    this.#log.emit(taskId, { type: "usage_corrected", data });
+    this.#log.emit(state.ownerOf(taskId), { type: "usage_corrected", data });
   }
 
   #cancel({ taskId, reason, caller }: Extract<PlacedMail["body"], { type: "cancel" }>, by: string): void {

@@ -83,7 +83,14 @@ export class RunObservers {
         observer = this.#worker.agents.get(agentId)?.callPath?.observer;
       }
       if (observer !== undefined && observer.watches?.(event.type) !== false) this.#show(event, observer);
+      if (event.type === "task_continue_as_new") this.#forgetTasks();
     }
+  }
+
+  /** J8: the tasks of a history that has ended have no further events. */
+  #forgetTasks(): void {
+    for (const taskId of this.#tasks?.keys() ?? [])
+      if (this.#state.isForgotten(taskId)) this.#tasks?.delete(taskId);
   }
 
   /** E2: passes a delta to the observer of its agent, if that watches deltas. */

@@ -173,7 +173,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   emitObserved(taskId: TaskId, draft: EventDraft): boolean {
     if (this.#isClosed || this.#state.ended) return false;
-    this.#log.emit(taskId, draft);
+    this.#log.emit(this.#state.ownerOf(taskId), draft);
     return true;
   }
 

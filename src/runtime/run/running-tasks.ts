@@ -45,11 +45,13 @@ export class RunningTasks {
   /** Like `isIdle`, and no task that has a seat is kept from its start or its next call. */
   get isWaiting(): boolean {
     if (!this.isIdle) return false;
-    for (const { record, outcome } of this.#state.tasks.values()) {
-      if (outcome !== null || !this.#seats.hasSeat(record.taskId)) continue;
-      const runner = this.#runners.get(record.taskId);
-      if (runner === undefined ? this.#delayed?.has(record.taskId) !== true : runner.activity.isParked)
-        return false;
+    // The live tasks have seats or wait for one. Ended tasks are not asked.
+    const { tasks } = this.#state.headcount;
+    for (const id in tasks) {
+      const taskId = id as TaskId;
+      if (!this.#seats.hasSeat(taskId)) continue;
+      const runner = this.#runners.get(taskId);
+      if (runner === undefined ? this.#delayed?.has(taskId) !== true : runner.activity.isParked) return false;
     }
     return true;
   }

@@ -387,10 +387,13 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.listener.noteIdle();
   }
 
-  /** J8: restarts the task with its seat and its account, on an empty journal. */
+  /** J8: restarts the task with its seat and its account, on an empty journal. What its children had reserved is closed with them. */
   #continueAsNew(runner: TaskRunner, input: JsonValue, events: readonly EventDraft[]): void {
     const { taskId } = runner;
     for (const draft of events) this.#log.emit(taskId, draft);
+    for (const { record } of this.#state.unreachableBelow(taskId).toReversed())
+      if (this.#state.ledger.accounts[record.taskId]?.closed === false)
+        this.ledger.apply(taskId, { type: "close", taskId: record.taskId });
     this.#log.add({ tasks: [{ type: "continue", taskId, input }] });
     const { journal } = this.#state.task(taskId);
     this.#log.emit(taskId, { type: "task_continue_as_new", data: { journal } });

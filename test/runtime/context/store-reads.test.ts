@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { workflow } from "../../../src/entries/workflow.ts";
 import { formatTopicId, type RunContext, type Store } from "../../../src/kernel/index.ts";
 import { agent, settle, setUp, until } from "../runtime-setup.ts";
 
@@ -69,4 +70,16 @@ it.each(cases)("a run is not released while $title and another branch sleeps", a
   expect((await run.result()).status).toBe("completed");
   expect(done[0]).toBe("after");
   await runtime.close();
+});
+
+it("the result of a workflow reads none of its events beside its end, however many there are", async () => {
+  const { runtime, store } = await setUp();
+  store.events.keep = () => {
+    throw new Error("the events of the run were read");
+  };
+  const run = await runtime.start(
+    workflow("loud", async (ctx) => ctx.step("speak", () => "done")),
+    null,
+  );
+  expect(await run.result()).toMatchObject({ status: "completed", output: "done", steps: [] });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { TaskId } from "../../../src/kernel/index.ts";
 import type { RunState } from "../../../src/runtime/journal/run-state.ts";
 import type { RunHeadcount } from "../../../src/runtime/run/run-headcount.ts";
 import { RunningTasks } from "../../../src/runtime/run/running-tasks.ts";
@@ -97,4 +98,18 @@ test("the end of a parent with n live children looks at the tasks of the run a b
     return visits / children;
   };
   expect(await looks(80)).toBeLessThan(2 * (await looks(20)));
+});
+
+test("whether a run waits depends on its live tasks, and no ended task is asked", () => {
+  const ended = {
+    values: () => {
+      throw new Error("asked about every task of the run");
+    },
+  };
+  const live = { t0: {}, t7: {} };
+  const state = { liveTasks: 2, tasks: ended, headcount: { tasks: live } } as unknown as RunState;
+  const tasks = new RunningTasks(state, { hasSeat: (taskId) => taskId === "t7" } as RunHeadcount);
+  expect(tasks.isWaiting).toBe(false);
+  tasks.delay("t7" as TaskId);
+  expect(tasks.isWaiting).toBe(true);
 });

@@ -1,4 +1,11 @@
-import { Fault, type Event, type HostedAgent, type Message, type Runtime } from "../../../kernel/index.ts";
+import {
+  Fault,
+  type Event,
+  type HostedAgent,
+  type Message,
+  type Runtime,
+  type TaskId,
+} from "../../../kernel/index.ts";
 import {
   agentOf,
   casesOf,
@@ -66,6 +73,39 @@ export function waitCases(harness: EngineHarness): void {
         "task_end leaf false",
         "task_end child true",
       ]);
+    },
+  );
+
+  declare(
+    "J8: the ended children of an earlier history are forgotten: reading one is not_found, and cancelling one changes nothing",
+    async (world) => {
+      const runtime = await world.open();
+      const child = agentOf("child", async (ctx) => ctx.input);
+      const parent = agentOf(
+        "parent",
+        async (ctx) => {
+          const { round, taskId } = ctx.input as { readonly round: number; readonly taskId: TaskId | null };
+          const handle = await spawnChild(ctx, child, { input: round });
+          await ctx.join(handle);
+          if (round < 3) return ctx.continueAsNew({ round: round + 1, taskId: taskId ?? handle.taskId });
+          try {
+            ctx.childEvents({ taskId: taskId as TaskId, agentId: child.id });
+            return "read";
+          } catch (error) {
+            await ctx.waitForSignal("cancelled");
+            return Fault.from(error).code;
+          }
+        },
+        { subAgents: [child] },
+      );
+      const run = await runtime.submit(parent, { round: 1, taskId: null });
+      const first = await eventOf(run, "task_start", 2);
+      await eventOf(run, "task_continue_as_new", 2);
+      await run.cancel("too late", first.taskId);
+      await run.signal("cancelled");
+      const { status, output } = await run.result();
+      expect([status, output]).toEqual(["completed", "not_found"]);
+      expect((await eventsOf(run)).filter(({ type }) => type === "task_cancel")).toEqual([]);
     },
   );
 
