@@ -21,4 +21,5 @@ export {
   type ExperimentOutput,
   type RunExperimentOptions,
 } from "./experiment.ts";
+export { scoreRuns, type ScoredRuns, type ScoreRunsOptions, type ScoringOutput } from "./score-runs.ts";
 export { readExperiment, readTrials, type ExperimentRun } from "./trial-log.ts";

@@ -1,0 +1,351 @@
+import { createHash } from "node:crypto";
+import { workflow } from "../assembly/workflow.ts";
+import {
+  checkMethods,
+  describeValue,
+  executionBudget,
+  Fault,
+  is,
+  isUserPart,
+  longestComment,
+  longestScoreName,
+  optionTable,
+  readProperty,
+  rootTaskId,
+  type Event,
+  type ExecutionBudget,
+  type JsonValue,
+  type OptionKinds,
+  type RunHandle,
+  type RunId,
+  type RunQuery,
+  type RunStatus,
+  type Runtime,
+  type WorkflowContext,
+  type WorkflowResult,
+} from "../kernel/index.ts";
+import type { Score, ScoredRun, Scorer, ScorerInput } from "./contract.ts";
+import {
+  agentsOf,
+  callScorer,
+  failedScore,
+  isDurable,
+  isStop,
+  readScore,
+  readScorers,
+  type NamedScorer,
+} from "./score.ts";
+import { readScoredRun } from "./scored-run.ts";
+
+/** Which ended runs are scored. */
+export type ScoredRuns = Omit<
+  RunQuery,
+  "kind" | "sort" | "limit" | "after" | "endedAfter" | "endedBefore" | "score"
+>;
+
+/** Options of `scoreRuns()`. */
+export interface ScoreRunsOptions {
+  /** The runtime whose runs are scored. S6: a view scores the runs of its tenant and user. */
+  readonly runtime: Runtime;
+  /** What scores a run. `expected` is `null` for them, because no answer is expected from a real run. */
+  readonly scorers: readonly Scorer[];
+  /** Share of the ended runs that is scored, above 0 and at most 1. Whether a run is in the sample follows from its id. Default: 1. */
+  readonly sample?: number;
+  /** Budget of all scorers together. If absent, there is no limit. */
+  readonly budget?: Partial<ExecutionBudget>;
+  /** Name of the run that scores, and the author of its scores. Default: `scoring`. */
+  readonly name?: string;
+  /** Which runs are scored. Default: the completed runs of agents. */
+  readonly runs?: ScoredRuns;
+  /** Number of runs that are scored at the same time. Default: 4. */
+  readonly seats?: number;
+  /** Time between two looks for runs that have ended. `null`: one look. Default: 60_000. */
+  readonly everyMs?: number | null;
+}
+
+/** The output of a run that looks once: what it has done. A run that looks again and again has none. */
+export interface ScoringOutput {
+  /** Number of runs that were scored. */
+  readonly runs: number;
+  /** Number of scores that were given. */
+  readonly scores: number;
+  /** Number of times that a scorer failed or skipped a run. */
+  readonly without: number;
+}
+
+/** The input of one history of the run: a page of a look. */
+interface ScoringInput extends ScoringOutput {
+  /** `next` of the page before. Absent on the first page of a look. */
+  readonly after?: string;
+  /** Runs that ended after this time are looked at, in epoch milliseconds. */
+  readonly since: number;
+  /** Time at which the look began. Absent before its first page. */
+  readonly began?: number;
+  /** Runs of the look before that this look may find again. */
+  readonly recent: readonly RunId[];
+  /** Runs of this look that the next one may find again. */
+  readonly seen: readonly RunId[];
+}
+
+/** What the scorers have done with one run. */
+type ScoredBy = Pick<ScoringOutput, "scores" | "without">;
+
+/** One page of ended runs. */
+interface ScoringPage {
+  readonly runIds: readonly RunId[];
+  readonly next: string | null;
+  readonly began: number;
+  readonly seen: readonly RunId[];
+}
+
+const table = optionTable({
+  runtime: is.any,
+  scorers: is.any,
+  sample: is.number({ above: 0, to: 1, default: 1 }),
+  budget: is.checkedBy(executionBudget),
+  name: is.text({ empty: false, default: "scoring" }),
+  runs: is.any,
+  seats: is.integer({ from: 1, to: 1_000, default: 4 }),
+  everyMs: is.integer({ from: 1_000, or: [null, "one look"] }),
+} satisfies OptionKinds<ScoreRunsOptions>);
+
+const runsPerPage = 100;
+/** Processes whose clocks differ by less store no end that a look misses. */
+const overlapMs = 60_000;
+const begin: ScoringInput = { since: 0, recent: [], seen: [], runs: 0, scores: 0, without: 0 };
+
+/**
+ * Scores a share of the ended runs in the background. What scores them is a run itself: it has one budget, is shown like any run,
+ * and another process that has called `scoreRuns` with the same name continues it after a crash. Several processes that call it
+ * share one run, so that each scorer scores each run at most once. A scorer that fails gives no score. Resolves with the run;
+ * cancelling it ends the scoring.
+ *
+ * @example
+ * ```ts
+ * import { openRuntime } from "reeve";
+ * import { scoreRuns } from "reeve/experiments";
+ *
+ * const runtime = await openRuntime({ store: "sqlite:./reeve.db" });
+ * await scoreRuns({
+ *   runtime,
+ *   scorers: [function short({ output }) { return String(output).length < 500; }],
+ *   sample: 0.1,
+ *   budget: { maxCostUsd: 1 },
+ * });
+ * ```
+ */
+export async function scoreRuns(
+  options: ScoreRunsOptions,
+): Promise<RunHandle<WorkflowResult<ScoringOutput>>> {
+  const {
+    runtime,
+    name,
+    sample,
+    budget,
+    seats,
+    runs = {},
+    everyMs = 60_000,
+  } = table.read("scoreRuns()", options);
+  checkMethods(
+    "runtime of scoreRuns()",
+    runtime,
+    ["start", "list", "find"],
+    "pass the result of openRuntime()",
+  );
+  const scorers = readScorers("scoreRuns()", options.scorers);
+  for (const scorer of scorers)
+    if (scorer.name.length > longestScoreName)
+      throw new Fault(
+        "invalid_argument",
+        `invalid name ${describeValue(scorer.name)} of a scorer of scoreRuns(): expected at most ${longestScoreName} characters`,
+      );
+  const scoring = new Scoring({ runtime, name, scorers, sample, runs, seats, everyMs });
+  const run = workflow<never, ScoringOutput>(
+    name,
+    {
+      description: `Scores ended runs by ${scorers.map((each) => each.name).join(", ")}`,
+      agents: agentsOf(scorers),
+      ...(budget !== undefined && { budget }),
+      ...(seats > 12 && { spawnBudget: { maxAgents: 2 * seats + 2 } }),
+    },
+    (ctx, input) => scoring.run(ctx, (input ?? begin) as unknown as ScoringInput),
+  );
+  runtime.register(run);
+  return runtime.start(run, null, { runId: await scoring.runId() });
+}
+
+interface ScoringOptions extends Required<
+  Pick<ScoreRunsOptions, "runtime" | "name" | "sample" | "runs" | "seats" | "everyMs">
+> {
+  readonly scorers: readonly NamedScorer[];
+}
+
+/** The work of the run that scores. */
+class Scoring {
+  readonly #options: ScoringOptions;
+
+  constructor(options: ScoringOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The id of the run: that of the newest one, or the next one if it has ended. Processes that ask at once get the same id, under which
+   * one run starts.
+   */
+  async runId(): Promise<string> {
+    const { runtime, name } = this.#options;
+    const { runs } = await runtime.list({ agentName: name, kind: "workflow", limit: 1 });
+    const [newest] = runs;
+    const number = Number(/-(\d+)(?:--[\w-]{16})?$/u.exec(newest?.runId ?? "")?.[1] ?? 0);
+    return `run_${name}-${newest === undefined || newest.endedAt !== null ? number + 1 : number}`;
+  }
+
+  /** One history of the run: scores the runs of a page, or waits for the next look. */
+  async run(ctx: WorkflowContext, input: ScoringInput): Promise<ScoringOutput> {
+    const { seats, everyMs } = this.#options;
+    const page = await ctx.step("page", () => this.#page(input));
+    let { runs, scores, without } = input;
+    // Lanes and not `ctx.map`, whose record would keep the end of a judge that a top-up has to call again.
+    const count = Math.min(seats, page.runIds.length);
+    const lanes = Array.from({ length: count }, (_, lane) => [
+      `lane${lane}`,
+      async (branch: WorkflowContext): Promise<readonly ScoredBy[]> => {
+        const scored: ScoredBy[] = [];
+        for (let index = lane; index < page.runIds.length; index += count)
+          scored.push(await this.#scoreRun(page.runIds[index] as RunId, branch));
+        return scored;
+      },
+    ]);
+    const given = (await ctx.parallel(Object.fromEntries(lanes))) as Readonly<
+      Record<string, readonly ScoredBy[]>
+    >;
+    for (const each of Object.values(given).flat()) {
+      runs++;
+      scores += each.scores;
+      without += each.without;
+    }
+    const done: ScoringOutput = { runs, scores, without };
+    ctx.publish("scored", done);
+    const { next, began, seen } = page;
+    if (next !== null) return ctx.continueAsNew({ ...input, ...done, after: next, began, seen });
+    if (everyMs === null) return done;
+    await ctx.sleep(everyMs);
+    return ctx.continueAsNew({ ...done, since: began - overlapMs, recent: seen, seen: [] });
+  }
+
+  /** Reads a page of ended runs, and chooses those of the sample that were not looked at before. */
+  async #page({ after, since, began, recent, seen }: ScoringInput): Promise<ScoringPage> {
+    const { runtime, runs, sample } = this.#options;
+    const now = began ?? runtime.clock.now();
+    const page = await runtime.list({
+      status: "completed",
+      ...runs,
+      kind: "invocation",
+      endedAfter: since,
+      limit: runsPerPage,
+      ...(after !== undefined && { after }),
+    });
+    const ended = page.runs.filter(({ runId, endedAt }) => endedAt !== null && isInSample(runId, sample));
+    const known = new Set(recent);
+    const again = ended.filter(({ endedAt }) => (endedAt ?? 0) > now - overlapMs);
+    return {
+      runIds: ended.map(({ runId }) => runId).filter((runId) => !known.has(runId)),
+      next: page.next,
+      began: now,
+      seen: [...seen, ...again.map(({ runId }) => runId)],
+    };
+  }
+
+  /** Scores a run by each scorer that has not scored it. A run that was deleted or erased meanwhile is left out. */
+  async #scoreRun(runId: RunId, ctx: WorkflowContext): Promise<ScoredBy> {
+    const { name, scorers } = this.#options;
+    const open = await ctx.step("open", () => this.#unscored(runId));
+    let [scores, without] = [0, 0];
+    let read: Promise<ScorerInput> | undefined;
+    const given = (): Promise<ScorerInput> => (read ??= this.#read(runId));
+    for (const scorer of scorers) {
+      if (!open.includes(scorer.name)) continue;
+      const { score, reason } = await scoreBy(ctx, scorer, given);
+      if (score === null) without++;
+      else {
+        const comment = reason === null ? null : reason.slice(0, longestComment).toWellFormed();
+        await ctx.step(`store ${scorer.name}`, async () => {
+          const run = await this.#options.runtime.find(runId);
+          await run?.score({ name: scorer.name, value: score, comment, by: name });
+          return null;
+        });
+        scores++;
+      }
+    }
+    return { scores, without };
+  }
+
+  /** Names of the scorers that have not scored the run. Empty if it was deleted, or its text was erased. */
+  async #unscored(runId: RunId): Promise<readonly string[]> {
+    const { runtime, name, scorers } = this.#options;
+    const run = await runtime.find(runId);
+    if (run === undefined) return [];
+    for await (const event of run.events({ types: ["run_start"], follow: false }))
+      if ("seq" in event && event.erased === true) return [];
+    const { scores = [] } = await run.summary();
+    const given = new Set(scores.filter(({ by }) => by === name).map((score) => score.name));
+    return scorers.map((scorer) => scorer.name).filter((each) => !given.has(each));
+  }
+
+  async #read(runId: RunId): Promise<ScorerInput> {
+    const run = await this.#options.runtime.find(runId);
+    if (run === undefined) throw new Fault("not_found", `run ${runId} was deleted before it was scored`);
+    return { ...(await readStoredRun(run)), expected: null, caseId: runId, variant: run.agentId };
+  }
+}
+
+/** Reads what an ended run was asked, what it answered, and what it did. */
+async function readStoredRun(run: RunHandle): Promise<Pick<ScorerInput, "input" | "output" | "run">> {
+  async function* events(): AsyncIterable<Event> {
+    for await (const event of run.events({ follow: false })) if ("seq" in event) yield event;
+  }
+  const { status } = await run.summary();
+  let input: ScorerInput["input"] = "";
+  let output: JsonValue = null;
+  for await (const event of run.events({ types: ["run_start", "task_end"], follow: false })) {
+    if (event.type === "run_start") input = inputOf(event.data.input);
+    if (event.type === "task_end" && event.taskId === rootTaskId) output = event.data.output ?? null;
+  }
+  const read: ScoredRun = await readScoredRun({
+    runId: run.runId,
+    taskId: rootTaskId,
+    status: status as RunStatus,
+    events,
+  });
+  return { input, output, run: read };
+}
+
+/** The input of an agent as a scorer receives it: a text, or content parts. */
+function inputOf(input: JsonValue): ScorerInput["input"] {
+  if (typeof input === "string") return input;
+  if (Array.isArray(input) && input.every((part) => isUserPart(part))) return input;
+  const prompt: unknown = readProperty(input, "prompt");
+  return prompt === undefined ? JSON.stringify(input) : inputOf(prompt as JsonValue);
+}
+
+/** Returns the score of one scorer. Its failure is its result, unless the run that scores ends itself. */
+async function scoreBy(
+  ctx: WorkflowContext,
+  { name, scorer }: NamedScorer,
+  given: () => Promise<ScorerInput>,
+): Promise<Score> {
+  if (!isDurable(scorer))
+    return ctx.step(`score ${name}`, async () => callScorer(name, scorer, await given()), { retry: false });
+  try {
+    return readScore(name, await scorer.score(await given(), ctx));
+  } catch (error) {
+    if (isStop(error) || Fault.from(error).code === "budget_exhausted") throw error;
+    return failedScore(error);
+  }
+}
+
+/** Whether a run is in the sample: a number that follows from its id is below the share. */
+function isInSample(runId: RunId, share: number): boolean {
+  const digest = createHash("sha256").update(runId).digest();
+  return digest.readUIntBE(0, 6) / 2 ** 48 < share;
+}
