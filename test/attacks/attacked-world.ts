@@ -118,14 +118,15 @@ export class Worlds {
     onTestFinished(() => {
       if (isDeepStrictEqual(snapshot(world.folder), before))
         this.#unchanged.push({ world, snapshot: before });
-      else rmSync(world.folder, { recursive: true, force: true });
+      else rmSync(world.folder, { recursive: true, force: true, maxRetries: 10 });
     });
     return world;
   }
 
   /** Deletes the worlds. */
   close(): void {
-    for (const { world } of this.#unchanged) rmSync(world.folder, { recursive: true, force: true });
+    for (const { world } of this.#unchanged)
+      rmSync(world.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

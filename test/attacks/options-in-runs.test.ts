@@ -103,7 +103,7 @@ test("a decision of an approval handler with a misspelt field denies the call", 
 
 test("a memory refuses a misspelt query, which would return or delete too much", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-options-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const memory = await openMemory({ path: join(folder, "memory.db") });
   const ann = { userId: "ann" };
   await expect(memory.recall(ann, { text: "x", Limit: 1 } as never)).rejects.toThrow(refusal("limit"));

@@ -131,7 +131,7 @@ describe("attacks on the log: a run in the file is given to another user", () =>
     ["another agent", "UPDATE runs SET agent_id = 'other'"],
   ])("verify() reports a run with %s as modified, with and without an audit key", async (_what, sql) => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-attack-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
     for (const key of [{}, { auditKey: "an audit key" }]) {
       const path = join(folder, `${Object.keys(key).length}.db`);
       const runtime = await openRuntime({ store: `sqlite:${path}`, ...key });

@@ -74,7 +74,7 @@ afterAll(async () => {
   await plain.close();
   await hasty.close();
   server.close();
-  rmSync(profiles, { recursive: true, force: true });
+  rmSync(profiles, { recursive: true, force: true, maxRetries: 10 });
 });
 
 function session(options: BrowserOptions = {}): BrowserSession {

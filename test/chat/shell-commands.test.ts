@@ -17,7 +17,7 @@ async function isRunning(pid: string): Promise<boolean> {
 
 test("a stopped command ends with the processes that it has started, and a second one is refused while it runs", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-shell-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const shell = new ShellCommands(folder);
   const running = shell.run({
     command: "sleep 1000 & echo $! > started; mv started pid; wait",

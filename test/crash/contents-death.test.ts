@@ -48,7 +48,7 @@ function countPieces(file: string): unknown {
 
 test("V1, V2, V4: a process that dies while it puts, shares or deletes large contents leaves each of them whole or absent", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-contents-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const seen = new Set<string>();
   let isOver = false;
   // In `npm test` every second transaction is enough, because the last ones each free one piece.

@@ -72,7 +72,7 @@ export async function onDeadlySite(
       summary: (runId) => read((store) => store.journal.summary(runId)),
     });
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

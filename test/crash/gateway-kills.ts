@@ -189,7 +189,7 @@ export async function budgetProblems(
     expect(killed).toBeGreaterThanOrEqual(few - 1);
     return problems;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 
@@ -219,7 +219,7 @@ export async function requestPoints(): Promise<readonly (readonly [string, objec
       }),
     );
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

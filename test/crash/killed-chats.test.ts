@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await kill();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 });
 
 function chatOf(id: string): TestChat {

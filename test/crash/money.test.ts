@@ -55,7 +55,7 @@ test(
       await Promise.all([lane(), lane()]);
     } finally {
       await server.close();
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     }
     expect(problems).toEqual([]);
     expect(figures.kills).toBeGreaterThanOrEqual(batches * 2);

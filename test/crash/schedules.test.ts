@@ -78,7 +78,7 @@ test("T1: three processes that are killed again and again start one run for ever
     for (const worker of workers.values()) worker.signal("SIGKILL");
     await Promise.all(lives);
     await store.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
 
   const schedules = schedulesOf(store);

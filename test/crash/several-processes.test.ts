@@ -53,7 +53,7 @@ async function inYard(work: (yard: Yard) => Promise<void>): Promise<void> {
     await Promise.all(workers.map(({ ended }) => ended));
     await store.close();
     await server.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

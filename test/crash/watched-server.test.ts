@@ -116,6 +116,6 @@ test(`${clients} clients that watch ${runs} runs resume after each of ${kills.le
     }
   } finally {
     await server.kill();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 });

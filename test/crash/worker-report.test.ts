@@ -18,7 +18,7 @@ let folder: string;
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), "reeve-report-"));
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
+afterEach(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
 
 async function endOf(source: string): Promise<WorkerEnd> {
   const script = join(folder, "worker.mjs");

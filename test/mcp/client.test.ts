@@ -37,7 +37,7 @@ async function runtimeHere() {
 
 async function folderHere(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-mcp-")));
-  open.push({ close: () => rm(folder, { recursive: true, force: true }) });
+  open.push({ close: () => rm(folder, { recursive: true, force: true, maxRetries: 10 }) });
   return folder;
 }
 

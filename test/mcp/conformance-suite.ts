@@ -40,7 +40,7 @@ export async function runSuite(args: readonly string[]): Promise<ReadonlyMap<str
       ),
     );
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

@@ -88,6 +88,6 @@ export async function complaints(documents: Readonly<Record<string, string>>): P
     if (code !== 0 && found.length === 0) throw new Error(`the compiler failed: ${stdout}`);
     return found;
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }

@@ -15,7 +15,7 @@ const { project, command } = inject("installed");
 /** An empty folder of a user who has installed the package. */
 async function emptyFolder(): Promise<string> {
   const folder = await mkdtemp(join(project, "empty-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }
 

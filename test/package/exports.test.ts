@@ -32,7 +32,7 @@ test("npm pack leaves every file of the clone as it was, the built page included
 
 test("the page is built again if one of its files is missing or differs, or a source has changed", async () => {
   const dist = await mkdtemp(join(tmpdir(), "reeve-page-"));
-  onTestFinished(() => rm(dist, { recursive: true, force: true }));
+  onTestFinished(() => rm(dist, { recursive: true, force: true, maxRetries: 10 }));
   const copy = (name: string): Promise<void> =>
     cp(join(repository, "dist", name), join(dist, name), { recursive: true });
   expect(isPageCurrent(dist)).toBe(false);

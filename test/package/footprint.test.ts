@@ -26,7 +26,7 @@ beforeAll(async () => {
   sbom = await sbomOf(tree);
 });
 
-afterAll(() => rm(folder, { recursive: true, force: true }));
+afterAll(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
 
 /** Runs a program in the installed tree and returns what it prints. */
 async function output(code: string): Promise<string> {

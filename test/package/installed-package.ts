@@ -59,7 +59,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const installed = await install(file, join(folder, "project"));
   project.provide("installed", { file, before, after, ...installed });
   project.provide("builtPackage", join(installed.project, "node_modules/reeve"));
-  return () => rm(folder, { recursive: true, force: true });
+  return () => rm(folder, { recursive: true, force: true, maxRetries: 10 });
 }
 
 /** Installs a packed file, and links the packages of the repository beside it. */

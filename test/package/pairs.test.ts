@@ -38,7 +38,7 @@ test("the bench of pairs refuses a commit that the repository does not have", as
 test("a pair of packages is measured in alternating processes, and a script that a package lacks fails its row", async () => {
   // Outside node_modules, where Node runs no TypeScript.
   const folder = await mkdtemp(join(tmpdir(), "reeve-pairs-test-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   for (const part of ["package.json", "dist"])
     await symlink(join(inject("builtPackage"), part), join(folder, part));
   await copyBenches(folder);

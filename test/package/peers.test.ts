@@ -50,7 +50,7 @@ test("the harness finds two adapters", () => {
 test.for(adapters)("%s drives one turn with the script of the harness", async (file) => {
   // The adapter finds the script and a folder for its files where the harness has them, and imports the published package.
   const folder = await mkdtemp(join(inject("installed").project, "peers-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   await cp(join(repository, "bench/peers"), join(folder, "fw/reeve"), { recursive: true });
   await mkdir(join(folder, "scratch"));
   await mkdir(join(folder, "lib"));

@@ -52,7 +52,7 @@ describe("the published package", () => {
     "TypeScript can declare what functions of $path return in a program that imports nothing else",
     async ({ program }) => {
       const folder = await mkdtemp(join(inject("installed").project, "declared-"));
-      onTestFinished(() => rm(folder, { recursive: true, force: true }));
+      onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
       await mkdir(join(folder, "node_modules/@types"), { recursive: true });
       await symlink(root, join(folder, "node_modules/reeve"));
       await symlink(join(repository, "node_modules/@types/node"), join(folder, "node_modules/@types/node"));
@@ -137,13 +137,13 @@ describe("the published package", () => {
       console.log(statSync(path).size >= before);
     `;
     const place = await mkdtemp(join(tmpdir(), "reeve-log-"));
-    onTestFinished(() => rm(place, { recursive: true, force: true }));
+    onTestFinished(() => rm(place, { recursive: true, force: true, maxRetries: 10 }));
     expect(await run("--input-type=module", "--eval", code, "--", join(place, "log.db"))).toBe("true\n");
   });
 
   test("the published command loads a provider's package where Reeve is installed, not one of a folder without trust, and says how to install a missing one", async () => {
     const place = await mkdtemp(join(tmpdir(), "reeve-project-"));
-    onTestFinished(() => rm(place, { recursive: true, force: true }));
+    onTestFinished(() => rm(place, { recursive: true, force: true, maxRetries: 10 }));
     const [project, home] = [join(place, "project"), join(place, "global/node_modules/reeve")];
     await mkdir(join(home, "node_modules"), { recursive: true });
     await mkdir(project);

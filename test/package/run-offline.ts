@@ -62,6 +62,6 @@ async function inFolder<Result>(work: (folder: string) => Promise<Result>): Prom
   try {
     return await work(folder);
   } finally {
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }

@@ -45,7 +45,7 @@ test.for(walkthroughs)(
       }
       expect(printed).toEqual(commands(markdown).map(({ output = "" }) => output));
     } finally {
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     }
   },
 );

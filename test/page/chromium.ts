@@ -36,5 +36,5 @@ export async function startBrowser(): Promise<Browser> {
 
 /** Removes the profiles of a browser that this program has started. */
 export function removeBrowser(): void {
-  if (profiles !== undefined) rmSync(profiles, { recursive: true, force: true });
+  if (profiles !== undefined) rmSync(profiles, { recursive: true, force: true, maxRetries: 10 });
 }

@@ -51,6 +51,6 @@ export class ServedPage {
 
   async remove(): Promise<void> {
     await this.kill();
-    rmSync(this.folder, { recursive: true, force: true });
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }

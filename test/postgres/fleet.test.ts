@@ -114,7 +114,7 @@ test.for(["ended the run", "claimed the run and written nothing"] as const)(
 async function sharedWorld() {
   const schema = newSchema();
   const cache = await mkdtemp(join(tmpdir(), "reeve-clock-"));
-  onTestFinished(() => rm(cache, { recursive: true, force: true }));
+  onTestFinished(() => rm(cache, { recursive: true, force: true, maxRetries: 10 }));
   return {
     schema,
     cache,

@@ -135,7 +135,7 @@ export class PostgresServer {
   /** Ends the server and deletes its data. */
   async stop(): Promise<void> {
     await this.#end("SIGQUIT");
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 10 });
   }
 
   /** The folder of the small disk. */

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await bundled.remove();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 });
 
 interface Observed {

@@ -58,7 +58,7 @@ function berlinTime(at: number): string {
 
 test("T1: three runtimes on one SQLite file fire every schedule exactly once through a year with daylight saving", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-year-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const clock = new FakeClock(from);
   /** The runs that have started, by schedule and fire. */
   const started = new Map<string, number>();

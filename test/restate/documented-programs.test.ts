@@ -23,7 +23,7 @@ async function documentedServices(sendEmail: string): Promise<readonly Service[]
   const cache = join(repository, "node_modules/.cache");
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "restate-programs-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const file = join(folder, "programs.mjs");
   await writeFile(file, [sendEmail, ...programs.map(({ code }) => code)].join("\n"));
   return Object.values((await import(pathToFileURL(file).href)) as Readonly<Record<string, Service>>);

@@ -44,7 +44,7 @@ const open: EngineHarness["open"] = async (store, factory, workerId, options = {
 async function prepareSqlite(): ReturnType<EngineHarness["prepare"]> {
   clusters.clear();
   const folder = await mkdtemp(join(tmpdir(), "reeve-restate-store-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return () => sqliteStore({ path: join(folder, "store.db"), hash: sha256, watchEveryMs: 5 });
 }
 

@@ -96,7 +96,7 @@ export class RestateServer {
 
   async stop(): Promise<void> {
     await this.kill();
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

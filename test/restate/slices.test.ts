@@ -46,7 +46,7 @@ async function open(
   });
   onTestFinished(async () => {
     await runtime.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   return runtime;
 }
@@ -224,7 +224,7 @@ test("a run that is submitted while Restate is unreachable is reported, stored, 
   const { engine, service } = await newCluster(server, { sweepMs: 200 });
   const codes: string[] = [];
   const folder = await mkdtemp(join(tmpdir(), "reeve-restate-store-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const store = `sqlite:${join(folder, "store.db")}` as const;
   const cutOff = await createRuntime({
     store,

@@ -129,7 +129,7 @@ export async function runFleet(world: FleetWorld, options: FleetOptions): Promis
     ended.abort();
     await fleet.end();
     await server.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 }
 

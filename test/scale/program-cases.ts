@@ -130,7 +130,7 @@ class ProgramSite {
     await Promise.all([...this.#workers.values()].map(({ ended }) => ended));
     await this.#runtime.close();
     await this.#server.close();
-    await rm(this.#folder, { recursive: true, force: true });
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 10 });
   }
 
   /** Runs the programs of these seeds to their ends. */

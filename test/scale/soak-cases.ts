@@ -51,7 +51,7 @@ class Yard {
     const store = await openCrashStore(join(folder, "store.db"));
     onTestFinished(async () => {
       await store.close();
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     });
     return new Yard(folder, store, serverUrl, addressOf);
   }

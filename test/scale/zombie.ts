@@ -57,7 +57,7 @@ export async function wakeZombie(heirHas: HeirHas): Promise<ZombieReport> {
   onTestFinished(async () => {
     delete process.env[crashLease];
     await server.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   const runId = errandRun("zombie", 0);
   const made = (): readonly string[] => book.calls.map(({ caller, name }) => `${caller} ${name}`);

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(async () => {
   vi.unstubAllEnvs();
   for (const server of servers.splice(0)) server.close();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 });
 
 /** Starts a server that passes the first bytes of each client to the test and replies with `answer`. */

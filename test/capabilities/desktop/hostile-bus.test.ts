@@ -17,7 +17,7 @@ beforeEach(async () => {
 afterEach(async () => {
   tree.close();
   bus.stop();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 });
 
 async function start(

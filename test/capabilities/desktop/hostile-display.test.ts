@@ -18,7 +18,7 @@ beforeEach(async () => {
 
 afterEach(async () => {
   vi.unstubAllEnvs();
-  await rm(folder, { recursive: true, force: true });
+  await rm(folder, { recursive: true, force: true, maxRetries: 10 });
 });
 
 async function start(served: FakeDisplayOptions, options: DesktopOptions = {}): Promise<void> {

@@ -12,7 +12,7 @@ import { memoryContract } from "../../../src/testing/contracts/index.ts";
 import { propertyRuns } from "../../effort.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "reeve-memory-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
 let files = 0;
 const newPath = (): string => join(folder, `${++files}.db`);
 

@@ -21,7 +21,7 @@ const { notes, questions } = JSON.parse(
 
 const scope = { userId: "ada" };
 const folder = mkdtempSync(join(tmpdir(), "reeve-recall-"));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
 
 /** Creates a file as the first version of the tables did, without stemming. */
 async function openFirstVersion(path: string): Promise<Memory> {

@@ -36,6 +36,6 @@ export function textOf({ output }: ToolResult): string {
 /** Creates a folder that is deleted when the test ends. */
 export async function tempFolder(): Promise<string> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), "reeve-tools-")));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }

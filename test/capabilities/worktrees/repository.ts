@@ -22,7 +22,7 @@ export interface TestRepository {
 /** Creates a folder that is deleted after the test. */
 export function tempFolder(name: string): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), `reeve-${name}-`)));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }
 

@@ -116,7 +116,7 @@ describe("the webhook channel", () => {
     });
     afterAll(async () => {
       await host.close();
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     });
 
     test.for<[string, (body: string) => Record<string, string>]>([

@@ -24,7 +24,7 @@ const secret = "p".repeat(600);
 /** Creates a store file with runs that have ended, written by the real runtime. */
 async function setUp({ runs = 1, auditKey }: { runs?: number; auditKey?: string } = {}): Promise<Setup> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-audit-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const path = join(folder, "reeve.db");
   const store = `sqlite:${path}` as const;
   const runtime = await openRuntime({

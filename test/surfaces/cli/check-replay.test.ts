@@ -17,7 +17,7 @@ export const order = workflow("order", async (ctx) => {
 
 test("reeve check-replay names the first difference, ends with 1, and changes no byte of the store", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-check-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const file = join(folder, "reeve.db");
   const store = `sqlite:${file}` as const;
   const runtime = await openRuntime({ store });

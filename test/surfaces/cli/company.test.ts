@@ -7,7 +7,7 @@ import { reeve } from "./reeve-process.ts";
 
 test("reeve init --company writes a lead and an employee for each agent in the PATH, and refuses without one", async () => {
   const root = await realpath(await mkdtemp(join(tmpdir(), "reeve-company-")));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  onTestFinished(() => rm(root, { recursive: true, force: true, maxRetries: 10 }));
   const [project, bin, home] = [join(root, "project"), join(root, "bin"), join(root, "home")];
   for (const folder of [join(project, ".git"), bin, home]) await mkdir(folder, { recursive: true });
   const at = { cwd: project, env: { PATH: bin, REEVE_HOME: home } };

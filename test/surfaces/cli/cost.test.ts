@@ -18,7 +18,7 @@ interface Desk {
 
 async function desk(): Promise<Desk> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-cost-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const store = `sqlite:${join(folder, "reeve.db")}` as const;
   return {
     cli: (...args) => reeve([...args, "--store", store]),

@@ -11,7 +11,7 @@ const porter = formatAgentId({ name: "porter" });
 
 async function setUp(): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-letters-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const store = `sqlite:${join(folder, "reeve.db")}`;
   const opened = await openStore(store, { inbox: { maxDeliveries: 1 } });
   const { inbox } = opened;

@@ -15,7 +15,7 @@ const bubblewrap = inject("bubblewrap");
 /** A folder that is deleted after the test. */
 async function tempFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-hire-demo-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return folder;
 }
 
@@ -30,7 +30,7 @@ async function play(env: Readonly<Record<string, string>> = {}): Promise<Said & 
   });
   expect(existsSync(home)).toBe(false);
   const folder = /sqlite:(.+)\/reeve\.db/u.exec(said.out.join("\n"))?.[1] ?? "";
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return { ...said, folder };
 }
 

@@ -75,7 +75,7 @@ describe("reeve demo", () => {
     const { code, out, talk } = await reeveProcess(["demo", "--pace", "60", "--keep"]);
     const text = out.join("\n");
     const folder = /sqlite:(.+)\/reeve\.db/u.exec(text)?.[1] ?? "";
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
     // The package of the tests contains no page.
     const notice = "The page is not built; run npm run build:page in the checkout.\n";
     expect({ code, talk }).toEqual({ code: 0, talk: notice });
@@ -184,7 +184,7 @@ describe("reeve demo", () => {
       expect(workersIn(lines.join("\n"))).toHaveLength(2);
       const folder = /the files in (.+)\/tally/u.exec(lines.join(" "))?.[1] ?? "";
       expect(existsSync(folder)).toBe(signal === "SIGKILL");
-      await rm(folder, { recursive: true, force: true });
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
     },
   );
 
@@ -212,7 +212,7 @@ describe("reeve demo", () => {
     ]);
 
     const folder = await mkdtemp(join(tmpdir(), "reeve-no-folder-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
     const file = join(folder, "file");
     await writeFile(file, "");
     const unwritable = await reeveProcess(["demo"], { env: { TMPDIR: file } });

@@ -33,7 +33,7 @@ interface Finding {
 /** A project and the home folder of its user. */
 async function place(files: Readonly<Record<string, string>> = {}) {
   const root = await realpath(await mkdtemp(join(tmpdir(), "reeve-doctor-")));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  onTestFinished(() => rm(root, { recursive: true, force: true, maxRetries: 10 }));
   const [home, project] = [join(root, "home"), join(root, "project")];
   await mkdir(join(project, ".git"), { recursive: true });
   await mkdir(home);

@@ -66,7 +66,7 @@ test.each(leaves)(
 /** An empty store, in a folder of its own. */
 async function emptyStore(): Promise<{ readonly folder: string; readonly store: `sqlite:${string}` }> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-every-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const store = `sqlite:${join(folder, "reeve.db")}` as const;
   await (await openRuntime({ store })).close();
   return { folder, store };

@@ -25,7 +25,7 @@ async function inbox() {
   onTestFinished(async () => {
     await runtime.close();
     await store.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   const model = scriptedModel([{ toolCalls: [{ name: "erase", input: { disk: "sda\u202e" } }] }]);
   const clerk = new Agent({ name: "clerk", model, tools: [erase] });

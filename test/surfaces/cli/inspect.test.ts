@@ -7,7 +7,7 @@ import { reeve } from "./reeve-process.ts";
 /** A project with settings, MCP servers, agents and a skill, and the home folder of the user. `ran` exists once its code ran. */
 async function place(files: Readonly<Record<string, string>>) {
   const root = await realpath(await mkdtemp(join(tmpdir(), "reeve-inspect-")));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  onTestFinished(() => rm(root, { recursive: true, force: true, maxRetries: 10 }));
   const [home, project] = [join(root, "home"), join(root, "project")];
   await mkdir(join(project, ".git"), { recursive: true });
   await mkdir(home);

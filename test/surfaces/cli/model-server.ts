@@ -49,7 +49,7 @@ export async function setUp(script: Script, inputTokens = 1_000): Promise<Setup>
   onTestFinished(async () => {
     server.closeAllConnections();
     server.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   await writeFile(join(folder, "notes.txt"), "The lamp is green.\n");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;

@@ -15,7 +15,7 @@ async function office() {
   const runtime = await openRuntime({ store, prices: { find: () => ({ inputUsd: 1e-3, outputUsd: 1e-3 }) } });
   onTestFinished(async () => {
     await runtime.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   const refusal = { error: Object.assign(new Error("no"), { status: 401 }) };
   const clerk = new Agent({ name: "clerk", model: scriptedModel(Array.from({ length: 9 }, () => refusal)) });

@@ -16,7 +16,7 @@ afterEach(() => void vi.unstubAllEnvs());
 /** A folder with a home of its own for the list of stores. */
 async function place() {
   const root = await realpath(await mkdtemp(join(tmpdir(), "reeve-own-")));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  onTestFinished(() => rm(root, { recursive: true, force: true, maxRetries: 10 }));
   const home = join(root, "home");
   vi.stubEnv("REEVE_HOME", home);
   const path = join(root, "project/.reeve/reeve.db");

@@ -88,7 +88,7 @@ describe.skipIf(process.env["REEVE_REAL_AGENTS"] !== "1")("programs behind the g
 
   afterAll(async () => {
     if (process.env["REEVE_REAL_AGENTS_FOLDER"] === undefined)
-      await rm(installed, { recursive: true, force: true });
+      await rm(installed, { recursive: true, force: true, maxRetries: 10 });
   });
 
   test.each(programs)(
@@ -153,7 +153,7 @@ describe.skipIf(process.env["REEVE_REAL_AGENTS"] !== "1")("programs behind the g
         await server.stop("SIGTERM");
       } finally {
         await provider.close();
-        await rm(folder, { recursive: true, force: true });
+        await rm(folder, { recursive: true, force: true, maxRetries: 10 });
       }
     },
     300_000,

@@ -40,7 +40,7 @@ async function desk() {
   const runtime = await openRuntime({ store, prices });
   onTestFinished(async () => {
     await runtime.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   const cli = (...args: string[]): ReturnType<typeof reeve> => reeve([...args, "--store", store]);
   let count = 0;

@@ -29,7 +29,7 @@ async function reeve(args: readonly string[]): Promise<Said> {
 /** A store that does not exist yet. */
 async function newStore(): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-schedule-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   return ["--store", `sqlite:${join(folder, "data", "reeve.db")}`];
 }
 

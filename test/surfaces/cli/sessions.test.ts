@@ -20,7 +20,7 @@ async function desk() {
   const runtime = await openRuntime({ store });
   onTestFinished(async () => {
     await runtime.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   const model = scriptedModel([
     { toolCalls: [{ name: "weigh", input: { parcel: "blue" } }] },

@@ -22,7 +22,7 @@ test("reeve start, signal, read, update and promise control a workflow that anot
   const runtime = await openRuntime({ store, pollMs: 20 });
   onTestFinished(async () => {
     await runtime.close();
-    await rm(folder, { recursive: true, force: true });
+    await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   const cli = (...args: string[]): ReturnType<typeof reeve> => reeve([...args, "--store", store]);
   const file = join(folder, "order.json");

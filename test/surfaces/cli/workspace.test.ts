@@ -12,7 +12,7 @@ import { reeve, reeveProcess } from "./reeve-process.ts";
 async function place(script: Script = () => ({ text: "ok" })) {
   const { url, requests } = await setUp(script);
   const root = await realpath(await mkdtemp(join(tmpdir(), "reeve-place-")));
-  onTestFinished(() => rm(root, { recursive: true, force: true }));
+  onTestFinished(() => rm(root, { recursive: true, force: true, maxRetries: 10 }));
   const [home, project] = [join(root, "home"), join(root, "project")];
   await mkdir(join(project, ".git"), { recursive: true });
   await mkdir(home);

@@ -29,7 +29,7 @@ describe("the page of a run", () => {
 
   afterAll(async () => {
     await server.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   });
 
   const text = async (path: string, token?: string | null): Promise<string> =>
@@ -64,7 +64,7 @@ describe("the page of a run", () => {
     const other = mkdtempSync(join(tmpdir(), "reeve-page-head-"));
     writeFileSync(join(other, "index.html"), html);
     const page = new PageFiles(other).find(`/runs/${run.runId}`, await run.summary());
-    rmSync(other, { recursive: true, force: true });
+    rmSync(other, { recursive: true, force: true, maxRetries: 10 });
     expect(await page?.text()).toContain(script);
   });
 

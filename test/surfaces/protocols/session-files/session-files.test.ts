@@ -205,7 +205,7 @@ test.skipIf(!isFull && !existsSync(join(peer, "node_modules")))(
     if (!existsSync(join(peer, "node_modules")))
       await run("npm", ["ci", "--no-audit", "--no-fund"], { cwd: peer });
     const folder = await mkdtemp(join(tmpdir(), "reeve-pi-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
+    onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
     const file = join(folder, "ses_all.jsonl");
     await writeFile(file, piLines(session, everything, "/home/dev").join("\n"));
     const { stdout } = await run(process.execPath, ["open-session.mjs", file], { cwd: peer });
