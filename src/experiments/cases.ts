@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import { dirname, isAbsolute, join } from "node:path";
 import { sha256Hex } from "../runtime/index.ts";
 import {
   assertJson,
@@ -13,7 +14,7 @@ import {
   type OptionKinds,
   type UserPart,
 } from "../kernel/index.ts";
-import type { ExperimentCase } from "./contract.ts";
+import type { ExperimentCase, ModelMode, ToolMode } from "./contract.ts";
 
 /** A case as a list or a file gives it. */
 export interface GivenCase {
@@ -27,10 +28,17 @@ export interface GivenCase {
   readonly tags?: readonly string[];
   /** Path of the file that holds the recorded replies and tool results of a stored run. Default: none. */
   readonly recording?: string;
+  /** Whether tool calls are answered from the recording. Default: the option `tools` of the experiment. */
+  readonly tools?: ToolMode;
+  /** Whether model calls are answered from the recording. Default: the option `model` of the experiment. */
+  readonly model?: ModelMode;
 }
 
 /** Where the cases of an experiment come from: a list, or a function such as `jsonLines(path)`, which is called once per process. */
 export type CaseSource = readonly GivenCase[] | (() => MaybePromise<readonly GivenCase[]>);
+
+export const toolModes = ["recorded", "recorded-or-live", "live"] as const satisfies readonly ToolMode[];
+export const modelModes = ["recorded", "live"] as const satisfies readonly ModelMode[];
 
 const caseTable = optionTable({
   id: is.text({ required: true, empty: false }),
@@ -38,6 +46,8 @@ const caseTable = optionTable({
   expected: is.any,
   tags: is.list({ of: is.text({ empty: false }) }),
   recording: is.text({ empty: false }),
+  tools: is.choice(toolModes),
+  model: is.choice(modelModes),
 } satisfies OptionKinds<GivenCase>);
 
 function checkInput(input: unknown, option: string, owner: string): void {
@@ -63,9 +73,15 @@ export function jsonLines(path: string): () => Promise<readonly GivenCase[]> {
     return text.split(/\r?\n/u).flatMap((line, index) => {
       if (line.trim() === "") return [];
       const place = `${path}:${index + 1}`;
-      return [readCase(parseLine(line, place), place)];
+      const { recording, ...given } = readCase(parseLine(line, place), place);
+      return [recording === undefined ? given : { ...given, recording: besideFile(path, recording) }];
     });
   };
+}
+
+/** A path in a case file starts at the folder of that file. */
+function besideFile(file: string, path: string): string {
+  return isAbsolute(path) ? path : join(dirname(file), path);
 }
 
 function parseLine(line: string, place: string): unknown {
@@ -139,7 +155,7 @@ function checkedCases(owner: string, given: unknown): ReadCases {
     throw new Fault("invalid_argument", `${owner} has no cases: expected at least one; check the case file`);
   const places = new Map<string, number>();
   const cases = given.map((each: unknown, index): ExperimentCase => {
-    const { id, input, expected, tags, recording } = readCase(
+    const { id, input, expected, tags, recording, tools, model } = readCase(
       each,
       `entry ${index + 1} of cases of ${owner}`,
     );
@@ -150,7 +166,20 @@ function checkedCases(owner: string, given: unknown): ReadCases {
         `duplicate case id ${JSON.stringify(id)} of ${owner}: entries ${before + 1} and ${index + 1} have it; give each case an id of its own`,
       );
     places.set(id, index);
-    return { id, input, expected: expected ?? null, tags: tags ?? [], recording: recording ?? null };
+    if (recording === undefined && (tools ?? model) !== undefined)
+      throw new Fault(
+        "invalid_argument",
+        `case ${JSON.stringify(id)} of ${owner} has tools or model, but no recording that answers calls: add one with reeve eval add, or omit them`,
+      );
+    return {
+      id,
+      input,
+      expected: expected ?? null,
+      tags: tags ?? [],
+      recording: recording ?? null,
+      ...(tools !== undefined && { tools }),
+      ...(model !== undefined && { model }),
+    };
   });
   return { cases, digest: sha256Hex(canonicalJson(cases)) };
 }

@@ -11,6 +11,11 @@ import type {
   HostedAgent,
 } from "../kernel/index.ts";
 
+/** Whether a case answers tool calls from its recording: always, if the call was recorded, or never. */
+export type ToolMode = "recorded" | "recorded-or-live" | "live";
+/** Whether a case answers model calls from its recording. */
+export type ModelMode = "recorded" | "live";
+
 /** One case of an experiment: what an agent is given, and what is expected of it. */
 export interface ExperimentCase {
   /** Id of the case, unique in the experiment. Reports name the case by it. */
@@ -23,6 +28,10 @@ export interface ExperimentCase {
   readonly tags: readonly string[];
   /** Path of the file that holds the recorded replies and tool results of a stored run. `null` for a case without one. */
   readonly recording: string | null;
+  /** Whether tool calls are answered from the recording. If absent, the option of the experiment says so. */
+  readonly tools?: ToolMode;
+  /** Whether model calls are answered from the recording. If absent, the option of the experiment says so. */
+  readonly model?: ModelMode;
 }
 
 /** A tool call of a case, in the order in which the agent made the calls. */

@@ -24,8 +24,10 @@ import {
   type TaskInbox,
   type WorkflowContext,
 } from "../kernel/index.ts";
-import { CaseList, type CaseSource } from "./cases.ts";
-import type { ExperimentCase, ExperimentResult, ScoreGate, Scorer } from "./contract.ts";
+import { CaseList, modelModes, toolModes, type CaseSource } from "./cases.ts";
+import type { ExperimentCase, ExperimentResult, ModelMode, ScoreGate, Scorer, ToolMode } from "./contract.ts";
+import type { ReplayModes } from "./recording/replayed-calls.ts";
+import { Replays } from "./recording/replays.ts";
 import { agentsOf, readScorers, type NamedScorer } from "./score.ts";
 import { runTrial, type Trial } from "./trial.ts";
 import { headName, readExperiment, type ExperimentHead } from "./trial-log.ts";
@@ -50,6 +52,16 @@ export interface ExperimentOptions {
   readonly seats?: number;
   /** What must hold for the experiment to pass, by name of the scorer. Default: nothing. */
   readonly gates?: { readonly [scorer: string]: ScoreGate };
+  /**
+   * Whether the tool calls of cases with a recording are answered from it: `recorded` ends the trial at a call that was not
+   * recorded, `recorded-or-live` executes that call, and `live` executes all. Default: `recorded`.
+   */
+  readonly tools?: ToolMode;
+  /**
+   * Whether the model calls of cases with a recording are answered from it. `recorded` ends the trial at the first request
+   * that differs from the recorded one, and costs nothing. Default: `live`.
+   */
+  readonly model?: ModelMode;
 }
 
 /** Which part of an experiment a run carries out. */
@@ -95,6 +107,8 @@ const experimentTable = optionTable({
   budget: is.checkedBy(executionBudget),
   seats: is.integer({ from: 1, to: 1_000, default: 4 }),
   gates: is.named("gates", "gates: { exactMatch: { mean: 0.9 } }"),
+  tools: is.choice(toolModes, { default: "recorded" }),
+  model: is.choice(modelModes, { default: "live" }),
 } satisfies OptionKinds<ExperimentOptions>);
 
 const inputKinds = {
@@ -160,13 +174,17 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   readonly seats: number;
   readonly #scorers: readonly NamedScorer[];
   readonly #cases: CaseList;
+  readonly #modes: ReplayModes;
+  readonly #replays: Replays | undefined;
+  /** Ids of agents that are a variant, or work for one, and that scorers call as well. */
+  readonly #shared: readonly string[];
   readonly #workflow: Workflow<JsonValue, ExperimentOutput>;
 
   /** Use `experiment()`. */
   constructor(options: ExperimentOptions) {
     const named: unknown = readProperty(options, "name");
     const owner = typeof named === "string" ? `experiment ${named}` : "experiment()";
-    const { name, trials, seats, budget, gates = {} } = experimentTable.read(owner, options);
+    const { name, trials, seats, budget, gates = {}, tools, model } = experimentTable.read(owner, options);
     this.name = name;
     this.description = `Experiment ${name}`;
     this.trials = trials;
@@ -175,7 +193,14 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     this.#scorers = readScorers(owner, options.scorers);
     this.gates = readGates(owner, gates, this.#scorers);
     this.#cases = new CaseList(owner, options.cases);
-    this.subAgents = [...new Set([...this.variants.values(), ...agentsOf(this.#scorers)])];
+    this.#modes = { tools, model };
+    const judges = agentsOf(this.#scorers);
+    const shared = sharedIds([...this.variants.values()], judges);
+    // A judge of the same id would answer as a variant.
+    this.#replays = mayReplay(options.cases) && shared.length === 0 ? new Replays() : undefined;
+    this.#shared = shared;
+    const answering = [...this.variants.values()].map((each) => this.#replays?.agents.of(each) ?? each);
+    this.subAgents = [...new Set([...answering, ...judges])];
     if (budget !== undefined) this.budget = budget;
     // Each trial may need seats for an agent below its own, and for a judge.
     if (seats > 12) this.spawnBudget = { maxAgents: 4 * seats + 2 };
@@ -256,11 +281,18 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   #trial({ variants, trials }: Plan, cases: readonly ExperimentCase[], index: number): Trial {
     const perCase = variants.length * trials;
     const variant = variants[Math.floor((index % perCase) / trials)] as string;
+    const asked = cases[Math.floor(index / perCase)] as ExperimentCase;
+    const { tools = this.#modes.tools, model = this.#modes.model } = asked;
+    if (asked.recording !== null && this.#shared.length > 0)
+      throw new FatalError(
+        `case ${asked.id} of experiment ${this.name} has a recording, and ${this.#shared.join(", ")} answers cases and is called by a scorer: give the agent of the scorer a key of its own, agent.with({ key: "judge" })`,
+      );
     return {
-      asked: cases[Math.floor(index / perCase)] as ExperimentCase,
+      asked,
       variant,
       agent: this.variants.get(variant) as HostedAgent,
       number: (index % trials) + 1,
+      ...(this.#replays !== undefined && { replay: { replays: this.#replays, tools, model } }),
     };
   }
 
@@ -321,6 +353,24 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
  */
 export function experiment(options: ExperimentOptions): Experiment {
   return new Experiment(options);
+}
+
+/** Whether a case may have a recording. The cases of a function are not known yet. */
+function mayReplay(cases: CaseSource): boolean {
+  return typeof cases === "function" || cases.some(({ recording }) => recording !== undefined);
+}
+
+function sharedIds(variants: readonly HostedAgent[], judges: readonly HostedAgent[]): readonly string[] {
+  const answering = new Set(variants.flatMap((each) => [...idsBelow(each)]));
+  return judges.flatMap((each) => [...idsBelow(each)]).filter((id) => answering.has(id));
+}
+
+/** The ids of an agent and of the agents that work for it. */
+function idsBelow(agent: HostedAgent, ids = new Set<string>()): ReadonlySet<string> {
+  if (ids.has(agent.id)) return ids;
+  ids.add(agent.id);
+  for (const each of agent.subAgents ?? []) idsBelow(each, ids);
+  return ids;
 }
 
 function variantsOf(owner: string, { agent, variants }: ExperimentOptions): ReadonlyMap<string, HostedAgent> {

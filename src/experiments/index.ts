@@ -3,6 +3,7 @@ export type {
   DurableScorer,
   ExperimentCase,
   ExperimentResult,
+  ModelMode,
   Score,
   ScoredRun,
   ScoredToolCall,
@@ -11,6 +12,7 @@ export type {
   ScorerFunction,
   ScorerInput,
   ScorerOutput,
+  ToolMode,
   TrialResult,
 } from "./contract.ts";
 export {
@@ -23,3 +25,4 @@ export {
 } from "./experiment.ts";
 export { scoreRuns, type ScoredRuns, type ScoreRunsOptions, type ScoringOutput } from "./score-runs.ts";
 export { readExperiment, readTrials, type ExperimentRun } from "./trial-log.ts";
+export { addCases, type AddedCase } from "./recording/add-cases.ts";

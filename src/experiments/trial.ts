@@ -1,6 +1,8 @@
 import type { WorkflowScope } from "../assembly/workflow-context.ts";
 import {
   describeRefusal,
+  FatalError,
+  Fault,
   outcomeStatus,
   reviveFault,
   rootTaskId,
@@ -12,6 +14,9 @@ import {
   type TaskOutcome,
 } from "../kernel/index.ts";
 import type { ExperimentCase, Score, ScoredRun, ScorerInput, TrialResult } from "./contract.ts";
+import type { ReplayModes } from "./recording/replayed-calls.ts";
+import { recordedInput, type Replays } from "./recording/replays.ts";
+import { readRecording, type RunRecording } from "./recording/run-recording.ts";
 import { callScorer, failedScore, isDurable, isStop, readScore, type NamedScorer } from "./score.ts";
 import { readScoredRun, unstartedRun } from "./scored-run.ts";
 import { trialName } from "./trial-log.ts";
@@ -23,6 +28,13 @@ export interface Trial {
   readonly agent: HostedAgent;
   /** Number of the trial, from 1. */
   readonly number: number;
+  /** What answers the calls of the agent from the recordings of cases. Absent if no case has one. */
+  readonly replay?: TrialReplay;
+}
+
+/** The replays of an experiment, and how the calls of this trial are answered. */
+interface TrialReplay extends ReplayModes {
+  readonly replays: Replays;
 }
 
 type Scope = WorkflowScope<never>;
@@ -38,12 +50,9 @@ interface Answer extends Pick<TrialResult, "taskId" | "status" | "output" | "err
  * over pays no recorded part again: neither the answer of the agent nor a score. Throws `budget_exhausted` if the
  * budget of the experiment ends the trial, which has no result then.
  */
-export async function runTrial(
-  scope: Scope,
-  { asked, variant, agent, number }: Trial,
-  scorers: readonly NamedScorer[],
-): Promise<null> {
-  const { run, ...answer } = await askAgent(scope, agent, asked.input);
+export async function runTrial(scope: Scope, trial: Trial, scorers: readonly NamedScorer[]): Promise<null> {
+  const { asked, variant, number } = trial;
+  const { run, ...answer } = await askAgent(scope, trial);
   const measure = async (): Promise<Pick<ScoredRun, "costUsd" | "tokens" | "turns" | "durationMs">> => {
     const { costUsd, tokens, turns, durationMs } = await run();
     return { costUsd, tokens, turns, durationMs };
@@ -63,19 +72,20 @@ export async function runTrial(
 }
 
 /** Runs the agent as a child task. An end without an answer is a result. */
-async function askAgent(
-  { runContext: ctx, runId }: Scope,
-  agent: HostedAgent,
-  input: unknown,
-): Promise<Answer> {
-  const spawned = await ctx.spawn(agent.id, input as JsonValue, { onFull: "wait" });
+async function askAgent({ runContext: ctx, runId }: Scope, { asked, agent, replay }: Trial): Promise<Answer> {
+  const recording = asked.recording === null ? null : await recordingOf(asked.recording);
+  const given = asked.input as JsonValue;
+  const input = recording === null ? given : recordedInput(given, recording);
+  const spawned = await ctx.spawn(agent.id, input, { onFull: "wait" });
   if (spawned.kind === "refused") {
     const error = describeRefusal(agent.id, spawned);
     return { taskId: null, status: "failed", output: null, error, run: async () => unstartedRun(runId) };
   }
   const { handle } = spawned;
   const { taskId } = handle;
+  replay?.replays.open({ runId, taskId, recording, modes: replay, events: () => ctx.childEvents(handle) });
   const outcome = await ctx.join(handle);
+  replay?.replays.close(runId, taskId);
   stopAtOwnBudget(outcome.failure);
   const status = outcomeStatus(outcome);
   // A cancel of the run, or its deadline, ends the experiment. A cancel of this task alone is a result.
@@ -84,6 +94,15 @@ async function askAgent(
   const run = (): Promise<ScoredRun> =>
     (read ??= readScoredRun({ runId, taskId, status, events: () => ctx.childEvents(handle) }));
   return { taskId, status, output: outcome.output, error: errorOf(status, outcome), run };
+}
+
+/** Reads the recording of a case. No retry fixes a wrong file. */
+async function recordingOf(file: string): Promise<RunRecording> {
+  try {
+    return await readRecording(file);
+  } catch (error) {
+    throw new FatalError(Fault.from(error).message, { cause: error });
+  }
 }
 
 function errorOf(status: RunStatus, { failure, interruption }: TaskOutcome): string | null {

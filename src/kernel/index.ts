@@ -30,7 +30,9 @@ export {
   type TextPattern,
   type TextSpan,
   withoutSecrets,
+  withoutSecretsIn,
 } from "./base/text.ts";
+export { describeDifference, jsonDifference, type JsonDifference } from "./base/json-difference.ts";
 export {
   assertJson,
   assertMadeJson,

@@ -1,7 +1,9 @@
 import { readFileSync } from "node:fs";
 import {
   canonicalJson,
+  describeDifference,
   Fault,
+  jsonDifference,
   messageText,
   type JsonValue,
   type Model,
@@ -100,43 +102,11 @@ function readLine(file: string, line: string, number: number): RecordedModel | R
 function unrecorded(file: string, asked: JsonValue, left: readonly JsonValue[]): Fault {
   if (left.length === 0)
     return new Fault("invalid_argument", `${file} has no call left: every recorded call has been replayed`);
-  const differences = left.map((recorded) => difference(recorded, asked, "request"));
+  const differences = left.map((recorded) => jsonDifference(recorded, asked, "request"));
   // The more values are equal before the first difference, the more similar the two requests are.
   const nearest = differences.reduce((best, each) => ((each?.depth ?? 0) > (best?.depth ?? 0) ? each : best));
   return new Fault(
     "invalid_argument",
-    `${file} has no recorded call like this one; ${left.length} are left, and the nearest differs at ${nearest?.text ?? "nothing"}`,
+    `${file} has no recorded call like this one; ${left.length} are left, and the nearest differs at ${nearest === undefined ? "nothing" : describeDifference(nearest)}`,
   );
-}
-
-interface Difference {
-  readonly text: string;
-  /** Number of values that are equal before the first difference. */
-  readonly depth: number;
-}
-
-function difference(one: JsonValue, other: JsonValue, path: string, before = 0): Difference | undefined {
-  if (canonicalJson(one) === canonicalJson(other)) return undefined;
-  if (!isContainer(one) || !isContainer(other) || Array.isArray(one) !== Array.isArray(other))
-    return { text: `${path}: recorded ${shown(one)}, asked ${shown(other)}`, depth: before };
-  let depth = before;
-  for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
-    const [left, right] = [Reflect.get(one, key), Reflect.get(other, key)] as (JsonValue | undefined)[];
-    const at = Array.isArray(one) ? `${path}[${key}]` : `${path}.${key}`;
-    if (left === undefined || right === undefined)
-      return { text: `${at}: recorded ${shown(left)}, asked ${shown(right)}`, depth };
-    const found = difference(left, right, at, depth);
-    if (found !== undefined) return found;
-    depth += 1;
-  }
-  return undefined;
-}
-
-function isContainer(value: JsonValue): value is Exclude<JsonValue, null | string | number | boolean> {
-  return typeof value === "object" && value !== null;
-}
-
-function shown(value: JsonValue | undefined): string {
-  const text = value === undefined ? "nothing" : JSON.stringify(value);
-  return text.length > 120 ? `${text.slice(0, 120)}...` : text;
 }

@@ -82,6 +82,11 @@ interface CommonToolOptions<Input extends Schema> {
    * instead. Default: `false`.
    */
   readonly returnDirect?: boolean;
+  /**
+   * Names of members of the arguments and of the result, at any depth, whose values are secret. A case that is made from a
+   * stored run does not contain them. The journal of the run does. Default: none.
+   */
+  readonly secret?: readonly string[];
 }
 
 /** Options of `tool()` for a tool that the run executes. */
@@ -131,6 +136,7 @@ const knownOptions = optionTable(
     execute: is.any,
     clientSide: is.boolean({ default: false }),
     returnDirect: is.boolean(),
+    secret: is.list({ of: is.text({ empty: false }) }),
   } satisfies OptionKinds<ToolOptions<Schema> | ClientToolOptions<Schema>>,
   ofResult,
 );
@@ -192,6 +198,7 @@ export function tool<const Input extends Schema, Context = unknown>(
     clientSide,
     needsApproval = false,
     suspends = clientSide,
+    secret = [],
   } = knownOptions.read(`tool ${name}`, options);
   if (options.inputSchema === undefined) {
     throw new Fault(
@@ -219,7 +226,7 @@ export function tool<const Input extends Schema, Context = unknown>(
     coerce: coerced,
     parse: parsed,
     execute: executed,
-    [toolParts]: { name, reader, body, needsApproval, returnDirect: options.returnDirect === true },
+    [toolParts]: { name, reader, body, needsApproval, returnDirect: options.returnDirect === true, secret },
   } satisfies CreatedTool<Infer<Input>, Context>);
 }
 
@@ -269,6 +276,7 @@ interface CreatedTool<Input, Context = unknown> extends Tool<Input, Context> {
     readonly reader: SchemaReader<Input>;
     readonly body: ToolBody<Input, Context>;
     readonly returnDirect: boolean;
+    readonly secret: readonly string[];
     readonly needsApproval: boolean | ((input: Input) => boolean | Promise<boolean>);
   };
 }
@@ -289,9 +297,15 @@ function parsed<Input>(this: CreatedTool<Input>, input: JsonValue): Input | Prom
 }
 
 function executed<Input>(this: CreatedTool<Input>, input: Input, context: ToolContext): Promise<ToolResult> {
-  const { name, body, returnDirect } = this[toolParts];
-  const running = runBody(name, body, input, context);
+  const { name, body, returnDirect, secret } = this[toolParts];
+  const begun = runBody(name, body, input, context);
+  const running = secret.length === 0 ? begun : begun.then((result) => withSecret(result, secret));
   return returnDirect ? running.then(asAnswer) : running;
+}
+
+/** Records with a result which of its members are secret, so that a reader of the journal knows it without the tool. */
+function withSecret(result: ToolResult, secret: readonly string[]): ToolResult {
+  return { ...result, metadata: { ...result.metadata, secret } };
 }
 
 /** Makes a result the answer of the agent. An error is for the model. */

@@ -127,9 +127,13 @@ function newFrame(
   const last = { request, model, turn, ephemeral, changed };
   (runner.sentFrames ??= new Map()).set(role, last);
   const before = task.frames?.get(role);
-  // Most agents send what their turn says, and need no comparison.
+  // Most agents send what their turn says, and need no comparison. The first call of another role than the turn's has a frame
+  // in any case: without one, a reader takes it for a call of an earlier version, which recorded none.
+  const isOfTurn = role === (turn?.record.role ?? "main");
   if (
-    before === undefined ? Object.keys(frame).length === 0 : JSON.stringify(before) === JSON.stringify(frame)
+    before === undefined
+      ? isOfTurn && Object.keys(frame).length === 0
+      : JSON.stringify(before) === JSON.stringify(frame)
   )
     return undefined;
   return { frame, ...(Object.keys(contents).length > 0 && { contents: Object.freeze(contents) }) };

@@ -7,6 +7,7 @@ import { addAgentOptions } from "./programs/agent-options.ts";
 import { groupHelp } from "./programs/help-groups.ts";
 import { addChatCommands } from "./programs/chat-program.ts";
 import { addDeployCommands } from "./programs/deploy-program.ts";
+import { addEvalCommands } from "./programs/eval-program.ts";
 import { addGatewayCommands } from "./programs/gateway-program.ts";
 import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
 import { addInspectCommands } from "./programs/inspect-program.ts";
@@ -269,6 +270,7 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
   addSessionCommands(program, terminal, onEnd);
   addScheduleCommands(program, terminal, onEnd);
   addWorktreeCommands(program, terminal, onEnd);
+  addEvalCommands(program, terminal, onEnd);
   addServerCommands(program, terminal, onEnd);
   addGatewayCommands(program, terminal, onEnd);
   addWorkerCommand(program, terminal, onEnd);

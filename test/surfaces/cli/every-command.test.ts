@@ -39,6 +39,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
   read: ["progress"],
   update: ["change"],
   "sessions rename": ["x"],
+  "eval add": ["--to", "cases.jsonl"],
 };
 
 test.each(leaves)("reeve $path --help prints examples and exit codes", async ({ path }) => {
@@ -150,6 +151,7 @@ test("every command with --json prints JSON only, and says everything else on st
     resume: ["run_waits"],
     cancel: ["run_waits"],
     fork: ["run_done", "--at", "0"],
+    "eval add": ["run_done", "--to", join(folder, "cases.jsonl")],
     start: ["order", "--id", "order-7"],
     signal: ["run_order-7", "paid"],
     "sessions list": [],

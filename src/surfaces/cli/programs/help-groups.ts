@@ -26,6 +26,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     "check-replay",
     "schedule",
   ],
+  "Evaluate agents:": ["eval"],
   "The workspace:": ["init", "trust", "agents", "models", "skills", "mcp", "config", "worktrees"],
   "Servers and workers:": [
     "serve",
