@@ -40,6 +40,11 @@ export interface OpenStoreOptions {
   readonly inbox?: Partial<InboxSettings>;
   /** If false, a store that does not exist is refused with `not_found` instead of being created. Default: true. */
   readonly create?: boolean;
+  /**
+   * Milliseconds after which changes of other processes are noticed at the latest. A longer time costs an idle process less.
+   * Without effect for a store in memory. Default: 25, and 50 for PostgreSQL.
+   */
+  readonly watchEveryMs?: number;
 }
 
 const knownOptions = optionTable({
@@ -48,6 +53,7 @@ const knownOptions = optionTable({
   auditKey: is.text(),
   inbox: is.checkedBy(inboxSettings),
   create: is.boolean({ default: true }),
+  watchEveryMs: is.number({ from: 1 }),
 } satisfies OptionKinds<OpenStoreOptions>);
 
 /** Opens the store with this address. A driver is loaded on the first call that needs it, not with the package. */
@@ -58,6 +64,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
     auditKey,
     inbox = {},
     create,
+    watchEveryMs,
   } = knownOptions.read("openStore()", options);
   const scheme = address.slice(0, address.indexOf(":"));
   if (address === "memory:") {
@@ -67,21 +74,25 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
       "a store in memory takes no auditKey, because no other process can write to it: omit auditKey",
     );
   }
+  const common = {
+    hash,
+    clock,
+    inbox,
+    ...(auditKey === undefined ? {} : { auditKey }),
+    ...(watchEveryMs === undefined ? {} : { watchEveryMs }),
+  };
   const path = sqlitePath(address);
   if (path !== undefined) {
     if (!create) refuseAbsentFile(path);
     const { sqliteStore } = await import("./stores/sqlite/store.ts");
-    return sqliteStore({ path, hash, clock, inbox, ...(auditKey === undefined ? {} : { auditKey }) });
+    return sqliteStore({ path, ...common });
   }
   if (scheme === "postgres" || scheme === "postgresql") {
     const { postgresStore } = await import("./stores/postgres/index.ts");
     return postgresStore({
       url: address,
-      hash,
-      clock,
-      inbox,
       create,
-      ...(auditKey === undefined ? {} : { auditKey }),
+      ...common,
     });
   }
   throw new Fault(

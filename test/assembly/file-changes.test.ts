@@ -1,9 +1,11 @@
-import { mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, realpath, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Agent, HistoryRetention, openRuntime, tool, type Runtime } from "../../src/entries/index.ts";
 import { scriptedModel, type ScriptedReply, type ScriptStep } from "../../src/entries/testing.ts";
 import { fileTools, restoreFiles, type RestoredFile } from "../../src/entries/tools.ts";
+import { FileRoot } from "../../src/capabilities/files/file-root.ts";
+import { fileState, removeFile } from "../../src/capabilities/files/replace-file.ts";
 import type { SessionId } from "../../src/kernel/index.ts";
 import { fileChangesAfter } from "../../src/runtime/client/file-changes.ts";
 import { memoryStore, sha256, systemClock } from "../../src/runtime/index.ts";
@@ -179,6 +181,66 @@ test("restoreFiles() reports a file whose place is a folder now, and restores th
     const restored = await restoreFiles(changes, { folders: [root], apply: true });
     expect(states(restored, root)).toEqual({ a: "failed", b: "restored" });
   }));
+
+test("restoreFiles() follows no link that has taken the place of a file or of a folder, and reports the file as changed", () =>
+  withRuntime(async (runtime) => {
+    const root = await realpath(await tempFolder());
+    const elsewhere = await realpath(await tempFolder());
+    const sessionId = "chat" as SessionId;
+    const names = ["file", "new", "folder/file", "away/file", "absent/deep/file"];
+    for (const folder of ["folder", "away", "absent", "target"]) await mkdir(join(root, folder));
+    await mkdir(join(root, "absent/deep"));
+    for (const name of names.filter((each) => each !== "new")) await writeFile(join(root, name), "old");
+    const agent = editor(root, turn(...names.map((path): Call => ["write", { path, content: "agent" }])));
+    const entry = await say(runtime, agent, sessionId);
+    // Each link leads to a file with the content that the agent wrote.
+    for (const folder of [join(root, "target"), elsewhere]) await writeFile(join(folder, "file"), "agent");
+    for (const name of ["file", "new", "folder", "away", "absent"])
+      await rm(join(root, name), { recursive: true });
+    for (const name of ["file", "new"]) await symlink(join(root, "target/file"), join(root, name));
+    await symlink("target", join(root, "folder"));
+    await symlink(elsewhere, join(root, "away"));
+    await symlink("target", join(root, "absent"));
+    const { changes } = await runtime.sessions.fileChanges(sessionId, entry);
+    const restored = await restoreFiles(changes, { folders: [root], apply: true });
+    expect(states(restored, root)).toEqual(Object.fromEntries(names.map((name) => [name, "changed"])));
+    expect(new Set(restored.map(({ reason }) => reason))).toEqual(
+      new Set(["a link has taken the place of the file or of one of its folders"]),
+    );
+    expect(await readdir(join(root, "target"))).toEqual(["file"]);
+    expect(await readdir(elsewhere)).toEqual(["file"]);
+    expect(await readFile(join(root, "target/file"), "utf8")).toBe("agent");
+  }));
+
+test("restoreFiles() creates a deleted file and its deleted folders again", () =>
+  withRuntime(async (runtime) => {
+    const root = await tempFolder();
+    const sessionId = "chat" as SessionId;
+    await mkdir(join(root, "a/b"), { recursive: true });
+    await writeFile(join(root, "a/b/file"), "old");
+    const agent = editor(root, turn(["write", { path: "a/b/file", content: "agent" }]));
+    const entry = await say(runtime, agent, sessionId);
+    await rm(join(root, "a"), { recursive: true });
+    const { changes } = await runtime.sessions.fileChanges(sessionId, entry);
+    await restoreFiles(changes, { folders: [root], apply: true });
+    expect(await readFile(join(root, "a/b/file"), "utf8")).toBe("old");
+  }));
+
+test("removeFile() deletes a file only in the state in which it was read", async () => {
+  const root = new FileRoot(await tempFolder());
+  const path = join(await root.path(), "file");
+  await writeFile(path, "as read");
+  const place = await root.place("file");
+  const read = await fileState(place);
+  if (read === null) throw new Error("the file does not exist");
+  await writeFile(path, "another text");
+  await expect(removeFile(place, read)).rejects.toMatchObject({ code: "already_exists" });
+  expect(await readFile(path, "utf8")).toBe("another text");
+  const now = await fileState(place);
+  if (now !== null) await removeFile(place, now);
+  expect(await fileState(place)).toBeNull();
+  await place.folder.close();
+});
 
 test("fileChanges() counts the changes whose contents retention has erased", async () => {
   const root = await tempFolder();

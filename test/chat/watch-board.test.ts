@@ -63,6 +63,24 @@ describe("the board of a run", () => {
     expect(lines.at(-1)).toBe("a answer  ? help  q leave");
   });
 
+  test("agents that have ended with their reports are folded, and shown again", () => {
+    const foot = { lostAt: undefined, keys };
+    const board = {
+      feed: stateOf(),
+      chart: new AgentTree(),
+      panel: "inbox",
+      marked: undefined,
+      foot,
+    } as const;
+    const drawn = (): string => runBoardLines(board, place).join("\n");
+    expect(drawn()).toMatch(/─ \? scout[^]*└─ ✓ poet/u);
+    board.chart.fold();
+    expect(drawn()).toMatch(/─ 4 agents · 1 folded, f shows them · [^]*lead[^]*└─ \? scout[^]*└─ ○ kid/u);
+    expect(drawn()).not.toMatch(/poet/u);
+    board.chart.fold();
+    expect(drawn()).toMatch(/└─ ✓ poet/u);
+  });
+
   test("the panel of money lists agents with their models, and that of an agent its limits", () => {
     expect(boardOf("money").join("\n")).toMatch(
       /─ Money by agent ─+\n.*openai\/gpt-4o +1 call {2}1,000 in {2}100 out {2}\$0\.0035/u,

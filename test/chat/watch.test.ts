@@ -137,6 +137,8 @@ describe.skipIf(lacksTmux)("reeve watch in a terminal", () => {
     await terminal.shows(/TIME[^]*\? scout .*waits for you: write/u);
     const painted = (await terminal.screen({ colours: true })).replaceAll("\u{1b}", "ESC");
     expect(painted).not.toMatch(/ESC\[(?:1|2|3[0-7]|9[0-7])m/u);
+    await terminal.press("Escape");
+    await terminal.shows(/─ Runs ─[^]*Inbox: 1 waits for you/u);
     await terminal.press("a");
     await terminal.shows(/→ y {2}Yes/u);
     const asked = await fetch(`${second.link.origin}/api/runs/${run.runId}/approvals`);
@@ -144,6 +146,7 @@ describe.skipIf(lacksTmux)("reeve watch in a terminal", () => {
     const decision = { approvalId: approvals[0]?.approvalId, decision: "denied", reason: "no" };
     await post(`${second.link.origin}/api/runs/${run.runId}/decide`, decision);
     await terminal.shows(/The question was answered elsewhere\./u);
+    await terminal.press("Enter");
     await terminal.shows(/● scout .*calls gpt-4o/u);
     process.kill(await terminal.processId(), "SIGTERM");
     await terminal.shows(/ended 0/u);

@@ -47,13 +47,25 @@ export async function replaceFile(place: Place, bytes: Uint8Array, before: FileS
     } finally {
       await file.close();
     }
-    if (!isSame(before, await fileState(place)))
-      throw new Fault("already_exists", `another process changed ${shown} meanwhile: read it again`);
+    await assertSame(place, before);
     await rename(folder.at(draft), folder.at(name));
   } catch (error) {
     await rm(folder.at(draft), { force: true });
     throw error;
   }
+}
+
+/** Deletes a file. Throws `already_exists` if the file is no longer in the state `before`. */
+export async function removeFile(place: Place, before: FileState): Promise<void> {
+  const { folder, name } = place;
+  await folder.verify();
+  await assertSame(place, before);
+  await rm(folder.at(name));
+}
+
+async function assertSame(place: Place, before: FileState | null): Promise<void> {
+  if (!isSame(before, await fileState(place)))
+    throw new Fault("already_exists", `another process changed ${place.shown} meanwhile: read it again`);
 }
 
 function isSame(one: FileState | null, other: FileState | null): boolean {

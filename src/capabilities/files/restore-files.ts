@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
-import { rm } from "node:fs/promises";
+import { lstat, realpath } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import {
   Fault,
   is,
@@ -10,10 +11,11 @@ import {
   type OptionKinds,
 } from "../../kernel/index.ts";
 import { isInside } from "./control-references.ts";
+import { codeOf } from "./error-code.ts";
 import { readBytes } from "./file-lines.ts";
 import { FileRoot, fileFault, openRegular, type Place } from "./file-root.ts";
 import { sha256 } from "./previous-content.ts";
-import { fileState, replaceFile, type FileState } from "./replace-file.ts";
+import { fileState, removeFile, replaceFile, type FileState } from "./replace-file.ts";
 
 /** Options of `restoreFiles()`. */
 export interface RestoreFilesOptions {
@@ -28,7 +30,8 @@ export interface RestoreFilesOptions {
  *
  * - `restorable`, `restored`: the file gets its previous content, or is deleted if it did not exist before.
  * - `same`: the file has its previous content already.
- * - `changed`: another program or person changed the file after the first change or since the last one, so it stays.
+ * - `changed`: another program or person changed the file after the first change or since the last one, or put a link in its place
+ *   or in that of one of its folders, so it stays. The link is not followed.
  * - `not_kept`: the previous content was too large, or could not be read.
  * - `outside`: the file is in none of the folders.
  * - `failed`: the file could not be read or written. `reason` says why.
@@ -119,8 +122,11 @@ async function restore(
   if (first === undefined) throw new Fault("invalid_argument", "expected at least one change of a file");
   const { before } = first;
   if (before.kind === "not_kept") return stays("not_kept", keptReasons[before.reason]);
+  if (await isLinked(path)) return stays("changed", linked);
   const place = await placeOf(root, path, apply);
   try {
+    // A link may have been put there since.
+    if (place !== null && join(place.folder.path, place.name) !== path) return stays("changed", linked);
     const present = place === null ? null : await presentContent(place);
     const previous = contentOf(before);
     const hash = present === null ? null : present.bytes && sha256(present.bytes);
@@ -134,10 +140,31 @@ async function restore(
     const diff = await diffOf(path, present?.bytes ?? null, previous);
     if (!apply || place === null) return { state: "restorable", diff, reason: "" };
     if (previous !== null) await replaceFile(place, previous, present?.state ?? null);
-    else if (present !== null) await rm(place.folder.at(place.name));
+    else if (present !== null) await removeFile(place, present.state);
     return { state: "restored", diff, reason: "" };
+  } catch (error) {
+    // The file was changed between the comparison and its replacement.
+    if (Fault.is(error) && error.code === "already_exists")
+      return stays("changed", "another program or person has changed the file since");
+    throw error;
   } finally {
     await place?.folder.close();
+  }
+}
+
+const linked = "a link has taken the place of the file or of one of its folders";
+
+/**
+ * Whether a path leads elsewhere than when it was recorded without links: one of its parts is a link now. Parts that do not
+ * exist count as themselves.
+ */
+async function isLinked(path: string): Promise<boolean> {
+  try {
+    return (await lstat(path)).isSymbolicLink() || (await realpath(path)) !== path;
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT" && codeOf(error) !== "ENOTDIR") throw error;
+    const parent = dirname(path);
+    return parent !== path && isLinked(parent);
   }
 }
 

@@ -17,6 +17,8 @@ export interface OwnStoreOptions {
   readonly refusesLinks?: boolean;
   /** Receives a text for the person. Default: a warning of the process. */
   readonly onWarning?: (text: string) => void;
+  /** Milliseconds after which changes of other processes are noticed. Default: that of the store. */
+  readonly watchEveryMs?: number;
 }
 
 /** The record that holds the id of a store. */
@@ -29,13 +31,16 @@ export const storeIdentity = { namespace: "store-identity", key: "id" } as const
  */
 export async function openOwnStore(address: string, options: OwnStoreOptions = {}): Promise<Store> {
   const path = pathOf(address);
-  if (path === undefined) return openStore(address);
+  const { watchEveryMs } = options;
+  const open = (): Promise<Store> =>
+    openStore(address, { ...(watchEveryMs !== undefined && { watchEveryMs }) });
+  if (path === undefined) return open();
   const { allowForeign = false, onWarning = (text) => process.emitWarning(text) } = options;
   const { refusesLinks = address === defaultStore } = options;
   refuseFileAsFolder(path);
   if (refusesLinks) refuseLink(path);
   if (isNew(path)) await createStore(path, onWarning);
-  const store = await openStore(address);
+  const store = await open();
   try {
     const reason = allowForeign ? undefined : await foreignReason(store, path);
     if (reason !== undefined) throw foreign(path, reason, address);

@@ -18,7 +18,7 @@ import { runBoardLines, type RunPanel } from "./run-board.ts";
 import { RunFeed, type Run } from "./run-feed.ts";
 import { fittingRuns, storeBoardLines } from "./store-board.ts";
 import { StoreFeed } from "./store-feed.ts";
-import { itemsOfInbox, itemsOfRun, type RunQuestion, type WatchItem } from "./watch-items.ts";
+import { itemId, itemsOfInbox, itemsOfRun, type RunQuestion, type WatchItem } from "./watch-items.ts";
 import { helpLines, runKeys, storeKeys, watchKeyOf, type WatchKey } from "./watch-keys.ts";
 import { orderProblem, WatchOrders, type OrderTarget } from "./watch-orders.ts";
 
@@ -206,6 +206,8 @@ class InteractiveWatch {
       case "info":
         this.#panel = this.#panel === "agent" ? "inbox" : "agent";
         return;
+      case "fold":
+        return this.#chart.fold();
       case "money":
         this.#panel = this.#panel === "money" ? "inbox" : "money";
         return;
@@ -395,10 +397,13 @@ class InteractiveWatch {
   /** Closes a question that was answered elsewhere, or whose agent has ended. */
   #withdrawAnswered(): void {
     const asked = this.#asked;
-    const feed = this.#run;
-    if (asked === undefined || feed?.run.runId !== asked.about.runId) return;
-    const { approvalId } = asked.about.question.request;
-    if (!feed.questions.some(({ request }) => request.approvalId === approvalId)) asked.withdraw.abort();
+    if (asked === undefined) return;
+    const { runId, question } = asked.about;
+    // A list that is cut says nothing about the questions that it leaves out.
+    const isWhole =
+      this.#run === undefined ? this.#store.inbox?.questions.isMore === false : this.#run.run.runId === runId;
+    const id = itemId(runId, question.request.approvalId);
+    if (isWhole && !this.#items.some((item) => item.id === id)) asked.withdraw.abort();
   }
 
   /** Draws times again. A run that has ended has none that pass. */

@@ -59,7 +59,7 @@ export function runBoardLines(
   const head = [
     endsLine(title, `${theme.paint(roleOf(view), standing(feed))}${theme.paint("dim", time)}`, place),
     place.measure.cut(moneyLine(feed), place.columns),
-    ruleLine(teamWords(view), place),
+    ruleLine(teamWords(view, chart.folded), place),
   ];
   return boardLines(
     head,
@@ -102,9 +102,10 @@ export function moneyLine(feed: RunState): string {
   ].join(" · ");
 }
 
-function teamWords({ seats, maxSeats, live, active, tasks }: RunView): string {
+function teamWords({ seats, maxSeats, live, active, tasks }: RunView, folded: number): string {
   return [
     counted(tasks.size, "agent"),
+    ...(folded === 0 ? [] : [`${folded} folded, f shows them`]),
     `${active} at work`,
     ...(live > active ? [`${live - active} waiting`] : []),
     `seats ${seats}${maxSeats === null ? "" : ` of ${maxSeats}`}`,

@@ -88,11 +88,16 @@ export function itemsOfInbox({ questions, runs, letters }: Inbox): readonly Watc
   ];
 }
 
+/** Names the question of a run among the items. */
+export function itemId(runId: string, approvalId: string): string {
+  return `${runId}:${approvalId}`;
+}
+
 function itemOf({ runId, question }: RunQuestion, at: number): WatchItem {
   const { request, agentId } = question;
   const isForProgram = request.kind === "client_tool";
   return {
-    id: `${runId}:${request.approvalId}`,
+    id: itemId(runId, request.approvalId),
     at,
     sign: "?",
     agentId,

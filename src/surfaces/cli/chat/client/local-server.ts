@@ -69,7 +69,8 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
       agents = hosted.map((each) => servedAgent(workspace, each, flags, () => live.reload()));
     };
     await readAgents();
-    const store = open.add(await openOwnStore(options.store, { onWarning: warn }));
+    // What this process writes, it knows at once. Only orders of other processes wait, and an idle chat costs little.
+    const store = open.add(await openOwnStore(options.store, { onWarning: warn, watchEveryMs: 150 }));
     const runtime = open.add(
       await openRuntime({
         ...runtimeOptions(workspace),

@@ -51,12 +51,24 @@ export class AgentTree {
   #rows: readonly ChartRow[] = [];
   #marked: TaskId | undefined;
   #first = 0;
+  #isFolded = false;
 
   /** Shows a run as it is now. */
   show(view: RunView): void {
     if (this.#view === view) return;
     this.#view = view;
-    this.#rows = rowsOf(view);
+    this.#rows = rowsOf(view, this.#isFolded);
+  }
+
+  /** Leaves out the agents that have ended with all of their reports, or shows them again. */
+  fold(): void {
+    this.#isFolded = !this.#isFolded;
+    if (this.#view !== undefined) this.#rows = rowsOf(this.#view, this.#isFolded);
+  }
+
+  /** Number of agents that are left out. */
+  get folded(): number {
+    return (this.#view?.tasks.size ?? 0) - this.#rows.length;
   }
 
   /** The marked agent. `undefined` if the run has none. */
@@ -108,9 +120,26 @@ export class AgentTree {
   }
 }
 
-/** The tasks in the order of the tree, each before its reports, with the branches that lead to it. */
-function rowsOf(view: RunView): readonly ChartRow[] {
+/** The tasks that have not ended, and those above them. */
+function liveTasks({ tasks }: RunView): ReadonlySet<TaskId> {
+  const live = new Set<TaskId>();
+  for (const task of tasks) {
+    let above: TaskView | undefined = hasEndedTask(task) ? undefined : task;
+    while (above !== undefined && !live.has(above.taskId)) {
+      live.add(above.taskId);
+      above = above.parentId === null ? undefined : tasks.get(above.parentId);
+    }
+  }
+  return live;
+}
+
+/**
+ * The tasks in the order of the tree, each before its reports, with the branches that lead to it. `isFolded`: the root and the
+ * tasks that have not ended, with those above them.
+ */
+function rowsOf(view: RunView, isFolded: boolean): readonly ChartRow[] {
   const children = childrenOf(view);
+  const live = isFolded ? liveTasks(view) : undefined;
   const rows: ChartRow[] = [];
   // A list of what comes next instead of a recursion, because a chain of agents may be long.
   const next = [...(children.get(null) ?? [])]
@@ -119,7 +148,8 @@ function rowsOf(view: RunView): readonly ChartRow[] {
   for (let each = next.pop(); each !== undefined; each = next.pop()) {
     const { task, branches, below } = each;
     rows.push({ task, branches });
-    const reports = children.get(task.taskId) ?? [];
+    const all = children.get(task.taskId) ?? [];
+    const reports = live === undefined ? all : all.filter(({ taskId }) => live.has(taskId));
     for (const [index, report] of reports.toReversed().entries()) {
       const isLast = index === 0;
       next.push({

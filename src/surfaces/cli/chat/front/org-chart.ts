@@ -23,7 +23,7 @@ import { amountExamples, amountOf } from "./top-up-amount.ts";
 
 /** The keys of the chart, for help. */
 const chartKeys =
-  "↑↓ choose · Enter conversation · a answer · u top up · p pause or resume · s steer · c cancel · Esc back";
+  "↑↓ choose · Enter conversation · a answer · u top up · p pause or resume · s steer · c cancel · f folds ended agents · Esc back";
 
 export interface OrgChartOptions {
   readonly desk: Pick<Desk, "client" | "pick" | "ask" | "say">;
@@ -60,6 +60,7 @@ export class OrgChart {
     const move = matches("up") || matches("k") ? -1 : matches("down") || matches("j") ? 1 : 0;
     if (move !== 0) this.#move(move);
     else if (matches("escape") || matches("q")) this.#leave();
+    else if (matches("f")) this.#tree.fold();
     else {
       const act = this.#actOf(matches);
       if (act === undefined) return false;
