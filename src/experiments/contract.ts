@@ -68,6 +68,8 @@ export interface ScorerInput {
   readonly caseId: string;
   /** Name of the variant of the agent that answered. */
   readonly variant: string;
+  /** What the other variants have answered in the same trial, by their names. Absent if the experiment has one variant. */
+  readonly rivals?: { readonly [variant: string]: JsonValue };
 }
 
 /** What a scorer returns: a number from 0 to 1, a boolean, or either with a reason. A score of `null` skips the case. */

@@ -1,0 +1,83 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { Fault, readProperty, type MaybePromise } from "../kernel/index.ts";
+
+/** A scorer while it runs, and what was refused to it. */
+interface Watched {
+  readonly scorer: string;
+  refused: Fault | undefined;
+}
+
+const watched = new AsyncLocalStorage<Watched>();
+let watchers = 0;
+
+/** A token of the gateway, which reserves what a request may cost before it leaves, or refuses it. */
+const gatewayToken = /\brvg_[\w-]{43}/u;
+
+/**
+ * Runs a scorer that must not spend money which no ledger counts. Requests over HTTP that carry no token of the gateway are
+ * refused before they leave, those of `fetch` and of `node:http`. The work then fails, also if the scorer catches the error.
+ * Child processes, worker threads, HTTP/2 and plain sockets are not seen.
+ */
+export async function withoutOutsideCalls<Value>(
+  scorer: string,
+  work: () => MaybePromise<Value>,
+): Promise<Value> {
+  const state: Watched = { scorer, refused: undefined };
+  watch();
+  try {
+    const value = await watched.run(state, async () => work());
+    if (state.refused === undefined) return value;
+  } catch (error) {
+    throw state.refused ?? error;
+  } finally {
+    unwatch();
+  }
+  throw state.refused;
+}
+
+function watch(): void {
+  watchers += 1;
+  if (watchers > 1) return;
+  subscribe("undici:request:create", refuseFetch);
+  subscribe("http.client.request.created", refuseRequest);
+}
+
+function unwatch(): void {
+  watchers -= 1;
+  if (watchers > 0) return;
+  unsubscribe("undici:request:create", refuseFetch);
+  unsubscribe("http.client.request.created", refuseRequest);
+}
+
+/** Refuses a request of `fetch`. Its `onError` ends it before a connection is used. */
+function refuseFetch(message: unknown): void {
+  const request = readProperty(message, "request");
+  const headers = readProperty(request, "headers");
+  const text = Array.isArray(headers) ? headers.join("\n") : String(headers);
+  const fault = refusal(String(readProperty(request, "origin")), text);
+  const end = readProperty(request, "onError");
+  if (fault !== undefined && typeof end === "function") Reflect.apply(end, request, [fault]);
+}
+
+/** Refuses a request of `node:http` or `node:https`. */
+function refuseRequest(message: unknown): void {
+  const request = readProperty(message, "request");
+  const destroy = readProperty(request, "destroy");
+  const headers = readProperty(request, "getHeaders");
+  if (typeof destroy !== "function" || typeof headers !== "function") return;
+  const sent = Object.values(Reflect.apply(headers, request, []) as Record<string, unknown>);
+  const fault = refusal(String(readProperty(request, "host")), sent.map(String).join("\n"));
+  if (fault !== undefined) Reflect.apply(destroy, request, [fault]);
+}
+
+/** Returns the error of a request of a scorer, or `undefined` for one that may be sent. */
+function refusal(address: string, headers: string): Fault | undefined {
+  const state = watched.getStore();
+  if (state === undefined || gatewayToken.test(headers)) return undefined;
+  state.refused ??= new Fault(
+    "permission_denied",
+    `scorer ${state.scorer} sent a request to ${address}, and the budget of the experiment cannot count what that costs; use judge(), a scorer with ctx.agent(), or a client that points at the gateway with a token of reeve gateway token`,
+  );
+  return state.refused;
+}

@@ -1,0 +1,126 @@
+import { fileURLToPath } from "node:url";
+import {
+  describeValue,
+  Fault,
+  nearestJson,
+  readProperty,
+  stopsTask,
+  withoutSecrets,
+  type JsonValue,
+  type WorkflowContext,
+} from "../kernel/index.ts";
+import type { DurableScorer, Score, Scorer, ScorerInput, ScorerOutput } from "./contract.ts";
+import { withoutOutsideCalls } from "./outside-calls.ts";
+
+/** How a scorer is run. */
+export interface RunScorerOptions {
+  /** The context of the branch that scores. A durable scorer needs it, and a function does not use it. */
+  readonly ctx?: WorkflowContext;
+  /** Whether the experiment has a budget. A function may then send no request over HTTP except to the gateway. Default: false. */
+  readonly hasBudget?: boolean;
+}
+
+/** Whether a scorer does durable work of its own. */
+export function isDurableScorer(scorer: Scorer): scorer is DurableScorer {
+  return typeof scorer !== "function";
+}
+
+/** The name of a scorer in reports and gates. Throws `invalid_argument` for a value that is no scorer, or has no name. */
+export function scorerName(scorer: Scorer): string {
+  const isScorer = typeof scorer === "function" || typeof readProperty(scorer, "score") === "function";
+  if (!isScorer)
+    throw new Fault(
+      "invalid_argument",
+      `invalid scorer ${describeValue(scorer)}: expected a function, or an object with name and score; use exactMatch() or judge({ model, rubric })`,
+    );
+  const name: unknown = readProperty(scorer, "name");
+  if (typeof name === "string" && name.trim() !== "") return name;
+  throw new Fault(
+    "invalid_argument",
+    "invalid scorer: it has no name, which reports and gates need; declare it as a named function or as const",
+  );
+}
+
+/**
+ * Runs a scorer for one trial. A scorer that throws, or returns anything but a score from 0 to 1, is a score with an error and
+ * never a zero. What stops the experiment itself, such as an exhausted budget or a cancel, is thrown.
+ */
+export async function runScorer(
+  scorer: Scorer,
+  given: ScorerInput,
+  { ctx, hasBudget = false }: RunScorerOptions = {},
+): Promise<Score> {
+  const name = scorerName(scorer);
+  try {
+    return readScore(name, await outputOf(scorer, given, name, hasBudget, ctx));
+  } catch (error) {
+    if (isDurableScorer(scorer) && mustEndTask(error)) throw error;
+    return failedScore(`scorer ${name} failed: ${messageOf(error)}${placeOf(error)}`);
+  }
+}
+
+function outputOf(
+  scorer: Scorer,
+  given: ScorerInput,
+  name: string,
+  hasBudget: boolean,
+  ctx: WorkflowContext | undefined,
+): Promise<ScorerOutput> {
+  if (isDurableScorer(scorer)) {
+    if (ctx !== undefined) return scorer.score(given, ctx);
+    throw new Fault("invalid_argument", `scorer ${name} does durable work and can only run in an experiment`);
+  }
+  const call = async (): Promise<ScorerOutput> => scorer(given);
+  return hasBudget ? withoutOutsideCalls(name, call) : call();
+}
+
+/** Faults that a branch cannot handle, because the task itself has to end or to be driven by another worker. */
+function mustEndTask(error: unknown): boolean {
+  return (
+    stopsTask(error) || (Fault.is(error) && /^(?:journal|lease|store|version|engine)_/u.test(error.code))
+  );
+}
+
+/** Reads what a scorer returned, which may be code of the user or of another package. */
+function readScore(name: string, output: unknown): Score {
+  const isObject = typeof output === "object" && output !== null;
+  const value: unknown = isObject ? readProperty(output, "score") : output;
+  const metadata = isObject ? nearestJson(readProperty(output, "metadata")) : null;
+  // The package autoevals reports a failure of its own in this member.
+  const error: unknown = isObject ? readProperty(output, "error") : undefined;
+  if (error !== undefined && error !== null)
+    return { ...failedScore(`scorer ${name} failed: ${messageOf(error)}`), metadata };
+  const reason = reasonOf(output, metadata);
+  if (isObject && value === null) return { score: null, reason, metadata, error: null };
+  if (typeof value === "boolean") return { score: value ? 1 : 0, reason, metadata, error: null };
+  if (typeof value === "number" && value >= 0 && value <= 1)
+    return { score: value, reason, metadata, error: null };
+  return failedScore(
+    `scorer ${name} returned ${isObject && value === undefined ? "an object without score" : describeValue(value)}: expected a number from 0 to 1, true or false, or an object such as { score: 0.5, reason: "..." }`,
+  );
+}
+
+/** The reason of a score. Judges of the package autoevals state it as `rationale` of the metadata. */
+function reasonOf(output: unknown, metadata: JsonValue): string | null {
+  for (const reason of [readProperty(output, "reason"), readProperty(metadata, "rationale")])
+    if (typeof reason === "string" && reason !== "") return reason;
+  return null;
+}
+
+function failedScore(error: string): Score {
+  return { score: null, reason: null, metadata: null, error };
+}
+
+function messageOf(error: unknown): string {
+  if (typeof error === "string") return withoutSecrets(error);
+  return withoutSecrets(Fault.from(error).message);
+}
+
+/** The file and line of the code that threw, in brackets. Empty for an error without a stack, and for a fault of Reeve. */
+function placeOf(error: unknown): string {
+  const stack: unknown = Fault.is(error) ? undefined : readProperty(error, "stack");
+  if (typeof stack !== "string") return "";
+  const [, file, line] = /\(?((?:file:\/\/|\/|[A-Z]:\\)[^\n()]+?):(\d+):\d+\)?$/mu.exec(stack) ?? [];
+  if (file === undefined) return "";
+  return ` (${file.startsWith("file:") ? fileURLToPath(file) : file}:${line})`;
+}
