@@ -68,7 +68,10 @@ export interface ScorerInput {
   readonly caseId: string;
   /** Name of the variant of the agent that answered. */
   readonly variant: string;
-  /** What the other variants have answered in the same trial, by their names. Absent if the experiment has one variant. */
+  /**
+   * What the variants before this one have answered in the same trial, by their names. `null` is the answer of an agent that
+   * failed. Only a durable scorer with `comparesVariants` receives it.
+   */
   readonly rivals?: { readonly [variant: string]: JsonValue };
 }
 
@@ -94,6 +97,8 @@ export interface DurableScorer {
   readonly name: string;
   /** Agents that `score` calls. They are registered with the experiment. */
   readonly agents?: readonly HostedAgent[];
+  /** Whether `score` reads `rivals`. It is then called when the variants before have answered. Default: false. */
+  readonly comparesVariants?: boolean;
   score(given: ScorerInput, ctx: WorkflowContext): Promise<ScorerOutput>;
 }
 

@@ -76,6 +76,13 @@ export interface ExperimentInput {
   readonly variants?: readonly string[];
   /** How often each case is given to each variant. Default: `trials` of the experiment. */
   readonly trials?: number;
+  /** Number of trials that are in progress at the same time. Default: `seats` of the experiment. */
+  readonly seats?: number;
+  /**
+   * Whether scorers may send no request over HTTP that no budget counts. Default: whether the experiment, or the call of `run`,
+   * has a budget.
+   */
+  readonly meteredScorers?: boolean;
 }
 
 /** The output of the run of an experiment. The results of the trials are in its log. */
@@ -117,6 +124,8 @@ const inputKinds = {
   tags: is.list({ of: is.text({ empty: false }) }),
   variants: is.list({ of: is.text({ empty: false }) }),
   trials: is.integer({ from: 1, to: 1_000 }),
+  seats: is.integer({ from: 1, to: 1_000 }),
+  meteredScorers: is.boolean(),
 } satisfies OptionKinds<ExperimentInput>;
 
 const inputTable = optionTable(inputKinds);
@@ -227,6 +236,21 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     return input ?? {};
   }
 
+  /**
+   * Reads the cases and returns the number of trials that an input selects. Throws `invalid_argument` if the cases are wrong, or none is
+   * selected: the error that a run with this input would end with.
+   */
+  async countTrials(input: ExperimentInput = {}): Promise<number> {
+    this.readInput(input as JsonValue);
+    const { trials = this.trials, variants = [...this.variants.keys()] } = input;
+    try {
+      const { cases } = await this.#readCases();
+      return selectedCases(this.name, cases, input).length * variants.length * trials;
+    } catch (error) {
+      throw new Fault("invalid_argument", Fault.from(error).message, { cause: error });
+    }
+  }
+
   /** Executes a run. Only a worker calls it. */
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue>;
   /** Starts a run and returns its results when it has ended, whatever its status. */
@@ -240,10 +264,11 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   async #call(options: RunExperimentOptions): Promise<ExperimentResult> {
     const owner = `run() of experiment ${this.name}`;
     runTable.read(owner, options);
-    const { runtime, store, cases, filter, tags, variants, trials, ...starting } = options;
+    const { runtime, store, cases, filter, tags, variants, trials, seats, ...others } = options;
+    const { meteredScorers = others.budget === undefined ? undefined : true, ...starting } = others;
     if (runtime !== undefined && store !== undefined)
       throw new Fault("invalid_argument", `${owner} has runtime and store: pass one of them`);
-    const given = { cases, filter, tags, variants, trials };
+    const given = { cases, filter, tags, variants, trials, seats, meteredScorers };
     const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
     if (store === undefined) return this.#start(runtime ?? (await defaultRuntime()), input, starting);
     const opened = await openRuntime({ store });
@@ -262,23 +287,44 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
 
   /** One history of the run: a batch of trials. */
   async #execute(ctx: WorkflowScope<never>, input: HistoryInput): Promise<ExperimentOutput> {
-    const { offset = 0 } = input;
+    const { offset = 0, seats = this.seats, meteredScorers = this.budget !== undefined } = input;
     const { plan, cases } = await this.#workOf(ctx, input);
-    const size = Math.max(smallestBatch, 4 * this.seats);
+    // The variants of a case are in one batch, because scorers may compare them.
+    const perCase = plan.variants.length * plan.trials;
+    const size = Math.ceil(Math.max(smallestBatch, 4 * seats) / perCase) * perCase;
     const end = Math.min(plan.expectedTrials, offset + size);
-    const trials = Array.from({ length: end - offset }, (_, index) =>
-      this.#trial(plan, cases, offset + index),
-    );
-    const perform = (trial: Trial, branch: WorkflowContext): Promise<null> =>
-      runTrial(branch as WorkflowScope<never>, trial, this.#scorers);
-    const items = await ctx.map(trials, perform, { concurrency: this.seats });
+    const answers = Array.from({ length: end - offset }, () => Promise.withResolvers<JsonValue>());
+    for (const { promise } of answers) promise.catch(() => undefined);
+    const trials = answers.map(({ resolve }, index): Trial => {
+      const rivals = rivalsOf(plan, index, (at) => answers[at]?.promise);
+      return {
+        ...this.#asked(plan, cases, offset + index),
+        rivals,
+        hasBudget: meteredScorers,
+        onAnswer: resolve,
+      };
+    });
+    const perform = async (trial: Trial, branch: WorkflowContext, index: number): Promise<null> => {
+      try {
+        return await runTrial(branch as WorkflowScope<never>, trial, this.#scorers);
+      } catch (error) {
+        // A trial that the budget has ended has no answer. The trials that compare with it run after a top-up as well.
+        answers[index]?.reject(error);
+        throw error;
+      }
+    };
+    const items = await ctx.map(trials, perform, { concurrency: seats });
     for (const item of items) if (item.status === "rejected") throw reviveFault(item.reason);
     if (end < plan.expectedTrials)
       return ctx.continueAsNew({ ...input, offset: end, plan } as unknown as JsonValue);
     return { trials: end };
   }
 
-  #trial({ variants, trials }: Plan, cases: readonly ExperimentCase[], index: number): Trial {
+  #asked(
+    { variants, trials }: Plan,
+    cases: readonly ExperimentCase[],
+    index: number,
+  ): Pick<Trial, "asked" | "variant" | "agent" | "number"> {
     const perCase = variants.length * trials;
     const variant = variants[Math.floor((index % perCase) / trials)] as string;
     const asked = cases[Math.floor(index / perCase)] as ExperimentCase;
@@ -371,6 +417,20 @@ function idsBelow(agent: HostedAgent, ids = new Set<string>()): ReadonlySet<stri
   ids.add(agent.id);
   for (const each of agent.subAgents ?? []) idsBelow(each, ids);
   return ids;
+}
+
+/** The answers of the variants before that of a trial. `index` is the place of the trial in its batch, as for `answerAt`. */
+function rivalsOf(
+  { variants, trials }: Plan,
+  index: number,
+  answerAt: (index: number) => Promise<JsonValue> | undefined,
+): Trial["rivals"] {
+  const place = Math.floor((index % (variants.length * trials)) / trials);
+  const before = variants.slice(0, place).flatMap((variant, at) => {
+    const answer = answerAt(index - (place - at) * trials);
+    return answer === undefined ? [] : [[variant, answer] as const];
+  });
+  return Object.fromEntries(before);
 }
 
 function variantsOf(owner: string, { agent, variants }: ExperimentOptions): ReadonlyMap<string, HostedAgent> {

@@ -1,31 +1,8 @@
-import { describeValue, Fault, is, optionTable, type OptionKinds } from "../kernel/index.ts";
+import { Fault } from "../kernel/index.ts";
 import type { ExperimentResult, ScoreGate } from "./contract.ts";
-
-const gateTable = optionTable({
-  mean: is.number({ from: 0, to: 1 }),
-  maxDrop: is.number({ from: 0, to: 1 }),
-} satisfies OptionKinds<ScoreGate>);
 
 /** Gates by name of the scorer. */
 export type ScoreGates = ExperimentResult["gates"];
-
-/** Checks the gates of an experiment. `owner` names the experiment, and `scorers` are the names of its scorers. */
-export function readGates(owner: string, gates: ScoreGates, scorers: readonly string[]): ScoreGates {
-  for (const [scorer, gate] of Object.entries(gates)) {
-    if (!scorers.includes(scorer))
-      throw new Fault(
-        "invalid_argument",
-        `unknown scorer ${describeValue(scorer)} in gates of ${owner}: expected one of ${scorers.join(", ")}`,
-      );
-    const { mean, maxDrop } = gateTable.read(`gate ${scorer} of ${owner}`, gate);
-    if (mean === undefined && maxDrop === undefined)
-      throw new Fault(
-        "invalid_argument",
-        `invalid gate ${scorer} of ${owner}: expected mean or maxDrop, such as { mean: 0.9 }`,
-      );
-  }
-  return gates;
-}
 
 /** Throws `invalid_argument` if a gate compares with a baseline and there is none. */
 export function requireBaseline(gates: ScoreGates, hasBaseline: boolean): void {
@@ -72,7 +49,7 @@ export function gateOutcomes(
     else
       add(
         mean >= lowest - tolerance,
-        `${scorer}: the mean is ${shownScore(mean)}, and must be at least ${lowest}`,
+        `${scorer}: the mean is ${besides(lowest, mean)}, and must be at least ${lowest}`,
       );
   if (maxDrop !== undefined)
     if (difference === null) add(false, `${scorer}: no case can be compared with the baseline`);
@@ -80,13 +57,18 @@ export function gateOutcomes(
       add(
         difference >= -maxDrop - tolerance,
         difference < 0
-          ? `${scorer}: the mean has dropped by ${shownScore(-difference)}, and may drop by ${maxDrop}`
+          ? `${scorer}: the mean has dropped by ${besides(maxDrop, -difference)}, and may drop by ${maxDrop}`
           : `${scorer}: the mean has not dropped, and may drop by ${maxDrop}`,
       );
   return outcomes;
 }
 
-/** A score with three decimals. It is rounded towards 0, so that 0.8996 does not look like a passed gate of 0.9. */
+/** A score with three decimals. */
 export function shownScore(score: number): string {
-  return (Math.trunc(score * 1000 + Math.sign(score) * 1e-6) / 1000).toFixed(3);
+  return score.toFixed(3);
+}
+
+/** A score with as many decimals as it needs to differ from a limit. */
+function besides(limit: number, score: number): string {
+  return Number(shownScore(score)) === limit ? score.toFixed(6) : shownScore(score);
 }

@@ -10,6 +10,8 @@ interface Watched {
 
 const watched = new AsyncLocalStorage<Watched>();
 let watchers = 0;
+/** Whether no code of this process may send a request. */
+let isOffline = false;
 
 /** A token of the gateway, which reserves what a request may cost before it leaves, or refuses it. */
 const gatewayToken = /\brvg_[\w-]{43}/u;
@@ -34,6 +36,16 @@ export async function withoutOutsideCalls<Value>(
     unwatch();
   }
   throw state.refused;
+}
+
+/** Refuses every request over HTTP of this process, for experiments that must need no network. The returned function allows them again. */
+export function refuseRequests(): () => void {
+  isOffline = true;
+  watch();
+  return () => {
+    isOffline = false;
+    unwatch();
+  };
 }
 
 function watch(): void {
@@ -71,8 +83,13 @@ function refuseRequest(message: unknown): void {
   if (fault !== undefined) Reflect.apply(destroy, request, [fault]);
 }
 
-/** Returns the error of a request of a scorer, or `undefined` for one that may be sent. */
+/** Returns the error of a request, or `undefined` for one that may be sent. */
 function refusal(address: string, headers: string): Fault | undefined {
+  if (isOffline)
+    return new Fault(
+      "permission_denied",
+      `a request to ${address} is refused, because --offline allows none; use a scripted or a recorded model, or leave the option out`,
+    );
   const state = watched.getStore();
   if (state === undefined || gatewayToken.test(headers)) return undefined;
   state.refused ??= new Fault(

@@ -33,6 +33,16 @@ export interface CaseChange {
   readonly reason: string | null;
 }
 
+/** A case whose mean is below that of the gate of its scorer, or below 0.5 without one. */
+export interface FailedCase {
+  readonly caseId: string;
+  readonly variant: string;
+  readonly scorer: string;
+  readonly mean: number;
+  /** Reason of the lowest score. `null` if its scorer gives none. */
+  readonly reason: string | null;
+}
+
 /** A trial that was not scored, or a scorer that failed. */
 export interface Problem {
   readonly caseId: string;
@@ -61,6 +71,8 @@ export interface ExperimentReport {
   readonly variants: readonly VariantRow[];
   /** Cases whose mean rose or fell, what fell most first. */
   readonly changes: readonly CaseChange[];
+  /** Cases that do not pass, the lowest mean first. */
+  readonly failed: readonly FailedCase[];
   readonly gates: readonly GateOutcome[];
   readonly problems: readonly Problem[];
   /** Number of trials without a result, because the run has stopped before its end. */
@@ -83,6 +95,7 @@ export function reportOf(result: ExperimentResult, baseline?: Baseline): Experim
   requireBaseline(result.gates, baseline !== undefined);
   const rows: ScorerRow[] = [];
   const changes: CaseChange[] = [];
+  const failed: FailedCase[] = [];
   const gates: GateOutcome[] = [];
   for (const variant of result.variants)
     for (const scorer of result.scorers) {
@@ -95,6 +108,15 @@ export function reportOf(result: ExperimentResult, baseline?: Baseline): Experim
       rows.push(row);
       const gate = Object.hasOwn(result.gates, scorer) ? result.gates[scorer] : undefined;
       const needed = passMark(gate?.mean);
+      for (const [caseId, mean] of now)
+        if (mean < needed)
+          failed.push({
+            caseId,
+            variant,
+            scorer,
+            mean,
+            reason: lowestReason(result, variant, scorer, caseId),
+          });
       for (const [caseId, after] of common) {
         const before = stored?.get(caseId) as number;
         if (Math.abs(after - before) < 1e-9) continue;
@@ -114,6 +136,7 @@ export function reportOf(result: ExperimentResult, baseline?: Baseline): Experim
     rows,
     variants: result.variants.map((variant) => variantRow(result, variant)),
     changes: changes.toSorted((one, other) => one.after - one.before - (other.after - other.before)),
+    failed: failed.toSorted((one, other) => one.mean - other.mean),
     gates,
     problems: result.results.flatMap(problemsOf),
     missing: Math.max(0, result.expectedTrials - result.results.length),
@@ -124,12 +147,12 @@ export function reportOf(result: ExperimentResult, baseline?: Baseline): Experim
 /** How an experiment ended: `incomplete` if cases failed to run, because the gates then do not count all of them. */
 export type ExperimentEnd = "passed" | "gate_failed" | "incomplete";
 
-export function endOf({ gates, problems, missing }: ExperimentReport): ExperimentEnd {
-  if (missing > 0 || problems.length > 0) return "incomplete";
+export function endOf({ result, gates, problems, missing }: ExperimentReport): ExperimentEnd {
+  if (missing > 0 || problems.length > 0 || result.status !== "completed") return "incomplete";
   return gates.every(({ isPassed }) => isPassed) ? "passed" : "gate_failed";
 }
 
-/** The cases that a variant fails, in the order of the results, with the reason of the lowest score. */
+/** The lowest mean with which a case passes: the `mean` of the gate of the scorer, or 0.5 without one. */
 export function passMark(gateMean: number | undefined): number {
   return (gateMean ?? 0.5) - 1e-9;
 }

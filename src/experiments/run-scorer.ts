@@ -9,8 +9,9 @@ import {
   type JsonValue,
   type WorkflowContext,
 } from "../kernel/index.ts";
-import type { DurableScorer, Score, Scorer, ScorerInput, ScorerOutput } from "./contract.ts";
+import type { Score, ScorerInput, ScorerOutput } from "./contract.ts";
 import { withoutOutsideCalls } from "./outside-calls.ts";
+import { isDurable, type NamedScorer } from "./score.ts";
 
 /** How a scorer is run. */
 export interface RunScorerOptions {
@@ -20,53 +21,34 @@ export interface RunScorerOptions {
   readonly hasBudget?: boolean;
 }
 
-/** Whether a scorer does durable work of its own. */
-export function isDurableScorer(scorer: Scorer): scorer is DurableScorer {
-  return typeof scorer !== "function";
-}
-
-/** The name of a scorer in reports and gates. Throws `invalid_argument` for a value that is no scorer, or has no name. */
-export function scorerName(scorer: Scorer): string {
-  const isScorer = typeof scorer === "function" || typeof readProperty(scorer, "score") === "function";
-  if (!isScorer)
-    throw new Fault(
-      "invalid_argument",
-      `invalid scorer ${describeValue(scorer)}: expected a function, or an object with name and score; use exactMatch() or judge({ model, rubric })`,
-    );
-  const name: unknown = readProperty(scorer, "name");
-  if (typeof name === "string" && name.trim() !== "") return name;
-  throw new Fault(
-    "invalid_argument",
-    "invalid scorer: it has no name, which reports and gates need; declare it as a named function or as const",
-  );
-}
-
 /**
  * Runs a scorer for one trial. A scorer that throws, or returns anything but a score from 0 to 1, is a score with an error and
  * never a zero. What stops the experiment itself, such as an exhausted budget or a cancel, is thrown.
  */
 export async function runScorer(
-  scorer: Scorer,
+  { name, scorer }: NamedScorer,
   given: ScorerInput,
   { ctx, hasBudget = false }: RunScorerOptions = {},
 ): Promise<Score> {
-  const name = scorerName(scorer);
   try {
-    return readScore(name, await outputOf(scorer, given, name, hasBudget, ctx));
+    return readScore(name, await outputOf({ name, scorer }, given, hasBudget, ctx));
   } catch (error) {
-    if (isDurableScorer(scorer) && mustEndTask(error)) throw error;
+    if (isDurable(scorer)) {
+      // A cancel of the experiment is no failure of its scorer.
+      ctx?.check();
+      if (mustEndTask(error)) throw error;
+    }
     return failedScore(`scorer ${name} failed: ${messageOf(error)}${placeOf(error)}`);
   }
 }
 
 function outputOf(
-  scorer: Scorer,
+  { name, scorer }: NamedScorer,
   given: ScorerInput,
-  name: string,
   hasBudget: boolean,
   ctx: WorkflowContext | undefined,
 ): Promise<ScorerOutput> {
-  if (isDurableScorer(scorer)) {
+  if (isDurable(scorer)) {
     if (ctx !== undefined) return scorer.score(given, ctx);
     throw new Fault("invalid_argument", `scorer ${name} does durable work and can only run in an experiment`);
   }
@@ -96,7 +78,7 @@ function readScore(name: string, output: unknown): Score {
   if (typeof value === "number" && value >= 0 && value <= 1)
     return { score: value, reason, metadata, error: null };
   return failedScore(
-    `scorer ${name} returned ${isObject && value === undefined ? "an object without score" : describeValue(value)}: expected a number from 0 to 1, true or false, or an object such as { score: 0.5, reason: "..." }`,
+    `invalid score ${describeValue(value)} of scorer ${name}: expected a number from 0 to 1, true or false, or an object such as { score: 0.5, reason: "..." }`,
   );
 }
 

@@ -25,16 +25,8 @@ import {
   type WorkflowResult,
 } from "../kernel/index.ts";
 import type { Score, ScoredRun, Scorer, ScorerInput } from "./contract.ts";
-import {
-  agentsOf,
-  callScorer,
-  failedScore,
-  isDurable,
-  isStop,
-  readScore,
-  readScorers,
-  type NamedScorer,
-} from "./score.ts";
+import { runScorer } from "./run-scorer.ts";
+import { agentsOf, isDurable, readScorers, type NamedScorer } from "./score.ts";
 import { readScoredRun } from "./scored-run.ts";
 
 /** Which ended runs are scored. */
@@ -159,7 +151,16 @@ export async function scoreRuns(
         "invalid_argument",
         `invalid name ${describeValue(scorer.name)} of a scorer of scoreRuns(): expected at most ${longestScoreName} characters`,
       );
-  const scoring = new Scoring({ runtime, name, scorers, sample, runs, seats, everyMs });
+  const scoring = new Scoring({
+    runtime,
+    name,
+    scorers,
+    hasBudget: budget !== undefined,
+    sample,
+    runs,
+    seats,
+    everyMs,
+  });
   const run = workflow<never, ScoringOutput>(
     name,
     {
@@ -178,6 +179,7 @@ interface ScoringOptions extends Required<
   Pick<ScoreRunsOptions, "runtime" | "name" | "sample" | "runs" | "seats" | "everyMs">
 > {
   readonly scorers: readonly NamedScorer[];
+  readonly hasBudget: boolean;
 }
 
 /** The work of the run that scores. */
@@ -258,14 +260,14 @@ class Scoring {
 
   /** Scores a run by each scorer that has not scored it. A run that was deleted or erased meanwhile is left out. */
   async #scoreRun(runId: RunId, ctx: WorkflowContext): Promise<ScoredBy> {
-    const { name, scorers } = this.#options;
+    const { name, scorers, hasBudget } = this.#options;
     const open = await ctx.step("open", () => this.#unscored(runId));
     let [scores, without] = [0, 0];
     let read: Promise<ScorerInput> | undefined;
     const given = (): Promise<ScorerInput> => (read ??= this.#read(runId));
     for (const scorer of scorers) {
       if (!open.includes(scorer.name)) continue;
-      const { score, reason } = await scoreBy(ctx, scorer, given);
+      const { score, reason } = await scoreBy(ctx, scorer, given, hasBudget);
       if (score === null) without++;
       else {
         const comment = reason === null ? null : reason.slice(0, longestComment).toWellFormed();
@@ -331,17 +333,13 @@ function inputOf(input: JsonValue): ScorerInput["input"] {
 /** Returns the score of one scorer. Its failure is its result, unless the run that scores ends itself. */
 async function scoreBy(
   ctx: WorkflowContext,
-  { name, scorer }: NamedScorer,
+  named: NamedScorer,
   given: () => Promise<ScorerInput>,
+  hasBudget: boolean,
 ): Promise<Score> {
-  if (!isDurable(scorer))
-    return ctx.step(`score ${name}`, async () => callScorer(name, scorer, await given()), { retry: false });
-  try {
-    return readScore(name, await scorer.score(await given(), ctx));
-  } catch (error) {
-    if (isStop(error) || Fault.from(error).code === "budget_exhausted") throw error;
-    return failedScore(error);
-  }
+  if (isDurable(named.scorer)) return runScorer(named, await given(), { ctx });
+  const body = async (): Promise<Score> => runScorer(named, await given(), { hasBudget });
+  return ctx.step(`score ${named.name}`, body, { retry: false });
 }
 
 /** Whether a run is in the sample: a number that follows from its id is below the share. */

@@ -1,13 +1,5 @@
-import {
-  CancellationError,
-  describeValue,
-  Fault,
-  is,
-  nearestJson,
-  readProperty,
-  type HostedAgent,
-} from "../kernel/index.ts";
-import type { DurableScorer, Score, Scorer, ScorerFunction, ScorerOutput } from "./contract.ts";
+import { describeValue, Fault, is, readProperty, type HostedAgent } from "../kernel/index.ts";
+import type { DurableScorer, Scorer } from "./contract.ts";
 
 /** A scorer with the name under which reports and gates know it. */
 export interface NamedScorer {
@@ -60,58 +52,5 @@ function nameOf(owner: string, scorer: unknown, index: number): string {
   throw new Fault(
     "invalid_argument",
     `${place} has no name, by which reports and gates would name it; use function name({ output, expected }) { ... }`,
-  );
-}
-
-/** Calls a scorer that is a function. What it throws is its error, and never a score. */
-export async function callScorer(
-  name: string,
-  scorer: ScorerFunction,
-  given: Parameters<ScorerFunction>[0],
-): Promise<Score> {
-  try {
-    return readScore(name, await scorer(given));
-  } catch (error) {
-    return failedScore(error);
-  }
-}
-
-/** The result of a scorer that failed with this error. */
-export function failedScore(error: unknown): Score {
-  const { message } = Fault.from(error);
-  return { score: null, reason: null, metadata: null, error: message };
-}
-
-/** Whether an error of a durable scorer ends the work of its run, and is not the scorer's own. */
-export function isStop(error: unknown): boolean {
-  const fault = Fault.from(error);
-  return (
-    fault instanceof CancellationError || fault.code === "lease_lost" || fault.code.startsWith("journal_")
-  );
-}
-
-/** Converts what a scorer returned. Throws `invalid_argument` if it is no score. */
-export function readScore(name: string, given: ScorerOutput): Score {
-  const isObject = typeof given === "object" && given !== null;
-  const value: unknown = isObject ? readProperty(given, "score") : given;
-  if (isObject && value === undefined && readProperty(given, "error") !== undefined)
-    throw Fault.from(readProperty(given, "error"));
-  const reason: unknown = isObject ? readProperty(given, "reason") : undefined;
-  const metadata: unknown = isObject ? readProperty(given, "metadata") : undefined;
-  return {
-    score: scoreOf(name, value, isObject),
-    reason: typeof reason === "string" ? reason : null,
-    metadata: metadata === undefined ? null : nearestJson(metadata),
-    error: null,
-  };
-}
-
-function scoreOf(name: string, value: unknown, isObject: boolean): number | null {
-  if (typeof value === "boolean") return value ? 1 : 0;
-  if (value === null && isObject) return null;
-  if (typeof value === "number" && value >= 0 && value <= 1) return value;
-  throw new Fault(
-    "invalid_argument",
-    `invalid score ${describeValue(value)} of scorer ${name}: expected a number from 0 to 1, a boolean, or { score } with one of them or null`,
   );
 }

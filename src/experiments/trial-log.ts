@@ -1,4 +1,4 @@
-import type { RunHandle } from "../kernel/index.ts";
+import { rootTaskId, type JsonValue, type RunHandle } from "../kernel/index.ts";
 import type { ExperimentResult, ScoreGate, TrialResult } from "./contract.ts";
 
 /** What an experiment publishes before its first trial. */
@@ -50,6 +50,35 @@ export async function readExperiment(run: ExperimentRun): Promise<ExperimentResu
   };
 }
 
+/** What happens in a run of an experiment while it goes on. */
+export type ExperimentNews =
+  | Published
+  /** An agent asks a person, and its trial waits for the answer. */
+  | { readonly kind: "question"; readonly question: string }
+  /** The run has ended, perhaps not for the first time. `error` is that of its end, or `null`. */
+  | { readonly kind: "end"; readonly error: string | null };
+
+/**
+ * Yields the head, each trial, each question to a person and the end of a run, from its beginning. It ends with the run, or when the
+ * signal is aborted.
+ */
+export async function* followExperiment(
+  run: Pick<RunHandle, "events">,
+  signal: AbortSignal,
+): AsyncIterable<ExperimentNews> {
+  const types = ["value_published", "approval_request", "task_end"] as const;
+  const seen = new Set<string>();
+  for await (const event of run.events({ types, signal })) {
+    if (event.type === "value_published" && "seq" in event) {
+      const value = event.erased === true ? undefined : readPublished(event.data, seen);
+      if (value !== undefined) yield value;
+    }
+    if (event.type === "approval_request") yield { kind: "question", question: event.data.toolName ?? "" };
+    if (event.type === "task_end" && event.taskId === rootTaskId)
+      yield { kind: "end", error: event.data.failure?.message ?? null };
+  }
+}
+
 type Published =
   | { readonly kind: "head"; readonly head: ExperimentHead }
   | { readonly kind: "trial"; readonly trial: TrialResult };
@@ -59,13 +88,21 @@ async function* published(run: ExperimentRun): AsyncIterable<Published> {
   const seen = new Set<string>();
   for await (const event of run.events({ types: ["value_published"], follow: false })) {
     if (!("seq" in event) || event.type !== "value_published" || event.erased === true) continue;
-    const { name, value } = event.data;
-    if (name === headName) yield { kind: "head", head: value as unknown as ExperimentHead };
-    if (name !== trialName) continue;
-    const trial = value as unknown as TrialResult;
-    const key = JSON.stringify([trial.caseId, trial.variant, trial.trial]);
-    if (seen.has(key)) continue;
-    seen.add(key);
-    yield { kind: "trial", trial };
+    const one = readPublished(event.data, seen);
+    if (one !== undefined) yield one;
   }
+}
+
+/** Reads a published value. `undefined` for one of another name, and for a trial that was seen before. */
+function readPublished(
+  { name, value }: { readonly name: string; readonly value: JsonValue },
+  seen: Set<string>,
+): Published | undefined {
+  if (name === headName) return { kind: "head", head: value as unknown as ExperimentHead };
+  if (name !== trialName) return undefined;
+  const trial = value as unknown as TrialResult;
+  const key = JSON.stringify([trial.caseId, trial.variant, trial.trial]);
+  if (seen.has(key)) return undefined;
+  seen.add(key);
+  return { kind: "trial", trial };
 }

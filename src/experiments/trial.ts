@@ -17,7 +17,8 @@ import type { ExperimentCase, Score, ScoredRun, ScorerInput, TrialResult } from 
 import type { ReplayModes } from "./recording/replayed-calls.ts";
 import { recordedInput, type Replays } from "./recording/replays.ts";
 import { readRecording, type RunRecording } from "./recording/run-recording.ts";
-import { callScorer, failedScore, isDurable, isStop, readScore, type NamedScorer } from "./score.ts";
+import { runScorer } from "./run-scorer.ts";
+import { isDurable, type NamedScorer } from "./score.ts";
 import { readScoredRun, unstartedRun } from "./scored-run.ts";
 import { trialName } from "./trial-log.ts";
 
@@ -28,6 +29,12 @@ export interface Trial {
   readonly agent: HostedAgent;
   /** Number of the trial, from 1. */
   readonly number: number;
+  /** What the variants before answer in the same trial, by their names. */
+  readonly rivals: { readonly [variant: string]: Promise<JsonValue> };
+  /** Whether scorers may send no request that no budget counts. */
+  readonly hasBudget: boolean;
+  /** Receives the answer for the variants that follow. */
+  readonly onAnswer: (output: JsonValue) => void;
   /** What answers the calls of the agent from the recordings of cases. Absent if no case has one. */
   readonly replay?: TrialReplay;
 }
@@ -51,8 +58,9 @@ interface Answer extends Pick<TrialResult, "taskId" | "status" | "output" | "err
  * budget of the experiment ends the trial, which has no result then.
  */
 export async function runTrial(scope: Scope, trial: Trial, scorers: readonly NamedScorer[]): Promise<null> {
-  const { asked, variant, number } = trial;
+  const { asked, variant, number, onAnswer } = trial;
   const { run, ...answer } = await askAgent(scope, trial);
+  onAnswer(answer.output);
   const measure = async (): Promise<Pick<ScoredRun, "costUsd" | "tokens" | "turns" | "durationMs">> => {
     const { costUsd, tokens, turns, durationMs } = await run();
     return { costUsd, tokens, turns, durationMs };
@@ -63,7 +71,7 @@ export async function runTrial(scope: Scope, trial: Trial, scorers: readonly Nam
     return { input, output: answer.output, expected, run: await run(), caseId, variant };
   };
   const scores: Record<string, Score> = {};
-  for (const scorer of scorers) scores[scorer.name] = await score(scope, scorer, given);
+  for (const scorer of scorers) scores[scorer.name] = await score(scope, scorer, given, trial);
   // The result commits with the step that follows. A replay that finds this step publishes nothing.
   const result: TrialResult = { caseId, variant, trial: number, ...answer, ...measured, tags, scores };
   scope.publish(trialName, result);
@@ -126,18 +134,17 @@ function isOwnBudget({ code, details }: Failure): boolean {
 /** Returns the score of one scorer. Its failure is its result, unless the run itself ends. */
 async function score(
   scope: Scope,
-  { name, scorer }: NamedScorer,
+  named: NamedScorer,
   given: () => Promise<ScorerInput>,
+  { rivals, hasBudget }: Pick<Trial, "rivals" | "hasBudget">,
 ): Promise<Score> {
+  const { name, scorer } = named;
   if (!isDurable(scorer)) {
-    const body = async (): Promise<Score> => callScorer(name, scorer, await given());
+    const body = async (): Promise<Score> => runScorer(named, await given(), { hasBudget });
     return await scope.step(`score ${name}`, body, { retry: false });
   }
-  try {
-    return readScore(name, await scorer.score(await given(), scope));
-  } catch (error) {
-    scope.check();
-    if (isStop(error)) throw error;
-    return failedScore(error);
-  }
+  if (scorer.comparesVariants !== true) return runScorer(named, await given(), { ctx: scope });
+  const answers: Record<string, JsonValue> = {};
+  for (const [variant, answer] of Object.entries(rivals)) answers[variant] = await answer;
+  return runScorer(named, { ...(await given()), rivals: answers }, { ctx: scope });
 }

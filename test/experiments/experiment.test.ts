@@ -142,8 +142,11 @@ describe("a run of an experiment", () => {
       }).run({ runtime });
       const none = { score: null, reason: null, metadata: null };
       expect(results[0]?.scores).toEqual({
-        durable: { ...none, error: "no judge" },
-        throwing: { ...none, error: "broken" },
+        durable: { ...none, error: "scorer durable failed: no judge" },
+        throwing: {
+          ...none,
+          error: expect.stringMatching(/^scorer throwing failed: broken \(.*experiment\.test\.ts:\d+\)$/u),
+        },
         high: {
           ...none,
           error: expect.stringMatching(/^invalid score 1.5 of scorer high: expected a number from 0 to 1/u),

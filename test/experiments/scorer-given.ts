@@ -1,4 +1,11 @@
-import type { ScoredRun, ScoredToolCall, ScorerInput } from "../../src/experiments/contract.ts";
+import type {
+  Score,
+  ScoredRun,
+  ScoredToolCall,
+  ScorerFunction,
+  ScorerInput,
+} from "../../src/experiments/contract.ts";
+import { runScorer as runNamed, type RunScorerOptions } from "../../src/experiments/run-scorer.ts";
 import type { JsonValue, RunId, TaskId } from "../../src/kernel/index.ts";
 
 /** What a scorer receives for an answer. */
@@ -31,6 +38,15 @@ export function given(
 }
 
 /** A tool call as a scorer sees it. */
-export function call(name: string, given: JsonValue): ScoredToolCall {
-  return { name, arguments: given, result: "done", isError: false };
+export function call(name: string, asked: JsonValue): ScoredToolCall {
+  return { name, arguments: asked, result: "done", isError: false };
+}
+
+/** Runs a function as an experiment does. */
+export function runScorer(
+  scorer: ScorerFunction,
+  asked: ScorerInput,
+  options?: RunScorerOptions,
+): Promise<Score> {
+  return runNamed({ name: scorer.name, scorer }, asked, options);
 }

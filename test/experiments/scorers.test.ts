@@ -1,11 +1,10 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
-import { runScorer } from "../../src/experiments/run-scorer.ts";
 import { jsonMatch } from "../../src/experiments/scorers/json-match.ts";
 import { completed, costBelow, timeBelow, turnsBelow } from "../../src/experiments/scorers/limit-scorers.ts";
 import { contains, exactMatch, matches } from "../../src/experiments/scorers/text-scorers.ts";
 import { toolCalls } from "../../src/experiments/scorers/tool-calls.ts";
-import { call, given } from "./scorer-given.ts";
+import { call, given, runScorer } from "./scorer-given.ts";
 
 describe("exactMatch", () => {
   test("exactMatch ignores white space around a text, and compares other values as JSON", async () => {
@@ -29,7 +28,9 @@ describe("exactMatch", () => {
 
 describe("contains and matches", () => {
   test("contains names each text that the output lacks", async () => {
-    expect(await runScorer(contains(), given("Paris, France", ["Paris", "France"]))).toMatchObject({ score: 1 });
+    expect(await runScorer(contains(), given("Paris, France", ["Paris", "France"]))).toMatchObject({
+      score: 1,
+    });
     expect(await runScorer(contains({ texts: ["Rome", "Paris", "Bonn"] }), given("Paris"))).toMatchObject({
       score: 0,
       reason: 'the output does not contain "Rome" and "Bonn"',
@@ -54,13 +55,19 @@ describe("contains and matches", () => {
 describe("jsonMatch", () => {
   test("jsonMatch names each path that differs from the expected value", async () => {
     const expected = { name: "Ada", items: [{ price: 1 }, { price: 2 }], "a b": true };
-    const output = JSON.stringify({ name: "Ada", items: [{ price: 1 }, { price: 3 }, { price: 4 }], extra: 1 });
+    const output = JSON.stringify({
+      name: "Ada",
+      items: [{ price: 1 }, { price: 3 }, { price: 4 }],
+      extra: 1,
+    });
     const { score, reason, metadata } = await runScorer(jsonMatch(), given(output, expected));
     expect(score).toBe(0);
     expect(reason).toBe(
       'items[1].price: expected 2, got 3; items[2]: expected nothing, got {"price":4}; ["a b"]: expected true, got nothing; extra: expected nothing, got 1',
     );
-    expect(metadata).toMatchObject({ differences: [{ path: "items[1].price", expected: 2, actual: 3 }, {}, {}, {}] });
+    expect(metadata).toMatchObject({
+      differences: [{ path: "items[1].price", expected: 2, actual: 3 }, {}, {}, {}],
+    });
   });
 
   test("jsonMatch accepts further members with subset, and checks a schema", async () => {
@@ -86,8 +93,12 @@ describe("toolCalls", () => {
   test("toolCalls scores 1 if the calls are the expected ones in their order", async () => {
     const run = { toolCalls: [call("find", { id: 1 }), call("pay", { usd: 5, to: { iban: "X" } })] };
     expect(await runScorer(toolCalls(), given("done", [find, pay], run))).toMatchObject({ score: 1 });
-    expect(await runScorer(toolCalls(), given("done", { toolCalls: [find, pay] }, run))).toMatchObject({ score: 1 });
-    expect(await runScorer(toolCalls({ calls: [{ name: "find" }, pay] }), given("done", null, run))).toMatchObject({
+    expect(await runScorer(toolCalls(), given("done", { toolCalls: [find, pay] }, run))).toMatchObject({
+      score: 1,
+    });
+    expect(
+      await runScorer(toolCalls({ calls: [{ name: "find" }, pay] }), given("done", null, run)),
+    ).toMatchObject({
       score: 1,
     });
     expect(await runScorer(toolCalls({ calls: [] }), given("done", null))).toMatchObject({ score: 1 });
@@ -117,10 +128,12 @@ describe("toolCalls", () => {
   test("toolCalls assigns a call without expected arguments to the call that no other one needs", async () => {
     const run = { toolCalls: [call("find", { id: 1 }), call("find", { id: 2 })] };
     const expected = [{ name: "find" }, { name: "find", arguments: { id: 1 } }];
-    expect(await runScorer(toolCalls({ order: "any" }), given("done", expected, run))).toMatchObject({ score: 1 });
+    expect(await runScorer(toolCalls({ order: "any" }), given("done", expected, run))).toMatchObject({
+      score: 1,
+    });
   });
 
-  test("toolCalls accepts further calls and further arguments if it is told to", async () => {
+  test("toolCalls accepts further calls and further arguments with the options for them", async () => {
     const run = { toolCalls: [call("log", {}), call("find", { id: 1, deep: true })] };
     const options = { extra: "allow", arguments: "subset" } as const;
     expect(await runScorer(toolCalls(options), given("done", [find], run))).toMatchObject({ score: 1 });
@@ -161,7 +174,7 @@ describe("limits", () => {
   test("scorers refuse wrong and unknown options when they are made", () => {
     expect(() => costBelow(-1)).toThrow("invalid number of dollars -1 of costBelow()");
     expect(() => timeBelow("soon" as never)).toThrow("timeBelow()");
-    expect(() => exactMatch({ ignorecase: true } as never)).toThrow("use \"ignoreCase\"");
+    expect(() => exactMatch({ ignorecase: true } as never)).toThrow('use "ignoreCase"');
     expect(() => toolCalls({ order: "some" as never })).toThrow("expected one of same, any");
     expect(() => completed({ name: " " })).toThrow("invalid name");
   });

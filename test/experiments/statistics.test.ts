@@ -5,7 +5,7 @@ import { casesOf, isFull } from "../effort.ts";
 /** A distribution of the means of cases, with its own mean. */
 interface Distribution {
   readonly mean: number;
-  draw(next: () => number): number;
+  readonly draw: (next: () => number) => number;
 }
 
 const distributions: Readonly<Record<string, Distribution>> = {

@@ -3,10 +3,15 @@ import { passMark, type ExperimentReport } from "../report.ts";
 import { meanOf } from "../statistics.ts";
 
 /**
- * The report as JUnit XML: one suite for each variant with one test for each case, and one suite for the gates. A case fails if the mean
+ * Reports as JUnit XML: one suite for each variant with one test for each case, and one suite for the gates. A case fails if the mean
  * of a scorer is below the `mean` of its gate, or below 0.5 without one. A case that could not be run is an error.
  */
-export function junitReport(report: ExperimentReport): string {
+export function junitReport(reports: readonly ExperimentReport[]): string {
+  const suites = reports.flatMap(suitesOf).join("");
+  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n${suites}</testsuites>\n`;
+}
+
+function suitesOf(report: ExperimentReport): readonly string[] {
   const { result, gates } = report;
   const suites = result.variants.map((variant) =>
     suite(
@@ -41,7 +46,7 @@ export function junitReport(report: ExperimentReport): string {
         },
       ]),
     );
-  return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name=${quoted(result.name)}>\n${suites.join("")}</testsuites>\n`;
+  return suites;
 }
 
 interface Test {

@@ -4,6 +4,7 @@ import {
   cautions,
   changeText,
   dollars,
+  failureText,
   problemText,
   scorerCells,
   seconds,
@@ -23,7 +24,7 @@ const words = {
  * links, mentions, images or HTML.
  */
 export function markdownReport(report: ExperimentReport): string {
-  const { result, baseline, variants, changes, gates, problems } = report;
+  const { result, baseline, variants, changes, failed, gates, problems } = report;
   const against = baseline === null ? "" : `, against baseline ${code(baseline)}`;
   const [head = [], ...rows] = scorerCells(report);
   const lines = [
@@ -60,6 +61,10 @@ export function markdownReport(report: ExperimentReport): string {
     ...section(
       "Cases that got better",
       rose.map((each) => entry(each, changeText(each))),
+    ),
+    ...section(
+      "Cases that do not pass",
+      failed.map((each) => entry(each, failureText(each))),
     ),
     ...section(
       "Cases that failed to run",

@@ -1,6 +1,6 @@
 import { visibleLine } from "../../kernel/index.ts";
 import { shownScore } from "../gates.ts";
-import type { CaseChange, ExperimentReport, Problem, ScorerRow } from "../report.ts";
+import type { CaseChange, ExperimentReport, FailedCase, Problem, ScorerRow } from "../report.ts";
 import { reliableFrom, type Estimate } from "../statistics.ts";
 
 /** Longest text of a reason or an error in a report for people. */
@@ -54,7 +54,7 @@ function interval(estimate: Estimate | null, words: (score: number) => string = 
 }
 
 /** A difference with its sign. */
-export function signed(score: number): string {
+function signed(score: number): string {
   const text = shownScore(score);
   if (Number(text) === 0) return "0.000";
   return score > 0 ? `+${text}` : text;
@@ -65,6 +65,11 @@ export function changeText({ scorer, before, after, didPass, passes, reason }: C
   const state = didPass === passes ? "" : passes ? ", passes now" : ", fails now";
   const why = reason === null || after > before ? "" : `: ${line(reason)}`;
   return `${line(scorer)} ${shownScore(before)} -> ${shownScore(after)}${state}${why}`;
+}
+
+/** Why a case does not pass, in words. */
+export function failureText({ scorer, mean, reason }: FailedCase): string {
+  return `${line(scorer)} ${shownScore(mean)}${reason === null ? "" : `: ${line(reason)}`}`;
 }
 
 export function problemText({ scorer, trial, message }: Problem): string {

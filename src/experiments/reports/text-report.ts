@@ -4,6 +4,7 @@ import {
   cautions,
   changeText,
   dollars,
+  failureText,
   line,
   problemText,
   scorerCells,
@@ -15,7 +16,7 @@ const most = 20;
 
 /** The report for a terminal, as lines: a table by scorer, cases that changed, cases that failed to run, and the gates. */
 export function textReport(report: ExperimentReport): readonly string[] {
-  const { result, baseline, variants, changes, gates, problems } = report;
+  const { result, baseline, variants, changes, failed, gates, problems } = report;
   const against = baseline === null ? "" : `, against baseline ${line(baseline)}`;
   const lines = [`${line(result.name)}: ${result.results.length} trials${against}`, ""];
   lines.push(...columns(scorerCells(report)), "");
@@ -34,6 +35,10 @@ export function textReport(report: ExperimentReport): readonly string[] {
     ...section(
       "Cases that got better",
       rose.map((each) => `${caseName(report, each)}: ${changeText(each)}`),
+    ),
+    ...section(
+      "Cases that do not pass",
+      failed.map((each) => `${caseName(report, each)}: ${failureText(each)}`),
     ),
     ...section(
       "Cases that failed to run",

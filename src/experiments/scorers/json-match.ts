@@ -24,8 +24,6 @@ const matchTable = optionTable({
  */
 export function jsonMatch(options: JsonMatchOptions = {}): ScorerFunction {
   const { name = "jsonMatch", schema, subset } = matchTable.read("jsonMatch()", options);
-  const refuse = (problems: readonly string[]): Fault =>
-    new Fault("invalid_argument", `the output does not match the schema: ${problems.join("; ")}`);
   const reader =
     schema === undefined
       ? undefined
@@ -55,6 +53,11 @@ export function jsonMatch(options: JsonMatchOptions = {}): ScorerFunction {
       },
     };
   });
+}
+
+/** The fault of a value that is parsed. The scorer only inspects values, and reports their problems. */
+function refuse(problems: readonly string[]): Fault {
+  return new Fault("invalid_argument", `the output does not match the schema: ${problems.join("; ")}`);
 }
 
 /** Reads a text as JSON. Returns `undefined` for a text that is not JSON. */

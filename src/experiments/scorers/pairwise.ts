@@ -1,4 +1,3 @@
-import { Agent } from "../../assembly/agent.ts";
 import type { ModelLike } from "../../capabilities/index.ts";
 import {
   describeValue,
@@ -13,7 +12,7 @@ import {
 import { readBaseline } from "../baseline.ts";
 import type { DurableScorer, ExperimentResult, ScorerInput, ScorerOutput } from "../contract.ts";
 import { inputText } from "../input-text.ts";
-import { askAll, dataOnly, judgeName, requireModel } from "./judge.ts";
+import { askAll, scorerAgent } from "./judge.ts";
 import { namedKinds, type NamedOptions } from "./named-scorer.ts";
 
 /** Options of `pairwise`. */
@@ -22,7 +21,7 @@ export interface PairwiseOptions extends NamedOptions {
   readonly model: ModelLike;
   /** What makes an answer better, in words. */
   readonly rubric: string;
-  /** What each answer is compared with: that of a variant, or the stored answer in a file that `reeve eval --save` wrote. */
+  /** What each answer is compared with: that of a variant that the experiment lists before it, or the stored answer in a file that `reeve eval --save` wrote. */
   readonly against: { readonly variant: string } | { readonly baseline: string };
   /** Number of times that both orders are asked. Default: 1, which is two questions. */
   readonly votes?: number;
@@ -73,16 +72,13 @@ export function pairwise(options: PairwiseOptions): DurableScorer {
       "invalid_argument",
       `invalid against ${describeValue(against)} of pairwise(): expected { variant: "base" } or { baseline: "evals/baselines/main.json" }`,
     );
-  requireModel("pairwise()", model);
-  const agent = new Agent({
-    name: judgeName(name),
-    model,
-    instructions: `You compare two answers to the same task by this rubric:\n\n${rubric}\n\nSay which answer is better: first, second or equal. State the reason first, in one or two sentences. Neither the order nor the length of the answers counts.\n${dataOnly}`,
-  });
+  const instructions = `You compare two answers to the same task by this rubric:\n\n${rubric}\n\nSay which answer is better: first, second or equal. State the reason first, in one or two sentences. Neither the order nor the length of the answers counts.`;
+  const agent = scorerAgent("pairwise()", name, model, instructions);
   let stored: Promise<ExperimentResult> | undefined;
   return {
     name,
     agents: [agent],
+    comparesVariants: variant !== undefined,
     score: async (given, ctx) => {
       let other: JsonValue | undefined;
       if (variant !== undefined) other = rivalOf(name, given, variant);
@@ -105,16 +101,12 @@ export function pairwise(options: PairwiseOptions): DurableScorer {
   };
 }
 
-function rivalOf(
-  scorer: string,
-  { variant, rivals, output }: ScorerInput,
-  wanted: string,
-): JsonValue | undefined {
+function rivalOf(scorer: string, { variant, rivals }: ScorerInput, wanted: string): JsonValue | undefined {
   if (variant === wanted) return undefined;
   if (rivals !== undefined && Object.hasOwn(rivals, wanted)) return rivals[wanted];
   throw new Fault(
     "invalid_argument",
-    `scorer ${scorer} compares with variant ${wanted}, which has no answer for this case; name a variant of the experiment${output === null ? "" : " that has answered"}`,
+    `scorer ${scorer} compares with variant ${wanted}, which is not before ${variant} in the variants of the experiment; list it first`,
   );
 }
 

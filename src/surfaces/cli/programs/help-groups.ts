@@ -2,7 +2,7 @@ import { type Command, Help } from "commander";
 
 /** The commands by purpose, in the order in which `reeve --help` prints them. */
 const groups: Readonly<Record<string, readonly string[]>> = {
-  "Run agents:": ["chat", "run", "sessions", "demo"],
+  "Run agents:": ["chat", "run", "eval", "sessions", "demo"],
   "Look at runs:": ["ps", "watch", "inbox", "show", "tree", "logs", "cost", "audit"],
   "Control runs:": [
     "approve",
@@ -26,7 +26,6 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     "check-replay",
     "schedule",
   ],
-  "Evaluate agents:": ["eval"],
   "The workspace:": ["init", "trust", "agents", "models", "skills", "mcp", "config", "worktrees"],
   "Servers and workers:": [
     "serve",

@@ -22,6 +22,8 @@ export const exitCodes = {
   paused: { code: 15, means: "the run is paused" },
   cancelled: { code: 16, means: "the run was cancelled" },
   max_output: { code: 17, means: "the answer was cut at the model's output limit" },
+  gate_failed: { code: 20, means: "a gate of an experiment failed" },
+  incomplete: { code: 21, means: "cases of an experiment failed to run, or have no result" },
 } as const;
 
 export type ExitKind = keyof typeof exitCodes;

@@ -1,0 +1,104 @@
+import { randomUUID } from "node:crypto";
+import type { Experiment, ExperimentInput } from "../../../../experiments/index.ts";
+import {
+  Fault,
+  formatRunId,
+  type JsonValue,
+  type RunHandle,
+  type RunId,
+  type Runtime,
+  type RunSummaryStatus,
+  type Store,
+} from "../../../../kernel/index.ts";
+import { isStoppedAtLimit } from "../../../view/top-up-offer.ts";
+import { findRunId } from "../../setup/find-run.ts";
+
+/** An experiment that the command runs, with the file that exports it. */
+export interface ChosenExperiment {
+  readonly file: string;
+  readonly experiment: Experiment;
+}
+
+/** A run that is driven, or waits for something, as far as the store knows. */
+const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"];
+
+/**
+ * Starts a run of an experiment. This process drives this run only: another one of the same experiment that was interrupted
+ * would go on, and cost money, unnoticed.
+ */
+export async function startedRun(
+  runtime: Runtime,
+  experiment: Experiment,
+  input: ExperimentInput,
+  maxCostUsd: number | undefined,
+): Promise<RunHandle> {
+  const runId = formatRunId(randomUUID());
+  hostOnly(runtime, experiment, runId);
+  const { budget, spawnBudget, name } = experiment;
+  // Each trial may need seats for an agent below its own, and for a judge.
+  const { seats = 0 } = input;
+  const started = await runtime.start(name, experiment.readInput(input as JsonValue), {
+    runId,
+    budget: { ...budget, ...(maxCostUsd !== undefined && { maxCostUsd }) },
+    spawnBudget: { ...spawnBudget, ...(seats > 12 && { maxAgents: 4 * seats + 2 }) },
+  });
+  return requireRun(runtime, started.runId);
+}
+
+/** Continues a run: the one with this id, or the newest one of the experiment that has not completed. `addUsd` is added to its budget. */
+export async function resumedRun(
+  runtime: Runtime,
+  store: Store,
+  { experiment, file }: ChosenExperiment,
+  id: string | undefined,
+  addUsd: number | undefined,
+): Promise<RunHandle> {
+  const runId =
+    id === undefined ? await newestUnfinished(store, experiment, file) : await findRunId(store, id, "");
+  const run = await requireRun(runtime, runId);
+  if (run.agentId !== experiment.id)
+    throw new Fault(
+      "invalid_argument",
+      `${runId} is no run of experiment ${experiment.name}, but of ${run.agentId}; name the file that exports its experiment`,
+    );
+  const { status } = await run.summary();
+  if (status === "completed" || status === "cancelled") return run;
+  if (isStoppedAtLimit(status) && addUsd === undefined)
+    throw new Fault(
+      "invalid_argument",
+      `${runId} has stopped at its budget; add to it with --max-cost USD, the dollars that it may spend in addition`,
+    );
+  hostOnly(runtime, experiment, runId);
+  if (addUsd !== undefined) await run.topUp({ maxCostUsd: addUsd });
+  if (!unfinished.includes(status)) await run.resume();
+  return run;
+}
+
+function hostOnly(runtime: Runtime, experiment: Experiment, runId: RunId): void {
+  runtime.register({
+    name: experiment.name,
+    resolve: (record) => (record.runId === runId ? experiment : undefined),
+  });
+}
+
+async function newestUnfinished({ journal }: Store, { name }: Experiment, file: string): Promise<RunId> {
+  const done: readonly RunSummaryStatus[] = ["completed", "cancelled"];
+  let after: string | null = null;
+  do {
+    const page = { agentName: name, kind: "workflow", limit: 100 } as const;
+    const { runs, next } = await journal.list({ ...page, ...(after !== null && { after }) });
+    const found = runs.find(({ status }) => !done.includes(status));
+    if (found !== undefined) return found.runId;
+    after = next;
+  } while (after !== null);
+  throw new Fault(
+    "not_found",
+    `no run of experiment ${name} can be continued: all have completed; start one with reeve eval ${file}`,
+  );
+}
+
+async function requireRun(runtime: Runtime, runId: RunId): Promise<RunHandle> {
+  const run = await runtime.find(runId);
+  if (run === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
+  return run;
+}
