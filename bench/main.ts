@@ -14,6 +14,7 @@ const benches: Readonly<Record<string, () => Promise<Bench>>> = {
   architectures: () => import("./architectures.ts"),
   chat: () => import("./chat.ts"),
   counts: () => import("./counts.ts"),
+  experiments: () => import("./experiments.ts"),
   gateway: () => import("./gateway.ts"),
   growth: () => import("./growth.ts"),
   loop: () => import("./loop.ts"),

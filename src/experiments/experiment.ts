@@ -11,7 +11,6 @@ import {
   is,
   optionTable,
   readProperty,
-  reviveFault,
   startKinds,
   type ExecutionBudget,
   type HostedAgent,
@@ -314,7 +313,8 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
       }
     };
     const items = await ctx.map(trials, perform, { concurrency: seats });
-    for (const item of items) if (item.status === "rejected") throw reviveFault(item.reason);
+    // The reason itself, because a resumption then performs the failed trials again, and no other.
+    for (const item of items) if (item.status === "rejected") throw item.reason;
     if (end < plan.expectedTrials)
       return ctx.continueAsNew({ ...input, offset: end, plan } as unknown as JsonValue);
     return { trials: end };

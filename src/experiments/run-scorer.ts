@@ -4,8 +4,10 @@ import {
   Fault,
   nearestJson,
   readProperty,
+  rootTaskId,
   stopsTask,
   withoutSecrets,
+  type Failure,
   type JsonValue,
   type WorkflowContext,
 } from "../kernel/index.ts";
@@ -56,11 +58,17 @@ function outputOf(
   return hasBudget ? withoutOutsideCalls(name, call) : call();
 }
 
+/** Whether the budget of the experiment, or a spending cap, has ended the work. A budget of an agent below ends only its own. */
+export function endsExperiment({ code, details }: Failure | Fault): boolean {
+  if (code !== "budget_exhausted") return false;
+  return details?.["cap"] !== undefined || details?.["taskId"] === rootTaskId;
+}
+
 /** Faults that a branch cannot handle, because the task itself has to end or to be driven by another worker. */
 function mustEndTask(error: unknown): boolean {
-  return (
-    stopsTask(error) || (Fault.is(error) && /^(?:journal|lease|store|version|engine)_/u.test(error.code))
-  );
+  if (!Fault.is(error)) return false;
+  if (error.code === "budget_exhausted") return endsExperiment(error);
+  return stopsTask(error) || /^(?:journal|lease|store|version|engine)_/u.test(error.code);
 }
 
 /** Reads what a scorer returned, which may be code of the user or of another package. */

@@ -5,19 +5,17 @@ import {
   Fault,
   outcomeStatus,
   reviveFault,
-  rootTaskId,
   type Failure,
   type HostedAgent,
   type JsonValue,
   type RunStatus,
-  type TaskId,
   type TaskOutcome,
 } from "../kernel/index.ts";
 import type { ExperimentCase, Score, ScoredRun, ScorerInput, TrialResult } from "./contract.ts";
 import type { ReplayModes } from "./recording/replayed-calls.ts";
 import { recordedInput, type Replays } from "./recording/replays.ts";
 import { readRecording, type RunRecording } from "./recording/run-recording.ts";
-import { runScorer } from "./run-scorer.ts";
+import { endsExperiment, runScorer } from "./run-scorer.ts";
 import { isDurable, type NamedScorer } from "./score.ts";
 import { readScoredRun, unstartedRun } from "./scored-run.ts";
 import { trialName } from "./trial-log.ts";
@@ -123,12 +121,7 @@ function errorOf(status: RunStatus, { failure, interruption }: TaskOutcome): str
  * of the agent itself is its own matter, so that its end is a result.
  */
 function stopAtOwnBudget(failure: Failure | null): void {
-  if (failure !== null && isOwnBudget(failure)) throw reviveFault(failure);
-}
-
-function isOwnBudget({ code, details }: Failure): boolean {
-  if (code !== "budget_exhausted") return false;
-  return details?.["cap"] !== undefined || (details?.["taskId"] as TaskId | undefined) === rootTaskId;
+  if (failure !== null && endsExperiment(failure)) throw reviveFault(failure);
 }
 
 /** Returns the score of one scorer. Its failure is its result, unless the run itself ends. */

@@ -23,6 +23,7 @@ async function bundle(): Promise<Prepared<string>> {
     worker: here("worker.ts"),
     "contents-worker": here("contents-worker.ts"),
     "deadly-worker": here("deadly-worker.ts"),
+    "experiment-worker": here("experiment-worker.ts"),
     "fleet-worker": here("fleet-worker.ts"),
     "gateway-worker": here("gateway-worker.ts"),
     "demo-process": here("../hire/demo-process.ts"),

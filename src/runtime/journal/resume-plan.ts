@@ -13,7 +13,7 @@ import { abandonmentOf, isInside } from "./branch-values.ts";
 import type { RunState } from "./run-state.ts";
 import { cancelReason, receivedEnd } from "./run-calls.ts";
 import { hasCompensated, type TaskState } from "./task-state.ts";
-import { attemptAddress, attemptName, limitBranch, runOf } from "./wait-names.ts";
+import { attemptAddress, attemptName, itemBranch, limitBranch, runOf } from "./wait-names.ts";
 
 /** Why an ended task of a workflow cannot be resumed, as the end of a sentence. `undefined` if it can. */
 export function whyFinal(task: Pick<TaskState, "record" | "journal" | "steps">): string | undefined {
@@ -48,7 +48,9 @@ export function planResume(state: RunState): readonly ResumedTask[] {
   const plan: ResumedTask[] = [];
   const reached = new Set<TaskState>([root]);
   for (const task of reached) {
-    const joins = [...task.steps.values()].filter((step) => isJoin(step) && isTip(task, step.address));
+    const endedOn = task.endedOn.flatMap((address) => sameFailure(task, address));
+    const isLast = ({ address }: StepRecord): boolean => isTip(task, address, endedOn);
+    const joins = [...task.steps.values()].filter((step) => isJoin(step) && isLast(step));
     const failed = (name: string): TaskState[] =>
       name
         .split(" ")
@@ -57,14 +59,8 @@ export function planResume(state: RunState): readonly ResumedTask[] {
         .filter((child) => !isFinal(child));
     const stale = joins.filter(({ name }) => failed(name).length > 0);
     for (const { name } of stale) for (const child of failed(name)) reached.add(child);
-    const staleRuns = [...task.steps.values()].filter(
-      (step) => isFailedRun(step) && isTip(task, step.address),
-    );
-    const voided = [
-      ...task.endedOn.flatMap((address) => sameFailure(task, address)),
-      ...stale.map(addressOf),
-      ...staleRuns.map(addressOf),
-    ];
+    const staleRuns = [...task.steps.values()].filter((step) => isFailedRun(step) && isLast(step));
+    const voided = [...endedOn, ...stale.map(addressOf), ...staleRuns.map(addressOf)];
     const failedRuns = staleRuns.flatMap(({ name }) => runOf(name) ?? []);
     const voids = [
       ...voided,
@@ -217,14 +213,18 @@ function failureText(step: StepRecord | undefined): string | undefined {
   return canonicalJson({ code, message, details });
 }
 
-/** No record follows the address in its scope or in a scope around it, and no step that contains the address has succeeded. */
-function isTip({ steps }: TaskState, address: StepAddress): boolean {
+/**
+ * No record follows the address in its scope or in a scope around it, and no step that contains the address has succeeded. A call of
+ * `ctx.map` that is voided has succeeded only for its fulfilled items.
+ */
+function isTip({ steps }: TaskState, address: StepAddress, voids: readonly StepAddress[] = none): boolean {
   const parts = address.split("/");
   for (let length = parts.length; length > 0; length--) {
     const index = Number(parts[length - 1]);
     if (!Number.isSafeInteger(index)) continue;
     const own = steps.get(parts.slice(0, length).join("/") as StepAddress);
-    if (length < parts.length && own?.kind !== "llm" && own?.outcome.kind === "ok") return false;
+    const isAround = length < parts.length && own !== undefined && own.kind !== "llm";
+    if (isAround && own.outcome.kind === "ok" && !isRejectedItem(own, parts[length], voids)) return false;
     const around = parts.slice(0, length - 1);
     // J2: the tool calls of one turn run concurrently, so a later index does not mean a later step.
     const isTool = own?.kind === "tool" || steps.get(around.join("/") as StepAddress)?.kind === "llm";
@@ -233,6 +233,19 @@ function isTip({ steps }: TaskState, address: StepAddress): boolean {
     for (const each of steps.keys()) if (each === next || each.startsWith(`${next}/`)) return false;
   }
   return true;
+}
+
+const none: readonly never[] = [];
+
+/** Whether the branch is an item without a value of a voided call of `ctx.map`. */
+function isRejectedItem(
+  { address, outcome }: StepRecord,
+  branch: string | undefined,
+  voids: readonly StepAddress[],
+): boolean {
+  if (!voids.includes(address) || outcome.kind !== "ok" || !Array.isArray(outcome.value)) return false;
+  const items = outcome.value as readonly ({ readonly failure?: Failure } | null)[];
+  return items.some((item, index) => item?.failure !== undefined && itemBranch(index) === branch);
 }
 
 function addressOf({ address }: StepRecord): StepAddress {

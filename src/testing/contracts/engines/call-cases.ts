@@ -2,6 +2,7 @@ import {
   FatalError,
   Fault,
   formatRunId,
+  reviveFault,
   rootTaskId,
   Transcript,
   userMessage,
@@ -25,6 +26,7 @@ import {
   untilLongEnough,
   workflowOf,
   type EngineHarness,
+  spawnChild,
 } from "./engine-world.ts";
 
 /** Waits until a run has started the run with this id. */
@@ -520,6 +522,42 @@ export function branchCases(harness: EngineHarness): void {
       await taken.resume();
       expect((await taken.result()).output).toEqual(["a", "b", "c"]);
       expect(performed).toEqual(["a", "b", "c", "b"]);
+    },
+  );
+
+  declare(
+    "J5: resume() resumes a child whose failure was the error of an item of map, and none whose failure its item handled",
+    async (world) => {
+      const runtime = await world.open();
+      const performed: string[] = [];
+      let isBroken = true;
+      const child = agentOf("child", async (ctx) => {
+        const { input } = ctx;
+        return ctx.step("work", async () => {
+          performed.push(input as string);
+          if (input !== "a" && isBroken) throw new Fault("permission_denied", "broken");
+          return input;
+        });
+      });
+      const parent = agentOf(
+        "parent",
+        async (ctx) => {
+          const results = await ctx.map(["a", "b", "c"], async (input, branch) => {
+            const { output, failure } = await branch.join(await spawnChild(branch, child, { input }));
+            if (failure !== null && input === "b") throw reviveFault(failure);
+            return failure === null ? output : "handled";
+          });
+          for (const result of results) if (result.status === "rejected") throw result.reason;
+          return results.map((result) => (result.status === "fulfilled" ? result.value : null));
+        },
+        { subAgents: [child] },
+      );
+      const run = await runtime.submit(parent, null);
+      expect((await run.result()).error?.message).toBe("broken");
+      isBroken = false;
+      await run.resume();
+      expect((await run.result()).output).toEqual(["a", "b", "handled"]);
+      expect(performed.toSorted()).toEqual(["a", "b", "b", "c"]);
     },
   );
 }
