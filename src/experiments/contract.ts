@@ -121,6 +121,8 @@ export interface TrialResult {
   /** Number of the trial, from 1. */
   readonly trial: number;
   readonly taskId: TaskId | null;
+  /** The run of its own that answered: a fork of a stored run. Absent if a task of the experiment answered. */
+  readonly runId?: RunId;
   readonly status: RunStatus;
   readonly output: JsonValue;
   /** Message of the error with which the agent ended. `null` if it answered. */

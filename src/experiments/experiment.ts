@@ -1,10 +1,8 @@
-import { Agent } from "../assembly/agent.ts";
 import { defaultRuntime, openRuntime } from "../assembly/open-runtime.ts";
 import type { WorkflowScope } from "../assembly/workflow-context.ts";
 import { workflow, type Workflow } from "../assembly/workflow.ts";
 import type { RuntimeOptions } from "../runtime/index.ts";
 import {
-  describeValue,
   executionBudget,
   FatalError,
   Fault,
@@ -25,11 +23,13 @@ import {
 } from "../kernel/index.ts";
 import { CaseList, modelModes, toolModes, type CaseSource } from "./cases.ts";
 import type { ExperimentCase, ExperimentResult, ModelMode, ScoreGate, Scorer, ToolMode } from "./contract.ts";
+import type { StoredRuns } from "./forks.ts";
 import type { ReplayModes } from "./recording/replayed-calls.ts";
-import { Replays } from "./recording/replays.ts";
+import { replays } from "./recording/replays.ts";
 import { agentsOf, readScorers, type NamedScorer } from "./score.ts";
 import { runTrial, type Trial } from "./trial.ts";
 import { headName, readExperiment, type ExperimentHead } from "./trial-log.ts";
+import { sharedIds, storedRunsOf, variantsOf } from "./variants.ts";
 
 /** Options of `experiment()`. */
 export interface ExperimentOptions {
@@ -39,8 +39,13 @@ export interface ExperimentOptions {
   readonly agent?: HostedAgent;
   /** The agents that are compared, by name. Two agents of one name and class `Agent` get the name of the variant as their key. */
   readonly variants?: { readonly [variant: string]: HostedAgent };
-  /** The cases: a list, or a function such as `jsonLines("./cases.jsonl")`. */
-  readonly cases: CaseSource;
+  /** The cases: a list, or a function such as `jsonLines("./cases.jsonl")`. Either `cases` or `from` is required. */
+  readonly cases?: CaseSource;
+  /**
+   * Stored runs of `agent` as cases, and changes of them as variants: `from: runs({ runtime, runs, forks })`. The forks are runs
+   * of their own, which share the `budget` in equal parts.
+   */
+  readonly from?: StoredRuns;
   /** What scores the answers. A function has the name of the function; names are unique. */
   readonly scorers: readonly Scorer[];
   /** How often each case is given to each variant. Default: 1. */
@@ -108,6 +113,7 @@ const experimentTable = optionTable({
   agent: is.any,
   variants: is.named("agents", "variants: { base: agent, cheap: agent.with({ model }) }"),
   cases: is.any,
+  from: is.any,
   scorers: is.any,
   trials: is.integer({ from: 1, to: 1_000, default: 1 }),
   budget: is.checkedBy(executionBudget),
@@ -150,6 +156,8 @@ interface HistoryInput extends ExperimentInput {
   readonly offset?: number;
   /** The plan that the first history has recorded. */
   readonly plan?: Plan;
+  /** The stored runs that the first history has chosen. */
+  readonly runs?: readonly string[];
 }
 
 /** The variants and the cases of a run. */
@@ -182,8 +190,9 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   readonly seats: number;
   readonly #scorers: readonly NamedScorer[];
   readonly #cases: CaseList;
+  readonly #from: StoredRuns | undefined;
   readonly #modes: ReplayModes;
-  readonly #replays: Replays | undefined;
+  readonly #mayReplay: boolean;
   /** Ids of agents that are a variant, or work for one, and that scorers call as well. */
   readonly #shared: readonly string[];
   readonly #workflow: Workflow<JsonValue, ExperimentOutput>;
@@ -197,17 +206,18 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     this.description = `Experiment ${name}`;
     this.trials = trials;
     this.seats = seats;
+    this.#from = storedRunsOf(owner, options);
     this.variants = variantsOf(owner, options);
     this.#scorers = readScorers(owner, options.scorers);
     this.gates = readGates(owner, gates, this.#scorers);
-    this.#cases = new CaseList(owner, options.cases);
+    this.#cases = new CaseList(owner, this.#from === undefined ? (options.cases as CaseSource) : noCases);
     this.#modes = { tools, model };
     const judges = agentsOf(this.#scorers);
-    const shared = sharedIds([...this.variants.values()], judges);
+    this.#shared = sharedIds([...this.variants.values()], judges);
     // A judge of the same id would answer as a variant.
-    this.#replays = mayReplay(options.cases) && shared.length === 0 ? new Replays() : undefined;
-    this.#shared = shared;
-    const answering = [...this.variants.values()].map((each) => this.#replays?.agents.of(each) ?? each);
+    this.#mayReplay = mayReplay(options.cases ?? []) && this.#shared.length === 0;
+    const variants = [...this.variants.values()];
+    const answering = this.#mayReplay ? replays.agentsOf(name, variants) : variants;
     this.subAgents = [...new Set([...answering, ...judges])];
     if (budget !== undefined) this.budget = budget;
     // Each trial may need seats for an agent below its own, and for a judge.
@@ -243,7 +253,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     this.readInput(input as JsonValue);
     const { trials = this.trials, variants = [...this.variants.keys()] } = input;
     try {
-      const { cases } = await this.#readCases();
+      const { cases } = await this.#readCases(await this.#from?.runIds(this.#agentId));
       return selectedCases(this.name, cases, input).length * variants.length * trials;
     } catch (error) {
       throw new Fault("invalid_argument", Fault.from(error).message, { cause: error });
@@ -287,7 +297,8 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   /** One history of the run: a batch of trials. */
   async #execute(ctx: WorkflowScope<never>, input: HistoryInput): Promise<ExperimentOutput> {
     const { offset = 0, seats = this.seats, meteredScorers = this.budget !== undefined } = input;
-    const { plan, cases } = await this.#workOf(ctx, input);
+    const runs = this.#from === undefined ? undefined : await this.#chosenRuns(ctx, this.#from, input);
+    const { plan, cases } = await this.#workOf(ctx, { ...input, ...(runs !== undefined && { runs }) });
     // The variants of a case are in one batch, because scorers may compare them.
     const perCase = plan.variants.length * plan.trials;
     const size = Math.ceil(Math.max(smallestBatch, 4 * seats) / perCase) * perCase;
@@ -316,15 +327,20 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     // The reason itself, because a resumption then performs the failed trials again, and no other.
     for (const item of items) if (item.status === "rejected") throw item.reason;
     if (end < plan.expectedTrials)
-      return ctx.continueAsNew({ ...input, offset: end, plan } as unknown as JsonValue);
+      return ctx.continueAsNew({
+        ...input,
+        offset: end,
+        plan,
+        ...(runs !== undefined && { runs }),
+      } as unknown as JsonValue);
     return { trials: end };
   }
 
   #asked(
-    { variants, trials }: Plan,
+    { variants, trials, expectedTrials }: Plan,
     cases: readonly ExperimentCase[],
     index: number,
-  ): Pick<Trial, "asked" | "variant" | "agent" | "number"> {
+  ): Pick<Trial, "asked" | "variant" | "agent" | "number" | "replay" | "forks"> {
     const perCase = variants.length * trials;
     const variant = variants[Math.floor((index % perCase) / trials)] as string;
     const asked = cases[Math.floor(index / perCase)] as ExperimentCase;
@@ -338,13 +354,18 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
       variant,
       agent: this.variants.get(variant) as HostedAgent,
       number: (index % trials) + 1,
-      ...(this.#replays !== undefined && { replay: { replays: this.#replays, tools, model } }),
+      ...(this.#from !== undefined && { forks: { from: this.#from, count: expectedTrials } }),
+      ...(this.#mayReplay && { replay: { tools, model } }),
     };
+  }
+
+  get #agentId(): string {
+    return ([...this.variants.values()][0] as HostedAgent).id;
   }
 
   /** The work of the run. The first history records the plan, and every process compares it with its own. */
   async #workOf(ctx: WorkflowScope<never>, input: HistoryInput): Promise<Work> {
-    const { cases: all, digest } = await this.#readCases();
+    const { cases: all, digest } = await this.#readCases(input.runs);
     const cases = selectedCases(this.name, all, input);
     const { trials = this.trials, variants = [...this.variants.keys()] } = input;
     const expectedTrials = cases.length * variants.length * trials;
@@ -357,8 +378,24 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     return { plan, cases };
   }
 
-  async #readCases(): ReturnType<CaseList["all"]> {
+  /** The runs are chosen once, because the filter may select others later. */
+  #chosenRuns(
+    ctx: WorkflowScope<never>,
+    from: StoredRuns,
+    { runs }: HistoryInput,
+  ): Promise<readonly string[]> {
+    return runs === undefined
+      ? ctx.step("runs", () => from.runIds(this.#agentId), { retry: false })
+      : Promise.resolve(runs);
+  }
+
+  async #readCases(runs: readonly string[] | undefined): ReturnType<CaseList["all"]> {
     try {
+      const from = this.#from;
+      if (from !== undefined)
+        return await new CaseList(`experiment ${this.name}`, () =>
+          from.cases(this.#agentId, runs ?? []),
+        ).all();
       return await this.#cases.all();
     } catch (error) {
       throw new FatalError(Fault.from(error).message, { cause: error });
@@ -406,19 +443,6 @@ function mayReplay(cases: CaseSource): boolean {
   return typeof cases === "function" || cases.some(({ recording }) => recording !== undefined);
 }
 
-function sharedIds(variants: readonly HostedAgent[], judges: readonly HostedAgent[]): readonly string[] {
-  const answering = new Set(variants.flatMap((each) => [...idsBelow(each)]));
-  return judges.flatMap((each) => [...idsBelow(each)]).filter((id) => answering.has(id));
-}
-
-/** The ids of an agent and of the agents that work for it. */
-function idsBelow(agent: HostedAgent, ids = new Set<string>()): ReadonlySet<string> {
-  if (ids.has(agent.id)) return ids;
-  ids.add(agent.id);
-  for (const each of agent.subAgents ?? []) idsBelow(each, ids);
-  return ids;
-}
-
 /** The answers of the variants before that of a trial. `index` is the place of the trial in its batch, as for `answerAt`. */
 function rivalsOf(
   { variants, trials }: Plan,
@@ -433,41 +457,8 @@ function rivalsOf(
   return Object.fromEntries(before);
 }
 
-function variantsOf(owner: string, { agent, variants }: ExperimentOptions): ReadonlyMap<string, HostedAgent> {
-  if ((agent === undefined) === (variants === undefined))
-    throw new Fault(
-      "invalid_argument",
-      `${owner} needs either agent or variants: use agent: triage, or variants: { base: triage, cheap: triage.with({ model }) }`,
-    );
-  if (agent !== undefined) return new Map([[requireAgent(`agent of ${owner}`, agent).id, agent]]);
-  const given = Object.entries(variants ?? {});
-  if (given.length === 0)
-    throw new Fault("invalid_argument", `${owner} has no variants: expected at least one agent by name`);
-  const agents = new Map<string, HostedAgent>();
-  for (const [name, each] of given) {
-    const own = requireAgent(`variant ${name} of ${owner}`, each);
-    const isTaken = [...agents.values()].some((other) => other.id === own.id && other !== own);
-    agents.set(name, isTaken ? withKey(owner, name, own) : own);
-  }
-  return agents;
-}
-
-function requireAgent(place: string, agent: HostedAgent): HostedAgent {
-  if (typeof readProperty(agent, "id") === "string" && typeof readProperty(agent, "run") === "function")
-    return agent;
-  throw new Fault(
-    "invalid_argument",
-    `invalid ${place}: expected an agent, not ${describeValue(agent)}; use new Agent({ ... })`,
-  );
-}
-
-/** A run finds its agents by id, so that two variants of one agent need ids of their own. */
-function withKey(owner: string, variant: string, agent: HostedAgent): HostedAgent {
-  if (agent instanceof Agent) return agent.with({ key: variant });
-  throw new Fault(
-    "invalid_argument",
-    `two variants of ${owner} are both ${agent.id}: give variant ${variant} another name or a key`,
-  );
+async function noCases(): Promise<never> {
+  throw new Fault("internal", "the cases of this experiment are stored runs");
 }
 
 function readGates(

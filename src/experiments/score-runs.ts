@@ -6,28 +6,22 @@ import {
   executionBudget,
   Fault,
   is,
-  isUserPart,
   longestComment,
   longestScoreName,
   optionTable,
-  readProperty,
-  rootTaskId,
-  type Event,
   type ExecutionBudget,
-  type JsonValue,
   type OptionKinds,
   type RunHandle,
   type RunId,
   type RunQuery,
-  type RunStatus,
   type Runtime,
   type WorkflowContext,
   type WorkflowResult,
 } from "../kernel/index.ts";
-import type { Score, ScoredRun, Scorer, ScorerInput } from "./contract.ts";
+import type { Score, Scorer, ScorerInput } from "./contract.ts";
 import { runScorer } from "./run-scorer.ts";
 import { agentsOf, isDurable, readScorers, type NamedScorer } from "./score.ts";
-import { readScoredRun } from "./scored-run.ts";
+import { readStoredRun } from "./scored-run.ts";
 
 /** Which ended runs are scored. */
 export type ScoredRuns = Omit<
@@ -299,35 +293,6 @@ class Scoring {
     if (run === undefined) throw new Fault("not_found", `run ${runId} was deleted before it was scored`);
     return { ...(await readStoredRun(run)), expected: null, caseId: runId, variant: run.agentId };
   }
-}
-
-/** Reads what an ended run was asked, what it answered, and what it did. */
-async function readStoredRun(run: RunHandle): Promise<Pick<ScorerInput, "input" | "output" | "run">> {
-  async function* events(): AsyncIterable<Event> {
-    for await (const event of run.events({ follow: false })) if ("seq" in event) yield event;
-  }
-  const { status } = await run.summary();
-  let input: ScorerInput["input"] = "";
-  let output: JsonValue = null;
-  for await (const event of run.events({ types: ["run_start", "task_end"], follow: false })) {
-    if (event.type === "run_start") input = inputOf(event.data.input);
-    if (event.type === "task_end" && event.taskId === rootTaskId) output = event.data.output ?? null;
-  }
-  const read: ScoredRun = await readScoredRun({
-    runId: run.runId,
-    taskId: rootTaskId,
-    status: status as RunStatus,
-    events,
-  });
-  return { input, output, run: read };
-}
-
-/** The input of an agent as a scorer receives it: a text, or content parts. */
-function inputOf(input: JsonValue): ScorerInput["input"] {
-  if (typeof input === "string") return input;
-  if (Array.isArray(input) && input.every((part) => isUserPart(part))) return input;
-  const prompt: unknown = readProperty(input, "prompt");
-  return prompt === undefined ? JSON.stringify(input) : inputOf(prompt as JsonValue);
 }
 
 /** Returns the score of one scorer. Its failure is its result, unless the run that scores ends itself. */

@@ -1,27 +1,33 @@
 import { outputValue } from "../agents/index.ts";
 import {
   addUsd,
+  isUserPart,
+  readProperty,
   rootTaskId,
   totalTokens,
   type Event,
+  type JsonValue,
+  type RunHandle,
   type RunId,
   type RunStatus,
   type TaskId,
 } from "../kernel/index.ts";
-import type { ScoredRun, ScoredToolCall } from "./contract.ts";
+import type { ScoredRun, ScoredToolCall, ScorerInput } from "./contract.ts";
 
 /** The task of an agent that answered a case, with the function that reads its events. */
 export interface ReadableTask {
   readonly runId: RunId;
   readonly taskId: TaskId;
   readonly status: RunStatus;
+  /** Present if the events begin after the start of the task. The time counts from the first of them. */
+  readonly isPart?: true;
   /** Reads the events of the task and the tasks below it, oldest first. */
   events(): AsyncIterable<Event>;
 }
 
 /** Reads what an ended task did, from its events. A charge for a call without reported usage counts as its cost. */
 export async function readScoredRun(task: ReadableTask): Promise<ScoredRun> {
-  const fold = new TaskFold(task.taskId);
+  const fold = new TaskFold(task.taskId, task.isPart === true);
   for await (const event of task.events()) fold.add(event);
   const { runId, taskId, status } = task;
   const { costUsd, tokens, turns, durationMs, toolCalls } = fold;
@@ -36,6 +42,39 @@ export async function readScoredRun(task: ReadableTask): Promise<ScoredRun> {
     toolCalls,
     events: () => task.events(),
   };
+}
+
+/** What a stored run was asked, what it answered, and what it did. */
+export type StoredAnswer = Pick<ScorerInput, "input" | "output" | "run">;
+
+/** Reads an ended run. With `from`, what it did is that after this event. */
+export async function readStoredRun(run: RunHandle, from = 0): Promise<StoredAnswer> {
+  async function* events(): AsyncIterable<Event> {
+    for await (const event of run.events({ fromSeq: from, follow: false })) if ("seq" in event) yield event;
+  }
+  const { status } = await run.summary();
+  let input: ScorerInput["input"] = "";
+  let output: JsonValue = null;
+  for await (const event of run.events({ types: ["run_start", "task_end"], follow: false })) {
+    if (event.type === "run_start") input = inputOf(event.data.input);
+    if (event.type === "task_end" && event.taskId === rootTaskId) output = event.data.output ?? null;
+  }
+  const read = await readScoredRun({
+    runId: run.runId,
+    taskId: rootTaskId,
+    status: status as RunStatus,
+    ...(from > 0 && { isPart: true }),
+    events,
+  });
+  return { input, output, run: read };
+}
+
+/** The input of an agent as a scorer receives it: a text, or content parts. */
+function inputOf(input: JsonValue): ScorerInput["input"] {
+  if (typeof input === "string") return input;
+  if (Array.isArray(input) && input.every((part) => isUserPart(part))) return input;
+  const prompt: unknown = readProperty(input, "prompt");
+  return prompt === undefined ? JSON.stringify(input) : inputOf(prompt as JsonValue);
 }
 
 /** What an agent did that received no seat. */
@@ -64,13 +103,15 @@ class TaskFold {
   turns = 0;
   readonly toolCalls: OpenCall[] = [];
   readonly #taskId: TaskId;
+  readonly #isPart: boolean;
   #startedAt = 0;
   #endedAt = 0;
   /** Calls without a result, by task and call id. */
   readonly #open = new Map<string, OpenCall[]>();
 
-  constructor(taskId: TaskId) {
+  constructor(taskId: TaskId, isPart: boolean) {
     this.#taskId = taskId;
+    this.#isPart = isPart;
   }
 
   get durationMs(): number {
@@ -78,6 +119,7 @@ class TaskFold {
   }
 
   add(event: Event): void {
+    if (this.#isPart && this.#startedAt === 0) this.#startedAt = event.at;
     switch (event.type) {
       case "task_start":
         if (event.taskId === this.#taskId && this.#startedAt === 0) this.#startedAt = event.at;

@@ -1,4 +1,4 @@
-import { rootTaskId, type JsonValue, type RunHandle } from "../kernel/index.ts";
+import { addUsd, rootTaskId, type JsonValue, type RunHandle } from "../kernel/index.ts";
 import type { ExperimentResult, ScoreGate, TrialResult } from "./contract.ts";
 
 /** What an experiment publishes before its first trial. */
@@ -46,7 +46,10 @@ export async function readExperiment(run: ExperimentRun): Promise<ExperimentResu
     expectedTrials: head?.expectedTrials ?? 0,
     results,
     gates: head?.gates ?? {},
-    costUsd: costUsd ?? 0,
+    costUsd: results.reduce(
+      (sum, trial) => addUsd(sum, trial.runId === undefined ? 0 : trial.costUsd),
+      costUsd ?? 0,
+    ),
   };
 }
 

@@ -5,15 +5,19 @@ import {
   Fault,
   outcomeStatus,
   reviveFault,
+  rootTaskId,
+  stopsTask,
   type Failure,
   type HostedAgent,
   type JsonValue,
   type RunStatus,
+  type SpendCaps,
   type TaskOutcome,
 } from "../kernel/index.ts";
 import type { ExperimentCase, Score, ScoredRun, ScorerInput, TrialResult } from "./contract.ts";
+import { isStored, type ForkBudget, type StoredRuns } from "./forks.ts";
 import type { ReplayModes } from "./recording/replayed-calls.ts";
-import { recordedInput, type Replays } from "./recording/replays.ts";
+import { recordedInput, replays } from "./recording/replays.ts";
 import { readRecording, type RunRecording } from "./recording/run-recording.ts";
 import { endsExperiment, runScorer } from "./run-scorer.ts";
 import { isDurable, type NamedScorer } from "./score.ts";
@@ -33,19 +37,16 @@ export interface Trial {
   readonly hasBudget: boolean;
   /** Receives the answer for the variants that follow. */
   readonly onAnswer: (output: JsonValue) => void;
-  /** What answers the calls of the agent from the recordings of cases. Absent if no case has one. */
-  readonly replay?: TrialReplay;
-}
-
-/** The replays of an experiment, and how the calls of this trial are answered. */
-interface TrialReplay extends ReplayModes {
-  readonly replays: Replays;
+  /** How the calls of the agent are answered if the case has a recording. Absent if no case of the experiment has one. */
+  readonly replay?: ReplayModes;
+  /** The stored runs of which the trial forks one, and the number of trials that share the budget. Absent if the agent answers itself. */
+  readonly forks?: { readonly from: StoredRuns; readonly count: number };
 }
 
 type Scope = WorkflowScope<never>;
 
 /** How the agent of a trial ended. */
-interface Answer extends Pick<TrialResult, "taskId" | "status" | "output" | "error"> {
+interface Answer extends Pick<TrialResult, "taskId" | "runId" | "status" | "output" | "error"> {
   /** Returns what the agent did. The log is read at the first call, in the body of a step. */
   readonly run: () => Promise<ScoredRun>;
 }
@@ -57,7 +58,9 @@ interface Answer extends Pick<TrialResult, "taskId" | "status" | "output" | "err
  */
 export async function runTrial(scope: Scope, trial: Trial, scorers: readonly NamedScorer[]): Promise<null> {
   const { asked, variant, number, onAnswer } = trial;
-  const { run, ...answer } = await askAgent(scope, trial);
+  const { run, ...answer } = await (trial.forks === undefined
+    ? askAgent(scope, trial)
+    : askFork(scope, trial, trial.forks));
   onAnswer(answer.output);
   const measure = async (): Promise<Pick<ScoredRun, "costUsd" | "tokens" | "turns" | "durationMs">> => {
     const { costUsd, tokens, turns, durationMs } = await run();
@@ -89,9 +92,10 @@ async function askAgent({ runContext: ctx, runId }: Scope, { asked, agent, repla
   }
   const { handle } = spawned;
   const { taskId } = handle;
-  replay?.replays.open({ runId, taskId, recording, modes: replay, events: () => ctx.childEvents(handle) });
+  if (replay !== undefined)
+    replays.open({ runId, taskId, recording, modes: replay, events: () => ctx.childEvents(handle) });
   const outcome = await ctx.join(handle);
-  replay?.replays.close(runId, taskId);
+  replays.close(runId, taskId);
   stopAtOwnBudget(outcome.failure);
   const status = outcomeStatus(outcome);
   // A cancel of the run, or its deadline, ends the experiment. A cancel of this task alone is a result.
@@ -100,6 +104,41 @@ async function askAgent({ runContext: ctx, runId }: Scope, { asked, agent, repla
   const run = (): Promise<ScoredRun> =>
     (read ??= readScoredRun({ runId, taskId, status, events: () => ctx.childEvents(handle) }));
   return { taskId, status, output: outcome.output, error: errorOf(status, outcome), run };
+}
+
+/** Forks a stored run, or takes it as it is. A run that cannot be forked is a result. */
+async function askFork(
+  scope: Scope,
+  { asked: { id: origin }, variant, number }: Trial,
+  { from, count }: NonNullable<Trial["forks"]>,
+): Promise<Answer> {
+  const isOwn = !isStored(variant);
+  try {
+    const fork = (): Promise<string> => {
+      const caps = scope.runContext.snapshot.ledger.accounts[rootTaskId]?.caps;
+      const budget = caps === undefined ? {} : shareOf(caps, count);
+      return from.fork(origin, variant, { experimentRun: scope.runId, number, budget });
+    };
+    const forkId = await scope.step("fork", fork, { retry: false });
+    const { runId, ...answer } = await scope.step("answer", () => from.answer(forkId), { retry: false });
+    return { taskId: null, ...(isOwn && { runId }), ...answer, run: () => from.scored(origin, forkId) };
+  } catch (error) {
+    scope.check();
+    if (stopsTask(error)) throw error;
+    const { message } = Fault.from(error);
+    const run = async (): Promise<ScoredRun> => unstartedRun(scope.runId);
+    return { taskId: null, status: "failed", output: null, error: message, run };
+  }
+}
+
+/** The share of one of several trials in what the experiment may spend. */
+function shareOf({ tokens, nanoUsd, turns }: SpendCaps, trials: number): ForkBudget {
+  const whole = (limit: number): number => Math.max(1, Math.floor(limit / trials));
+  return {
+    ...(nanoUsd !== null && { maxCostUsd: nanoUsd / 1e9 / trials }),
+    ...(tokens !== null && { maxTokens: whole(tokens) }),
+    ...(turns !== null && { maxTurns: whole(turns) }),
+  };
 }
 
 /** Reads the recording of a case. No retry fixes a wrong file. */

@@ -42,6 +42,7 @@ export class ReplayedAgents {
     const replayed = new Proxy(agent, {
       get: (target, name) => {
         if (name === "run") return run;
+        if (name === "standsFor") return target;
         if (name === "callPath") return path.current;
         if (name === "subAgents") return target.subAgents?.map((each) => this.of(each));
         const value: unknown = Reflect.get(target, name, target);

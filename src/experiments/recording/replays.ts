@@ -1,4 +1,11 @@
-import { rootTaskId, type Event, type JsonValue, type RunContext, type TaskId } from "../../kernel/index.ts";
+import {
+  rootTaskId,
+  type Event,
+  type HostedAgent,
+  type JsonValue,
+  type RunContext,
+  type TaskId,
+} from "../../kernel/index.ts";
 import { ReplayedAgents } from "./replayed-agent.ts";
 import { ReplayedCalls, type ReplayModes } from "./replayed-calls.ts";
 import type { RunRecording } from "./run-recording.ts";
@@ -18,12 +25,20 @@ export interface OpenedTask {
 type CallReader = () => Promise<ReplayedCalls | undefined>;
 
 /**
- * The replays of an experiment. A task of an agent waits in its first moment until the branch of the experiment that has
- * spawned it, or the tasks above it, has opened it. That branch runs again in every process that continues the experiment.
+ * The replays of the experiments of this process. A task of an agent waits in its first moment until the branch of the
+ * experiment that has spawned it, or the tasks above it, has opened it. That branch runs again in every process that continues
+ * the experiment. Tasks of other runs do not wait.
  */
-export class Replays {
-  readonly agents = new ReplayedAgents((ctx) => this.#find(ctx));
+class Replays {
+  readonly #agents = new ReplayedAgents((ctx) => this.#find(ctx));
+  readonly #experiments = new Set<string>();
   readonly #opened = new Map<string, PromiseWithResolvers<CallReader>>();
+
+  /** The agents of an experiment whose cases may have recordings. Two experiments with an agent get the same one. */
+  agentsOf(experimentId: string, agents: Iterable<HostedAgent>): readonly HostedAgent[] {
+    this.#experiments.add(experimentId);
+    return [...agents].map((agent) => this.#agents.of(agent));
+  }
 
   /** Lets the task of a trial begin. Calls that were answered before its process died are not answered again. */
   open({ runId, taskId, recording, modes, events }: OpenedTask): void {
@@ -43,7 +58,8 @@ export class Replays {
   }
 
   async #find(ctx: RunContext): Promise<ReplayedCalls | undefined> {
-    const { runId } = ctx.meta;
+    const { runId, supervision } = ctx.meta;
+    if (!this.#experiments.has(supervision?.rootId ?? "")) return undefined;
     const { accounts } = ctx.snapshot.ledger;
     let top = ctx.taskId;
     for (;;) {
@@ -62,6 +78,8 @@ export class Replays {
     return made;
   }
 }
+
+export const replays: Replays = new Replays();
 
 /** The input with which a case of a stored run begins: the input of the case, after the messages of the session. */
 export function recordedInput(input: JsonValue, { session, schema }: RunRecording): JsonValue {

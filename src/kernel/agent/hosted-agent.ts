@@ -47,6 +47,11 @@ import type { Tool } from "./tool.ts";
 export interface HostedAgent<Context = unknown> {
   /** Address of the agent. Messages to this id reach the agent's inbox. */
   readonly id: AgentId;
+  /**
+   * The agent that this one stands for: with its id and its code, and with further entries around its calls. A worker may host
+   * both, and then executes this one. If absent, the agent stands for itself.
+   */
+  readonly standsFor?: HostedAgent<Context>;
   /** The type of the context of the agent's runs. For the compiler only; no agent has this property. */
   readonly contextType?: Context;
   /** What the runs of this agent do. Default: `invocation`. A run of kind `workflow` has no session. */

@@ -95,7 +95,8 @@ export class AgentRegistry {
     if (this.#hosted.get(agent.id) === agent) return false;
     const tree = agentTree(agent);
     if (!this.replacesSameName) for (const each of tree.values()) this.#refuseOther(each);
-    for (const [agentId, each] of tree) this.#hosted.set(agentId, each);
+    for (const [agentId, each] of tree)
+      if (this.#hosted.get(agentId)?.standsFor !== each) this.#hosted.set(agentId, each);
     this.#versions = undefined;
     return true;
   }
@@ -159,7 +160,7 @@ export class AgentRegistry {
 
   #refuseOther(agent: HostedAgent): void {
     const known = this.#hosted.get(agent.id);
-    if (known === undefined || known === agent) return;
+    if (known === undefined || known === agent || isSubstitute(known, agent)) return;
     throw new Fault(
       "already_exists",
       `another agent is registered as ${agent.id}: give one of the two another name or a key, or open the runtime with sameName: "replace"`,
@@ -358,12 +359,17 @@ function checkCallPath({ id, callPath }: HostedAgent): void {
       throw new Fault("invalid_argument", `unknown option ${describeValue(name)} of ${owner}: ${fix}`);
 }
 
+/** Whether one of two agents stands for the other. */
+function isSubstitute(one: HostedAgent, other: HostedAgent): boolean {
+  return one.standsFor === other || other.standsFor === one;
+}
+
 /** Throws if two different agents of the tree have one id: sub-agents are spawned by id. */
 export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgent>()): AgentTree {
   requireAgent(agent);
   const known = tree.get(agent.id);
-  if (known === agent) return tree;
-  if (known !== undefined)
+  if (known === agent || known?.standsFor === agent) return tree;
+  if (known !== undefined && agent.standsFor !== known)
     throw new Fault(
       "already_exists",
       `two agents of one run are both ${agent.id}: give one of the two another name or a key`,

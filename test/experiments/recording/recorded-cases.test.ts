@@ -144,11 +144,11 @@ test("modes of a case take precedence over those of the experiment, and cases wi
   const result = await withRuntime((runtime) =>
     experiment({ name: "modes", agent, cases: given, scorers: [same], seats: 1 }).run({ runtime }),
   );
-  expect(result.results.map(({ caseId, output }) => `${caseId} ${String(output)}`)).toEqual([
-    "offline Shut.",
-    "tools Open.",
-    "live Open.",
-    "plain Open.",
+  expect(result.results.map(({ caseId, output }) => [caseId, output])).toEqual([
+    ["offline", "Shut."],
+    ["tools", "Open."],
+    ["live", "Open."],
+    ["plain", "Open."],
   ]);
   expect(executed).toEqual(["gate", "gate", "gate"]);
 });
@@ -208,6 +208,30 @@ test("a worker that takes a replay over gives the next equal call the next recor
   const { results } = await readExperiment(run as never);
   expect(results).toMatchObject([{ status: "completed", output: "Thrice.", error: null }]);
   await second.close();
+});
+
+test("experiments with and without recordings share an agent and a runtime", async () => {
+  const agent = new Agent({ name: "clerk", model: scriptedModel(["Yes.", "Yes.", "Yes.", "Yes."]) });
+  const file = await cases(agent, "Ready?");
+  await withRuntime(async (runtime) => {
+    const given = { agent, scorers: [same] };
+    const plain = [{ id: "plain", input: "Ready?" }];
+    runtime.register(agent);
+    const outputs = [];
+    for (const each of [
+      experiment({ ...given, name: "one", cases: jsonLines(file), model: "recorded" }),
+      experiment({ ...given, name: "two", cases: plain }),
+      experiment({ ...given, name: "three", cases: jsonLines(file), model: "recorded" }),
+    ])
+      outputs.push(rows(await each.run({ runtime })));
+    outputs.push((await agent.invoke("Ready?", { runtime })).output);
+    expect(outputs).toEqual([
+      ["completed | Yes. | null | 1 | 0"],
+      [expect.stringContaining("completed | Yes. | null | 0 | ")],
+      ["completed | Yes. | null | 1 | 0"],
+      "Yes.",
+    ]);
+  });
 });
 
 test("wrong modes and recordings are refused with the case or the file", async () => {

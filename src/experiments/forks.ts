@@ -1,0 +1,291 @@
+import { sha256Hex } from "../runtime/index.ts";
+import {
+  agentNameOf,
+  allRuns,
+  describeValue,
+  Fault,
+  is,
+  optionTable,
+  rootTaskId,
+  runStatuses,
+  type Event,
+  type ExecutionBudget,
+  type ForkOptions,
+  type OptionKinds,
+  type RunHandle,
+  type RunQuery,
+  type RunStatus,
+  type Runtime,
+  type TaskId,
+} from "../kernel/index.ts";
+import type { GivenCase } from "./cases.ts";
+import type { ScoredRun } from "./contract.ts";
+import { readStoredRun, type StoredAnswer } from "./scored-run.ts";
+
+/** What a fork changes in a stored run. */
+export interface ForkVariant {
+  /** Name of the model, `provider/id`, that replaces the main model of the agent. */
+  readonly model?: string;
+  /** Text that replaces all instructions of the agent. */
+  readonly instructions?: string;
+  /** Names of the tools that stay. */
+  readonly tools?: readonly string[];
+}
+
+/**
+ * Where the forks begin: at the number of an event, at the first model call of the root agent, at its last one, or at the first
+ * model call of a role, of an agent, or with a call of a tool of this name.
+ */
+export type ForkStart = number | "first-model-call" | "last-turn" | (string & Record<never, never>);
+
+/** Options of `runs()`. */
+export interface StoredRunsOptions {
+  /** The runtime that has the runs and drives the forks. */
+  readonly runtime: Runtime;
+  /** The runs: their ids, or a filter of `runtime.list`. A filter selects completed runs unless it has a status. */
+  readonly runs: readonly string[] | Omit<RunQuery, "sort" | "limit" | "after">;
+  /** Where the forks begin. What is before is shared and costs nothing. Default: `first-model-call`. */
+  readonly at?: ForkStart;
+  /** The changes that are compared, by name. */
+  readonly forks: { readonly [variant: string]: ForkVariant };
+  /** Maximum number of runs, the newest first. Default: 100. */
+  readonly limit?: number;
+}
+
+/** The ids of forks that experiments have made begin with it. */
+const forkPrefix = "run_fork-";
+/** Name of the variant that is the stored run itself. */
+const storedVariant = "stored";
+
+const changeTable = optionTable({
+  model: is.text({ empty: false }),
+  instructions: is.text(),
+  tools: is.list({ of: is.text({ empty: false }) }),
+} satisfies OptionKinds<ForkVariant>);
+
+const table = optionTable({
+  runtime: is.any,
+  runs: is.any,
+  at: is.any,
+  forks: is.named("changes", 'forks: { cheap: { model: "openai/gpt-5-mini" } }'),
+  limit: is.integer({ from: 1, default: 100 }),
+} satisfies OptionKinds<StoredRunsOptions>);
+
+/** An end of a stored run or of a fork, and what it has done since the cut. */
+export interface ForkedAnswer extends Pick<StoredAnswer, "output"> {
+  readonly runId: ScoredRun["runId"];
+  readonly status: RunStatus;
+  readonly error: string | null;
+}
+
+/** Stored runs as the cases of an experiment, and changes of these runs as its variants. `runs()` creates one. */
+export class StoredRuns {
+  readonly variants: readonly string[];
+  readonly #options: StoredRunsOptions;
+  readonly #limit: number;
+
+  constructor(options: StoredRunsOptions) {
+    const { limit, at } = table.read("runs()", options);
+    this.#limit = limit;
+    this.#options = options;
+    if (at !== undefined && typeof at !== "string" && !(Number.isSafeInteger(at) && at >= 0))
+      throw new Fault(
+        "invalid_argument",
+        `invalid at ${describeValue(at)} of runs(): expected the number of an event, "first-model-call", "last-turn", or the name of a role, an agent or a tool`,
+      );
+    const forks = Object.entries(options.forks ?? {});
+    for (const [name, change] of forks) checkChange(name, change);
+    if (forks.length === 0)
+      throw new Fault("invalid_argument", "runs() has no forks: expected at least one change by name");
+    this.variants = [storedVariant, ...forks.map(([name]) => name)];
+  }
+
+  /** The ids of the runs, as they are when an experiment begins. Forks of experiments are no stored runs. */
+  async runIds(agentId: string): Promise<readonly string[]> {
+    const { runtime, runs: chosen } = this.#options;
+    if (isList(chosen)) return chosen;
+    const found: string[] = [];
+    for await (const { runId } of allRuns(runtime, { agentId, status: "completed", ...chosen })) {
+      if (runId.startsWith(forkPrefix)) continue;
+      found.push(runId);
+      if (found.length === this.#limit) break;
+    }
+    if (found.length > 0) return found;
+    throw new Fault(
+      "not_found",
+      `no run of ${agentId} fits the filter of runs(); without a status it selects completed runs`,
+    );
+  }
+
+  /** The runs as cases: their inputs, and their outputs as the expected values. */
+  async cases(agentId: string, runIds: readonly string[]): Promise<readonly GivenCase[]> {
+    const cases: GivenCase[] = [];
+    for (const runId of runIds) {
+      const run = await this.#find(runId);
+      const { status, agentId: own } = await run.summary();
+      if (own !== agentId)
+        throw new Fault(
+          "invalid_argument",
+          `run ${runId} is a run of ${own}, and the agent of the experiment is ${agentId}: choose runs of one agent`,
+        );
+      if (!runStatuses.some((each) => each === status))
+        throw new Fault(
+          "invalid_argument",
+          `run ${runId} has not ended (${status}): fork it when it has ended`,
+        );
+      const { input, output } = await readStoredRun(run);
+      cases.push({ id: runId, input, expected: output });
+    }
+    return cases;
+  }
+
+  /**
+   * Creates the fork of a run, and returns its id; that of the run itself for the variant `stored`. Another call for the same
+   * trial returns the same fork.
+   */
+  async fork(
+    runId: string,
+    variant: string,
+    trial: { readonly experimentRun: string; readonly number: number; readonly budget: ForkBudget },
+  ): Promise<string> {
+    if (isStored(variant)) return runId;
+    const run = await this.#find(runId);
+    const { taskId, ...cut } = await this.#cutOf(run);
+    const { experimentRun, number, budget } = trial;
+    const digest = sha256Hex(JSON.stringify([experimentRun, runId, variant, number]));
+    const fork = await run.as("experiment").fork({
+      ...cut,
+      ...this.#options.forks[variant],
+      ...(taskId !== rootTaskId && { taskId }),
+      ...(Object.keys(budget).length > 0 && { budget }),
+      runId: `${forkPrefix}${digest.slice(0, 32)}`,
+    });
+    return fork.runId;
+  }
+
+  /** Waits until a fork has ended. */
+  async answer(runId: string): Promise<ForkedAnswer> {
+    const run = await this.#find(runId);
+    const { status, output, error } = await run.result();
+    return {
+      runId: run.runId,
+      status,
+      output,
+      error: status === "completed" ? null : (error?.message ?? `the run ended as ${status}`),
+    };
+  }
+
+  /** What a run or its fork has done. Money, turns and time are those after the cut: what is before was not paid again. */
+  async scored(origin: string, runId: string): Promise<ScoredRun> {
+    const run = await this.#find(runId);
+    const from = origin === runId ? (await this.#cutOf(run)).at : await forkSeq(run);
+    const [{ run: whole }, { run: later }] = [await readStoredRun(run), await readStoredRun(run, from)];
+    const { costUsd, tokens, turns, durationMs } = later;
+    return { ...whole, costUsd, tokens, turns, durationMs };
+  }
+
+  async #find(runId: string): Promise<RunHandle> {
+    const run = await this.#options.runtime.find(runId);
+    if (run !== undefined) return run;
+    throw new Fault(
+      "not_found",
+      `run ${runId} not found in the runtime of runs(): it was deleted, or is in another store`,
+    );
+  }
+
+  async #cutOf(run: RunHandle): Promise<Cut> {
+    const { at = "first-model-call" } = this.#options;
+    const starts: Event<"message_start">[] = [];
+    const tools = new Map<string, number>();
+    for await (const event of run.events({
+      types: ["message_start", "tool_execution_start"],
+      follow: false,
+    })) {
+      if (
+        event.type === "message_start" &&
+        event.data.role === "assistant" &&
+        event.data.source === undefined
+      )
+        starts.push(event);
+      if (event.type !== "tool_execution_start" || tools.has(event.data.toolName)) continue;
+      const call = starts.findLast(({ taskId }) => taskId === (event as Event).taskId);
+      if (call !== undefined) tools.set(event.data.toolName, call.seq);
+    }
+    if (typeof at === "number") {
+      const call = starts.find(({ seq }) => seq === at);
+      return call === undefined ? { at, taskId: rootTaskId } : cutBefore(call);
+    }
+    const own = starts.filter(({ taskId }) => taskId === rootTaskId);
+    const calls = own.length > 0 ? own : starts;
+    const found =
+      at === "first-model-call"
+        ? calls[0]
+        : at === "last-turn"
+          ? calls.at(-1)
+          : starts.find((call) => isNamed(call, at) || call.seq === tools.get(at));
+    if (found !== undefined) return cutBefore(found);
+    const names = new Set(
+      starts.flatMap((call) => [call.data.modelRole ?? "main", agentNameOf(call.agentId)]),
+    );
+    throw new Fault(
+      "invalid_argument",
+      starts.length === 0
+        ? `run ${run.runId} has made no model call: use the number of an event as at`
+        : `run ${run.runId} has no step ${JSON.stringify(at)}: expected the number of an event, first-model-call, last-turn, or one of ${[...names, ...tools.keys()].join(", ")}`,
+    );
+  }
+}
+
+/**
+ * Stored runs as cases of an experiment: each run is compared with forks of it that change its model, its instructions or its
+ * tools. A fork shares what is before the cut, so that only what is new is paid.
+ */
+export function runs(options: StoredRunsOptions): StoredRuns {
+  return new StoredRuns(options);
+}
+
+/** Limits of one fork. */
+export type ForkBudget = Partial<Omit<ExecutionBudget, "deadlineMs">>;
+
+interface Cut extends Pick<ForkOptions, "at" | "keepsCommit"> {
+  /** The task that is changed. */
+  readonly taskId: TaskId;
+}
+
+/** The cut of the page's "Run again with changes": the results before the call stay, and the call is made again. */
+function cutBefore({ seq, taskId }: Event<"message_start">): Cut {
+  return { at: seq, keepsCommit: true, taskId };
+}
+
+/** Whether a variant is the stored run itself. */
+export function isStored(variant: string): boolean {
+  return variant === storedVariant;
+}
+
+function isNamed({ agentId, data: { modelRole = "main" } }: Event<"message_start">, name: string): boolean {
+  return modelRole === name || agentNameOf(agentId) === name;
+}
+
+function checkChange(name: string, change: ForkVariant): void {
+  const owner = `fork ${name} of runs()`;
+  const read = changeTable.read(owner, change);
+  if (isStored(name))
+    throw new Fault(
+      "invalid_argument",
+      `invalid name of ${owner}: ${storedVariant} is the run itself; use another name`,
+    );
+  if (Object.values(read).every((value) => value === undefined))
+    throw new Fault("invalid_argument", `${owner} changes nothing: use model, instructions or tools`);
+}
+
+/** The event with which a fork begins. */
+async function forkSeq(run: RunHandle): Promise<number> {
+  for await (const event of run.events({ types: ["run_fork"], follow: false }))
+    if ("seq" in event && event.seq !== null) return event.seq;
+  return 0;
+}
+
+/** `Array.isArray` does not narrow a readonly list. */
+function isList(given: StoredRunsOptions["runs"]): given is readonly string[] {
+  return Array.isArray(given);
+}
