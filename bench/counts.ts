@@ -64,7 +64,7 @@ function limitOf({ counts, growth }: CountTable, script: ScriptName, count: keyo
 const allCounts = Object.keys(units) as (keyof Counts)[];
 
 /** How often a script is executed at most. A busy machine lets timers fire during a script, which adds work and removes none. */
-const mostTries = 4;
+const mostTries = 12;
 
 /** The lowest counts of several executions of a script. They end when `isFine` accepts every count. */
 function lowestCounts(script: ScriptName, isFine: (count: keyof Counts, value: number) => boolean): Counts {

@@ -27,14 +27,14 @@ export function deathsAt(at: number): readonly ("before" | "after")[] {
 type Declare = (title: string, body: () => Promise<void>) => void;
 
 /**
- * Returns a function that declares every other case of an engine's contract, from the first or from the second on, and all
- * cases about the engine itself (G). Two engines that use the same store share the other cases in `npm test`.
+ * Returns a function that declares part number `part`, from 0, of `parts` parts of the cases of an engine's contract, and all
+ * cases about the engine itself (G). In `npm test`, pairs of an engine and a store share the other cases, which run all on the
+ * local engine with the memory store and with SQLite.
  */
-export function everyOther(declare: Declare, from: "first" | "second"): Declare {
-  let isNext = from === "first";
+export function shareOf(declare: Declare, part: number, parts: number): Declare {
+  let index = 0;
   return (title, body) => {
     if (isFull || title.startsWith("G")) return declare(title, body);
-    if (isNext) declare(title, body);
-    isNext = !isNext;
+    if (index++ % parts === part) declare(title, body);
   };
 }

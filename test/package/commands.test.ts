@@ -39,24 +39,6 @@ test("reeve init writes a project into an empty folder, and reeve run answers th
   expect(JSON.stringify(requests[0])).toContain("What is here?");
 });
 
-test("reeve demo tells its story to the end in an empty folder, and names a document that is there", async () => {
-  const cwd = await emptyFolder();
-  const { code, out, talk } = await reeveProcess(["demo", "--pace", "40"], { cwd });
-  expect(code === 0 || talk).toBe(true);
-  expect(out.join("\n")).toContain("No answer was paid for twice.");
-  const guide = out.find((line) => line.endsWith("getting-started.md")) ?? "";
-  expect(await readFile(join(cwd, guide.trim()), "utf8")).toContain("# Getting started");
-});
-
-test("reeve demo --hire hires the agent of the installed package in an empty folder, and merges the work of both", async () => {
-  const cwd = await emptyFolder();
-  const { code, out, talk } = await reeveProcess(["demo", "--hire", "--pace", "20"], { cwd });
-  expect(code === 0 || talk).toBe(true);
-  expect(out.join("\n")).toContain("The checkout has the work of both, its tests pass");
-  const guide = out.find((line) => line.endsWith("docs/hire.md")) ?? "";
-  expect(await readFile(join(cwd, guide.trim()), "utf8")).toContain("# Hired agents");
-});
-
 test.skipIf(missingChromium() !== undefined)(
   "the page of reeve serve shows runs, a run, the inbox and a chat that reeve worker drives (skipped without Chromium)",
   async () => {

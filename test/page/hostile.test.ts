@@ -10,7 +10,7 @@ import { Stage } from "./stage.ts";
 import { hostile, shortHostile, unsafe } from "./unsafe.ts";
 
 const stage = new Stage();
-/** Its result has a line of a megabyte. */
+/** Its result is a long line. */
 const echo = tool({
   name: "echo",
   description: shortHostile,
@@ -38,7 +38,7 @@ const wipe = tool({
   execute: async () => "wiped",
 });
 const wiped = { path: `a/${hostile}`, [shortHostile]: shortHostile };
-/** It asks a person about a call with a hostile argument of a megabyte, and another with a hostile name. */
+/** It asks a person about a call with a long hostile argument, and another with a hostile name. */
 const bandit = new Agent({
   name: "bandit",
   model: stage.actor([{ text: shortHostile, calls: [{ tool: "wipe", input: wiped }] }]),

@@ -5,14 +5,14 @@ import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
 import { engineContract, type EngineHarness } from "../../src/testing/contracts/index.ts";
 import { assembledCases } from "../contract/assembled-cases.ts";
-import { everyOther } from "../effort.ts";
+import { shareOf } from "../effort.ts";
 import { emptySchema, newSchema } from "./schemas.ts";
 
 const schema = newSchema();
 
 describe("local engine, PostgreSQL store", () => {
   const harness: EngineHarness = {
-    test: everyOther(test, "first"),
+    test: shareOf(test, 0, 3),
     expect,
     engine: (port) => new LocalEngine(port),
     hostsPrograms: true,

@@ -10,7 +10,7 @@ import { postgresStore } from "../../src/runtime/stores/postgres/index.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { engineContract, type EngineHarness } from "../../src/testing/contracts/index.ts";
 import { assembledCases } from "../contract/assembled-cases.ts";
-import { everyOther, isFull } from "../effort.ts";
+import { isFull, shareOf } from "../effort.ts";
 import { emptySchema, newSchema } from "../postgres/schemas.ts";
 import { newCluster, type Cluster } from "./cluster.ts";
 import { RestateServer } from "./server.ts";
@@ -61,7 +61,7 @@ async function preparePostgres(): ReturnType<EngineHarness["prepare"]> {
 const stores = { PostgreSQL: preparePostgres, ...(isFull && { SQLite: prepareSqlite }) };
 
 describe.each(Object.entries(stores))("Restate engine, %s store", (_name, prepare) => {
-  const harness: EngineHarness = { test: everyOther(test, "second"), expect, engine, prepare, open };
+  const harness: EngineHarness = { test: shareOf(test, 1, 3), expect, engine, prepare, open };
   engineContract(harness);
   assembledCases(harness);
 });

@@ -20,7 +20,9 @@ async function tempFolder(): Promise<string> {
 }
 
 /** Plays the demo and keeps its files until the end of the test. */
-async function play(env: Readonly<Record<string, string>> = {}): Promise<Said & { readonly folder: string }> {
+async function play(
+  env: Readonly<Record<string, string>> = {},
+): Promise<Said & { readonly folder: string; readonly cwd: string }> {
   const cwd = await tempFolder();
   // The user's own folder, into which the demo must not write.
   const home = join(cwd, "home");
@@ -31,7 +33,7 @@ async function play(env: Readonly<Record<string, string>> = {}): Promise<Said & 
   expect(existsSync(home)).toBe(false);
   const folder = /sqlite:(.+)\/reeve\.db/u.exec(said.out.join("\n"))?.[1] ?? "";
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
-  return { ...said, folder };
+  return { ...said, folder, cwd };
 }
 
 async function eventsIn(folder: string): Promise<readonly Event[]> {
@@ -79,7 +81,7 @@ const story = [
 test.skipIf("problem" in bubblewrap)(
   "reeve demo --hire shows two hired agents in worktrees under one budget, and merges their work after an approval (skipped without bubblewrap)",
   async () => {
-    const { code, out, talk, folder } = await play();
+    const { code, out, talk, folder, cwd } = await play();
     const text = out.join("\n");
     expect(code === 0 || talk).toBe(true);
     expect(out[0]).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/runs\/run_hire$/u);
@@ -109,6 +111,8 @@ test.skipIf("problem" in bubblewrap)(
     expect(await readFile(join(folder, "tally/CHANGELOG.md"), "utf8")).toContain("## 0.9.0");
     expect(await readFile(join(folder, "tally/src/round.js"), "utf8")).toContain("e-2");
     expect(await readdir(join(folder, "reeve-home/homes"))).toHaveLength(2);
+    const guide = out.find((line) => line.endsWith("docs/hire.md")) ?? "";
+    expect(await readFile(join(cwd, guide.trim()), "utf8")).toContain("# Hired agents");
   },
 );
 

@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../../src/runtime/index.ts";
 import { parseRunId, type Event } from "../../../src/kernel/index.ts";
-import { main, reeveProcess } from "./reeve-process.ts";
+import { main, reeve, reeveProcess } from "./reeve-process.ts";
 
 interface Demo {
   readonly child: ChildProcess;
@@ -71,8 +71,10 @@ function ofType<Type extends Event["type"]>(events: readonly Event[], type: Type
 }
 
 describe("reeve demo", () => {
-  test("reeve demo without a terminal prints the address first, tells what the store contains, and ends with 0", async () => {
-    const { code, out, talk } = await reeveProcess(["demo", "--pace", "60", "--keep"]);
+  test("reeve demo without a terminal prints the address first, tells what the store contains, names a document that is there, and ends with 0", async () => {
+    const cwd = await mkdtemp(join(tmpdir(), "reeve-demo-cwd-"));
+    onTestFinished(() => rm(cwd, { recursive: true, force: true, maxRetries: 10 }));
+    const { code, out, talk } = await reeveProcess(["demo", "--pace", "60", "--keep"], { cwd });
     const text = out.join("\n");
     const folder = /sqlite:(.+)\/reeve\.db/u.exec(text)?.[1] ?? "";
     onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
@@ -129,6 +131,9 @@ describe("reeve demo", () => {
 
     const source = await readdir(join(folder, "tally/src"));
     expect(text).toContain(`reports: Fit to ship: 2 packages, 2 advisories, ${source.length} files.`);
+
+    const guide = out.find((line) => line.endsWith("getting-started.md")) ?? "";
+    expect(await readFile(join(cwd, guide.trim()), "utf8")).toContain("# Getting started");
 
     const workers = workersIn(text);
     const killed = Number(/kill -9 (\d+)/u.exec(text)?.[1]);
@@ -195,7 +200,9 @@ describe("reeve demo", () => {
     [["--stai"], "Did you mean --stay?"],
     [["--act", "folder"], "--act is for processes that reeve demo starts; use reeve demo"],
   ] as const)("reeve demo %j is refused: %s", async ([args, message]) => {
-    const { code, talk } = await reeveProcess(["demo", ...args]);
+    // A process that Vitest starts has a channel to its parent, as a worker of the demo has.
+    const run = args[0] === "--act" ? reeveProcess : reeve;
+    const { code, talk } = await run(["demo", ...args]);
     expect(code).toBe(2);
     expect(talk).toContain(message);
   });
