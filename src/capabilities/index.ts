@@ -28,4 +28,5 @@ export { SchemaReader } from "./tools/schema-reader.ts";
 export type { ToolBody, ToolProgress } from "./tools/tool-body.ts";
 export { errorResult, fileResult, imageResult, textResult } from "./tools/tool-result.ts";
 export { tool, type ClientToolOptions, type ToolOptions } from "./tools/tool.ts";
+export { imageType } from "./files/file-kind.ts";
 export { restoreFiles, type RestoreState } from "./files/restore-files.ts";

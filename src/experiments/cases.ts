@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
-import { dirname, isAbsolute, join } from "node:path";
+import { basename, extname } from "node:path";
+import { imageType } from "../capabilities/index.ts";
 import { sha256Hex } from "../runtime/index.ts";
 import {
   assertJson,
@@ -26,6 +27,8 @@ export interface GivenCase {
   readonly expected?: JsonValue;
   /** Words by which cases are selected. Default: none. */
   readonly tags?: readonly string[];
+  /** Paths of files that are attached to the input. Default: none. */
+  readonly files?: readonly string[];
   /** Path of the file that holds the recorded replies and tool results of a stored run. Default: none. */
   readonly recording?: string;
   /** Whether tool calls are answered from the recording. Default: the option `tools` of the experiment. */
@@ -45,6 +48,7 @@ const caseTable = optionTable({
   input: is.checkedBy(checkInput),
   expected: is.any,
   tags: is.list({ of: is.text({ empty: false }) }),
+  files: is.list({ of: is.text({ empty: false }) }),
   recording: is.text({ empty: false }),
   tools: is.choice(toolModes),
   model: is.choice(modelModes),
@@ -59,45 +63,16 @@ function checkInput(input: unknown, option: string, owner: string): void {
   );
 }
 
-/** Reads cases from a file with one JSON object per line. Empty lines are skipped. A wrong line is an error with file and line. */
-export function jsonLines(path: string): () => Promise<readonly GivenCase[]> {
-  is.text({ required: true, empty: false }).check?.(path, "path", "jsonLines()");
-  return async () => {
-    const text = await readFile(path, "utf8").catch((error: unknown) => {
-      throw new Fault(
-        "invalid_argument",
-        `the case file ${path} cannot be read: ${error instanceof Error ? error.message : String(error)}; a relative path starts at the folder of the process`,
-        { cause: error },
-      );
-    });
-    return text.split(/\r?\n/u).flatMap((line, index) => {
-      if (line.trim() === "") return [];
-      const place = `${path}:${index + 1}`;
-      const { recording, ...given } = readCase(parseLine(line, place), place);
-      return [recording === undefined ? given : { ...given, recording: besideFile(path, recording) }];
-    });
-  };
-}
+/** Where cases of files are, such as `cases.jsonl:3`. */
+const places = new WeakMap<GivenCase, string>();
 
-/** A path in a case file starts at the folder of that file. */
-function besideFile(file: string, path: string): string {
-  return isAbsolute(path) ? path : join(dirname(file), path);
-}
-
-function parseLine(line: string, place: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch (error) {
-    throw new Fault(
-      "invalid_argument",
-      `${place} is not JSON: ${error instanceof Error ? error.message : String(error)}; expected one object per line, such as {"id":"a","input":"..."}`,
-      { cause: error },
-    );
-  }
+/** Remembers where a case of a file is, for errors about it. */
+export function placeCase(given: GivenCase, place: string): void {
+  places.set(given, place);
 }
 
 /** Checks a case. `place` says where it is, such as `cases.jsonl:3`. */
-function readCase(given: unknown, place: string): GivenCase {
+export function readCase(given: unknown, place: string): GivenCase {
   if (typeof given !== "object" || given === null || Array.isArray(given))
     throw new Fault(
       "invalid_argument",
@@ -113,14 +88,14 @@ function readCase(given: unknown, place: string): GivenCase {
 export class CaseList {
   readonly #owner: string;
   readonly #source: CaseSource;
+  readonly #checked: readonly CheckedCase[] | undefined;
   #read: Promise<ReadCases> | undefined;
 
   /** `owner` names the experiment in errors. A list is checked here, and the result of a function when it is called. */
   constructor(owner: string, source: CaseSource) {
     this.#owner = owner;
     this.#source = source;
-    if (typeof source === "function") return;
-    this.#read = Promise.resolve(checkedCases(owner, source));
+    if (typeof source !== "function") this.#checked = checkedCases(owner, source);
   }
 
   /** Returns the cases. An error of the source is thrown again until a call succeeds. */
@@ -131,7 +106,8 @@ export class CaseList {
 
   async #load(): Promise<ReadCases> {
     try {
-      return checkedCases(this.#owner, await (this.#source as () => MaybePromise<readonly GivenCase[]>)());
+      const source = this.#source as () => MaybePromise<readonly GivenCase[]>;
+      return await readFiles(this.#checked ?? checkedCases(this.#owner, await source()));
     } catch (error) {
       this.#read = undefined;
       throw error;
@@ -145,7 +121,21 @@ export interface ReadCases {
   readonly digest: string;
 }
 
-function checkedCases(owner: string, given: unknown): ReadCases {
+/** A case whose files are not read yet. */
+interface CheckedCase {
+  readonly asked: ExperimentCase;
+  readonly files: readonly string[];
+  readonly place: string;
+}
+
+async function readFiles(checked: readonly CheckedCase[]): Promise<ReadCases> {
+  const cases: ExperimentCase[] = [];
+  for (const { asked, files, place } of checked)
+    cases.push(files.length === 0 ? asked : { ...asked, input: await withFiles(asked.input, files, place) });
+  return { cases, digest: sha256Hex(canonicalJson(cases)) };
+}
+
+function checkedCases(owner: string, given: unknown): readonly CheckedCase[] {
   if (!Array.isArray(given))
     throw new Fault(
       "invalid_argument",
@@ -153,25 +143,24 @@ function checkedCases(owner: string, given: unknown): ReadCases {
     );
   if (given.length === 0)
     throw new Fault("invalid_argument", `${owner} has no cases: expected at least one; check the case file`);
-  const places = new Map<string, number>();
-  const cases = given.map((each: unknown, index): ExperimentCase => {
-    const { id, input, expected, tags, recording, tools, model } = readCase(
-      each,
-      `entry ${index + 1} of cases of ${owner}`,
-    );
-    const before = places.get(id);
+  const known = new Map<string, string>();
+  return given.map((each: unknown, index): CheckedCase => {
+    const inFile = typeof each === "object" && each !== null ? places.get(each as GivenCase) : undefined;
+    const place = inFile ?? `entry ${index + 1} of cases of ${owner}`;
+    const { id, input, expected, tags, files = [], recording, tools, model } = readCase(each, place);
+    const before = known.get(id);
     if (before !== undefined)
       throw new Fault(
         "invalid_argument",
-        `duplicate case id ${JSON.stringify(id)} of ${owner}: entries ${before + 1} and ${index + 1} have it; give each case an id of its own`,
+        `duplicate case id ${JSON.stringify(id)} of ${owner}: ${before} and ${place} have it; give each case an id of its own`,
       );
-    places.set(id, index);
+    known.set(id, place);
     if (recording === undefined && (tools ?? model) !== undefined)
       throw new Fault(
         "invalid_argument",
         `case ${JSON.stringify(id)} of ${owner} has tools or model, but no recording that answers calls: add one with reeve eval add, or omit them`,
       );
-    return {
+    const asked: ExperimentCase = {
       id,
       input,
       expected: expected ?? null,
@@ -180,6 +169,41 @@ function checkedCases(owner: string, given: unknown): ReadCases {
       ...(tools !== undefined && { tools }),
       ...(model !== undefined && { model }),
     };
+    return { asked, files, place };
   });
-  return { cases, digest: sha256Hex(canonicalJson(cases)) };
+}
+
+/** Media types of files that are no images, by their endings. */
+const mediaTypes: Readonly<Record<string, string>> = {
+  ".pdf": "application/pdf",
+  ".json": "application/json",
+  ".csv": "text/csv",
+  ".html": "text/html",
+  ".md": "text/markdown",
+  ".txt": "text/plain",
+};
+
+/** Returns the input of a case with the content of its files. `place` says where the case is. */
+async function withFiles(
+  input: string | readonly UserPart[],
+  files: readonly string[],
+  place: string,
+): Promise<readonly UserPart[]> {
+  const parts = await Promise.all(files.map((file) => filePart(file, place)));
+  return [...(typeof input === "string" ? [{ type: "text", text: input } as const] : input), ...parts];
+}
+
+async function filePart(file: string, place: string): Promise<UserPart> {
+  const bytes = await readFile(file).catch((error: unknown) => {
+    throw new Fault(
+      "invalid_argument",
+      `${place}: the attached file ${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+      { cause: error },
+    );
+  });
+  const source = { kind: "base64", data: bytes.toString("base64") } as const;
+  const image = imageType(bytes);
+  if (image !== undefined) return { type: "image", mediaType: image, source };
+  const mediaType = mediaTypes[extname(file).toLowerCase()] ?? "application/octet-stream";
+  return { type: "file", mediaType, source, filename: basename(file) };
 }

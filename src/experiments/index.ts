@@ -1,5 +1,6 @@
 export { baselinePath, readBaseline, writeBaseline, writeWhole } from "./baseline.ts";
-export { jsonLines, type CaseSource, type GivenCase } from "./cases.ts";
+export { jsonLines } from "./case-file.ts";
+export type { CaseSource, GivenCase } from "./cases.ts";
 export type {
   DurableScorer,
   ExperimentCase,

@@ -31,7 +31,7 @@ describe("wrong options of an experiment", () => {
     [{ cases: [] }, "experiment capitals has no cases"],
     [
       { cases: [france, france] },
-      'duplicate case id "france" of experiment capitals: entries 1 and 2 have it',
+      'duplicate case id "france" of experiment capitals: entry 1 of cases of experiment capitals and entry 2',
     ],
     [
       { cases: [{ id: "a", input: 5 }] },

@@ -33,7 +33,7 @@ const model = {
 export const capitals = experiment({
   name: "capitals",
   agent: new Agent({ name: "geographer", model, retry: false }),
-  cases: jsonLines("evals/capitals.jsonl"),
+  cases: jsonLines("./capitals.jsonl"),
   scorers: [exactMatch(), completed()],
   gates: { exactMatch: process.env.DROP ? { maxDrop: 0.1 } : { mean: 0.6 } },
   seats: 1,
