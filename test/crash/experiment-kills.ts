@@ -43,12 +43,13 @@ interface Lived {
   readonly costNanoUsd: number;
   readonly unreportedNanoUsd: number;
   readonly status: string;
+  readonly takeOvers: number;
   /** Number of calls by name, subject and length of the conversation. */
   readonly calls: ReadonlyMap<string, number>;
 }
 
 async function livedIn(file: string, book: CallBook): Promise<Lived> {
-  const { results, costUsd, unreportedUsd, status } = await resultsIn(file);
+  const { results, costUsd, unreportedUsd, status, takeOvers } = await resultsIn(file);
   const calls = new Map<string, number>();
   for (const { name, body } of book.calls) {
     const length = Array.isArray(body) ? body.length : 0;
@@ -60,6 +61,7 @@ async function livedIn(file: string, book: CallBook): Promise<Lived> {
     costNanoUsd: toNanoUsd(costUsd),
     unreportedNanoUsd: toNanoUsd(unreportedUsd),
     status,
+    takeOvers,
     calls,
   };
 }
@@ -93,7 +95,12 @@ export async function experimentProblems({
     const expected = await livedIn(wholeFile, whole);
 
     const random = new Random(seed);
-    const book = server.book("killed", answering);
+    // From this number of calls on no call is answered until a worker is killed, so that the work is not done before.
+    let due = { calls: 0, killed: Promise.resolve() };
+    const book = server.book("killed", (call) => ({
+      ...answering(call),
+      hold: ({ calls }) => (calls.length >= due.calls ? due.killed : Promise.resolve()),
+    }));
     const file = join(folder, "killed.db");
     const start = (life: number): WorkerProcess =>
       WorkerProcess.start(
@@ -102,26 +109,28 @@ export async function experimentProblems({
         join(folder, "compiled"),
       );
     workers.push(start(0), start(1));
-    // More calls than are in flight, so that each life records something, and few enough that the work is not done before.
-    const between = Math.max(experimentSeats + 1, Math.floor((cases * 4) / (kills + 2)));
+    // More calls than are in flight, so that each life records something, and in all fewer than the work needs.
+    const between = Math.max(1, Math.floor((cases * 5) / (kills + 1)) - experimentSeats - 1);
     for (let kill = 0; kill < kills; kill++) {
-      const wanted = book.calls.length + experimentSeats + 1 + random.below(between - experimentSeats);
-      await book.until((calls) => calls.length >= Math.min(wanted, cases * 5));
+      const wanted = book.calls.length + experimentSeats + 1 + random.below(between);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      due = { calls: wanted, killed: promise };
+      await book.until((calls) => calls.length >= wanted);
       // Only the owner of the run makes calls.
       const owner = Number(book.calls.at(-1)?.caller.split(" ")[1]);
       const victim = random.below(5) > 0 ? owner : workers.findIndex((worker) => !worker.isOver);
       workers[victim]?.signal("SIGKILL");
       await workers[victim]?.endWithin(60_000);
+      due = { calls: Number.POSITIVE_INFINITY, killed: promise };
+      resolve();
       workers.push(start(workers.length));
     }
     const ends = await Promise.all(workers.map((worker) => worker.endWithin(300_000)));
     const actual = await livedIn(file, book);
-    return problemsOf(expected, actual, {
-      kills,
-      failures: ends.flatMap((end) =>
-        end.kind === "failed" && !end.reason.includes("SIGKILL") ? [end.reason] : [],
-      ),
-    });
+    const failures = ends.flatMap((end) =>
+      end.kind === "failed" && !end.reason.includes("SIGKILL") ? [end.reason] : [],
+    );
+    return [...failures, ...problemsOf(expected, actual)];
   } finally {
     for (const worker of workers) worker.signal("SIGKILL");
     await Promise.all(workers.map((worker) => worker.ended));
@@ -130,11 +139,7 @@ export async function experimentProblems({
   }
 }
 
-function problemsOf(
-  expected: Lived,
-  actual: Lived,
-  { kills, failures }: { readonly kills: number; readonly failures: readonly string[] },
-): readonly string[] {
+function problemsOf(expected: Lived, actual: Lived): readonly string[] {
   const repeated = [...actual.calls].reduce(
     (sum, [call, count]) => sum + Math.max(0, count - (expected.calls.get(call) ?? 0)),
     0,
@@ -143,14 +148,16 @@ function problemsOf(
   const unknown = [...actual.calls.keys()].filter((call) => !expected.calls.has(call));
   const added = actual.costNanoUsd - expected.costNanoUsd;
   return [
-    ...failures,
+    ...(actual.takeOvers > 0 ? [] : ["no worker has taken the run over"]),
     ...(actual.status === "completed" ? [] : [`the run is ${actual.status}`]),
     ...(JSON.stringify(actual.table) === JSON.stringify(expected.table)
       ? []
       : [`the table differs: ${JSON.stringify(actual.table)} instead of ${JSON.stringify(expected.table)}`]),
     ...missing.map(([call]) => `the run lacks a call: ${call}`),
     ...unknown.map((call) => `the uninterrupted run did not call ${call}`),
-    ...(repeated <= kills * experimentSeats ? [] : [`${repeated} calls were repeated after ${kills} kills`]),
+    ...(repeated <= actual.takeOvers * experimentSeats
+      ? []
+      : [`${repeated} calls were repeated after ${actual.takeOvers} take-overs`]),
     ...(added === actual.unreportedNanoUsd
       ? []
       : [`it cost ${added} more, of which ${actual.unreportedNanoUsd} are unreported`]),

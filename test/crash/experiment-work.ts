@@ -65,16 +65,23 @@ export const doExperimentWork: DutyWork = async ({ file, mortal, server, data })
   return [experimentRun];
 };
 
-/** Reads the results of the experiment from a store. */
-export async function resultsIn(
-  file: string,
-): Promise<ExperimentResult & { readonly unreportedUsd: number }> {
+/** The results of the experiment in a store. */
+interface StoredResults extends ExperimentResult {
+  readonly unreportedUsd: number;
+  /** How often a worker has taken the run over: after a kill, or because its owner was too slow to keep its lease. */
+  readonly takeOvers: number;
+}
+
+export async function resultsIn(file: string): Promise<StoredResults> {
   const runtime = await createRuntime({ store: await openCrashStore(file), prices: { find: () => price } });
   try {
     const run = await runtime.find(experimentRun);
     if (run === undefined) throw new Error("the run of the experiment is not in the store");
     const { unreported } = await run.summary();
-    return { ...(await readExperiment(run)), unreportedUsd: unreported.costUsd ?? 0 };
+    let takeOvers = 0;
+    for await (const { type } of run.events({ types: ["run_recover"], follow: false }))
+      if (type === "run_recover") takeOvers++;
+    return { ...(await readExperiment(run)), unreportedUsd: unreported.costUsd ?? 0, takeOvers };
   } finally {
     await runtime.close();
   }
