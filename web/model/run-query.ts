@@ -1,5 +1,5 @@
 import { runSummaryStatuses } from "../../src/kernel/index.ts";
-import { dayRange } from "../../src/surfaces/view/run-words.ts";
+import { dayRange, scoreRange } from "../../src/surfaces/view/run-words.ts";
 import { statusWords } from "../../src/surfaces/view/status-words.ts";
 import type { Run, RunQueryValues } from "../api/types.ts";
 import { asking } from "../api/runs-feed.ts";
@@ -19,6 +19,8 @@ export interface RunFilter {
   /** Days: `today`, `yesterday`, `7d`, a date, or two dates with `..` between them. A date with `Z` is a UTC day. */
   readonly started: string | null;
   readonly ended: string | null;
+  /** A score: `thumbs`, `thumbs<0.5` or `thumbs>0.5`. */
+  readonly score: string | null;
   readonly above: number | null;
   readonly below: number | null;
   readonly sort: "newest" | "costliest";
@@ -41,6 +43,7 @@ const tokenNames = {
   meta: "Has",
   started: "Started",
   ended: "Ended",
+  score: "Score",
   above: "Cost above",
   below: "Cost below",
 } as const;
@@ -62,6 +65,7 @@ export function filterOf(query: URLSearchParams): RunFilter {
     meta: query.getAll("meta").filter(isPair),
     started: dayRange(query.get("started")) === null ? null : query.get("started"),
     ended: dayRange(query.get("ended")) === null ? null : query.get("ended"),
+    score: scoreRange(query.get("score")) === null ? null : query.get("score"),
     above: amount("above"),
     below: amount("below"),
     sort: query.get("sort") === "cost" ? "costliest" : "newest",
@@ -115,6 +119,9 @@ type ServerFilter = Pick<
   | "endedBefore"
   | "costAbove"
   | "costBelow"
+  | "score"
+  | "scoreAbove"
+  | "scoreBelow"
 >;
 
 /** The filters as the server takes them. */
@@ -122,6 +129,7 @@ export function serverFilter(filter: RunFilter, now = Date.now()): ServerFilter 
   const { agent, user, tenant, meta, above, below } = filter;
   const statuses = filter.status.length > 0 ? filter.status : statusesOf(filter.group);
   const [started, ended] = [dayRange(filter.started, now), dayRange(filter.ended, now)];
+  const score = scoreRange(filter.score);
   return {
     ...(statuses !== null && { status: statuses }),
     ...(agent !== null && { agent }),
@@ -132,6 +140,9 @@ export function serverFilter(filter: RunFilter, now = Date.now()): ServerFilter 
     ...(ended !== null && { endedAfter: ended.from - 1, endedBefore: ended.to }),
     ...(above !== null && { costAbove: above }),
     ...(below !== null && { costBelow: below }),
+    ...(score !== null && { score: score.name }),
+    ...(score?.above !== undefined && { scoreAbove: score.above }),
+    ...(score?.below !== undefined && { scoreBelow: score.below }),
   };
 }
 
@@ -151,7 +162,16 @@ export function fits(run: Run, filter: RunFilter): boolean {
     ) &&
     isBetween(run.createdAt, createdAfter, createdBefore) &&
     isBetween(run.endedAt, endedAfter, endedBefore) &&
-    isBetween(costUsd, filter.above ?? undefined, filter.below ?? undefined)
+    isBetween(costUsd, filter.above ?? undefined, filter.below ?? undefined) &&
+    hasScore(run, filter.score)
+  );
+}
+
+function hasScore({ scores = [] }: Run, text: string | null): boolean {
+  const wanted = scoreRange(text);
+  return (
+    wanted === null ||
+    scores.some(({ name, value }) => name === wanted.name && isBetween(value, wanted.above, wanted.below))
   );
 }
 

@@ -12,7 +12,7 @@ import { useRead } from "../api/use-read.ts";
 import { capUsd, counted, grouped, took, usd } from "../base/format.ts";
 
 /** What the person at the page may do. `null` until the server has said it. */
-const access = signal<Result<"GET", "/api/access"> | null>(null);
+export const access = signal<Result<"GET", "/api/access"> | null>(null);
 
 /** Asks the server what the person may do, at the start and when it answers again. Until then, the page offers no top-ups. */
 export function followAccess(): void {

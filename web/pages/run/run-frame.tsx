@@ -26,6 +26,7 @@ import { capUsd, clock, counted, grouped, oneLine, shortId, usd } from "../../ba
 import { Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { shownName } from "../../parts/name.tsx";
+import { ScoreChips, Thumbs } from "../../parts/run-scores.tsx";
 import { openCancel, openFork, openNewRun, openTopUp } from "../../parts/open-form.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
@@ -397,6 +398,12 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
       {hasAgents(model) && (
         <span class="wide-only">
           <a href={sessionPath(view.sessionId)}>Session</a>
+        </span>
+      )}
+      {summary !== null && !isReplay && (
+        <span class="scores">
+          <ScoreChips scores={summary.scores} />
+          {hasEnded(view.status) && <Thumbs run={summary} onScored={(run) => (model.summary.value = run)} />}
         </span>
       )}
       {view.forkedFrom !== null && (

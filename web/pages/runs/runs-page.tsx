@@ -9,6 +9,7 @@ import { go, place, runPath } from "../../base/route.ts";
 import { ago, capUsd, clock, columnUsd, counted, grouped, shortId, span, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
+import { ScoreChips } from "../../parts/run-scores.tsx";
 import { Purse } from "../../parts/purse.tsx";
 import { endWord, hasEnded, lookOfRun, runWord } from "../../model/status.ts";
 import { openNewRun } from "../../parts/open-form.tsx";
@@ -371,6 +372,7 @@ function RunRow({ run, isSelected, isChosen, onToggle }: RunRowProps): JSX.Eleme
               fork after event {grouped(known.forkedFrom.at)}
             </a>
           )}
+          <ScoreChips scores={run.scores} />
           {crashes > 0 && <span class="bad">{counted(crashes, "crash", "crashes")} survived</span>}
           {look === "failed" && known?.failure != null && (
             <span class="bad cut why" title={shownName(failureWords(known.failure))}>
