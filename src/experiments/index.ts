@@ -59,5 +59,5 @@ export {
 } from "./scorers/text-scorers.ts";
 export { toolCalls, type ExpectedToolCall, type ToolCallsOptions } from "./scorers/tool-calls.ts";
 export { estimateMean, meanOf, type Estimate, type EstimateOptions } from "./statistics.ts";
-export { followExperiment, readExperiment, readTrials, type ExperimentRun } from "./trial-log.ts";
+export { followExperiment, headName, readExperiment, readTrials, type ExperimentRun } from "./trial-log.ts";
 export { runs, type ForkStart, type ForkVariant, type StoredRuns, type StoredRunsOptions } from "./forks.ts";

@@ -23,3 +23,9 @@ export type RunFigures = Result<"GET", "/api/figures">["figures"][number];
 export type AgentOptions = Result<"GET", "/api/agents/{name}/options">;
 /** What a model call was sent. */
 export type SentCall = Result<"GET", "/api/runs/{runId}/requests/{seq}">;
+/** An experiment as the list shows it. */
+export type ListedExperiment = Result<"GET", "/api/experiments">["experiments"][number];
+/** An experiment with its cases by variants. */
+export type Experiment = Result<"GET", "/api/experiments/{runId}">;
+/** The trials of a case of an experiment. */
+export type ExperimentCase = Result<"GET", "/api/experiments/{runId}/cases">;

@@ -1,6 +1,7 @@
 import { AgainPage } from "../pages/again/again-page.tsx";
 import { AgentsPage } from "../pages/agents/agents-page.tsx";
 import { ComparePage } from "../pages/compare/compare-page.tsx";
+import { ExperimentsPage } from "../pages/experiments/experiments-page.tsx";
 import { FindPage } from "../pages/find/find-page.tsx";
 import { GatewayPage } from "../pages/gateway/gateway-page.tsx";
 import { InboxPage } from "../pages/inbox/inbox-page.tsx";
@@ -35,12 +36,15 @@ import "../style/saw.css";
 import "../style/compare.css";
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
 import "../style/steps.css";
+// oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
+import "../style/experiments.css";
 
 /** The views that the page loads after it has drawn its first one, by the first part of their path. */
 export const laterViews = {
   again: AgainPage,
   agents: AgentsPage,
   compare: ComparePage,
+  experiments: ExperimentsPage,
   find: FindPage,
   gateway: GatewayPage,
   inbox: InboxPage,

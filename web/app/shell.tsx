@@ -85,6 +85,7 @@ const sections: readonly Section[] = [
   { path: "/inbox", name: "Inbox", key: "i", icon: "inbox" },
   { path: "/sessions", name: "Sessions", key: "s", icon: "chat" },
   { path: "/agents", name: "Agents" },
+  { path: "/experiments", name: "Experiments" },
   { path: "/gateway", name: "Gateway" },
   { path: "/schedules", name: "Schedules" },
   { path: "/usage", name: "Usage" },

@@ -62,6 +62,7 @@ export function View(): JSX.Element {
     case "again":
     case "agents":
     case "compare":
+    case "experiments":
     case "find":
     case "gateway":
     case "inbox":

@@ -13,6 +13,7 @@ const lines = [
   ".step-at",
   ".tree-line",
   ".compare > .cell:nth-child(3n + 1)",
+  ".case-line",
   ".agent-card .actions > :first-child",
   ".schedules .c-orders > :first-child",
 ].join(", ");

@@ -70,3 +70,8 @@ export function objectPath(
 export function sessionPath(sessionId: string): string {
   return `/sessions?id=${encodeURIComponent(sessionId)}`;
 }
+
+/** The path of an experiment, by its run. */
+export function experimentPath(runId: string): string {
+  return `/experiments/${runId}`;
+}

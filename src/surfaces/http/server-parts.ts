@@ -1,6 +1,7 @@
 import type { JsonObject } from "../../kernel/index.ts";
 import type { GatewayDesk } from "../../capabilities/gateway/gateway-desk.ts";
 import type { PageLogin } from "./access/page-login.ts";
+import type { ExperimentReader } from "./experiment-reader.ts";
 import type { FiguresOfRuns } from "./figures/run-figures.ts";
 import type { WorkingRuns } from "./figures/working-runs.ts";
 import type { RunViews } from "./run-views.ts";
@@ -19,6 +20,8 @@ export interface ServerParts {
   readonly working: WorkingRuns;
   /** The views of runs that were read last. */
   readonly views: RunViews;
+  /** The experiments that were read last. */
+  readonly experiments: ExperimentReader;
   /** The gateway runs of the store. Absent if the server was created without. */
   readonly gateway?: GatewayDesk;
   /** Rules that load the fonts of the page. Empty without a page. */

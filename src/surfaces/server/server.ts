@@ -30,6 +30,7 @@ import { errorResponse, type ErrorFormat } from "../http/problem.ts";
 import { jsonBody, limitedRequest, maxCommandValues, type BodyLimit } from "../http/request-body.ts";
 import { resultResponse, secured } from "../http/response.ts";
 import type { Route, RouteRequest, RouteResult } from "../http/route.ts";
+import { ExperimentReader } from "../http/experiment-reader.ts";
 import { RunViews } from "../http/run-views.ts";
 import { routeTable } from "./routes/table.ts";
 import { object } from "../http/schema/schema.ts";
@@ -242,6 +243,7 @@ class HonoServer implements Server {
       working: new WorkingRuns(runtime, figures),
       streams: new OpenStreams(runtime, this.#limits, this.#gate, this.#report),
       views: new RunViews(),
+      experiments: new ExperimentReader(),
       ...(gateway !== undefined && { gateway }),
       pageFonts: this.#page?.fonts ?? "",
       ...(tokens !== null && { login: new PageLogin(tokens, cookie) }),

@@ -340,6 +340,10 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
     "schedules.run": { params: { name: schedule }, query: owned, status: 202 },
     "schedules.remove": { params: { name: schedule }, query: owned, status: 204 },
     "facts.get": { status: 200 },
+    "experiments.list": { query: "?name=capitals", status: 200 },
+    // The run of an agent is no experiment.
+    "experiments.get": { ...run, status: 404 },
+    "experiments.case": { ...run, query: "?caseId=france", status: 200 },
     "gateway.runs": { status: 200 },
     "gateway.run": { params: { runId: world.gatewayRun }, status: 200 },
     "gateway.revoke": { params: { runId: world.gatewayRun }, status: 202 },

@@ -6,6 +6,7 @@ import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { agentCommandRoutes } from "./agent-commands.ts";
 import { agentRoutes } from "./agents.ts";
+import { experimentRoutes } from "./experiments.ts";
 import { factRoutes } from "./facts.ts";
 import { gatewayRoutes } from "./gateway.ts";
 import { inboxRoutes } from "./inbox.ts";
@@ -51,6 +52,7 @@ const typedRoutes = [
   ...usageRoutes,
   ...scheduleRoutes,
   ...scoreRoutes,
+  ...experimentRoutes,
   ...factRoutes,
   ...gatewayRoutes,
   ...streamRoutes,

@@ -1,0 +1,144 @@
+import {
+  headName,
+  readTrials,
+  reportOf,
+  type ExperimentReport,
+  type ExperimentResult,
+  type TrialResult,
+} from "../../experiments/index.ts";
+import type { JsonValue, RunHandle, RunSummary } from "../../kernel/index.ts";
+import { RecentValues } from "./recent-values.ts";
+
+/** What an experiment says about itself before its first trial. */
+type Head = Pick<ExperimentResult, "name" | "variants" | "scorers" | "trials" | "expectedTrials" | "gates">;
+
+/** Events after which a run that has not said that it is an experiment is none. */
+const mostEvents = 20;
+
+/** The results of a run as they were when its summary was read, without the outputs. */
+interface KnownResult {
+  readonly updatedAt: number;
+  readonly result: ExperimentResult;
+}
+
+/** Reads experiments from their runs for lists and pages. Keeps what it has read of the newest ones, without outputs. */
+export class ExperimentReader {
+  readonly #heads = new RecentValues<string, Head | null>(1_000);
+  readonly #results = new RecentValues<string, KnownResult>(50);
+
+  /** What the run says about its experiment. `undefined` if it is no experiment, or has not begun. */
+  async head(run: RunHandle): Promise<Head | undefined> {
+    const known = this.#heads.get(run.runId);
+    if (known !== undefined) return known ?? undefined;
+    let count = 0;
+    for await (const event of run.events({ follow: false })) {
+      if (event.type === "value_published" && event.data.name === headName) {
+        const head = event.data.value as unknown as Head | null;
+        // The text of the run was erased.
+        if (head === null) break;
+        this.#heads.set(run.runId, head);
+        return head;
+      }
+      if (++count > mostEvents) {
+        this.#heads.set(run.runId, null);
+        break;
+      }
+    }
+    return undefined;
+  }
+
+  /** The results without outputs. Costs O(events of the run), and nothing while the run has not changed. */
+  async result(run: RunHandle, head: Head, summary: RunSummary): Promise<ExperimentResult> {
+    const known = this.#results.get(run.runId);
+    const { updatedAt, status, costUsd } = summary;
+    // A run that works commits without a change of its summary.
+    if (known?.updatedAt === updatedAt && summary.endedAt !== null) return known.result;
+    const results: TrialResult[] = [];
+    for await (const trial of readTrials(run)) results.push({ ...trial, output: null });
+    const result = { ...head, runId: run.runId, status, results, costUsd: costUsd ?? 0 };
+    this.#results.set(run.runId, { updatedAt, result });
+    return result;
+  }
+}
+
+/** A report without its results, and without gates that compare with a baseline if there is none. */
+export function storedReport(
+  result: ExperimentResult,
+  baseline?: ExperimentResult,
+): Omit<ExperimentReport, "result"> {
+  const gates = Object.entries(result.gates).flatMap(([scorer, { mean, maxDrop }]) => {
+    const kept = {
+      ...(mean !== undefined && { mean }),
+      ...(maxDrop !== undefined && baseline !== undefined && { maxDrop }),
+    };
+    return Object.keys(kept).length === 0 ? [] : [[scorer, kept] as const];
+  });
+  const { result: _result, ...report } = reportOf(
+    { ...result, gates: Object.fromEntries(gates) },
+    baseline && { name: baseline.runId, result: baseline },
+  );
+  return report;
+}
+
+/** What one variant did with a case, over its trials. */
+interface CaseCell {
+  readonly variant: string;
+  readonly trials: number;
+  /** Number of trials whose agent gave no answer. */
+  readonly unanswered: number;
+  readonly costUsd: number;
+  readonly durationMs: number;
+  /** Mean by scorer. `null` if no trial was scored. */
+  readonly scores: { readonly [scorer: string]: number | null };
+}
+
+/** A case with what each variant did. */
+export interface CaseRow {
+  readonly caseId: string;
+  readonly cells: readonly CaseCell[];
+}
+
+/** The cases of an experiment by variants, in the order in which their first trials ended. */
+export function caseRows({
+  results,
+  scorers,
+}: Pick<ExperimentResult, "results" | "scorers">): readonly CaseRow[] {
+  const byCase = Map.groupBy(results, ({ caseId }) => caseId);
+  return [...byCase].map(([caseId, trials]) => {
+    const byVariant = Map.groupBy(trials, ({ variant }) => variant);
+    const cells = [...byVariant].map(([variant, own]): CaseCell => {
+      const scores = scorers.map((scorer): [string, number | null] => {
+        const given = own.flatMap((trial) => trial.scores[scorer]?.score ?? []);
+        return [scorer, given.length === 0 ? null : sum(given) / given.length];
+      });
+      return {
+        variant,
+        trials: own.length,
+        unanswered: own.filter(({ status }) => status !== "completed").length,
+        costUsd: sum(own.map(({ costUsd }) => costUsd)) / own.length,
+        durationMs: sum(own.map(({ durationMs }) => durationMs)) / own.length,
+        scores: Object.fromEntries(scores),
+      };
+    });
+    return { caseId, cells };
+  });
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((all, each) => all + each, 0);
+}
+
+/** The trials of one case with their outputs. */
+export async function trialsOf(run: RunHandle, caseId: string): Promise<readonly TrialResult[]> {
+  const found: TrialResult[] = [];
+  for await (const trial of readTrials(run)) if (trial.caseId === caseId) found.push(trial);
+  return found;
+}
+
+/** The input of the agent of a trial, as the log has it. `null` if it is not there. */
+export async function inputOfTrial(run: RunHandle, taskId: string | null): Promise<JsonValue> {
+  if (taskId === null) return null;
+  for await (const event of run.events({ types: ["agent_start"], follow: false }))
+    if (event.type === "agent_start" && event.taskId === taskId) return event.data.input;
+  return null;
+}

@@ -1,0 +1,104 @@
+import { expect, test } from "vitest";
+import { Agent } from "../../src/entries/index.ts";
+import { experiment, type Experiment } from "../../src/entries/experiments.ts";
+import { answering, askedIn } from "../experiments/answering-model.ts";
+import { axeIssues } from "./axe-issues.ts";
+import { narrowIssues } from "./narrow-issues.ts";
+import { submitRun } from "./page-runs.ts";
+import { pageTests, shown } from "./page-tests.ts";
+
+const { server, open } = pageTests();
+
+/** An experiment whose clerk knows some capitals. */
+function capitals(name: string, known: readonly string[]): Experiment {
+  const clerk = (city: string): Agent =>
+    new Agent({
+      name: `clerk-${name}`,
+      model: answering((request) => {
+        const country = askedIn(request).replace("Capital of ", "");
+        return known.includes(country) ? `${city} of ${country}` : "I do not know.";
+      }),
+    });
+  return experiment({
+    name,
+    variants: { base: clerk("The capital"), brief: clerk("It") },
+    cases: ["France", "Spain", "Peru"].map((country) => ({
+      id: country.toLowerCase(),
+      input: `Capital of ${country}`,
+    })),
+    scorers: [
+      function knows({ output }) {
+        const isKnown = JSON.stringify(output).includes(" of ");
+        return { score: isKnown, reason: isKnown ? "It names the capital." : "It names no capital." };
+      },
+    ],
+    gates: { knows: { mean: 0.9 } },
+  });
+}
+
+/** Two runs of one experiment. The second one knows less. Returns the id of the second one. */
+async function twoRuns(name: string): Promise<string> {
+  // The model of the second run answers differently, as that of a changed agent does.
+  const known = ["France", "Spain", "Peru"];
+  const given = capitals(name, known);
+  await given.run({ runtime: server.runtime });
+  known.length = 1;
+  const { runId } = await given.run({ runtime: server.runtime });
+  return runId;
+}
+
+test("the list of experiments shows gates, reasons and the trend, and one experiment shows what got worse first", async () => {
+  const runId = await twoRuns("capitals");
+  const page = await open("/experiments");
+  const row = page.getByRole("row").filter({ hasText: "Failed" }).filter({ hasText: "capitals" });
+  await row.getByText("knows: the mean is 0.333").waitFor();
+  await row.getByRole("img", { name: "Lowest mean of the last 2 runs: 1, 0.33" }).waitFor();
+  expect(await shown(page.getByRole("row").filter({ hasText: "Passed" }).first())).toBe(true);
+  await row.getByRole("link", { name: "capitals" }).click();
+  await page.getByRole("heading", { name: "capitals", level: 1 }).waitFor();
+  await page.getByText("Too few cases to rely on").waitFor();
+  const cases = page.getByRole("region", { name: "Cases, worst first" }).getByRole("row");
+  await cases.nth(1).getByText("peru").waitFor();
+  await cases.nth(1).getByText("was 1").first().waitFor();
+  expect(await cases.nth(3).textContent()).toContain("france");
+  await cases.nth(1).getByRole("link", { name: "peru" }).click();
+  const detail = page.getByRole("region", { name: "peru" });
+  await detail.getByText("Asked Capital of Peru").waitFor();
+  await detail.getByText("It names no capital.").first().waitFor();
+  await detail.getByText("Against the other run").first().waitFor();
+  expect(await detail.getByRole("link", { name: "Conversation" }).count()).toBe(2);
+  expect(page.url()).toContain(`${runId}?case=peru`);
+  await page.getByLabel("Compared with").selectOption({ label: "nothing" });
+  await detail.getByText("The same answer as base").waitFor();
+});
+
+test("thumbs judge an ended run, the list shows the score, and a filter finds it", async () => {
+  const runId = await submitRun(server, "counted", "Count to praise");
+  await (await server.runtime.find(runId))?.result();
+  const page = await open(`/runs/${runId}`);
+  await page.getByRole("button", { name: "Bad run" }).click();
+  await page.getByRole("button", { name: "Bad run", pressed: true }).waitFor();
+  await page.goto(`${server.url}/runs?score=${encodeURIComponent("thumbs<0.5")}`);
+  const row = page.getByRole("row").filter({ hasText: "Count to praise" });
+  await row.getByTitle("thumbs by person").waitFor();
+  expect(await shown(page.getByText("thumbs<0.5"))).toBe(true);
+});
+
+test.each([390, 1280])(
+  "the views of experiments fit %i px and have no serious issue in axe, in both themes",
+  async (width) => {
+    const runId = await twoRuns(`narrow-${width}`);
+    const paths = ["/experiments", `/experiments/${runId}`, `/experiments/${runId}?case=peru`];
+    const page = await open("/experiments", { viewport: { width, height: 844 } });
+    for (const path of paths) {
+      await page.goto(`${server.url}${path}`);
+      await page.getByText("Reading").first().waitFor({ state: "detached" });
+      await page
+        .getByText(path.includes("case") ? "It names no capital." : `narrow-${width}`)
+        .first()
+        .waitFor();
+      expect(width < 720 ? await narrowIssues(page) : []).toEqual([]);
+      expect(await axeIssues(page, [path])).toEqual([]);
+    }
+  },
+);

@@ -1,0 +1,162 @@
+import type { JSX } from "preact";
+import { get } from "../../api/client.ts";
+import type { ExperimentCase } from "../../api/types.ts";
+import { useRead } from "../../api/use-read.ts";
+import { columnUsd, counted, oneLine, plain, took } from "../../base/format.ts";
+import { runPath, setQuery } from "../../base/route.ts";
+import { lineDiff } from "../../model/line-diff.ts";
+import { Diff } from "../../parts/diff.tsx";
+import { shownName } from "../../parts/name.tsx";
+import { scoreText } from "../../parts/run-scores.tsx";
+import { visibleText } from "../../../src/kernel/index.ts";
+
+type Trial = ExperimentCase["trials"][number];
+
+interface CaseDetailProps {
+  readonly runId: string;
+  readonly caseId: string;
+  readonly variants: readonly string[];
+  /** The run that is compared with. */
+  readonly baseline: string | null;
+}
+
+/** One case: what was asked, the answers, how they differ, and why they were scored so. */
+export function CaseDetail({ runId, caseId, variants, baseline }: CaseDetailProps): JSX.Element {
+  const read = (from: string): Promise<ExperimentCase> =>
+    get("/api/experiments/{runId}/cases", { params: { runId: from }, query: { caseId } });
+  const { value, problem } = useRead(
+    async () => ({ now: await read(runId), before: baseline === null ? null : await read(baseline) }),
+    [runId, caseId, baseline],
+  );
+  return (
+    <section class="case-detail" aria-labelledby="case">
+      <div class="row between">
+        <h2 id="case" class="cut">
+          {shownName(caseId)}
+        </h2>
+        <button class="button" onClick={() => setQuery("case", null)}>
+          Close
+        </button>
+      </div>
+      {problem !== null && <p class="problem">{problem}</p>}
+      {value === null && problem === null && <p class="loading">Reading the trials</p>}
+      {value !== null && (
+        <>
+          <p class="asked">
+            <span class="dim">Asked</span>{" "}
+            {value.now.input === null ? "The log does not have the input." : oneLine(value.now.input, 2_000)}
+          </p>
+          {variants.map((variant) => (
+            <VariantTrials
+              key={variant}
+              runId={runId}
+              variant={variants.length > 1 ? variant : null}
+              trials={value.now.trials
+                .filter((trial) => trial.variant === variant)
+                .toSorted((one, other) => one.trial - other.trial)}
+              other={otherAnswer(value.now.trials, value.before?.trials ?? null, variant, variants)}
+            />
+          ))}
+        </>
+      )}
+    </section>
+  );
+}
+
+interface OtherAnswer {
+  readonly words: string;
+  readonly text: string;
+}
+
+/** The answer that those of a variant are compared with: that of the other run, or of the first variant. */
+function otherAnswer(
+  now: readonly Trial[],
+  before: readonly Trial[] | null,
+  variant: string,
+  variants: readonly string[],
+): OtherAnswer | null {
+  if (before !== null) {
+    const former = before.find((trial) => trial.variant === variant) ?? before[0];
+    return former === undefined ? null : { words: "the other run", text: plain(former.output) };
+  }
+  const [first] = variants;
+  const trial = now.find((each) => each.variant === first);
+  if (variant === first || first === undefined || trial === undefined) return null;
+  return { words: first, text: plain(trial.output) };
+}
+
+interface VariantTrialsProps {
+  readonly runId: string;
+  readonly variant: string | null;
+  readonly trials: readonly Trial[];
+  readonly other: OtherAnswer | null;
+}
+
+function VariantTrials({ runId, variant, trials, other }: VariantTrialsProps): JSX.Element {
+  return (
+    <div class="variant-trials">
+      {variant !== null && <h3>{shownName(variant)}</h3>}
+      {trials.length === 0 && <p class="dim">This variant has no result of the case yet.</p>}
+      {trials.map((trial) => (
+        <OneTrial key={trial.trial} runId={runId} trial={trial} isOnly={trials.length === 1} other={other} />
+      ))}
+    </div>
+  );
+}
+
+interface OneTrialProps {
+  readonly runId: string;
+  readonly trial: Trial;
+  readonly isOnly: boolean;
+  readonly other: OtherAnswer | null;
+}
+
+function OneTrial({ runId, trial, isOnly, other }: OneTrialProps): JSX.Element {
+  const answer = plain(trial.output);
+  const patch = other === null ? "" : lineDiff(other.text, answer);
+  return (
+    <article class="trial">
+      <p class="dim">
+        {!isOnly && `Trial ${trial.trial}, `}
+        {columnUsd(trial.costUsd)}, {counted(trial.turns, "turn")}, {took(trial.durationMs)}
+        {trial.taskId !== null && (
+          <>
+            {" "}
+            <a class="link" href={runPath(runId, "conversation", trial.taskId)}>
+              Conversation
+            </a>
+          </>
+        )}
+      </p>
+      {trial.error === null ? (
+        <pre class="answer" role="region" aria-label="Answer" tabIndex={0}>
+          {visibleText(answer)}
+        </pre>
+      ) : (
+        <p class="bad">{visibleText(trial.error)}</p>
+      )}
+      {other !== null && (
+        <details open={patch !== ""}>
+          <summary>
+            {patch === ""
+              ? `The same answer as ${shownName(other.words)}`
+              : `Against ${shownName(other.words)}`}
+          </summary>
+          {patch !== "" && <Diff patch={patch} />}
+        </details>
+      )}
+      <dl class="trial-scores">
+        {Object.entries(trial.scores).map(([scorer, { score, reason, error }]) => (
+          <div key={scorer}>
+            <dt>{shownName(scorer)}</dt>
+            <dd>
+              <b>{score === null ? (error === null ? "skipped" : "did not run") : scoreText(score)}</b>
+              {error !== null && <span class="bad"> {visibleText(error)}</span>}
+              {reason !== null && <span> {visibleText(reason)}</span>}
+            </dd>
+          </div>
+        ))}
+      </dl>
+    </article>
+  );
+}

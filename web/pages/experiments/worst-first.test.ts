@@ -1,0 +1,57 @@
+import { expect, test } from "vitest";
+import type { Experiment } from "../../api/types.ts";
+import { distribution, worstFirst } from "./worst-first.ts";
+
+type Row = Experiment["rows"][number];
+
+/** A case with the mean of the scorer `exact` by variant. */
+function row(caseId: string, means: Readonly<Record<string, number | null>>): Row {
+  const cells = Object.entries(means).map(([variant, exact]) => ({
+    variant,
+    trials: 1,
+    unanswered: 0,
+    costUsd: 0,
+    durationMs: 0,
+    scores: { exact },
+  }));
+  return { caseId, cells };
+}
+
+function linesOf(rows: readonly Row[], baselineRows: readonly Row[] | null): unknown {
+  const experiment = { rows, baselineRows, variants: ["a", "b"] } as unknown as Experiment;
+  return worstFirst(experiment).map(({ row: { caseId }, change, lowest, before }) => [
+    caseId,
+    change,
+    lowest,
+    before !== null,
+  ]);
+}
+
+test("cases are sorted by the largest fall against the other run, and cases without a comparison by their lowest score", () => {
+  const now = [row("same", { a: 1 }), row("fell", { a: 0.5 }), row("rose", { a: 1 }), row("new", { a: 0 })];
+  const before = [row("same", { a: 1 }), row("fell", { a: 1 }), row("rose", { a: 0 })];
+  expect(linesOf(now, before)).toEqual([
+    ["fell", -0.5, 0.5, true],
+    ["new", null, 0, false],
+    ["same", 0, 1, true],
+    ["rose", 1, 1, true],
+  ]);
+});
+
+test("without another run, the variants are compared with the first one, and a score that is missing compares nothing", () => {
+  const now = [
+    row("worse", { a: 1, b: 0.25 }),
+    row("lost", { a: 1, b: null }),
+    row("low", { a: 0.5, b: 0.5 }),
+  ];
+  expect(linesOf(now, null)).toEqual([
+    ["worse", -0.75, 0.25, false],
+    ["low", 0, 0.5, false],
+    ["lost", null, 1, false],
+  ]);
+});
+
+test("a distribution counts the cases of a variant in ten parts, and a mean of 1 is in the last", () => {
+  const now = [row("a", { a: 0, b: 1 }), row("b", { a: 1 }), row("c", { a: 0.95 }), row("d", { a: null })];
+  expect(distribution(now, "exact", "a")).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+});
