@@ -62,10 +62,21 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.type("then stop");
     await terminal.press("M-Enter");
     await terminal.shows(/↳ at the end: then stop/u);
+    // A command is executed at once, and any other text that begins with a slash is queued.
+    await terminal.type("/name Lamps");
+    await terminal.shows(/\n \/name Lamps/u);
+    await terminal.press("M-Enter");
+    await terminal.shows(/This conversation is now Lamps/u);
+    await terminal.type("/etc/hosts is odd");
+    await terminal.shows(/\n \/etc\/hosts is odd/u);
+    await terminal.press("M-Enter");
+    await terminal.shows(/↳ at the end: \/etc\/hosts is odd/u);
     await terminal.press("Escape");
-    await terminal.shows(/Cancelled · /u, /─\n be brief\s*\n then stop\s*\n─/u, { lacks: /↳/u });
+    await terminal.shows(/Cancelled · /u, /─\n be brief\s*\n then stop\s*\n \/etc\/hosts is odd\s*\n─/u, {
+      lacks: /↳/u,
+    });
     await terminal.press("Enter");
-    await terminal.shows(/❯ be brief\s*\n {2}then stop[^]*Again\./u);
+    await terminal.shows(/❯ be brief\s*\n {2}then stop\s*\n {2}\/etc\/hosts is odd[^]*Again\./u);
   });
 
   test("a person opens a single call, edits a queued text in its place, withdraws another, and learns that one was read", async () => {

@@ -13,6 +13,7 @@ import {
   symlink,
   writeFile,
 } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -265,6 +266,47 @@ test("reeve doctor reports settings that cannot be read, and a server of Restate
   ]);
   expect(of("restate", findings)).toEqual([
     expect.objectContaining({ state: "error", fix: "curl -sS http://127.0.0.1:1/health" }),
+  ]);
+});
+
+test("reeve doctor reports a server of Restate that answers, with the versions of workers that it knows", async () => {
+  const services = [{ name: "reeve-runs", revision: 1 }];
+  const known = ["dp_1", "dp_2"].map((id) => ({
+    id,
+    uri: "http://worker:9080",
+    created_at: "2026",
+    services,
+  }));
+  let registered = 0;
+  const restate = createHttpServer((request, response) => {
+    const answers: Readonly<Record<string, object>> = {
+      "/restate/health": {},
+      "/deployments": { deployments: known.slice(0, registered) },
+      "/query": { rows: [] },
+    };
+    const answer = answers[request.url ?? ""];
+    response.writeHead(answer === undefined ? 404 : 200).end(JSON.stringify(answer));
+  });
+  restate.listen(0, "127.0.0.1");
+  await once(restate, "listening");
+  onTestFinished(() => void restate.close());
+  const url = `http://127.0.0.1:${(restate.address() as AddressInfo).port}`;
+  const { doctor } = await place();
+  const said: string[] = [];
+  for (; registered <= 2; registered++) {
+    const { code, findings } = await doctor("--ingress-url", url, "--admin-url", url);
+    const [ingress, admin] = of("restate", findings);
+    expect([code, ingress]).toEqual([
+      0,
+      { area: "restate", state: "ok", text: `The ingress of Restate at ${url} answers.` },
+    ]);
+    said.push(`${admin?.state}: ${admin?.text.replace(url, "URL")} ${admin?.fix?.replace(url, "URL") ?? ""}`);
+  }
+  const answers = "The admin API of Restate at URL answers";
+  expect(said).toEqual([
+    `warning: ${answers} and knows no worker. reeve deploy http://WORKER:9080 --admin-url URL`,
+    `ok: ${answers}; 1 version of workers is registered. `,
+    `ok: ${answers}; 2 versions of workers are registered. `,
   ]);
 });
 

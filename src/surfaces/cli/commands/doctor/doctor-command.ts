@@ -4,7 +4,7 @@ import { Fault } from "../../../../kernel/index.ts";
 import { sqlitePath } from "../../../../runtime/index.ts";
 import { inspectWorkspace, type InspectedWorkspace } from "../../../../workspace/inspect-workspace.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
-import { shellWord } from "../../terminal/format.ts";
+import { counted, shellWord } from "../../terminal/format.ts";
 import { paintFor, type Paint } from "../../terminal/paint.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { findingsOf, type Finding, type FindingState, type Found } from "./finding.ts";
@@ -149,7 +149,7 @@ async function restateFindings(
           }
         : {
             state: "ok",
-            text: `The admin API of Restate at ${adminUrl} answers; ${deployments.length} versions of workers are registered.`,
+            text: `The admin API of Restate at ${adminUrl} answers; ${counted(deployments.length)} ${deployments.length === 1 ? "version of workers is" : "versions of workers are"} registered.`,
           },
     );
   }

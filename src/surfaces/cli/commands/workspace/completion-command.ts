@@ -68,7 +68,12 @@ function at(conditions: readonly string[]): string {
 
 function fishScript(nodes: readonly Node[]): string {
   const lines = nodes.flatMap(({ path, commands, options }) => {
-    const seen = path.map((name) => `__fish_seen_subcommand_from ${name}`);
+    // In `sessions show`, the options of `show` are not offered.
+    const groups = path.length === 1 ? groupsWith(path[0], nodes) : [];
+    const seen = [
+      ...path.map((name) => `__fish_seen_subcommand_from ${name}`),
+      ...(groups.length === 0 ? [] : [`not __fish_seen_subcommand_from ${groups.join(" ")}`]),
+    ];
     const names = commands.map(({ name }) => name).join(" ");
     const unseen = names === "" ? [] : [`not __fish_seen_subcommand_from ${names}`];
     return [
@@ -78,11 +83,18 @@ function fishScript(nodes: readonly Node[]): string {
       ),
       ...options.map(
         ({ name, description }) =>
-          `complete -c reeve${at([...seen, ...(path.length === 0 ? unseen : [])])} -l ${name.slice(2)} -d '${quoted(description)}'`,
+          `complete -c reeve${at([...seen, ...unseen])} -l ${name.slice(2)} -d '${quoted(description)}'`,
       ),
     ];
   });
   return `${lines.join("\n")}\n`;
+}
+
+/** The groups that have a command of this name. */
+function groupsWith(name: string | undefined, nodes: readonly Node[]): readonly string[] {
+  return nodes.flatMap(({ path, commands }) =>
+    path.length === 1 && commands.some((each) => each.name === name) ? path : [],
+  );
 }
 
 /** A text inside single quotes of fish. */

@@ -109,7 +109,7 @@ export async function initCommand(
     ? ["lead", "Fix the failing test."]
     : ["reviewer", "What does this project do?"];
   terminal.say(
-    `reeve: look at the files and run reeve trust, then reeve run --agent ${agent} "${input}" --model provider/id`,
+    `reeve: look at the files and run reeve trust, then reeve chat --agent ${agent} --model provider/id, or reeve run --agent ${agent} "${input}" --model provider/id`,
   );
   return "ok";
 }
