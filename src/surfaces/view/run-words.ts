@@ -1,4 +1,4 @@
-import { runSummaryStatuses, type ScoreFilter } from "../../kernel/index.ts";
+import { runSummaryStatuses, type RunScore, type ScoreFilter } from "../../kernel/index.ts";
 import { statusWords } from "./status-words.ts";
 
 /** What a filter of runs is about. */
@@ -59,6 +59,11 @@ export function scoreRange(text: string | null): ScoreFilter | null {
   if (name === undefined) return null;
   if (bound === undefined) return { name };
   return sign === "<" ? { name, below: Number(bound) } : { name, above: Number(bound) };
+}
+
+/** The scores of a run in one line: `exactMatch 0.33 (nightly), thumbs 1 (ann)`. */
+export function scoreWords(scores: readonly RunScore[]): string {
+  return scores.map(({ name, value, by }) => `${name} ${Math.round(value * 100) / 100} (${by})`).join(", ");
 }
 
 interface TimeRange {

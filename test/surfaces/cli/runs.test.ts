@@ -117,6 +117,19 @@ describe("reeve ps", () => {
     expect((await cli("ps", "--all", "--limit", "1")).talk).toContain("Only the newest 1 are shown");
   });
 
+  test("reeve ps and reeve show print the scores of runs, and --where finds runs by them", async () => {
+    const { runtime, cli } = await desk();
+    const clerk = new Agent({ name: "clerk", model: scriptedModel(["Done.", "Done."]) });
+    for (const runId of ["run_good", "run_plain"])
+      await (await clerk.submit("Go", { runtime, runId })).result();
+    await (await runtime.find("run_good"))?.score({ name: "thumbs", value: 1, by: "ann" });
+    expect((await cli("ps", "--all", "--where", "score.thumbs>0.5")).out).toEqual([
+      expect.stringMatching(/run_good .* thumbs 1 \(ann\)$/u),
+    ]);
+    expect((await cli("ps", "--all", "--where", "score.thumbs<0.5")).out).toEqual([]);
+    expect((await cli("show", "run_good")).out.join("\n")).toMatch(/^scores +thumbs 1 \(ann\)$/mu);
+  });
+
   test("reeve ps, show and steer name the machine to which a run is bound, and reeve cancel ends the run from another one", async () => {
     const { cli, address, runtime } = await desk();
     await runtime.close();

@@ -1,9 +1,10 @@
 import type { JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import type { Experiment, ListedExperiment } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { columnUsd, counted, dayAndTime, grouped, took } from "../../base/format.ts";
+import { now } from "../../base/now.ts";
 import { experimentPath, place, runPath, setQuery } from "../../base/route.ts";
 import { shownName } from "../../parts/name.tsx";
 import { scoreText } from "../../parts/run-scores.tsx";
@@ -14,13 +15,20 @@ import { cellOf, worstFirst, type CaseLine } from "./worst-first.ts";
 
 /** Value of the parameter `with` that compares with nothing. */
 const nothing = "none";
+/** How often the results of a run that works are read, in milliseconds. */
+const readEveryMs = 5_000;
 /** Number of cases that are shown at first, and that "Show more" adds. */
 const casesPerPage = 200;
 
 /** One experiment, compared with the run before it or with a chosen one. */
 export function ExperimentPage({ runId }: { readonly runId: string }): JSX.Element {
   const chosen = place.value.query.get("with");
-  const { value, problem, again } = useRead(() => readBoth(runId, chosen), [runId, chosen]);
+  const [isOpen, setOpen] = useState(false);
+  // The results of a run that works are read again and again.
+  const times = isOpen ? Math.floor(now.value / readEveryMs) : 0;
+  const { value, problem, again } = useRead(() => readBoth(runId, chosen), [runId, chosen, times]);
+  const isGoingOn = value !== null && value.experiment.run.endedAt === null;
+  useEffect(() => setOpen(isGoingOn), [isGoingOn]);
   const caseId = place.value.query.get("case");
   return (
     <main class="page experiment" id="main">

@@ -13,6 +13,7 @@ import { positiveInteger } from "../../terminal/number-option.ts";
 import { withStore, type StoreOptions } from "../../setup/stored-runs.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { whereQuery } from "../../setup/run-filters.ts";
+import { scoreWords } from "../../../view/run-words.ts";
 import { eachRun } from "../../setup/find-run.ts";
 
 export interface ListRunsOptions extends StoreOptions {
@@ -54,8 +55,10 @@ export function printRuns(options: ListRunsOptions, terminal: Terminal): Promise
       runs.push(run);
     }
     const now = Date.now();
-    const rows = runs.map((run) => row(run, now));
-    const lines = terminal.isWatched ? columns([heading, ...rows]) : columns(rows);
+    const isScored = runs.some(({ scores }) => scores !== undefined);
+    const rows = runs.map((run) => [...row(run, now), ...(isScored ? [scoresOf(run)] : [])]);
+    const head = isScored ? [...heading, "SCORES"] : heading;
+    const lines = terminal.isWatched ? columns([head, ...rows]) : columns(rows);
     for (const line of json ? runs.map((run) => JSON.stringify(run)) : runs.length === 0 ? [] : lines)
       await terminal.out(line);
     if (runs.length === 0)
@@ -78,4 +81,8 @@ function row(run: RunSummary, now: number): string[] {
     duration((endedAt ?? now) - createdAt),
     printable(agentId.split("/", 1)[0] ?? agentId),
   ];
+}
+
+function scoresOf({ scores = [] }: RunSummary): string {
+  return printable(scoreWords(scores));
 }

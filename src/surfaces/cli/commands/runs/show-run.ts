@@ -7,6 +7,7 @@ import {
   type TaskId,
 } from "../../../../kernel/index.ts";
 import { crashLoopHeadline, crashLoopLines } from "../../../view/crash-loop-words.ts";
+import { scoreWords } from "../../../view/run-words.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import {
   causeWords,
@@ -106,6 +107,7 @@ function showLines(report: RunReport): readonly string[] {
       "spent",
       `${calls} calls, ${counted(totalTokens(usage))} tokens${lost}, ${dollars(costUsd)}${likelyWords({ costUsd, unreported })}`,
     ],
+    ...(summary.scores === undefined ? [] : [["scores", printable(scoreWords(summary.scores))]]),
     ["log", `${events} events, ${tasks.size} ${tasks.size === 1 ? "task" : "tasks"}`],
     ["input", shortText(input)],
   ]);
