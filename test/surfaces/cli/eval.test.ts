@@ -139,29 +139,34 @@ test("reeve eval runs code of the project without a FILE only if the person trus
   expect(refused.talk).toContain(`name the files that you want to run, as in reeve eval ${file}`);
 });
 
-test("reeve eval --resume continues a killed run and asks for no recorded answer again", async () => {
-  const { folder, home, run, call } = await project();
-  const calls = async (): Promise<number> =>
-    (await readFile(join(folder, "calls.log"), "utf8")).split("\n").length - 1;
-  const env = { ...process.env, REEVE_HOME: home, HOLD: "1" };
-  const killed = spawn(process.execPath, [main, "eval", file, "--trials", "3"], { cwd: folder, env });
-  onTestFinished(() => void killed.kill("SIGKILL"));
-  const ended = once(killed, "close");
-  let said = "";
-  await new Promise<void>((done) => {
-    killed.stderr.setEncoding("utf8").on("data", (text: string) => {
-      said += text;
-      if (said.includes("3 of 9 trials")) done();
+test.each(["SIGKILL", "SIGINT"] as const)(
+  "reeve eval --resume continues a run after %s and asks for no recorded answer again",
+  async (signal) => {
+    const { folder, home, run, call } = await project();
+    const calls = async (): Promise<number> =>
+      (await readFile(join(folder, "calls.log"), "utf8")).split("\n").length - 1;
+    const env = { ...process.env, REEVE_HOME: home, HOLD: "1" };
+    const killed = spawn(process.execPath, [main, "eval", file, "--trials", "3"], { cwd: folder, env });
+    onTestFinished(() => void killed.kill("SIGKILL"));
+    const ended = once(killed, "close");
+    let said = "";
+    await new Promise<void>((done) => {
+      killed.stderr.setEncoding("utf8").on("data", (text: string) => {
+        said += text;
+        if (said.includes("3 of 9 trials")) done();
+      });
     });
-  });
-  // The fourth call may be in flight.
-  killed.kill("SIGKILL");
-  await ended;
-  const before = await calls();
-  const resumed = await run(["--resume", file]);
-  expect(resumed).toMatchObject({ code: 0 });
-  expect(resumed.out[0]).toBe("capitals: 9 trials");
-  expect(resumed.talk).toContain(/run_[\w-]+/u.exec(said)?.[0]);
-  expect(await calls()).toBe(9 + (before - 3));
-  expect((await call([file, "--resume"])).talk).toContain("no run of experiment capitals can be continued");
-});
+    // The fourth call may be in flight.
+    killed.kill(signal);
+    expect((await ended)[0]).toBe(signal === "SIGINT" ? 21 : null);
+    const [runId = ""] = /run_[\w-]+/u.exec(said) ?? [];
+    if (signal === "SIGINT") expect(said).toContain(`reeve eval ${file} --resume ${runId} continues`);
+    const before = await calls();
+    const resumed = await run(["--resume", file]);
+    expect(resumed).toMatchObject({ code: 0 });
+    expect(resumed.out[0]).toBe("capitals: 9 trials");
+    expect(resumed.talk).toContain(runId);
+    expect(await calls()).toBe(9 + (before - 3));
+    expect((await call([file, "--resume"])).talk).toContain("no run of experiment capitals can be continued");
+  },
+);
