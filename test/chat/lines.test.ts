@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { main, reeveProcess } from "../surfaces/cli/reeve-process.ts";
+import { lacksTmux, openTerminal } from "./terminal.ts";
 
 test("a model, a thinking level and a name may be chosen before the first message, and the first run uses them", async () => {
   const { folder, url, requests } = await setUp(() => ({ text: "Hello." }));
@@ -75,3 +76,24 @@ test.for([
   await once(child, "exit");
   expect(requests.length).toBeLessThanOrEqual(1);
 });
+
+test.skipIf(lacksTmux)(
+  "a person at a terminal without a cursor talks in lines, and the output of a command goes to the model",
+  async () => {
+    const { folder, url, requests } = await setUp(() => ({ text: "Seen." }));
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
+    await terminal.type("export TERM=dumb");
+    await terminal.press("Enter");
+    await terminal.reeve("chat");
+    await terminal.shows(/^> $|^>$/mu);
+    await terminal.type("!echo from the shell");
+    await terminal.press("Enter");
+    await terminal.shows(/\$ echo from the shell\n +from the shell/u);
+    await terminal.type("Look");
+    await terminal.press("Enter");
+    await terminal.shows(/Seen\.\n/u);
+    expect(JSON.stringify(requests[0])).toContain(String.raw`$ echo from the shell\nfrom the shell\n\nLook`);
+    await terminal.press("C-d");
+    await terminal.shows(/session ses_\S+\s+ended 0/u);
+  },
+);

@@ -148,7 +148,8 @@ async function askForm(
 }
 
 function fieldValue(text: string, type: unknown): JsonValue {
-  if (type === "number" || type === "integer") return Number(text);
+  // A text that is no number stays a text, which the agent refuses by name.
+  if (type === "number" || type === "integer") return Number.isFinite(Number(text)) ? Number(text) : text;
   if (type === "boolean") return /^(?:y|yes|true|1)$/iu.test(text.trim());
   return text;
 }

@@ -1,0 +1,104 @@
+import { describe, expect, test } from "vitest";
+import type { ApprovalDecision, ApprovalRequest } from "../../src/kernel/index.ts";
+import { blockOf } from "../../src/surfaces/cli/chat/front/chat-blocks.ts";
+import { commandOf } from "../../src/surfaces/cli/chat/front/chat-commands.ts";
+import type { Desk } from "../../src/surfaces/cli/chat/front/desk.ts";
+import { askQuestion } from "../../src/surfaces/cli/chat/front/questions.ts";
+import { themeOf } from "../../src/surfaces/cli/chat/screen/theme.ts";
+import type { QuestionView } from "../../src/surfaces/view/run-view.ts";
+
+const call = {
+  approvalId: "ap_1",
+  callId: "c1",
+  toolName: "write",
+  kind: "tool_call",
+  input: { path: "ma\u{202e}de.txt" },
+  reason: "write may change data",
+};
+
+/** What a person decides who presses these keys and types these texts. `undefined` leaves a list or a text. */
+async function decided(
+  request: object,
+  ...answers: readonly (string | undefined)[]
+): Promise<{ readonly decision: ApprovalDecision | undefined; readonly shown: readonly string[] }> {
+  const rest = [...answers];
+  const shown: string[] = [];
+  const desk: Pick<Desk, "pick" | "ask" | "say"> = {
+    pick: async ({ title, choices }) => {
+      shown.push(title);
+      const key = rest.shift();
+      return choices.find((each, at) => (each.key ?? String(at + 1)) === key)?.value;
+    },
+    ask: async (title, initial) => {
+      shown.push(title, ...(initial === undefined ? [] : [initial]));
+      return rest.shift();
+    },
+    say: (text) => void shown.push(text),
+  };
+  const question = { request: request as ApprovalRequest, agentId: "scout" } as unknown as QuestionView;
+  const decision = await askQuestion(desk, question, new AbortController().signal);
+  expect(rest).toEqual([]);
+  return { decision, shown };
+}
+
+describe("the answer to a question of an agent", () => {
+  test.for<{ keys: readonly (string | undefined)[]; is: ApprovalDecision | undefined }>([
+    { keys: ["y"], is: { decision: "approved" } },
+    { keys: ["a"], is: { decision: "approved", remember: true } },
+    { keys: ["n", " too large "], is: { decision: "denied", reason: "too large" } },
+    { keys: ["n", ""], is: { decision: "denied", reason: "by the person" } },
+    { keys: ["n", undefined, "y"], is: { decision: "approved" } },
+    { keys: ["e", '{"path":"b"}'], is: { decision: "approved", input: { path: "b" } } },
+    { keys: ["e", "{", "e", undefined, "y"], is: { decision: "approved" } },
+    { keys: [undefined], is: undefined },
+  ])("a person who answers a call with $keys decides $is", async ({ keys, is }) => {
+    expect((await decided(call, ...keys)).decision).toEqual(is);
+  });
+
+  test("the arguments to edit are JSON with hidden characters as escapes, and stay the same unchanged", async () => {
+    const { shown } = await decided(call, "e", undefined, undefined);
+    expect(shown[2]).toBe(String.raw`{"path":"ma\u202ede.txt"}`);
+    expect(JSON.parse(shown[2] ?? "")).toEqual(call.input);
+    expect((await decided(call, "e", "{", undefined)).shown).toContain(
+      "The arguments are not valid JSON. The call was not made.",
+    );
+  });
+
+  test("an agent that asks a human gets the chosen answer, a text of the person, or the fields of a form", async () => {
+    const asks = { ...call, kind: "question", input: { question: "Which lamp?", options: ["green", "red"] } };
+    expect(await decided(asks, "2")).toEqual({
+      decision: { decision: "approved", input: "red" },
+      shown: ["scout: Which lamp?"],
+    });
+    expect((await decided(asks, "3", "blue")).decision).toEqual({ decision: "approved", input: "blue" });
+    const open = { ...asks, input: { question: "Which lamp?" } };
+    expect((await decided(open, "all")).decision).toEqual({ decision: "approved", input: "all" });
+    const confirm = { ...call, kind: "confirm", input: { message: "Sure?" } };
+    expect((await decided(confirm, "n")).decision).toEqual({ decision: "denied", reason: "by the person" });
+    const properties = { count: { type: "integer" }, isNew: { type: "boolean" }, size: { type: "number" } };
+    const form = { ...call, kind: "elicitation", input: { requestedSchema: { properties } } };
+    expect((await decided(form, "3", "yes", "large")).decision).toEqual({
+      decision: "approved",
+      input: { count: 3, isNew: true, size: "large" },
+    });
+  });
+});
+
+test("reasoning is one dim line until it is opened", () => {
+  const item = { kind: "answer", text: "Yes.", reasoning: "first\nthen\nlast", isLive: false } as const;
+  const drawn = (isOpen: boolean): string =>
+    JSON.stringify(blockOf({ id: 1, version: 1, item }, { theme: themeOf("none"), isOpen }).parts());
+  expect(drawn(false)).not.toContain("last");
+  expect(drawn(true)).toMatch(/first.*then.*last.*Yes\./u);
+});
+
+test.each(["mcp", "memory", "reload", "trust", "doctor", "export a.jsonl"])(
+  "/%s says in a conversation with a server that it works on the files of this machine",
+  async (text) => {
+    const found = commandOf(`/${text}`);
+    const desk = { server: { local: undefined }, conversation: {} } as unknown as Desk;
+    await expect(found?.command.run(desk, found.argument)).rejects.toThrow(
+      `/${text.split(" ")[0]} works on the files of this machine, and this conversation is with a server; use it without --url`,
+    );
+  },
+);
