@@ -188,6 +188,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   readonly gates: { readonly [scorer: string]: ScoreGate };
   readonly trials: number;
   readonly seats: number;
+  readonly #options: ExperimentOptions;
   readonly #scorers: readonly NamedScorer[];
   readonly #cases: CaseList;
   readonly #from: StoredRuns | undefined;
@@ -202,6 +203,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     const named: unknown = readProperty(options, "name");
     const owner = typeof named === "string" ? `experiment ${named}` : "experiment()";
     const { name, trials, seats, budget, gates = {}, tools, model } = experimentTable.read(owner, options);
+    this.#options = options;
     this.name = name;
     this.description = `Experiment ${name}`;
     this.trials = trials;
@@ -231,6 +233,21 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   /** Names of the scorers, in their order. */
   get scorers(): readonly string[] {
     return this.#scorers.map(({ name }) => name);
+  }
+
+  /**
+   * An experiment `NAME.forks` with the scorers of this one, whose cases are stored runs of a variant. It has no gates, because these
+   * are about the cases of this experiment. Default variant: the first one.
+   */
+  withRuns(from: StoredRuns, variant?: string): Experiment {
+    const { cases: _cases, variants: _variants, gates: _gates, ...options } = this.#options;
+    const names = [...this.variants.keys()];
+    const agent = this.variants.get(variant ?? (names[0] as string));
+    if (agent !== undefined) return new Experiment({ ...options, name: `${this.name}.forks`, agent, from });
+    throw new Fault(
+      "invalid_argument",
+      `unknown variant ${JSON.stringify(variant)} of experiment ${this.name}: expected one of ${names.join(", ")}`,
+    );
   }
 
   readInput(input: JsonValue): JsonValue {

@@ -106,7 +106,7 @@ export class StoredRuns {
     if (isList(chosen)) return chosen;
     const found: string[] = [];
     for await (const { runId } of allRuns(runtime, { agentId, status: "completed", ...chosen })) {
-      if (runId.startsWith(forkPrefix)) continue;
+      if (isForkId(runId)) continue;
       found.push(runId);
       if (found.length === this.#limit) break;
     }
@@ -255,6 +255,11 @@ interface Cut extends Pick<ForkOptions, "at" | "keepsCommit"> {
 /** The cut of the page's "Run again with changes": the results before the call stay, and the call is made again. */
 function cutBefore({ seq, taskId }: Event<"message_start">): Cut {
   return { at: seq, keepsCommit: true, taskId };
+}
+
+/** Whether a run is a fork that an experiment has made. */
+export function isForkId(runId: string): boolean {
+  return runId.startsWith(forkPrefix);
 }
 
 /** Whether a variant is the stored run itself. */

@@ -60,4 +60,11 @@ export {
 export { toolCalls, type ExpectedToolCall, type ToolCallsOptions } from "./scorers/tool-calls.ts";
 export { estimateMean, meanOf, type Estimate, type EstimateOptions } from "./statistics.ts";
 export { followExperiment, headName, readExperiment, readTrials, type ExperimentRun } from "./trial-log.ts";
-export { runs, type ForkStart, type ForkVariant, type StoredRuns, type StoredRunsOptions } from "./forks.ts";
+export {
+  isForkId,
+  runs,
+  type ForkStart,
+  type ForkVariant,
+  type StoredRuns,
+  type StoredRunsOptions,
+} from "./forks.ts";

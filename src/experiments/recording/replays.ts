@@ -11,7 +11,7 @@ import { ReplayedCalls, type ReplayModes } from "./replayed-calls.ts";
 import type { RunRecording } from "./run-recording.ts";
 
 /** The task of one trial, as the branch of the experiment that has spawned it opens it. */
-export interface OpenedTask {
+interface OpenedTask {
   readonly runId: string;
   readonly taskId: TaskId;
   /** The record that answers the calls of the task and the tasks below it. `null` if its calls are live. */

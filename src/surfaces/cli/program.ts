@@ -227,6 +227,8 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
     .version(packageVersion(), "-V, --version", "print the version of reeve")
     .addHelpText("after", `\n${exitCodeTable()}`)
     .showHelpAfterError("(use --help for a list of commands and options)")
+    // A command and those below it, such as eval and eval add, may have options of one name.
+    .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => terminal.put(text),
       writeErr: (text) => terminal.say(text.trimEnd()),

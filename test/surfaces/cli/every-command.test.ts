@@ -177,6 +177,9 @@ test("every command with --json prints JSON only, and says everything else on st
     "worktrees remove": null,
     "worktrees restore": null,
     "deploy list": null,
+    // They write their reports as JSON to a file.
+    eval: null,
+    "eval fork": null,
   };
   const withJson = leaves.filter(({ command }) => command.options.some(({ long }) => long === "--json"));
   expect(withJson.map(({ path }) => path).toSorted()).toEqual(Object.keys(calls).toSorted());

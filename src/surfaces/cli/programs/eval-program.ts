@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { AddCasesOptions } from "../commands/evals/add-cases.ts";
 import type { EvalCommandOptions } from "../commands/evals/eval-command.ts";
+import type { ForkRunsOptions } from "../commands/evals/fork-runs.ts";
 import { defaultStore } from "../setup/default-store.ts";
 import { exitCodesAnd, exitCodeTable, type ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
@@ -40,6 +41,22 @@ Examples:
   $ reeve eval add run_7f --to triage.jsonl
   $ reeve eval add --where agent=triage status=completed started=7d --to triage.jsonl
   $ reeve eval add run_7f --to triage.jsonl --json | jq .redactions`;
+
+const forkHelp = `
+Forks each chosen run with a change and scores both ends with the scorers of the experiment that FILE exports; its agent is
+the agent of the runs. A fork shares what is before the cut: only what is new is paid, and no tool before it runs again.
+The runs are those that --runs names, or that fit its filters, which are those of reeve ps --where.
+
+--from says where the forks begin: at the first model call, at the last turn, at an event by its number, or at the first
+model call of a role, of an agent, or with a call of a tool. reeve show RUN --request prints numbers, agents and roles.
+--model may be repeated. --max-cost is shared by the forks in equal parts.
+
+${exitCodeTable()}
+
+Examples:
+  $ reeve eval fork evals/triage.eval.ts --runs agent=triage started=7d --model openai/gpt-5-mini
+  $ reeve eval fork evals/triage.eval.ts --runs run_7f run_80 --from last-turn --instructions prompt.md
+  $ reeve eval fork evals/triage.eval.ts --runs 'cost>1' --tools search,read --max-cost 2 --markdown what-if.md`;
 
 /** Adds the commands that evaluate agents. */
 export function addEvalCommands(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
@@ -90,5 +107,35 @@ export function addEvalCommands(program: Command, terminal: Terminal, onEnd: (ki
     .action(async (names: string[], options: AddCasesOptions) => {
       const { addStoredCases } = await import("../commands/evals/add-cases.ts");
       onEnd(await addStoredCases(names, options, terminal));
+    });
+  evaluate
+    .command("fork")
+    .description("try a model, instructions or tools on stored runs, and score both ends")
+    .argument("<FILE>", "the file that exports the experiment with the agent and the scorers")
+    .requiredOption("--runs <run...>", "the runs: their ids, or filters as reeve ps --where has them")
+    .option(
+      "--from <step>",
+      "where the forks begin: first-model-call, last-turn, an event or a name",
+      "first-model-call",
+    )
+    .option("--model <model>", "the model, as provider/id; may be repeated", collect)
+    .option("--instructions <file>", "a file with the whole system prompt")
+    .option("--tools <names>", "the names of the tools that stay, with commas between them")
+    .option("--variant <name>", "the variant whose agent has the runs (default: the first one)")
+    .option("--limit <n>", "maximum number of runs that filters choose, the newest first", "100")
+    .option("--max-cost <usd>", "maximum cost of all forks in dollars")
+    .option("--seats <n>", "number of forks that are in progress at the same time")
+    .option("--json <file>", "write results and report as JSON")
+    .option("--junit <file>", "write the report as JUnit XML")
+    .option("--markdown <file>", "write the report as Markdown, for a pull request")
+    .option(
+      "--store <address>",
+      "where runs are kept, as sqlite:PATH or postgres://HOST/DATABASE",
+      defaultStore,
+    )
+    .addHelpText("after", forkHelp)
+    .action(async (file: string, options: ForkRunsOptions) => {
+      const { forkStoredRuns } = await import("../commands/evals/fork-runs.ts");
+      onEnd(await forkStoredRuns(file, options, terminal));
     });
 }

@@ -160,7 +160,7 @@ function inputOf({ filter, tag, trials, seats, maxCost }: EvalCommandOptions): E
   };
 }
 
-function dollarsOf(text: string | undefined): number | undefined {
+export function dollarsOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const usd = text.trim() === "" ? Number.NaN : Number(text);
   if (Number.isFinite(usd) && usd > 0) return usd;
@@ -240,7 +240,7 @@ async function baselineOf(
   return { name, result };
 }
 
-async function writeReports(
+export async function writeReports(
   reports: readonly ExperimentReport[],
   { json, junit, markdown }: Pick<EvalCommandOptions, "json" | "junit" | "markdown">,
 ): Promise<void> {

@@ -1,0 +1,163 @@
+import { readFile } from "node:fs/promises";
+import { openRuntime } from "../../../../assembly/open-runtime.ts";
+import {
+  endOf,
+  isForkId,
+  reportOf,
+  runs,
+  textReport,
+  type ExperimentReport,
+  type ExperimentResult,
+  type ForkStart,
+  type ForkVariant,
+} from "../../../../experiments/index.ts";
+import { agentNameOf, Fault, type HostedAgent, type Runtime, type Store } from "../../../../kernel/index.ts";
+import { experimentsOfFile } from "../../../../workspace/workspace-evals.ts";
+import { findRunId } from "../../setup/find-run.ts";
+import { OpenParts } from "../../setup/open-parts.ts";
+import { openOwnStore } from "../../setup/own-store.ts";
+import { openRunWorkspace } from "../../setup/run-agent.ts";
+import { whereQuery } from "../../setup/run-filters.ts";
+import { runtimeOptions } from "../../setup/run-workspace.ts";
+import type { ExitKind } from "../../terminal/exit-code.ts";
+import { positiveInteger } from "../../terminal/number-option.ts";
+import { printable, type Terminal } from "../../terminal/terminal.ts";
+import { dollarsOf, writeReports, type EvalCommandOptions } from "./eval-command.ts";
+import { startedRun, type ChosenExperiment } from "./experiment-runs.ts";
+import { untilEnded } from "./follow-experiment.ts";
+
+/** Options of `reeve eval fork`, as the command line passes them. */
+export interface ForkRunsOptions extends Pick<
+  EvalCommandOptions,
+  "store" | "seats" | "maxCost" | "json" | "junit" | "markdown"
+> {
+  readonly runs: readonly string[];
+  readonly from: string;
+  readonly model?: readonly string[];
+  readonly instructions?: string;
+  readonly tools?: string;
+  readonly variant?: string;
+  readonly limit: string;
+}
+
+/** Forks stored runs with changes, scores both ends with the scorers of a file, and prints the report. */
+export async function forkStoredRuns(
+  file: string,
+  options: ForkRunsOptions,
+  terminal: Terminal,
+): Promise<ExitKind> {
+  const limit = positiveInteger("--limit", options.limit);
+  const maxCostUsd = dollarsOf(options.maxCost);
+  const forks = await changesOf(options);
+  const open = new OpenParts();
+  try {
+    const workspace = open.add(await openRunWorkspace({ root: process.cwd() }));
+    const { experiment } = await onlyExperiment(file);
+    const onWarning = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
+    const store = open.add(await openOwnStore(options.store, { onWarning }));
+    const runtime = open.add(
+      await openRuntime({
+        ...runtimeOptions(workspace),
+        store,
+        onError: ({ message }) => terminal.say(`reeve: ${printable(message)}`),
+      }),
+    );
+    const chosen = await chosenRuns(store, options);
+    const from = runs({ runtime, runs: chosen, at: startOf(options.from), forks, limit });
+    const forking = experiment.withRuns(from, options.variant);
+    hostForks(runtime, forking.variants.values());
+    const seats = options.seats === undefined ? {} : { seats: positiveInteger("--seats", options.seats) };
+    await forking.countTrials(seats);
+    const run = await startedRun(runtime, forking, seats, maxCostUsd);
+    terminal.say(`${printable(forking.name)} of ${printable(file)}: ${run.runId}`);
+    const ended = await untilEnded(run, terminal);
+    if (ended === undefined) return "incomplete";
+    if (ended.failure !== null) terminal.say(`reeve: ${run.runId}: ${printable(ended.failure)}`);
+    const report = comparison(ended.result);
+    for (const line of textReport(report)) await terminal.out(line);
+    await writeReports([report], options);
+    return endOf(report) === "incomplete" ? "incomplete" : "ok";
+  } finally {
+    await open.close();
+  }
+}
+
+/** The report about the forks, compared with the stored runs. */
+function comparison(result: ExperimentResult): ExperimentReport {
+  const [stored = "", ...forks] = result.variants;
+  const of = (variants: readonly string[]): ExperimentResult => ({
+    ...result,
+    variants,
+    expectedTrials: (result.expectedTrials / result.variants.length) * variants.length,
+    results: result.results.filter(({ variant }) => variants.includes(variant)),
+  });
+  return reportOf(of(forks), { name: "the stored runs", result: of([stored]) });
+}
+
+async function onlyExperiment(file: string): Promise<ChosenExperiment> {
+  const { experiments } = await experimentsOfFile(file);
+  const [experiment, other] = experiments;
+  if (experiment !== undefined && other === undefined) return { file, experiment };
+  throw new Fault(
+    "invalid_argument",
+    `${file} exports ${experiments.length} experiments (${experiments.map(({ name }) => name).join(", ")}); name a file that exports one`,
+  );
+}
+
+/** The changes by name: one for each model, or one without a model. */
+async function changesOf({
+  model = [],
+  instructions,
+  tools,
+}: ForkRunsOptions): Promise<Readonly<Record<string, ForkVariant>>> {
+  if (model.length === 0 && instructions === undefined && tools === undefined)
+    throw new Fault(
+      "invalid_argument",
+      "reeve eval fork needs a change: use --model MODEL, --instructions FILE or --tools NAMES",
+    );
+  const common: ForkVariant = {
+    ...(instructions !== undefined && { instructions: await textOf(instructions) }),
+    ...(tools !== undefined && { tools: tools.split(",").flatMap((name) => name.trim() || []) }),
+  };
+  if (model.length === 0) return { changed: common };
+  return Object.fromEntries(model.map((name) => [name, { ...common, model: name }]));
+}
+
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, "utf8");
+  } catch (cause) {
+    throw new Fault(
+      "invalid_argument",
+      `invalid --instructions ${file}: the file cannot be read (${Fault.from(cause).message}); name a file with the whole system prompt`,
+      { cause },
+    );
+  }
+}
+
+function startOf(text: string): ForkStart {
+  return /^\d{1,15}$/u.test(text) ? Number(text) : text;
+}
+
+/** The runs by their ids, or the filter that selects them. */
+async function chosenRuns(
+  store: Store,
+  { runs: words, store: address }: ForkRunsOptions,
+): Promise<Parameters<typeof runs>[0]["runs"]> {
+  const ids = words.filter((word) => word.startsWith("run_"));
+  if (ids.length === 0) return whereQuery(words);
+  if (ids.length === words.length) return Promise.all(ids.map((id) => findRunId(store, id, address)));
+  throw new Fault(
+    "invalid_argument",
+    "invalid --runs: ids of runs and filters cannot be combined; use one of them",
+  );
+}
+
+/** This process drives the forks that experiments have made, and no other run of their agents. */
+function hostForks(runtime: Runtime, agents: Iterable<HostedAgent>): void {
+  for (const agent of new Set(agents))
+    runtime.register({
+      name: agentNameOf(agent.id),
+      resolve: ({ runId, agentId }) => (isForkId(runId) && agentId === agent.id ? agent : undefined),
+    });
+}
