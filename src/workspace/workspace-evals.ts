@@ -33,7 +33,7 @@ export async function experimentsOfFile(file: string): Promise<EvalFile> {
 
 type EvalPlaces = Pick<Places, "home" | "project" | "cwd">;
 
-/** The files of a project whose names end in `.eval.ts`, `.eval.js` or `.eval.mjs`, and whether the user trusts them. */
+/** The files of a project whose names end in `.eval.ts`, `.eval.mts`, `.eval.js` or `.eval.mjs`, and whether the user trusts them. */
 export class ProjectEvals {
   readonly #places: EvalPlaces;
   /** Paths of the files, relative to the project. */
@@ -51,7 +51,7 @@ export class ProjectEvals {
     const { glob } = await import("tinyglobby");
     const { project } = places;
     const options = { cwd: project, onlyFiles: true, followSymbolicLinks: false, expandDirectories: false };
-    const files = (await glob("evals/**/*.eval.{ts,js,mjs}", options)).toSorted();
+    const files = (await glob("evals/**/*.eval.{ts,mts,js,mjs}", options)).toSorted();
     if (files.length === 0)
       throw new Fault(
         "not_found",

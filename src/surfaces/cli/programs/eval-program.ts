@@ -9,7 +9,7 @@ import { collect } from "./server-program.ts";
 
 const runHelp = `
 Runs experiments: cases that agents answer and scorers score (docs/experiments.md). Without FILE it runs those of
-evals/**/*.eval.{ts,js,mjs} of this project, whose code you must trust; a file that you name needs no trust. Progress goes
+evals/**/*.eval.{ts,mts,js,mjs} of this project, whose code you must trust; a file that you name needs no trust. Progress goes
 to stderr, and the report to stdout.
 
 An experiment is a run: it is stored while it proceeds. Ctrl-C and kill -9 leave it as it is, and --resume continues it; no
@@ -65,7 +65,7 @@ export function addEvalCommands(program: Command, terminal: Terminal, onEnd: (ki
     .description("run experiments and report what their scores say")
     // The commands below have options of the same names.
     .enablePositionalOptions()
-    .argument("[FILE...]", "files that export experiments (default: evals/**/*.eval.{ts,js,mjs})")
+    .argument("[FILE...]", "files that export experiments (default: evals/**/*.eval.{ts,mts,js,mjs})")
     .option("--filter <text>", "only the cases whose id contains this text")
     .option("--tag <tag>", "only the cases with this tag; may be repeated", collect)
     .option("--trials <n>", "how often each case is given to each variant")
