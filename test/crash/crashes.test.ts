@@ -4,6 +4,7 @@ import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 import { runCrashes, type CrashOptions } from "../../src/testing/index.ts";
 import { doWorkload } from "./do-workload.ts";
 import { composedWorkloads } from "./composed-workloads.ts";
+import { experimentWorkloads } from "./experiment-workloads.ts";
 import { lifeWorkloads } from "./life-workloads.ts";
 import { objectWorkloads } from "./object-workloads.ts";
 import { sagaWorkloads } from "./saga-workloads.ts";
@@ -27,6 +28,7 @@ const all = {
   ...workflowWorkloads,
   ...sagaWorkloads,
   ...objectWorkloads,
+  ...experimentWorkloads,
 };
 
 describe.each(Object.entries(all))("J1, J6, B1, B3, E1, E4, H1, H4: %s", (workload, { world, outputs }) => {

@@ -61,6 +61,8 @@ async function withAgents(name: string): Promise<Workload | undefined> {
   if (Object.hasOwn(sagaWorkloads, name)) return sagaWorkloads[name];
   const { objectWorkloads } = await import("./object-workloads.ts");
   if (Object.hasOwn(objectWorkloads, name)) return objectWorkloads[name];
+  const { experimentWorkloads } = await import("./experiment-workloads.ts");
+  if (Object.hasOwn(experimentWorkloads, name)) return experimentWorkloads[name];
   const { thinkerWorkloads } = await import("./thinker-workloads.ts");
   return thinkerWorkloads[name];
 }

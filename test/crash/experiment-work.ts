@@ -12,7 +12,7 @@ import type { DutyWork } from "../../src/testing/worker-duty.ts";
 import { openCrashStore } from "./crash-store.ts";
 import { price } from "./workload.ts";
 
-export const experimentRun = formatRunId("experiment");
+const experimentRun = formatRunId("experiment");
 export const experimentSeats = 4;
 
 /** What the work needs to know. */
@@ -24,7 +24,7 @@ export interface ExperimentWorkData {
  * An experiment whose agent calls a model twice and a tool once per case. One scorer calls the server itself, and a judge asks a model.
  * Every call is counted by the server.
  */
-export function servedExperiment(server: ServerAddress, count: number): Experiment {
+function servedExperiment(server: ServerAddress, count: number): Experiment {
   const agent = new Agent({ name: "clerk", model: servedModel(server), tools: [servedTool(server, "look")] });
   const judge = new Agent({ name: "judge", model: servedModel(server) });
   return experiment({
