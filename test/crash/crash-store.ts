@@ -26,7 +26,7 @@ export async function openCrashStore(file: string): Promise<Store> {
     hash: sha256,
     connections: 4,
     leaseMs: Number(process.env[crashLease] ?? 1_000),
-    watchEveryMs: 10,
+    watchEveryMs: 50,
     pollMs: 50,
   });
 }

@@ -312,8 +312,8 @@ async function sweep(killed: KilledAt, few: readonly Death[]): Promise<readonly 
   return inFolder(async (folder) => {
     const points: Death[] = isFull ? [...everyWrite(await writesOf(killed, folder))] : [...few];
     const lives: Lived[] = [];
-    for (const death of points) {
-      const life = await killed(folder, death);
+    for (const [index, death] of points.entries()) {
+      const life = await killed(join(folder, String(index)), death);
       lives.push(life);
       // Timing decides how many writes one of two processes has before the money is spent.
       if (!isFull && life.end.kind === "finished" && death.at > 2)

@@ -4,20 +4,24 @@ import { jsonValuesIn, parseScore } from "../../../src/agents/architectures/json
 import { parseTextList } from "../../../src/agents/architectures/list-parsing.ts";
 import { parseRouteChoice } from "../../../src/agents/architectures/route-choice.ts";
 import { parseToolPlan } from "../../../src/agents/architectures/tool-plan.ts";
+import { casesOf } from "../../effort.ts";
+
+/** A number of repetitions, of which `npm test` makes a fifth: time that is not linear would still be long. */
+const many = (full: number): number => casesOf(full, full / 5);
 
 describe("parsing of model replies", () => {
   test.for([
-    ["of a code block that never closes", `\`\`\`${"\n".repeat(100_000)}`],
-    ["of a code block with only blanks", `\`\`\`json${" ".repeat(100_000)}`],
-    ["of blank lines in an open code block", `\`\`\`\n${"\n ".repeat(100_000)}x`],
-    ["of many code fences", "```\n".repeat(50_000)],
-    ["of opening brackets", "[{".repeat(150_000)],
-    ["of opening brackets of one kind", "[".repeat(300_000)],
-    ["of members that never end", '{"a":['.repeat(50_000)],
-    ["of quotation marks in brackets", '["'.repeat(150_000)],
-    ["of escaped quotation marks", '["\\"'.repeat(75_000)],
-    ["of lists that never end", '["a",['.repeat(50_000)],
-    ["of brackets and blanks", `[${" ".repeat(150_000)}[${" ".repeat(150_000)}x`],
+    ["of a code block that never closes", `\`\`\`${"\n".repeat(many(100_000))}`],
+    ["of a code block with only blanks", `\`\`\`json${" ".repeat(many(100_000))}`],
+    ["of blank lines in an open code block", `\`\`\`\n${"\n ".repeat(many(100_000))}x`],
+    ["of many code fences", "```\n".repeat(many(50_000))],
+    ["of opening brackets", "[{".repeat(many(150_000))],
+    ["of opening brackets of one kind", "[".repeat(many(300_000))],
+    ["of members that never end", '{"a":['.repeat(many(50_000))],
+    ["of quotation marks in brackets", '["'.repeat(many(150_000))],
+    ["of escaped quotation marks", '["\\"'.repeat(many(75_000))],
+    ["of lists that never end", '["a",['.repeat(many(50_000))],
+    ["of brackets and blanks", `[${" ".repeat(many(150_000))}[${" ".repeat(many(150_000))}x`],
   ] as const)("parsing of model replies takes linear time for a long reply %s", ([, text]) => {
     expect([...jsonValuesIn(text)]).toEqual([]);
     expect(parseScore(text)).toBe(undefined);
@@ -210,7 +214,11 @@ describe("parsing of model replies", () => {
     "1.",
     "route: a\n",
   ])("parseRouteChoice() takes linear time for many repetitions of %j", (part) => {
-    for (const text of [part.repeat(100_000), `route:${part.repeat(100_000)}`, `${part.repeat(100_000)}x y`])
+    for (const text of [
+      part.repeat(many(100_000)),
+      `route:${part.repeat(many(100_000))}`,
+      `${part.repeat(many(100_000))}x y`,
+    ])
       expect(parseRouteChoice(text, ["billing"]).route).toBe(undefined);
   });
 

@@ -81,7 +81,7 @@ describe("reeve worker --store postgres://", () => {
     const other = await start();
     expect(await (await runtime.find(runId))?.result()).toMatchObject({ output: "Green." });
     expect(requests).toHaveLength(2);
-    expect(other.lines.find(({ event }) => event === "run_claimed")).toMatchObject({ runId, epoch: 2 });
+    expect(await other.logged(({ event }) => event === "run_claimed")).toMatchObject({ runId, epoch: 2 });
     other.signal("SIGTERM");
     expect(await other.ended).toBe(0);
   });
