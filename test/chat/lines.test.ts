@@ -97,3 +97,58 @@ test.skipIf(lacksTmux)(
     await terminal.shows(/session ses_\S+\s+ended 0/u);
   },
 );
+
+test("the commands of a chat that need no choice answer in lines, and a wrong one says what is expected", async () => {
+  const { folder, url } = await setUp(() => ({ text: "Seen." }));
+  const commands = [
+    "/budget",
+    "/copy",
+    "Look",
+    "/help",
+    "/keys",
+    "/skills",
+    "/cost",
+    "/budget",
+    "/context",
+    "/copy",
+    "/theme dark",
+    "/reload",
+    "/sessions",
+    "/agent assistant",
+    "/memory",
+    "/thinking loud",
+    "/top-up much",
+    "/agent absent",
+    "/export notes.txt",
+    "/no-such-command",
+    "/quit",
+    "Never sent",
+  ];
+  const said = await reeveProcess(["chat", "--plain"], {
+    cwd: folder,
+    env: { ...env(url), REEVE_HOME: join(folder, "home") },
+    input: `${commands.join("\n")}\n`,
+  });
+  expect(said.out).toEqual(["Seen."]);
+  for (const words of [
+    /No run of this conversation was followed yet[^]*There is no answer to copy yet/u,
+    /\/top-up USD \| N turns/u,
+    /ctrl\+t/iu,
+    /The agent has no skills, prompt templates or commands of extensions/u,
+    /assistant {2}\S+gpt-4o {2}1 calls {2}1,100 tokens[^]*1 runs of this conversation/u,
+    /turns {3}at most/u,
+    /tokens of 128,000/u,
+    /Lines have no colours/u,
+    /The files of the workspace were read again/u,
+    /\* ses_\S+ {2}.* ago {2}Look/u,
+    /There is no MEMORY\.md or USER\.md in/u,
+    /invalid level loud: expected one of/u,
+    /no run of this conversation was followed yet/u,
+    /absent/u,
+    /expected a name that ends with \.jsonl or \.html/u,
+    /there is no prompt template \/no-such-command/u,
+  ])
+    expect(said.talk).toMatch(words);
+  // The first line that was refused.
+  expect(said.code).toBe(2);
+});

@@ -128,13 +128,13 @@ async function trust(desk: Desk): Promise<void> {
 
 async function exportSession(desk: Desk, file: string): Promise<void> {
   localOf(desk, "export");
-  const { sessionId } = sessionOf(desk.conversation);
-  const format = /\.html?$/iu.test(file) ? ["--format", "html"] : [];
   if (file.startsWith("-") || !/\.(?:jsonl|html?)$/iu.test(file))
     throw new Fault(
       "invalid_argument",
       `invalid file ${JSON.stringify(file)}: expected a name that ends with .jsonl or .html and does not begin with "-"`,
     );
+  const { sessionId } = sessionOf(desk.conversation);
+  const format = /\.html?$/iu.test(file) ? ["--format", "html"] : [];
   await own(desk, ["sessions", "export", sessionId, ...format, "--output", file], { usesStore: true });
   desk.say(`Written: ${visibleLine(file)}`);
 }
