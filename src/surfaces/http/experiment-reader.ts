@@ -15,16 +15,33 @@ type Head = Pick<ExperimentResult, "name" | "variants" | "scorers" | "trials" | 
 /** Events after which a run that has not said that it is an experiment is none. */
 const mostEvents = 20;
 
-/** The results of a run as they were when its summary was read, without the outputs. */
-interface KnownResult {
+/** What was read of a run when its summary had this time. */
+interface Known<Value> {
   readonly updatedAt: number;
-  readonly result: ExperimentResult;
+  readonly value: Value;
+}
+
+/** An experiment in numbers. */
+export type ExperimentCounts = Pick<
+  ExperimentResult,
+  "name" | "variants" | "scorers" | "trials" | "expectedTrials"
+> & { readonly endedTrials: number; readonly cases: number };
+
+/** An experiment in a list, with the state of its gates. */
+export interface ExperimentState extends ExperimentCounts {
+  /** Whether all gates hold. `null` if there are none, or trials are missing. */
+  readonly isPassed: boolean | null;
+  readonly reasons: readonly string[];
+  /** The lowest mean of a scorer. */
+  readonly lowest: { readonly scorer: string; readonly variant: string; readonly mean: number } | null;
 }
 
 /** Reads experiments from their runs for lists and pages. Keeps what it has read of the newest ones, without outputs. */
 export class ExperimentReader {
   readonly #heads = new RecentValues<string, Head | null>(1_000);
-  readonly #results = new RecentValues<string, KnownResult>(50);
+  /** Results may have thousands of trials, and states are small. */
+  readonly #results = new RecentValues<string, Known<ExperimentResult>>(8);
+  readonly #states = new RecentValues<string, Known<ExperimentState>>(1_000);
 
   /** What the run says about its experiment. `undefined` if it is no experiment, or has not begun. */
   async head(run: RunHandle): Promise<Head | undefined> {
@@ -52,12 +69,22 @@ export class ExperimentReader {
     const known = this.#results.get(run.runId);
     const { updatedAt, status, costUsd } = summary;
     // A run that works commits without a change of its summary.
-    if (known?.updatedAt === updatedAt && summary.endedAt !== null) return known.result;
+    if (known?.updatedAt === updatedAt && summary.endedAt !== null) return known.value;
     const results: TrialResult[] = [];
     for await (const trial of readTrials(run)) results.push({ ...trial, output: null });
     const result = { ...head, runId: run.runId, status, results, costUsd: costUsd ?? 0 };
-    this.#results.set(run.runId, { updatedAt, result });
+    this.#results.set(run.runId, { updatedAt, value: result });
     return result;
+  }
+
+  /** The experiment as a list shows it. Costs what `result` costs. */
+  async listed(run: RunHandle, head: Head, summary: RunSummary): Promise<ExperimentState> {
+    const { updatedAt, endedAt } = summary;
+    const known = this.#states.get(run.runId);
+    if (known?.updatedAt === updatedAt && endedAt !== null) return known.value;
+    const value = stateOf(await this.result(run, head, summary));
+    this.#states.set(run.runId, { updatedAt, value });
+    return value;
   }
 }
 
@@ -141,4 +168,22 @@ export async function inputOfTrial(run: RunHandle, taskId: string | null): Promi
   for await (const event of run.events({ types: ["agent_start"], follow: false }))
     if (event.type === "agent_start" && event.taskId === taskId) return event.data.input;
   return null;
+}
+
+/** The numbers of an experiment. */
+export function countsOf(result: ExperimentResult): ExperimentCounts {
+  const { name, variants, scorers, trials, expectedTrials, results } = result;
+  const cases = new Set(results.map(({ caseId }) => caseId)).size;
+  return { name, variants, scorers, trials, expectedTrials, endedTrials: results.length, cases };
+}
+
+function stateOf(result: ExperimentResult): ExperimentState {
+  const { gates, rows, missing } = storedReport(result);
+  const means = rows.flatMap(({ scorer, variant, estimate }) =>
+    estimate === null ? [] : [{ scorer, variant, mean: estimate.mean }],
+  );
+  const [lowest = null] = means.toSorted((one, other) => one.mean - other.mean);
+  const reasons = gates.filter(({ isPassed }) => !isPassed).map(({ text: reason }) => reason);
+  const isOpen = gates.length === 0 || missing > 0;
+  return { ...countsOf(result), isPassed: isOpen ? null : reasons.length === 0, reasons, lowest };
 }

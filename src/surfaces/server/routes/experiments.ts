@@ -1,7 +1,8 @@
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
-import type { ExperimentReport, ExperimentResult, TrialResult } from "../../../experiments/index.ts";
+import type { ExperimentReport, TrialResult } from "../../../experiments/index.ts";
 import {
   caseRows,
+  countsOf,
   inputOfTrial,
   storedReport,
   trialsOf,
@@ -79,29 +80,11 @@ const listExperiments = route({
       const run = await runtime.find(summary.runId);
       const head = run && (await server.experiments.head(run));
       if (run === undefined || head === undefined) continue;
-      const result = await server.experiments.result(run, head, summary);
-      experiments.push({ run: summary, ...listedOf(result) });
+      experiments.push({ run: summary, ...(await server.experiments.listed(run, head, summary)) });
     }
     return reply(listed, { experiments, next: page.next });
   },
 });
-
-function countsOf(result: ExperimentResult) {
-  const { name, variants, scorers, trials, expectedTrials, results } = result;
-  const cases = new Set(results.map(({ caseId }) => caseId)).size;
-  return { name, variants, scorers, trials, expectedTrials, endedTrials: results.length, cases };
-}
-
-function listedOf(result: ExperimentResult) {
-  const { gates, rows, missing } = storedReport(result);
-  const means = rows.flatMap(({ scorer, variant, estimate }) =>
-    estimate === null ? [] : [{ scorer, variant, mean: estimate.mean }],
-  );
-  const [lowest = null] = means.toSorted((one, other) => one.mean - other.mean);
-  const reasons = gates.filter(({ isPassed }) => !isPassed).map(({ text: reason }) => reason);
-  const isOpen = gates.length === 0 || missing > 0;
-  return { ...countsOf(result), isPassed: isOpen ? null : reasons.length === 0, reasons, lowest };
-}
 
 const found = {
   status: 200,
