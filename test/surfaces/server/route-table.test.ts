@@ -116,6 +116,23 @@ describe("every route of the table", () => {
     expect(server.errors).toEqual([]);
   });
 
+  it("a session is created with a setting, for an agent of the server, under an id that is free", async () => {
+    const create = async (body: JsonObject) => (await server.call("POST", "/api/sessions", { body })).json;
+    expect(await create({ agent: "clerk", sessionId: "new", model: "openai/gpt-5" })).toMatchObject({
+      sessionId: "new",
+      agentId: "clerk",
+      entries: 1,
+    });
+    expect(await create({ agent: "clerk", sessionId: "new", name: "Again" })).toMatchObject({ status: 409 });
+    expect(await create({ agent: "clerk" })).toMatchObject({
+      status: 400,
+      detail: expect.stringContaining("expected a name, a model or a thinkingLevel") as unknown,
+    });
+    expect(await create({ agent: "absent", name: "x" })).toMatchObject({ status: 404 });
+    const path = (await server.call("GET", "/api/sessions/new/path")).json;
+    expect(path).toMatchObject({ entries: [{ type: "model_change", provider: "openai", modelId: "gpt-5" }] });
+  });
+
   it("every route of the table refuses unknown fields of query and body, and names the nearest one", async () => {
     const query = await server.call("GET", "/api/runs?statu=failed");
     expect(query.json).toMatchObject({

@@ -224,10 +224,16 @@ const create = route({
     const { runtime, access, body, server } = request;
     const { name } = server.agents.find(body.agent);
     assertModelAllowed(request, name, body.model);
+    const chosen = settingEntries(body);
+    if (chosen.length === 0)
+      throw new Fault(
+        "invalid_argument",
+        "invalid body: expected a name, a model or a thinkingLevel, because a session without any entry does not exist",
+      );
     const { tenantId, userId } = access;
     const created = await runtime.sessions.import({
       agentId: formatAgentId({ name }),
-      entries: settingEntries(body),
+      entries: chosen,
       ...(body.sessionId !== undefined && { sessionId: body.sessionId }),
       ...(tenantId === null && userId !== null && { userId }),
     });
