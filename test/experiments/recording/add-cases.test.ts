@@ -167,6 +167,23 @@ test("a case has the session before its run and the schema of its answer", async
   });
 });
 
+test("a case has the images and files of its input, and replays with them", async () => {
+  const store = memoryStore();
+  const runtime = await openRuntime({ store });
+  const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk";
+  const input = [
+    { type: "text", text: "What is this?" },
+    { type: "image", mediaType: "image/png", source: { kind: "base64", data } },
+  ] as const;
+  const run = await clerk(["A dot."]).submit(input, { runtime });
+  await run.result();
+  await runtime.close();
+  const [added] = await addCases(store, [run.runId], caseFile());
+  expect((await readRecording(added?.recording ?? "")).input).toEqual(input);
+  const result = await replayed(clerk([]), added?.recording ?? "", { tools: "recorded", model: "recorded" });
+  expect(result.output).toBe("A dot.");
+});
+
 test("a run that cannot be repeated is refused by its id, and nothing is written", async () => {
   const store = memoryStore();
   const file = caseFile();
