@@ -47,6 +47,7 @@ export type {
   ExperimentResult,
   ExperimentRun,
   FailedCase,
+  ForeignScorer,
   ForkStart,
   ForkVariant,
   GateOutcome,

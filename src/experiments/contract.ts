@@ -102,7 +102,17 @@ export interface DurableScorer {
   score(given: ScorerInput, ctx: WorkflowContext): Promise<ScorerOutput>;
 }
 
-export type Scorer = ScorerFunction | DurableScorer;
+/**
+ * A scorer of another package, such as autoevals, whose parameter has a type of its own. It is called like a `ScorerFunction`, and its
+ * result is checked when it returns. The interface has no call signature, so that the parameter of a function in a list of
+ * scorers still has the type `ScorerInput`.
+ */
+export interface ForeignScorer {
+  readonly name: string;
+  readonly bind: CallableFunction["bind"];
+}
+
+export type Scorer = ScorerFunction | DurableScorer | ForeignScorer;
 
 /** The score of one scorer for one trial of a case. */
 export interface Score {

@@ -5,6 +5,7 @@ export type {
   DurableScorer,
   ExperimentCase,
   ExperimentResult,
+  ForeignScorer,
   ModelMode,
   Score,
   ScoredRun,

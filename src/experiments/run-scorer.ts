@@ -11,7 +11,7 @@ import {
   type JsonValue,
   type WorkflowContext,
 } from "../kernel/index.ts";
-import type { Score, ScorerInput, ScorerOutput } from "./contract.ts";
+import type { Score, ScorerFunction, ScorerInput, ScorerOutput } from "./contract.ts";
 import { withoutOutsideCalls } from "./outside-calls.ts";
 import { isDurable, type NamedScorer } from "./score.ts";
 
@@ -54,7 +54,7 @@ function outputOf(
     if (ctx !== undefined) return scorer.score(given, ctx);
     throw new Fault("invalid_argument", `scorer ${name} does durable work and can only run in an experiment`);
   }
-  const call = async (): Promise<ScorerOutput> => scorer(given);
+  const call = async (): Promise<ScorerOutput> => (scorer as ScorerFunction)(given);
   return hasBudget ? withoutOutsideCalls(name, call) : call();
 }
 
