@@ -51,6 +51,7 @@ export { judge, type JudgeOptions } from "./scorers/judge.ts";
 export { completed, costBelow, timeBelow, turnsBelow } from "./scorers/limit-scorers.ts";
 export type { NamedOptions } from "./scorers/named-scorer.ts";
 export { pairwise, type PairwiseOptions } from "./scorers/pairwise.ts";
+export { survivesKills, type SurvivesKillsOptions } from "./scorers/survives-kills.ts";
 export {
   contains,
   exactMatch,
