@@ -4,6 +4,7 @@ import { describe, expect, test } from "vitest";
 import { chatCommands } from "../../src/surfaces/cli/chat/front/chat-commands.ts";
 import { keyRows, readKeys, usualKeys, type KeyMap } from "../../src/surfaces/cli/chat/front/keys.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
+import { casesOf } from "../effort.ts";
 import { repository } from "../gates/run-node.ts";
 import { lacksTmux, openTerminal } from "./terminal.ts";
 
@@ -52,6 +53,9 @@ const extension = `export default {
     api.on("turn_start", () => { throw new Error("no turn for me"); });
   },
 };`;
+
+/** How often a person changes the size of the terminal. */
+const changes = casesOf(200, 40);
 
 describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
   test("a person moves in the tree, forks, rewinds a file, names, exports and picks a conversation", async () => {
@@ -228,7 +232,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/This folder is trusted as it is now/u);
   });
 
-  test("5,000 pasted lines are one draft, and a growing answer survives 200 changes of the size of the terminal", async () => {
+  test(`5,000 pasted lines are one draft, and a growing answer survives ${changes} changes of the size of the terminal`, async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { text: "Read." } : { text: `${"word 漢字 e\u0301 👩‍👩‍👧 ".repeat(1_000)}end.` },
     );
@@ -242,7 +246,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/Read\.[^]*Done/u);
     expect(JSON.stringify(requests[0])).toContain("line 4999");
     await terminal.submit("Go on");
-    for (let at = 0; at < 200; at++) await terminal.resize(4 + ((at * 7) % 100), 3 + (at % 30));
+    for (let at = 0; at < changes; at++) await terminal.resize(4 + ((at * 7) % 100), 3 + (at % 30));
     await terminal.resize(80, 24);
     await terminal.shows(/end\.[^]*Done/u);
   });

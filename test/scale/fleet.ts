@@ -336,7 +336,7 @@ class Fleet {
 
   async #answerAndPause(): Promise<void> {
     await tolerant(this.#world.approveAll);
-    await pause(50);
+    await pause(150);
   }
 
   /** Called before a call is answered. */
