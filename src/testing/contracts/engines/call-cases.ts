@@ -23,6 +23,7 @@ import {
   eventsOf,
   runIn,
   suspended,
+  suspendsItself,
   untilLongEnough,
   workflowOf,
   type EngineHarness,
@@ -78,11 +79,11 @@ export function callCases(harness: EngineHarness): void {
         const handle = await ctx.start(other.id, 4, { delayMs: Number(ctx.input) });
         return (await ctx.join(handle)).output;
       }, other);
-    const one = await world.open("one");
+    const [one, hosted] = [await world.open("one"), delayed()];
     await untilLongEnough(300, async (delayMs) => {
       const from = Date.now();
-      const run = await one.submit(delayed(), delayMs);
-      await suspended(run, "t0");
+      const run = await one.submit(hosted, delayMs);
+      if (!(await suspendsItself(run))) return false;
       const { status, waitsFor } = await run.summary();
       if (Date.now() >= from + delayMs) return false;
       expect([status, waitsFor]).toEqual(["waiting", ["run"]]);

@@ -239,8 +239,9 @@ export function waitCases(harness: EngineHarness): void {
         return "woken";
       });
     const one = await world.open("one");
+    const hosted = sleeper();
     await untilLongEnough(500, async (sleepMs) => {
-      const run = await one.submit(sleeper(), sleepMs);
+      const run = await one.submit(hosted, sleepMs);
       if (!(await suspendsItself(run))) return false;
       const resumed = await world.takeOver(one, run, sleeper());
       expect((await resumed.result()).output).toBe("woken");

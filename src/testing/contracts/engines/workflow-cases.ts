@@ -138,7 +138,7 @@ export function retryCases(harness: EngineHarness): void {
           );
         const from = Date.now();
         const run = await one.submit(flaky(), null);
-        await suspended(run, "t0");
+        if (!(await suspendsItself(run))) return false;
         const { status, waitsFor } = await run.summary();
         if (Date.now() >= from + baseDelayMs) return false;
         expect([status, waitsFor]).toEqual(["waiting", ["time"]]);
@@ -379,9 +379,9 @@ export function timeCases(harness: EngineHarness): void {
       agentOf("worker", async (ctx) =>
         ctx.timeout(Number(ctx.input), async (branch) => (await branch.waitForSignal("never")) ?? null),
       );
-    const one = await world.open("one");
+    const [one, hosted] = [await world.open("one"), slow()];
     await untilLongEnough(300, async (timeMs) => {
-      const run = await one.submit(slow(), timeMs);
+      const run = await one.submit(hosted, timeMs);
       if (!(await suspendsItself(run))) return false;
       const resumed = await world.takeOver(one, run, slow());
       const { status, error } = await resumed.result();
