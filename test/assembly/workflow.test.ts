@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { Agent, openRuntime } from "../../src/entries/index.ts";
 import { FatalError, signal, workflow, type WorkflowContext } from "../../src/entries/workflow.ts";
-import { formatAgentId, type ToolMessage } from "../../src/kernel/index.ts";
+import { formatAgentId, rootTaskId, type ToolMessage } from "../../src/kernel/index.ts";
 import { FakeClock, scriptedModel } from "../../src/testing/index.ts";
 import { withRuntime } from "./with-runtime.ts";
 
@@ -534,6 +534,25 @@ describe("long-lived workflows", () => {
       await expect(rounds.run({ round: 6 }, { runtime })).rejects.toThrow(
         /^missing input of ctx.continueAsNew\(\)/u,
       );
+    }));
+
+  test("J8: a fork of a run with agents in each history continues in the last one and asks none of them again", () =>
+    withRuntime(async (runtime) => {
+      const clerk = new Agent({ name: "clerk", model: scriptedModel(["one", "two", "three"]) });
+      const input = z.object({ round: z.number() });
+      let ends = 0;
+      const rounds = workflow("rounds", { input, agents: [clerk] }, async (ctx, { round }) => {
+        const answer = await ctx.agent(clerk, `round ${round}`);
+        if (round < 3) return ctx.continueAsNew({ round: round + 1 });
+        return ctx.step("end", () => `${answer} ${++ends}`);
+      });
+      const origin = await runtime.start(rounds, { round: 1 });
+      expect((await origin.result()).output).toBe("three 1");
+      let at = 0;
+      for await (const event of origin.events({ follow: false }))
+        if (event.type === "task_end" && event.taskId !== rootTaskId) at = event.seq;
+      const fork = await origin.fork({ at });
+      expect((await fork.result()).output).toBe("three 2");
     }));
 
   test("versionPolicy other than resume, pin and refuse is not accepted", () => {

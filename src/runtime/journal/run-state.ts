@@ -121,6 +121,8 @@ class SessionWriters {
 export class RunState {
   readonly #tree = new TaskTree();
   readonly tasks: ReadonlyMap<TaskId, TaskState> = this.#tree.tasks;
+  /** The tasks that `continueAsNew` makes unreachable, with the task that called it, until the commit is applied. */
+  #leaving: [TaskId, readonly TaskState[]][] | undefined;
   readonly contents = new SharedContents();
   readonly resolutions = new Resolutions();
   #headcount: Headcount | undefined;
@@ -239,7 +241,7 @@ export class RunState {
     const { number, at, events, steps, tasks, headcount, ledger, standing } = commit;
     this.nextCommit = number + 1;
     if (events !== undefined) for (const event of events) this.noteEvent(event);
-    this.apply(commit, at);
+    this.#apply(commit, at);
     if (headcount !== undefined) for (const command of headcount) this.applySeat(command, at);
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
@@ -247,6 +249,7 @@ export class RunState {
     // L7: a step or a change of a task is progress.
     if ((steps ?? tasks) !== undefined) this.losses = empty;
     if (standing !== undefined && standing.status !== "running") this.isDrivenAgain = false;
+    this.#forgetEnded();
   }
 
   #foldEvents(events: readonly Event[], changesTasks: boolean): void {
@@ -378,7 +381,12 @@ export class RunState {
    * Applies everything but events, seats and money, whose commands return outcomes. The voids of a commit apply to records of earlier
    * commits, not to the records of the same commit.
    */
-  apply(
+  apply(change: RunChange, at: number): void {
+    this.#apply(change, at);
+    this.#forgetEnded();
+  }
+
+  #apply(
     {
       tasks,
       opens,
@@ -563,10 +571,17 @@ export class RunState {
         break;
       case "continue":
         continueTask(task, change.input);
-        this.#tree.forget(change.taskId, this.unreachableBelow(change.taskId));
+        (this.#leaving ??= []).push([change.taskId, this.unreachableBelow(change.taskId)]);
         break;
     }
     updateClock(task, this.paused, at);
+  }
+
+  /** J8: the commit that a fork starts with has the records of tasks that leave memory, so they leave after it. */
+  #forgetEnded(): void {
+    if (this.#leaving === undefined) return;
+    for (const [taskId, tasks] of this.#leaving) this.#tree.forget(taskId, tasks);
+    this.#leaving = undefined;
   }
 
   #create(record: TaskRecord, at: number): void {
