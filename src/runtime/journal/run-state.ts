@@ -121,8 +121,6 @@ class SessionWriters {
 export class RunState {
   readonly #tree = new TaskTree();
   readonly tasks: ReadonlyMap<TaskId, TaskState> = this.#tree.tasks;
-  /** The tasks that `continueAsNew` makes unreachable, with the task that called it, until the commit is applied. */
-  #leaving: [TaskId, readonly TaskState[]][] | undefined;
   readonly contents = new SharedContents();
   readonly resolutions = new Resolutions();
   #headcount: Headcount | undefined;
@@ -241,7 +239,7 @@ export class RunState {
     const { number, at, events, steps, tasks, headcount, ledger, standing } = commit;
     this.nextCommit = number + 1;
     if (events !== undefined) for (const event of events) this.noteEvent(event);
-    this.#apply(commit, at);
+    this.apply(commit, at);
     if (headcount !== undefined) for (const command of headcount) this.applySeat(command, at);
     if (ledger !== undefined) for (const command of ledger) bookLedger(this.ledger, command);
     if (events !== undefined) this.#foldEvents(events, tasks !== undefined);
@@ -249,7 +247,6 @@ export class RunState {
     // L7: a step or a change of a task is progress.
     if ((steps ?? tasks) !== undefined) this.losses = empty;
     if (standing !== undefined && standing.status !== "running") this.isDrivenAgain = false;
-    this.#forgetEnded();
   }
 
   #foldEvents(events: readonly Event[], changesTasks: boolean): void {
@@ -381,12 +378,7 @@ export class RunState {
    * Applies everything but events, seats and money, whose commands return outcomes. The voids of a commit apply to records of earlier
    * commits, not to the records of the same commit.
    */
-  apply(change: RunChange, at: number): void {
-    this.#apply(change, at);
-    this.#forgetEnded();
-  }
-
-  #apply(
+  apply(
     {
       tasks,
       opens,
@@ -417,6 +409,7 @@ export class RunState {
     if (steps !== undefined) for (const step of steps) this.record(step, at);
     if (mailThrough !== undefined) this.mailThrough = mailThrough;
     if (historyCleared === true) this.isHistoryCleared = true;
+    this.#tree.forgetLeaving();
   }
 
   /** J11: keeps the contents and the frame, so that later calls need not repeat them. */
@@ -571,17 +564,10 @@ export class RunState {
         break;
       case "continue":
         continueTask(task, change.input);
-        (this.#leaving ??= []).push([change.taskId, this.unreachableBelow(change.taskId)]);
+        this.#tree.leave(change.taskId, this.unreachableBelow(change.taskId));
         break;
     }
     updateClock(task, this.paused, at);
-  }
-
-  /** J8: the commit that a fork starts with has the records of tasks that leave memory, so they leave after it. */
-  #forgetEnded(): void {
-    if (this.#leaving === undefined) return;
-    for (const [taskId, tasks] of this.#leaving) this.#tree.forget(taskId, tasks);
-    this.#leaving = undefined;
   }
 
   #create(record: TaskRecord, at: number): void {

@@ -10,6 +10,7 @@ export class TaskTree {
   readonly #children = new Map<TaskId, TaskState[]>();
   /** Usage of the tasks that are forgotten, by the task that has spawned them. Created with the first one. */
   #usageBelow: Map<TaskId, Usage> | undefined;
+  #leaving: [TaskId, readonly TaskState[]][] | undefined;
 
   add(task: TaskState): void {
     const { taskId, parentId } = task.record;
@@ -58,9 +59,22 @@ export class TaskTree {
     });
   }
 
-  /** J8: the tasks below this one leave memory. Their steps and events stay in the store, and their usage counts. */
-  forget(taskId: TaskId, tasks: readonly TaskState[]): void {
-    if (tasks.length === 0) return;
+  /**
+   * J8: the tasks below this one leave memory with the next `forgetLeaving`. The commit that a fork starts with has their steps, too,
+   * which are applied before.
+   */
+  leave(taskId: TaskId, tasks: readonly TaskState[]): void {
+    if (tasks.length > 0) (this.#leaving ??= []).push([taskId, tasks]);
+  }
+
+  forgetLeaving(): void {
+    if (this.#leaving === undefined) return;
+    for (const [taskId, tasks] of this.#leaving) this.#forget(taskId, tasks);
+    this.#leaving = undefined;
+  }
+
+  /** The steps and events of the tasks stay in the store, and their usage counts. */
+  #forget(taskId: TaskId, tasks: readonly TaskState[]): void {
     const forgotten = new Set(tasks);
     this.#usageBelow ??= new Map();
     let usage = this.#usageBelow.get(taskId) ?? noUsage;

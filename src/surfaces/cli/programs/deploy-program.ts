@@ -40,7 +40,8 @@ export function addDeployCommands(
     .command("deploy")
     .description("register workers with Restate, list their versions and remove old ones")
     .argument("<URL>", "the address at which Restate reaches the workers")
-    // The option belongs to this command and to those below it.
+    // The option belongs to this command and to those below it, and may stand behind their names.
+    .enablePositionalOptions(false)
     .option("--admin-url <url>", "the admin API of Restate", "http://127.0.0.1:9070")
     .addHelpText("after", deployHelp)
     .action(async (uri: string, options: DeployOptions) => {
