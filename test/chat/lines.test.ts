@@ -1,8 +1,12 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
+import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
+import { LineReader, other } from "../../src/surfaces/cli/chat/front/line-reader.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { main, reeveProcess } from "../surfaces/cli/reeve-process.ts";
 import { lacksTmux, openTerminal } from "./terminal.ts";
@@ -151,4 +155,62 @@ test("the commands of a chat that need no choice answer in lines, and a wrong on
     expect(said.talk).toMatch(words);
   // The first line that was refused.
   expect(said.code).toBe(2);
+});
+
+test("a reader of lines splits at line feeds only, joins pieces, and yields the last line without one", async () => {
+  const source = new PassThrough();
+  const lines = new LineReader(source);
+  lines.open();
+  const all = Buffer.from(`{"a":"\u2028\u2029\u0085"}\r\n\none\rtwo\n${"x\n".repeat(3_000)}end`);
+  // A piece may end within a character.
+  for (const [from, to] of [
+    [0, 7],
+    [7, 20],
+    [20, all.length],
+  ])
+    source.write(all.subarray(from, to));
+  source.end();
+  const read: unknown[] = [];
+  for (let line = await lines.next(); line !== undefined; line = await lines.next()) read.push(line);
+  expect(read).toEqual([
+    '{"a":"\u2028\u2029\u0085"}',
+    "",
+    "one\rtwo",
+    ...Array<string>(3_000).fill("x"),
+    "end",
+  ]);
+});
+
+test("a reader of lines stops its wait when something else happens, and drops what has arrived when it is closed", async () => {
+  const source = new PassThrough();
+  const lines = new LineReader(source);
+  lines.open();
+  let isAsked = false;
+  const waiting = lines.next(() => isAsked);
+  lines.wake();
+  isAsked = true;
+  lines.wake();
+  expect(await waiting).toBe(other);
+  source.write("one\ntwo\n");
+  expect(await lines.next()).toBe("one");
+  lines.close();
+  expect(await lines.next()).toBeUndefined();
+  expect(source.listenerCount("data")).toBe(0);
+});
+
+test("waiting for changes of a conversation leaves no listener behind", async () => {
+  const client = new ChatClient({ url: "http://127.0.0.1:1", fetch: async () => Response.json({}) });
+  const conversation = new Conversation({
+    client,
+    agent: "assistant",
+    onChange: () => undefined,
+    onOpen: () => undefined,
+  });
+  const { signal } = new AbortController();
+  for (let change = 0; change < 5; change++) {
+    const changed = conversation.untilChange(signal);
+    conversation.startNew();
+    await changed;
+  }
+  expect(getEventListeners(signal, "abort")).toEqual([]);
 });

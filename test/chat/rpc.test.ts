@@ -70,6 +70,8 @@ describe("reeve chat --mode rpc", () => {
       id: null,
       error: expect.objectContaining({ code: "not_json" }) as unknown,
     });
+    chat.send({ id: 13, type: "approve", approvalId: "one\u2028two\u2029" });
+    expect(await answer(13)).toMatchObject({ error: { message: expect.stringContaining("one") as unknown } });
     chat.send({ id: 3, type: "prompt", input: "Hello" });
     await chat.line(({ type }) => type === "idle");
     expect(chat.lines.filter(({ type }) => type === "event").length).toBeGreaterThan(5);

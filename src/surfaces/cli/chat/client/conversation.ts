@@ -353,8 +353,12 @@ export class Conversation {
   /** Resolves with the next change. */
   untilChange(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
-      this.#waiting.push(resolve);
-      signal.addEventListener("abort", () => resolve(), { once: true });
+      const done = (): void => {
+        signal.removeEventListener("abort", done);
+        resolve();
+      };
+      this.#waiting.push(done);
+      signal.addEventListener("abort", done, { once: true });
     });
   }
 

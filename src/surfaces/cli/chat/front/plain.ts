@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import { Fault, visibleLine, visibleText, type RunStatus } from "../../../../kernel/index.ts";
 import type { QuestionView } from "../../../view/run-view.ts";
 import { exitKindOf, exitKindOfRun, type ExitKind } from "../../terminal/exit-code.ts";
@@ -15,12 +14,10 @@ import { blockOf } from "./chat-blocks.ts";
 import { commandOf, runExtension } from "./chat-commands.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
 import { usualKeys } from "./keys.ts";
+import { LineReader, other } from "./line-reader.ts";
 import { isStdoutRead, onGone } from "./on-gone.ts";
 import { askQuestion } from "./questions.ts";
 import { shellCommandOf, ShellCommands } from "./shell-commands.ts";
-
-/** What the wait for the next line resolves to if an agent asks first. */
-const asked = Symbol("asked");
 
 /** A chat in lines, without cursor movement: for pipes and screen readers. */
 export function plainChat(options: FrontOptions): Promise<ExitKind> {
@@ -41,8 +38,10 @@ class PlainChat implements Desk {
   /** How each run and each refused line ended, in the order in which they began. A run that was continued ended as it did last. */
   readonly #ends = new Map<string, ExitKind>();
   #isAsking = false;
-  /** Resolves when the question that is being asked no longer waits for an answer. */
-  #isGone: Promise<void> | undefined;
+  /** Whether an agent has a question since the chat began to wait for a line. */
+  #isAsked = false;
+  /** The question that is being asked. */
+  #question: QuestionView | undefined;
 
   constructor(options: FrontOptions) {
     this.#options = options;
@@ -52,7 +51,11 @@ class PlainChat implements Desk {
     this.env = options.terminal.env;
     this.#printer = new ItemPrinter(options.terminal);
     this.conversation = options.converse(
-      () => this.#changed(),
+      () => {
+        if (!this.#isAsking && this.conversation.model.questions.length > 0) this.#isAsked = true;
+        this.#changed();
+        this.#lines.wake();
+      },
       (item) => {
         if (item.type === "run_end") this.#noteEnd(item.data.status);
       },
@@ -72,14 +75,15 @@ class PlainChat implements Desk {
     const isPerson = this.#terminal.canAsk;
     try {
       await this.#options.begin(conversation);
-      this.#lines.open(signal);
+      this.#lines.open();
       for (;;) {
         // A person may steer at any time; lines of a pipe are sent one after the other.
         if (!isPerson) await this.#untilIdle();
         if (isPerson && conversation.model.questions.length > 0) await this.#answerAll();
         if (isPerson && !conversation.model.isWorking) this.#terminal.put("> ");
-        const line = await this.#lines.next(this.#questionAsked());
-        if (line === asked) continue;
+        this.#isAsked = false;
+        const line = await this.#lines.next(() => this.#isAsked);
+        if (line === other) continue;
         if (line === undefined || signal.aborted || !(await isStdoutRead())) break;
         await this.#take(line);
       }
@@ -119,7 +123,7 @@ class PlainChat implements Desk {
     this.#terminal.say([title, ...lines].join("\n"));
     for (;;) {
       const line = await this.#lines.next(this.#isGone);
-      const answer = line === undefined || line === asked ? "" : line.trim();
+      const answer = line === undefined || line === other ? "" : line.trim();
       if (answer === "") return undefined;
       const chosen = choices.find(({ key, label }, at) => [key ?? String(at + 1), label].includes(answer));
       if (chosen !== undefined) return chosen.value;
@@ -132,7 +136,7 @@ class PlainChat implements Desk {
   readonly ask: Desk["ask"] = async (title) => {
     this.#terminal.say(title);
     const line = await this.#lines.next(this.#isGone);
-    return line === asked ? undefined : line;
+    return line === other ? undefined : line;
   };
 
   readonly setDraft: Desk["setDraft"] = (text) => this.#terminal.say(`Not sent: ${visibleText(text)}`);
@@ -186,14 +190,14 @@ class PlainChat implements Desk {
       for (const question of this.conversation.model.questions) {
         if (!this.#isOpen(question)) continue;
         const { signal } = this.#stop;
-        this.#isGone = this.conversation.untilAnswered(question, signal);
+        this.#question = question;
         const decision = await askQuestion(this, question, signal);
         // A question that was answered elsewhere needs no line of this person.
         if (!this.#isOpen(question)) continue;
         if (decision === undefined) return false;
         try {
           await this.conversation.decide(question, decision);
-          await this.#isGone;
+          await this.conversation.untilAnswered(question, signal);
         } catch (error) {
           this.say(Fault.from(error).message, "bad");
           return false;
@@ -201,7 +205,7 @@ class PlainChat implements Desk {
       }
       return true;
     } finally {
-      this.#isGone = undefined;
+      this.#question = undefined;
       this.#isAsking = false;
     }
   }
@@ -210,14 +214,8 @@ class PlainChat implements Desk {
     return this.conversation.model.questions.some(({ request }) => request.approvalId === approvalId);
   }
 
-  async #questionAsked(): Promise<void> {
-    const { conversation } = this;
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      await conversation.untilChange(signal);
-      if (!this.#isAsking && conversation.model.questions.length > 0) return;
-    }
-  }
+  /** Whether the question that is being asked no longer waits for an answer. */
+  readonly #isGone = (): boolean => this.#question !== undefined && !this.#isOpen(this.#question);
 
   async #show(sessionId: string): Promise<void> {
     try {
@@ -290,58 +288,4 @@ function isFinal({ item }: PlacedItem): boolean {
   if (item.kind === "answer") return !item.isLive;
   if (item.kind === "call") return item.status !== "open" && item.status !== "asks";
   return item.kind !== "hire" || item.isOver;
-}
-
-/** The lines of stdin, one after the other. */
-class LineReader {
-  readonly #waiting: string[] = [];
-  #onLine: (() => void) | undefined;
-  #isOver = false;
-  #close: () => void = () => undefined;
-
-  open(signal: AbortSignal): void {
-    const lines = createInterface({ input: process.stdin, terminal: false });
-    lines.on("line", (line) => {
-      this.#waiting.push(line);
-      this.#onLine?.();
-    });
-    lines.on("close", () => this.#end());
-    const drop = (): void => {
-      this.#waiting.length = 0;
-      this.#end();
-    };
-    signal.addEventListener("abort", drop, { once: true });
-    this.#close = () => lines.close();
-  }
-
-  /** The next line; `undefined` at the end, and `asked` if `other` resolves first. */
-  async next(other?: Promise<void>): Promise<string | undefined | typeof asked> {
-    let isOther = false;
-    const interrupt = async (): Promise<void> => {
-      await other;
-      isOther = other !== undefined;
-      this.#onLine?.();
-    };
-    void interrupt();
-    for (;;) {
-      const line = this.#waiting.shift();
-      if (line !== undefined) return line;
-      if (isOther) return asked;
-      if (this.#isOver) return undefined;
-      await new Promise<void>((resolve) => {
-        this.#onLine = resolve;
-      });
-    }
-  }
-
-  close(): void {
-    this.#close();
-    this.#end();
-    process.stdin.unref?.();
-  }
-
-  #end(): void {
-    this.#isOver = true;
-    this.#onLine?.();
-  }
 }

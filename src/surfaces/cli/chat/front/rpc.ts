@@ -1,4 +1,3 @@
-import { createInterface } from "node:readline";
 import {
   Fault,
   readProperty,
@@ -12,6 +11,7 @@ import type { Terminal } from "../../terminal/terminal.ts";
 import { RequestError } from "../client/chat-client.ts";
 import type { Conversation } from "../client/conversation.ts";
 import type { FrontOptions } from "./desk.ts";
+import { LineReader } from "./line-reader.ts";
 import { isStdoutRead, onGone } from "./on-gone.ts";
 
 /** A command of a program: a line with its type and fields. The answer to the line is what the function returns. */
@@ -68,20 +68,18 @@ class RpcChat {
   async run(): Promise<ExitKind> {
     await this.#options.begin(this.conversation);
     this.#write({ type: "ready", ...this.state() });
-    const lines = createInterface({ input: process.stdin, terminal: false });
-    let isGone = false;
-    const stay = onGone(() => {
-      isGone = true;
-      lines.close();
-    });
-    for await (const line of lines) {
-      // Lines that have arrived already are not executed for a program that is gone.
-      if (isGone || !(await isStdoutRead())) break;
+    const lines = new LineReader();
+    // Lines that have arrived already are not executed for a program that is gone.
+    const stay = onGone(() => lines.close());
+    lines.open();
+    for (;;) {
+      const line = await lines.next();
+      if (typeof line !== "string" || !(await isStdoutRead())) break;
       if (line.trim() !== "") await this.#take(line);
     }
     stay();
+    lines.close();
     this.conversation.close();
-    process.stdin.unref?.();
     return "ok";
   }
 
@@ -191,7 +189,11 @@ class RpcChat {
   }
 
   #write(line: JsonObject): void {
-    this.#terminal.put(`${JSON.stringify(line)}\n`);
+    // Some programs end a line at these characters, too.
+    const text = JSON.stringify(line)
+      .replaceAll("\u2028", String.raw`\u2028`)
+      .replaceAll("\u2029", String.raw`\u2029`);
+    this.#terminal.put(`${text}\n`);
   }
 }
 
