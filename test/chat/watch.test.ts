@@ -2,6 +2,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Terminal } from "../../src/surfaces/cli/terminal/terminal.ts";
+import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { plainWatch } from "../../src/surfaces/cli/watch/plain-watch.ts";
 import { watchCommand } from "../../src/surfaces/cli/watch/watch-command.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { reeve, reeveProcess } from "../surfaces/cli/reeve-process.ts";
@@ -234,4 +236,31 @@ test("reeve watch without a terminal, or with TERM=dumb, names the commands that
   const bad = await reeve(["watch", "--plain", "--url", "localhost:1"]);
   expect(bad.talk).toContain("expected the address of a server");
   expect(bad.code).toBe(2);
+});
+
+test("reeve watch of a server that does not answer ends with code 7 in both forms, and says where", async () => {
+  const url = "http://127.0.0.1:1";
+  const { code, talk } = await reeve(["watch", "--plain", "--url", url]);
+  expect([code, talk]).toEqual([7, expect.stringContaining(`the server at ${url} does not answer`)]);
+  const terminal = { ...silent, canAsk: true, isWatched: true };
+  const watched = watchCommand(undefined, { store: "sqlite:absent", url }, terminal);
+  await expect(watched).rejects.toMatchObject({ code: "engine_unavailable" });
+});
+
+test("reeve watch --plain ends when its lines are no longer read", async () => {
+  let closed: AbortSignal | undefined;
+  const opened = Promise.withResolvers<void>();
+  const client = new ChatClient({
+    url: "http://127.0.0.1:1",
+    fetch: async ({ signal }) => {
+      closed = signal;
+      opened.resolve();
+      return new Response(new ReadableStream());
+    },
+  });
+  const watched = plainWatch({ client, terminal: silent, place: "here", runId: undefined });
+  await opened.promise;
+  process.stdout.emit("close");
+  expect(await watched).toBe("ok");
+  expect(closed?.aborted).toBe(true);
 });

@@ -3,6 +3,7 @@ import type { RunView, TaskView } from "../../view/run-view.ts";
 import { taskWord } from "../../view/status-words.ts";
 import { doingOrResult, inTreeOrder } from "../../view/task-words.ts";
 import { shortUsd, turnsOf } from "../chat/front/agent-tree.ts";
+import { onGone } from "../chat/front/on-gone.ts";
 import { shellWord } from "../terminal/format.ts";
 import { interrupted } from "../terminal/interrupted.ts";
 import type { ExitKind } from "../terminal/exit-code.ts";
@@ -13,13 +14,17 @@ import { RunFeed, type Run } from "./run-feed.ts";
 import { StoreFeed } from "./store-feed.ts";
 import { itemsOfRun, runWord } from "./watch-items.ts";
 
-/** Prints a line for each change, for pipes and screen readers: of one run until it ends, or of all runs until an interrupt. */
+/**
+ * Prints a line for each change, for pipes and screen readers: of one run until it ends, or of all runs until an interrupt.
+ * It also ends when its lines are no longer read.
+ */
 export async function plainWatch(options: WatchFrontOptions): Promise<ExitKind> {
   const { terminal, runId } = options;
   const over = Promise.withResolvers<void>();
   const lines = new LineQueue(terminal);
   // The store that is read in this process keeps no process alive.
   const stay = setInterval(() => undefined, 60_000);
+  const forget = onGone(() => over.resolve());
   void interrupted(terminal).then(() => over.resolve());
   try {
     const close = await (runId === undefined
@@ -32,6 +37,7 @@ export async function plainWatch(options: WatchFrontOptions): Promise<ExitKind> 
       await lines.written;
     }
   } finally {
+    forget();
     clearInterval(stay);
   }
   return "ok";

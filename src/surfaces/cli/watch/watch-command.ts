@@ -25,6 +25,8 @@ export async function watchCommand(
   const watch = async (client: ChatClient, place: string): Promise<ExitKind> => {
     const runId = name === undefined ? undefined : await findRunId(client, name, place);
     if (!plain) refuseWithoutTerminal(terminal);
+    // What follows the runs asks a server that does not answer again and again.
+    if (runId === undefined) await client.get("/api/facts");
     const front = { client, terminal, place, runId };
     if (plain) return (await import("./plain-watch.ts")).plainWatch(front);
     return (await import("./interactive-watch.ts")).interactiveWatch(front);
