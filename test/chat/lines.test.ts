@@ -6,7 +6,9 @@ import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
 import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
 import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
+import type { FrontOptions } from "../../src/surfaces/cli/chat/front/desk.ts";
 import { LineReader, other } from "../../src/surfaces/cli/chat/front/line-reader.ts";
+import { plainChat } from "../../src/surfaces/cli/chat/front/plain.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { main, reeveProcess } from "../surfaces/cli/reeve-process.ts";
 import { lacksTmux, openTerminal } from "./terminal.ts";
@@ -213,4 +215,81 @@ test("waiting for changes of a conversation leaves no listener behind", async ()
     await changed;
   }
   expect(getEventListeners(signal, "abort")).toEqual([]);
+});
+
+/** A chat in lines whose server has started a run and answers nothing more. */
+function stuckChat(answer: () => Promise<Response>) {
+  const interrupts = new Set<() => void>();
+  const requests: string[] = [];
+  const client = new ChatClient({
+    url: "http://127.0.0.1:1",
+    fetch: async ({ method, url }) => {
+      const request = `${method} ${new URL(url).pathname}`;
+      requests.push(request);
+      const run = { runId: "run_1", sessionId: "ses_1", kind: "invocation" };
+      return request === "POST /api/runs" ? Response.json({ run, isSteered: false }) : answer();
+    },
+  });
+  const changes = new EventTarget();
+  const made = Promise.withResolvers<Conversation>();
+  const ended = plainChat({
+    client,
+    server: { place: { url: "", fetch }, local: undefined, drive: () => undefined, close: async () => {} },
+    terminal: {
+      out: async () => undefined,
+      put: () => undefined,
+      say: () => undefined,
+      isWatched: false,
+      canAsk: false,
+      ask: async () => undefined,
+      input: async () => "",
+      onInterrupt: (callback) => {
+        interrupts.add(callback);
+        return () => void interrupts.delete(callback);
+      },
+      env: {},
+    },
+    model: undefined,
+    converse: (onChange, onItem) => {
+      const conversation = new Conversation({
+        client,
+        agent: "assistant",
+        onChange: () => {
+          onChange();
+          changes.dispatchEvent(new Event("change"));
+        },
+        ...(onItem !== undefined && { onItem }),
+        onOpen: () => undefined,
+      });
+      made.resolve(conversation);
+      return conversation;
+    },
+    begin: (opened) => opened.send("Go"),
+  } satisfies FrontOptions);
+  return {
+    ended,
+    requests,
+    interrupt: () => [...interrupts].forEach((callback) => callback()),
+    until: async (holds: (conversation: Conversation) => boolean) => {
+      const conversation = await made.promise;
+      while (!holds(conversation)) await once(changes, "change");
+    },
+  };
+}
+
+test("an interrupt leaves a chat in lines whose server no longer answers", async () => {
+  const chat = stuckChat(() => Promise.reject(new Error("refused")));
+  await chat.until(({ lostAt }) => lostAt !== undefined);
+  chat.interrupt();
+  expect(await chat.ended).toBe("busy");
+  expect(chat.requests).not.toContain("POST /api/runs/run_1/cancel");
+});
+
+test("the second interrupt leaves a chat in lines whose server does not answer the first", async () => {
+  const chat = stuckChat(() => new Promise(() => undefined));
+  await chat.until(({ model }) => model.isWorking);
+  chat.interrupt();
+  await expect.poll(() => chat.requests).toContain("POST /api/runs/run_1/cancel");
+  chat.interrupt();
+  expect(await chat.ended).toBe("busy");
 });

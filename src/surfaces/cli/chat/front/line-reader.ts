@@ -24,7 +24,9 @@ export class LineReader {
     this.#source = source;
   }
 
+  /** Begins to read, unless the reader was closed before. */
   open(): void {
+    if (this.#isOver) return;
     this.#source
       .on("data", this.#add)
       .on("end", this.#finish)

@@ -40,6 +40,10 @@ class PlainChat implements Desk {
   #isAsking = false;
   /** Whether an agent has a question since the chat began to wait for a line. */
   #isAsked = false;
+  /** Whether the person has stopped the run that works. */
+  #isStopping = false;
+  /** Resolves when the person does not want to wait for requests in flight. */
+  readonly #left = Promise.withResolvers<void>();
   /** The question that is being asked. */
   #question: QuestionView | undefined;
 
@@ -52,7 +56,9 @@ class PlainChat implements Desk {
     this.#printer = new ItemPrinter(options.terminal);
     this.conversation = options.converse(
       () => {
-        if (!this.#isAsking && this.conversation.model.questions.length > 0) this.#isAsked = true;
+        const { isWorking, questions } = this.conversation.model;
+        if (!this.#isAsking && questions.length > 0) this.#isAsked = true;
+        if (!isWorking) this.#isStopping = false;
         this.#changed();
         this.#lines.wake();
       },
@@ -71,23 +77,9 @@ class PlainChat implements Desk {
       leave: this.quit,
       show: (sessionId) => void this.#show(sessionId),
     });
-    const { signal } = this.#stop;
     const isPerson = this.#terminal.canAsk;
     try {
-      await this.#options.begin(conversation);
-      this.#lines.open();
-      for (;;) {
-        // A person may steer at any time; lines of a pipe are sent one after the other.
-        if (!isPerson) await this.#untilIdle();
-        if (isPerson && conversation.model.questions.length > 0) await this.#answerAll();
-        if (isPerson && !conversation.model.isWorking) this.#terminal.put("> ");
-        this.#isAsked = false;
-        const line = await this.#lines.next(() => this.#isAsked);
-        if (line === other) continue;
-        if (line === undefined || signal.aborted || !(await isStdoutRead())) break;
-        await this.#take(line);
-      }
-      if (!signal.aborted) await this.#untilIdle();
+      await Promise.race([this.#converse(isPerson), this.#left.promise]);
     } finally {
       forget();
       stay();
@@ -102,6 +94,26 @@ class PlainChat implements Desk {
     if (isPerson) return "ok";
     if (conversation.model.isWorking) return "busy";
     return [...this.#ends.values()].find((end) => end !== "ok") ?? "ok";
+  }
+
+  /** Opens the conversation, and executes lines until there are no more. */
+  async #converse(isPerson: boolean): Promise<void> {
+    const { conversation } = this;
+    const { signal } = this.#stop;
+    await this.#options.begin(conversation);
+    this.#lines.open();
+    for (;;) {
+      // A person may steer at any time; lines of a pipe are sent one after the other.
+      if (!isPerson) await this.#untilIdle();
+      if (isPerson && conversation.model.questions.length > 0) await this.#answerAll();
+      if (isPerson && !conversation.model.isWorking) this.#terminal.put("> ");
+      this.#isAsked = false;
+      const line = await this.#lines.next(() => this.#isAsked);
+      if (line === other) continue;
+      if (line === undefined || signal.aborted || !(await isStdoutRead())) break;
+      await this.#take(line);
+    }
+    if (!signal.aborted) await this.#untilIdle();
   }
 
   #noteEnd(status: RunStatus): void {
@@ -227,7 +239,11 @@ class PlainChat implements Desk {
 
   #interrupted(): void {
     if (this.#shell.isRunning) return this.#shell.stop();
-    if (!this.conversation.model.isWorking) return this.quit();
+    if (this.#stop.signal.aborted) return this.#left.resolve();
+    const { model, lostAt } = this.conversation;
+    // A server that does not answer cannot stop the run.
+    if (!model.isWorking || this.#isStopping || lostAt !== undefined) return this.quit();
+    this.#isStopping = true;
     this.conversation.stop().then(
       (inputs) => inputs.forEach((input) => this.setDraft(inputText(input))),
       (error: unknown) => this.say(Fault.from(error).message, "bad"),
