@@ -70,6 +70,20 @@ describe("reeve chat --mode rpc", () => {
       id: null,
       error: expect.objectContaining({ code: "not_json" }) as unknown,
     });
+    const wrong = [5, true, {}, { text: "Hello" }, [], ["Hello"], [{ type: "text" }], "", null];
+    for (const [index, input] of wrong.entries()) {
+      chat.send({ id: 20 + index, type: index % 2 === 0 ? "prompt" : "follow_up", input });
+      expect(await answer(20 + index)).toMatchObject({
+        error: {
+          code: "invalid_argument",
+          message: expect.stringContaining("expected a text that is not empty, or content parts") as unknown,
+        },
+      });
+    }
+    chat.send({ id: 14, type: "approve", decision: "approved" });
+    expect(await answer(14)).toMatchObject({
+      error: { message: "approve lacks the approvalId; the state lists the open questions" },
+    });
     chat.send({ id: 13, type: "approve", approvalId: "one\u2028two\u2029" });
     expect(await answer(13)).toMatchObject({ error: { message: expect.stringContaining("one") as unknown } });
     chat.send({ id: 3, type: "prompt", input: "Hello" });

@@ -1,5 +1,6 @@
 import {
   Fault,
+  isChatMessage,
   readProperty,
   rootTaskId,
   type ApprovalDecision,
@@ -90,7 +91,9 @@ class RpcChat {
   }
 
   async approve(line: JsonObject): Promise<JsonValue> {
-    const wanted = textOf(line, "approvalId");
+    const wanted = textOf(line, "approvalId") ?? "";
+    if (wanted === "")
+      throw new Fault("invalid_argument", "approve lacks the approvalId; the state lists the open questions");
     const question = this.conversation.model.questions.find(({ request }) => request.approvalId === wanted);
     if (question === undefined)
       throw new Fault(
@@ -214,11 +217,14 @@ function lineOf(text: string): JsonObject {
 }
 
 function inputOf(line: JsonObject): JsonValue {
-  const input = line["input"];
-  if (input !== undefined && input !== null && input !== "") return input;
+  const { type, input } = line;
+  const isText = typeof input === "string" && input !== "";
+  const areParts =
+    Array.isArray(input) && input.length > 0 && isChatMessage({ role: "user", content: input });
+  if (isText || areParts) return input;
   throw new Fault(
     "invalid_argument",
-    `invalid input of ${JSON.stringify(line["type"])}: expected a text or content parts`,
+    `invalid input of ${JSON.stringify(type)}: expected a text that is not empty, or content parts such as [{"type": "text", "text": "Hello"}]`,
   );
 }
 
