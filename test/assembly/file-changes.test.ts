@@ -104,6 +104,38 @@ test("restoreFiles() restores what write and edit changed after an entry, and sh
     });
   }));
 
+test("restoreFiles() with only restores what was shown, while its content is still the one that was shown", () =>
+  withRuntime(async (runtime) => {
+    const root = await tempFolder();
+    const sessionId = "chat" as SessionId;
+    for (const name of ["a.txt", "b.txt", "c.txt"]) await writeFile(join(root, name), "old\n");
+    const agent = editor(
+      root,
+      ["a.txt", "b.txt", "c.txt", "b.txt"].flatMap((path, index) =>
+        turn([
+          "edit",
+          { path, oldText: index === 3 ? "new" : "old", newText: index === 3 ? "newer" : "new" },
+        ]),
+      ),
+    );
+    const first = await say(runtime, agent, sessionId);
+    await say(runtime, agent, sessionId);
+    const { changes } = await runtime.sessions.fileChanges(sessionId, first);
+    const only = await restoreFiles(changes, { folders: [root] });
+    await say(runtime, agent, sessionId);
+    await say(runtime, agent, sessionId);
+    const now = (await runtime.sessions.fileChanges(sessionId, first)).changes;
+    const restored = await restoreFiles(now, { folders: [root], apply: true, only });
+    expect(states(restored, root)).toEqual({
+      "a.txt": "restored",
+      "b.txt": "changed",
+      "c.txt": "restorable",
+    });
+    expect(restored[1]?.reason).toBe("the file has changed since it was shown");
+    const texts = ["a.txt", "b.txt", "c.txt"].map((name) => readFile(join(root, name), "utf8"));
+    expect(await Promise.all(texts)).toEqual(["old\n", "newer\n", "new\n"]);
+  }));
+
 test("fileChanges() leaves out what a run did before an entry of its own", () =>
   withRuntime(async (runtime) => {
     const root = await tempFolder();

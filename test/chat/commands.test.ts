@@ -208,7 +208,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/Added 3 turns to run_[^]*Answer 2[^]*Done/u);
     // A run that is complete stays so.
     await terminal.submit("/top-up 0.50");
-    await terminal.shows(/Added 0\.50 to run_[^]*has ended for another reason/u);
+    await terminal.shows(/Added \$0\.50 to run_[^]*has ended for another reason/u);
     await terminal.submit("/compact keep the numbers");
     await terminal.shows(/The conversation was compacted/u);
     await terminal.type("a draft");

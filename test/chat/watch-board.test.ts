@@ -150,11 +150,12 @@ test.each([
   ["2000 tokens", { maxTokens: 2_000 }],
   [" 10 min ", { deadlineMs: 600_000 }],
   ["90s", { deadlineMs: 90_000 }],
+  ["2,000,000 tokens", { maxTokens: 2_000_000 }],
 ])("an amount written as %j is understood", (text, amount) => {
   expect(amountOf(text)).toEqual(amount);
 });
 
-test.each(["", "-1", "0", "5 apples", "1e3", "\u{202e}5"])(
+test.each(["", "-1", "0", "5 apples", "1e3", "\u{202e}5", "0,50", "1,5", "500 ms", "1.5 turns"])(
   "an amount written as %j is refused with examples",
   (text) => {
     expect(() => amountOf(text)).toThrow(

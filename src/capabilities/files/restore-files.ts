@@ -23,6 +23,11 @@ export interface RestoreFilesOptions {
   readonly folders: readonly string[];
   /** Whether files are written. Default: `false`, which only reports what would happen. */
   readonly apply?: boolean;
+  /**
+   * The files that may be written, as an earlier call has reported them. A file whose content differs from `presentHash` stays.
+   * Default: all files.
+   */
+  readonly only?: readonly Pick<RestoredFile, "path" | "presentHash">[];
 }
 
 /**
@@ -45,6 +50,8 @@ export interface RestoredFile {
   readonly state: RestoreState;
   /** Whether the file did not exist before, so that restoring deletes it. */
   readonly wasAbsent: boolean;
+  /** SHA-256 of the content before this call, in hexadecimal. `null` if the file does not exist, or was not read. */
+  readonly presentHash: string | null;
   /** The present content compared with the previous one, as a unified diff. Empty for binary files, and if nothing changes. */
   readonly diff: string;
   /** Why the file stays as it is. Empty if it is restored. */
@@ -54,6 +61,7 @@ export interface RestoredFile {
 const knownOptions = optionTable({
   folders: is.list({ of: is.text() }),
   apply: is.boolean({ default: false }),
+  only: is.list({ of: is.any }),
 } satisfies OptionKinds<RestoreFilesOptions>);
 
 /** Maximum length of a diff, in characters. */
@@ -80,6 +88,7 @@ export async function restoreFiles(
   options: RestoreFilesOptions,
 ): Promise<readonly RestoredFile[]> {
   const { folders, apply } = knownOptions.read("restoreFiles()", options);
+  const shown = options.only && new Map(options.only.map((each) => [each.path, each.presentHash]));
   const roots = await Promise.all(
     folders.map(async (folder) => {
       const root = new FileRoot(folder);
@@ -93,18 +102,25 @@ export async function restoreFiles(
     try {
       const rest =
         inside === undefined
-          ? { state: "outside" as const, diff: "", reason: "the file is outside of the folders" }
-          : await restore(inside.root, path, { chain, apply });
+          ? stays("outside", "the file is outside of the folders")
+          : await restore(inside.root, path, { chain, apply: apply && shown?.has(path) !== false, shown });
       restored.push({ path, wasAbsent, ...rest });
     } catch (error) {
       const { message } = Fault.from(fileFault(error, path));
-      restored.push({ path, wasAbsent, state: "failed", diff: "", reason: message });
+      restored.push({ path, wasAbsent, ...stays("failed", message) });
     }
   }
   return restored;
 }
 
-type Outcome = Pick<RestoredFile, "state" | "diff" | "reason">;
+type Outcome = Pick<RestoredFile, "state" | "diff" | "reason" | "presentHash">;
+
+interface Restoration {
+  readonly chain: readonly FileChange[];
+  readonly apply: boolean;
+  /** The content of the files that may be written, as it was shown. `undefined`: nothing was shown. */
+  readonly shown: ReadonlyMap<string, string | null> | undefined;
+}
 
 /** The present content of a file. `null` if it does not exist. */
 interface Present {
@@ -113,11 +129,7 @@ interface Present {
   readonly bytes: Uint8Array | null;
 }
 
-async function restore(
-  root: FileRoot,
-  path: string,
-  { chain, apply }: { readonly chain: readonly FileChange[]; readonly apply: boolean },
-): Promise<Outcome> {
+async function restore(root: FileRoot, path: string, { chain, apply, shown }: Restoration): Promise<Outcome> {
   const [first] = chain;
   if (first === undefined) throw new Fault("invalid_argument", "expected at least one change of a file");
   const { before } = first;
@@ -137,11 +149,14 @@ async function restore(
       return stays("changed", "another program or person changed the file between two changes");
     if (present !== null && (hash === null || !states.has(hash)))
       return stays("changed", "another program or person has changed the file since");
+    if (apply && shown !== undefined && shown.get(path) !== hash)
+      return stays("changed", "the file has changed since it was shown");
     const diff = await diffOf(path, present?.bytes ?? null, previous);
-    if (!apply || place === null) return { state: "restorable", diff, reason: "" };
+    const outcome = { diff, reason: "", presentHash: hash };
+    if (!apply || place === null) return { state: "restorable", ...outcome };
     if (previous !== null) await replaceFile(place, previous, present?.state ?? null);
     else if (present !== null) await removeFile(place, present.state);
-    return { state: "restored", diff, reason: "" };
+    return { state: "restored", ...outcome };
   } catch (error) {
     // The file was changed between the comparison and its replacement.
     if (Fault.is(error) && error.code === "already_exists")
@@ -179,7 +194,7 @@ async function placeOf(root: FileRoot, path: string, create: boolean): Promise<P
 }
 
 function stays(state: RestoreState, reason: string): Outcome {
-  return { state, diff: "", reason };
+  return { state, diff: "", reason, presentHash: null };
 }
 
 const keptReasons = {

@@ -107,9 +107,14 @@ class InteractiveChat implements Desk {
     this.#screen.start();
     this.#draw();
     try {
-      const ready = [this.#options.begin(this.conversation), this.#loadHistory(), this.readCommands()];
-      for (const each of await Promise.allSettled(ready))
-        if (each.status === "rejected") this.#fail(each.reason);
+      const ready = [
+        this.#options.begin(this.conversation),
+        this.#loadHistory(),
+        this.readCommands(),
+      ] as const;
+      const [begun, ...others] = await Promise.allSettled(ready);
+      if (begun.status === "rejected") throw begun.reason;
+      for (const each of others) if (each.status === "rejected") this.#fail(each.reason);
       await this.#left.promise;
     } finally {
       this.#isOver = true;
@@ -120,6 +125,10 @@ class InteractiveChat implements Desk {
       release();
       await this.#shell.close();
       process.off("SIGHUP", onSignal).off("SIGTERM", onSignal);
+      // The edited text is in no queue. From here on a signal ends the process, also if the server does not answer.
+      await this.#queueEditor.leave().catch((error: unknown) => {
+        this.#options.terminal.say(`The edited text was not sent: ${visibleLine(Fault.from(error).message)}`);
+      });
       const { sessionId, model } = this.conversation;
       this.conversation.close();
       await this.#images.remove();

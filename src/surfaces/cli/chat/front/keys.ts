@@ -76,7 +76,10 @@ function ownKeys(text: string, path: string): Partial<KeyMap> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new Fault("not_json", `${path} is not JSON: ${(error as Error).message}`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${path}: expected JSON such as { "queue": "ctrl+q" }, and this is not JSON: ${(error as Error).message}; correct or delete the file`,
+    );
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw new Fault("invalid_argument", `invalid ${path}: expected an object such as { "queue": "ctrl+q" }`);

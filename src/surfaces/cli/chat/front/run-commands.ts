@@ -7,6 +7,7 @@ import {
 } from "../../../../kernel/index.ts";
 import { counted, dollars, duration } from "../../terminal/format.ts";
 import type { ChatCommand, Desk } from "./desk.ts";
+import { addedWords } from "../../../view/top-up-offer.ts";
 import { amountExamples, amountOf } from "./top-up-amount.ts";
 
 /** Commands about the agent that answers, and what it may spend. */
@@ -153,8 +154,9 @@ async function topUp({ client, conversation, ask, say }: Desk, text: string): Pr
   if (runId === undefined) throw new Fault("not_found", "no run of this conversation was followed yet");
   const wanted = text === "" ? await ask(`How much is added, such as ${amountExamples}?`) : text;
   if (wanted === undefined) return;
-  await client.post("/api/runs/{runId}/top-up", { params: { runId }, body: amountOf(wanted) });
-  say(`Added ${wanted} to ${runId}`);
+  const add = amountOf(wanted);
+  await client.post("/api/runs/{runId}/top-up", { params: { runId }, body: add });
+  say(`Added ${addedWords(add)} to ${runId}`);
   const { isWorking, view } = conversation.model;
   if (isWorking) return;
   // A run that has ended for another reason than a limit does not continue.

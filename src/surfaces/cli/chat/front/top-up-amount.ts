@@ -23,11 +23,14 @@ const units: Readonly<Record<string, readonly [name: TopUpName, factor: number]>
 
 /** The amount that a person has written: `0.50`, `$0.50`, `5 turns`, `2,000 tokens`, `10 min`. */
 export function amountOf(text: string): { readonly [Name in TopUpName]?: number } {
-  const match = /^\$?\s*(?<amount>\d[\d,]*(?:\.\d+)?|\.\d+)\s*(?<unit>[a-z]*|\$)$/iu.exec(text.trim());
+  const match = /^\$?\s*(?<amount>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)\s*(?<unit>[a-z]*|\$)$/iu.exec(
+    text.trim(),
+  );
   const { amount = "", unit = "" } = match?.groups ?? {};
-  const known = units[unit.toLowerCase()] ?? units[unit.toLowerCase().replace(/s$/u, "")];
+  const known = units[unit.toLowerCase()] ?? units[unit.toLowerCase().replace(/(?<=..)s$/u, "")];
   const value = Number(amount.replaceAll(",", ""));
-  if (match === null || known === undefined || !(value > 0))
+  const isWhole = known?.[0] === "maxCostUsd" || known?.[0] === "deadlineMs" || Number.isInteger(value);
+  if (match === null || known === undefined || !isWhole || !(value > 0))
     throw new Fault(
       "invalid_argument",
       `invalid amount ${JSON.stringify(visibleLine(text))}: expected dollars such as 0.50, or a number of turns, tokens, s, min or h`,

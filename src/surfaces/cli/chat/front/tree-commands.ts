@@ -149,6 +149,7 @@ interface Restoring {
     readonly path: string;
     readonly state: string;
     readonly wasAbsent: boolean;
+    readonly presentHash: string | null;
     readonly diff: string;
     readonly reason: string;
   }[];
@@ -178,9 +179,13 @@ async function rewind(desk: Desk): Promise<void> {
     ],
   });
   if (isWanted !== true) return;
-  const done = (await desk.client.send(path, { entryId, apply: true })) as Restoring;
+  const only = ready.map(({ path: file, presentHash }) => ({ path: file, presentHash }));
+  const done = (await desk.client.send(path, { entryId, apply: true, only })) as Restoring;
   const restored = done.files.filter(({ state }) => state === "restored").length;
-  desk.say(`Restored: ${restored}. /tree moves the conversation back as well.`);
+  const left = done.files.flatMap(({ path: file, state, reason }) =>
+    state !== "restored" && only.some((each) => each.path === file) ? [`${file} stays: ${reason}`] : [],
+  );
+  desk.say([...left, `Restored: ${restored}. /tree moves the conversation back as well.`].join("\n"));
 }
 
 /** What restoring files does not undo. */

@@ -135,7 +135,8 @@ async function exportSession(desk: Desk, file: string): Promise<void> {
     );
   const { sessionId } = sessionOf(desk.conversation);
   const format = /\.html?$/iu.test(file) ? ["--format", "html"] : [];
-  await own(desk, ["sessions", "export", sessionId, ...format, "--output", file], { usesStore: true });
+  const args = ["sessions", "export", sessionId, ...format, "--output", file];
+  await own(desk, args, { usesStore: true, mayFail: false });
   desk.say(`Written: ${visibleLine(file)}`);
 }
 
@@ -148,8 +149,12 @@ async function chooseTheme({ pick, setTheme, say }: Desk, wanted: string): Promi
   if (wanted !== "") say(`invalid theme ${wanted}: expected one of ${themeNames.join(", ")}`, "bad");
 }
 
-/** Runs another command of `reeve` in a process of its own, and shows what it prints. */
-async function own(desk: Desk, args: readonly string[], { usesStore = false } = {}): Promise<void> {
+/** Runs another command of `reeve` in a process of its own, and shows what it prints. `mayFail`: an exit code is no error. */
+async function own(
+  desk: Desk,
+  args: readonly string[],
+  { usesStore = false, mayFail = true } = {},
+): Promise<void> {
   localOf(desk, args[0] ?? "");
   const words = [
     process.argv[1] ?? "",
@@ -162,10 +167,10 @@ async function own(desk: Desk, args: readonly string[], { usesStore = false } = 
     const options = { env, maxBuffer: 2 ** 24, timeout: 120_000 };
     execFile(process.execPath, words, options, (error, stdout, stderr) => {
       const said = `${stdout}${stderr}`.trimEnd();
-      if (said !== "") desk.say(said, error === null ? "plain" : "hold");
-      // A finding of the doctor is no failure of the chat.
-      if (error !== null && typeof error.code !== "number") reject(error);
-      else resolve();
+      const isAnswer = error === null || (mayFail && typeof error.code === "number");
+      if (said !== "" && isAnswer) desk.say(said, error === null ? "plain" : "hold");
+      if (isAnswer) resolve();
+      else reject(said === "" ? error : new Fault("invalid_argument", said.replace(/^reeve: /u, "")));
     });
   });
 }
