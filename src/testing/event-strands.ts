@@ -46,7 +46,7 @@ export interface CompareOptions {
   readonly ignore?: readonly EventType[];
   /**
    * `true` if branches of one task run concurrently, so that their order depends on timing. Tasks are then identified
-   * by their agents from the root down instead of by their number, and the events of a task are compared without their
+   * by their agents and inputs from the root down instead of by their number, and the events of a task are compared without their
    * order.
    */
   readonly sideBySide?: boolean;
@@ -131,16 +131,23 @@ function unorderedStrands(events: readonly Event[], ignore: ReadonlySet<EventTyp
   return found;
 }
 
-/** Names each task by the agents from the root down. Several tasks of one agent under the same parent are numbered. */
+/**
+ * Names each task by the agents and inputs from the root down, because the order in which branches start tasks depends on
+ * timing. Several tasks of one agent with the same input under the same parent are numbered.
+ */
 function taskNames(events: readonly Event[]): Map<string, string> {
+  const inputs = new Map<string, string>();
+  for (const { type, taskId, data } of events)
+    if (type === "agent_start" && !inputs.has(taskId)) inputs.set(taskId, ` ${canonicalJson(data.input)}`);
   const names = new Map<string, string>();
   const taken = new Map<string, number>();
   for (const { type, taskId, agentId, parentId } of events) {
     if (type !== "task_start" || names.has(taskId)) continue;
     const above = parentId === null ? "" : `${names.get(parentId) ?? parentId} > `;
-    const count = (taken.get(`${above}${agentId}`) ?? 0) + 1;
-    taken.set(`${above}${agentId}`, count);
-    names.set(taskId, `${above}${agentId}${count === 1 ? "" : ` ${count}`}`);
+    const name = `${above}${agentId}${inputs.get(taskId) ?? ""}`;
+    const count = (taken.get(name) ?? 0) + 1;
+    taken.set(name, count);
+    names.set(taskId, `${name}${count === 1 ? "" : ` ${count}`}`);
   }
   return names;
 }

@@ -6,6 +6,7 @@ import {
   formatTaskId,
   type Event,
   type EventDraft,
+  type ExecutionBudget,
 } from "../../src/kernel/index.ts";
 import type { RunTrace, ServedCall } from "../../src/testing/index.ts";
 import { checkCase, type CaseTrace, type PromiseOptions } from "../../src/testing/crash-promises.ts";
@@ -162,6 +163,25 @@ describe("checkCase(): events", () => {
       checkCase(withLog(...drafts), expected, options).length;
     expect(broken(turn(1), startCall("y"), startCall("x"), turn(2), end)).toBe(0);
     expect(broken(turn(1), startCall("y"), turn(2), startCall("x"), end)).toBe(1);
+  });
+
+  test("checkCase() recognizes children by their inputs if branches start them side by side, in any order", () => {
+    const child = (input: string): EventDraft[] => [
+      eventDraft("task_start", { priority: 2, budget: {} as ExecutionBudget }),
+      eventDraft("agent_start", { input, architecture: "react" }),
+    ];
+    // The root has the first task and the last event. Each child has two events.
+    const events = (...inputs: readonly string[]): readonly Event[] =>
+      log(turn(1), ...inputs.flatMap(child), end).map((event, at) =>
+        event.type === "turn_start" || event.type === "run_end"
+          ? event
+          : { ...event, taskId: formatTaskId(Math.ceil(at / 2)), parentId: taskId },
+      );
+    const expected = trace({ runs: [run({ events: events("one", "two") })] });
+    const broken = (...inputs: readonly string[]): number =>
+      checkCase(withRun({ events: events(...inputs) }), expected, { ...options, sideBySide: true }).length;
+    expect(broken("two", "one")).toBe(0);
+    expect(broken("two", "two")).toBe(2);
   });
 
   test("E1: checkCase() reports a gap, a broken chain, a second run_end and a missing run_end", () => {
