@@ -287,6 +287,22 @@ test("J1: a commit whose answer is lost is stored once, and append() returns it 
   expect(await numbers(store)).toEqual([0, 1, 2]);
 });
 
+test("J1: a commit that an earlier attempt stores while append() looks for it is returned as the caller's own", async () => {
+  const proxy = await proxied();
+  const schema = newSchema();
+  const [direct, store] = [await openSchema(schema), await openSchema(schema, { url: proxy.url })];
+  const lease = await ownRun(direct);
+  const commit = { number: 1, at: 2, steps: [stepRecord(0, "once")] };
+  // This store has not read the end of the journal. The other store is the earlier attempt, whose connection was lost.
+  const reading = proxy.holdAfter(".commits WHERE run = $1");
+  const appended = store.journal.appendAndRelease?.(lease, commit, undefined, { kind: "ready" });
+  await reading.answered;
+  expect(await direct.journal.append(lease, structuredClone(commit))).toEqual(commit);
+  reading.release();
+  expect(await appended).toBe(commit);
+  expect(await numbers(store)).toEqual([0, 1]);
+});
+
 test("R2: a transaction whose COMMIT gets no answer takes effect once and reports its outcome", async () => {
   const proxy = await proxied();
   const { records, mailbox, ...store } = await openSchema(newSchema(), { url: proxy.url });

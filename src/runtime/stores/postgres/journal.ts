@@ -209,22 +209,21 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
     }
     // The lease is lost, the number is taken or leaves a gap, or another store has written: only the database can tell.
     const run = await transaction.do(this.#tables.ownerNow(lease));
-    const stored = await transaction.do(this.#rows.row(run, commit.number));
-    const before = await transaction.do(this.#rows.position(run));
-    if (stored !== undefined) {
-      const [standing = commit] = await transaction.do(this.#rows.decode(run, [stored]));
+    // An earlier attempt of this call may be stored at any moment, so the end is read before the row: the row cannot be
+    // missed once the end is behind it.
+    const end = await transaction.do(this.#rows.position(run));
+    if (commit.number < end.number) {
+      const stored = await transaction.do(this.#rows.page(run, commit.number, commit.number + 1));
+      const [standing = commit] = await transaction.do(this.#rows.decode(run, stored));
+      const before = await transaction.do(this.#rows.position(run, commit.number));
       // An earlier attempt of this call stored the commit, and its answer was lost.
-      const isOwn = known?.position !== undefined && stored.link === this.#linkOf(known.position, draft);
-      return { standing: isOwn ? commit : standing, position: before };
+      const isOwn = stored[0]?.link === positionAfter(this.#chain, before, draft).link;
+      return { standing: isOwn ? commit : standing, position: end };
     }
-    const position = await this.#tryAppend(transaction, run, draft, { before, isLast });
+    const position = await this.#tryAppend(transaction, run, draft, { before: end, isLast });
     if (position !== undefined) return { standing: commit, position };
     await transaction.do(this.#tables.ownerNow(lease));
     return this.#append(transaction, lease, draft, isLast);
-  }
-
-  #linkOf(before: Position, draft: Draft): string | undefined {
-    return before.number === draft.commit.number ? positionAfter(this.#chain, before, draft).link : undefined;
   }
 
   /** Returns the end of the journal after the commit, or `undefined` if nothing was written. */

@@ -28,6 +28,8 @@ import { all, get, run as write, type Work } from "../../sql/work.ts";
 const columns = `id, number, at, next_event AS "nextEvent", link, body, refs, seal`;
 const lastRow = `SELECT ${columns} FROM {commits} WHERE run = $1 ORDER BY number DESC LIMIT 1`;
 const lastMark = `SELECT number, next_event AS "nextEvent", link FROM {commits} WHERE run = $1 ORDER BY number DESC LIMIT 1`;
+const markBefore = `SELECT number, next_event AS "nextEvent", link FROM {commits} WHERE run = $1 AND number < $2
+  ORDER BY number DESC LIMIT 1`;
 const between = `SELECT ${columns} FROM {commits} WHERE run = $1 AND number >= $2 AND number < $3 ORDER BY number LIMIT $4`;
 const endOf = `SELECT ${runKeyColumns}, coalesce(last.number + 1, 0) AS number, coalesce(last.next_event, 0) AS seq
   FROM {runs} AS runs LEFT JOIN LATERAL
@@ -76,8 +78,12 @@ export class CommitRows {
     return { run, number, seq };
   }
 
-  *position(run: RunKey): Work<Position> {
-    const last = yield* get<CommitRow>(lastMark, run.id);
+  /** Returns the end of the journal, or the position of a stored commit. */
+  *position(run: RunKey, number?: number): Work<Position> {
+    const last =
+      number === undefined
+        ? yield* get<CommitRow>(lastMark, run.id)
+        : yield* get<CommitRow>(markBefore, run.id, number);
     if (last === undefined) return { number: 0, seq: 0, link: chainStart(run) };
     return { number: last.number + 1, seq: last.nextEvent, link: last.link };
   }
