@@ -1,4 +1,4 @@
-import { addUsd, rootTaskId, type JsonValue, type RunHandle } from "../kernel/index.ts";
+import { addUsd, rootTaskId, type Failure, type JsonValue, type RunHandle } from "../kernel/index.ts";
 import type { ExperimentResult, ScoreGate, TrialResult } from "./contract.ts";
 
 /** What an experiment publishes before its first trial. */
@@ -58,8 +58,8 @@ export type ExperimentNews =
   | Published
   /** An agent asks a person, and its trial waits for the answer. */
   | { readonly kind: "question"; readonly question: string }
-  /** The run has ended, perhaps not for the first time. `error` is that of its end, or `null`. */
-  | { readonly kind: "end"; readonly error: string | null };
+  /** The run has ended, perhaps not for the first time. `failure` is that of its end, or `null`. */
+  | { readonly kind: "end"; readonly failure: Failure | null };
 
 /**
  * Yields the head, each trial, each question to a person and the end of a run, from its beginning. It ends with the run, or when the
@@ -78,7 +78,7 @@ export async function* followExperiment(
     }
     if (event.type === "approval_request") yield { kind: "question", question: event.data.toolName ?? "" };
     if (event.type === "task_end" && event.taskId === rootTaskId)
-      yield { kind: "end", error: event.data.failure?.message ?? null };
+      yield { kind: "end", failure: event.data.failure ?? null };
   }
 }
 

@@ -3,7 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { Agent } from "../../src/entries/index.ts";
-import { experiment, judge, pairwise, writeBaseline, type Score } from "../../src/entries/experiments.ts";
+import {
+  experiment,
+  judge,
+  pairwise,
+  readExperiment,
+  writeBaseline,
+  type Score,
+} from "../../src/entries/experiments.ts";
 import type { ModelRequest } from "../../src/kernel/index.ts";
 import { withRuntime } from "../assembly/with-runtime.ts";
 import { answering, askedIn } from "./answering-model.ts";
@@ -89,9 +96,9 @@ describe("judge", () => {
       }
     }));
 
-  test("the votes of a judge count against the budget of the experiment, which stops without a score of zero", () =>
+  test("B5: votes count against the budget of the experiment, and a top-up asks only those that it has stopped", () =>
     withRuntime(async (runtime) => {
-      const { model } = grading([5]);
+      const { model, asked } = grading([5]);
       const given = experiment({
         name: "capped",
         agent: clerk,
@@ -99,8 +106,19 @@ describe("judge", () => {
         scorers: [judge({ model, rubric: "Any.", votes: 4 })],
         budget: { maxTurns: 3 },
       });
-      const stopped = await given.run({ runtime });
-      expect(stopped).toMatchObject({ status: "budget_exhausted", results: [], expectedTrials: 1 });
+      const run = await runtime.start(given, {});
+      await run.result();
+      expect(await readExperiment(run)).toMatchObject({
+        status: "budget_exhausted",
+        results: [],
+        expectedTrials: 1,
+      });
+      expect(asked).toHaveLength(2);
+      await run.topUp({ maxTurns: 2 });
+      await run.result();
+      const { status, results } = await readExperiment(run);
+      expect([status, results[0]?.scores["judge"]?.score]).toEqual(["completed", 1]);
+      expect(asked).toHaveLength(4);
     }));
 
   test("a judge refuses wrong options when it is made", () => {

@@ -178,26 +178,37 @@ function isJoin({ kind, name, outcome }: StepRecord): boolean {
 
 /**
  * Addresses of the failed record and of the records inside the step that hold the same fault, because the fault passed
- * through them. A call of `ctx.any` or `ctx.map` has the faults of several branches.
+ * through them. A call of `ctx.any` or `ctx.map` has the faults of several branches. A call of `ctx.map` inside has succeeded,
+ * and holds the fault as that of an item: it is the same one if nothing followed the call in its branch.
  */
-function sameFailure({ steps }: TaskState, address: StepAddress): readonly StepAddress[] {
-  const record = steps.get(address);
+function sameFailure(task: TaskState, address: StepAddress): readonly StepAddress[] {
+  const record = task.steps.get(address);
   const failure = failureText(record);
   const inBranches = failedBranches(record);
   if (failure === undefined && inBranches.length === 0) return [];
-  const isSame = (step: StepRecord): boolean => {
-    if (step.outcome.kind !== "failed" || !step.address.startsWith(`${address}/`)) return false;
-    const { code, message } = step.outcome.failure;
-    return (
-      failureText(step) === failure ||
-      inBranches.some((each) => each.code === code && each.message === message)
-    );
-  };
-  return [address, ...[...steps.values()].filter(isSame).map(addressOf)];
+  const isSame = (step: StepRecord): boolean =>
+    step.outcome.kind === "failed" &&
+    (failureText(step) === failure || isAmong(inBranches, step.outcome.failure));
+  const inside = [...task.steps.values()].filter((step) => step.address.startsWith(`${address}/`));
+  const found = [address, ...inside.filter(isSame).map(addressOf)];
+  const faults = record?.outcome.kind === "failed" ? [...inBranches, record.outcome.failure] : inBranches;
+  const maps = inside.filter(
+    (step) => step.outcome.kind === "ok" && failedBranches(step).some((each) => isAmong(faults, each)),
+  );
+  // The outer call first: a branch of it that was rejected is no success around the inner call.
+  for (const { address: inner } of maps.toSorted((one, other) => one.address.length - other.address.length))
+    if (isTip(task, inner, found)) found.push(inner);
+  return found;
+}
+
+type Fallen = Pick<Failure, "code" | "message">;
+
+function isAmong(faults: readonly Fallen[], { code, message }: Fallen): boolean {
+  return faults.some((each) => each.code === code && each.message === message);
 }
 
 /** The faults of the branches of a call of `ctx.any` or `ctx.map`. */
-function failedBranches(record: StepRecord | undefined): readonly Pick<Failure, "code" | "message">[] {
+function failedBranches(record: StepRecord | undefined): readonly Fallen[] {
   if (record?.kind === "race" && record.outcome.kind === "failed")
     return (record.outcome.failure.details?.["branches"] ?? []) as unknown as readonly Failure[];
   if (record?.kind !== "step" || record.outcome.kind !== "ok" || !Array.isArray(record.outcome.value))

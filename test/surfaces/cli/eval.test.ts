@@ -38,6 +38,7 @@ export const capitals = experiment({
   scorers: [exactMatch(), completed()],
   gates: { exactMatch: process.env.DROP ? { maxDrop: 0.1 } : { mean: 0.6 } },
   seats: 1,
+  budget: process.env.TURNS && { maxTurns: Number(process.env.TURNS) },
 });
 `;
 
@@ -145,12 +146,13 @@ test("reeve eval runs code of the project without a FILE only if the person trus
 
 // The crash suite kills experiments at each write.
 test.each(isFull ? (["SIGKILL", "SIGINT"] as const) : (["SIGINT"] as const))(
-  "reeve eval --resume continues a run after %s and asks for no recorded answer again",
+  "reeve eval --resume continues a run after %s and after a top-up, and asks for no recorded answer again",
   async (signal) => {
     const { folder, home, run, call } = await project();
     const calls = async (): Promise<number> =>
       (await readFile(join(folder, "calls.log"), "utf8")).split("\n").length - 1;
-    const env = { ...process.env, REEVE_HOME: home, HOLD: "1" };
+    const limited = { TURNS: "6" };
+    const env = { ...process.env, REEVE_HOME: home, HOLD: "1", ...limited };
     const killed = spawn(process.execPath, [main, "eval", file, "--trials", "3"], { cwd: folder, env });
     onTestFinished(() => void killed.kill("SIGKILL"));
     const ended = once(killed, "close");
@@ -169,6 +171,14 @@ test.each(isFull ? (["SIGKILL", "SIGINT"] as const) : (["SIGINT"] as const))(
     const last = signal === "SIGINT" ? `reeve eval ${file} --resume ${runId} continues` : runId;
     expect(said).toContain(last);
     const before = await calls();
+    const stopped = await run(["--resume", file], limited);
+    expect(stopped.code).toBe(21);
+    const topUp = `continues it after reeve top-up ${runId} --turns N`;
+    expect(stopped.talk).toContain(`reeve: reeve eval ${file} --resume ${runId} ${topUp}`);
+    const refused = await call([file, "--resume"], limited);
+    expect([refused.code, refused.talk]).toEqual([2, expect.stringContaining(topUp)]);
+    const place = { cwd: folder, env: { REEVE_HOME: home } };
+    expect(await reeve(["top-up", runId, "--turns", "9"], place)).toMatchObject({ code: 0 });
     const resumed = await run(["--resume", file]);
     expect(resumed).toMatchObject({ code: 0 });
     expect(resumed.out[0]).toBe("capitals: 9 trials");

@@ -561,4 +561,35 @@ export function branchCases(harness: EngineHarness): void {
       expect(performed.toSorted()).toEqual(["a", "b", "b", "c"]);
     },
   );
+
+  declare(
+    "J5: resume() performs an item of a map inside a map whose error left the code, and none whose error was handled",
+    async (world) => {
+      const runtime = await world.open();
+      const performed: string[] = [];
+      let isBroken = true;
+      const worker = agentOf("worker", async (ctx) => {
+        const results = await ctx.map(["a", "b"], async (outer, branch) => {
+          const votes = await branch.map([1, 2], (inner, each) =>
+            each.step(`${outer}${inner}`, async () => {
+              performed.push(`${outer}${inner}`);
+              if (inner === 2 && isBroken) throw new Fault("permission_denied", "broken");
+              return inner;
+            }),
+          );
+          if (outer === "a") return "handled";
+          for (const vote of votes) if (vote.status === "rejected") throw reviveFault(vote.reason);
+          return "all";
+        });
+        for (const result of results) if (result.status === "rejected") throw result.reason;
+        return results.map((result) => (result.status === "fulfilled" ? result.value : null));
+      });
+      const run = await runtime.submit(worker, null);
+      expect((await run.result()).error?.message).toBe("broken");
+      isBroken = false;
+      await run.resume();
+      expect((await run.result()).output).toEqual(["handled", "all"]);
+      expect(performed.toSorted()).toEqual(["a1", "a2", "b1", "b2", "b2"]);
+    },
+  );
 }

@@ -29,7 +29,7 @@ import type { ExitKind } from "../../terminal/exit-code.ts";
 import { positiveInteger } from "../../terminal/number-option.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { untilEnded } from "./follow-experiment.ts";
-import { resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
+import { missingBudget, resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
 
 /** The options as the command line passes them: texts. */
 export interface EvalCommandOptions {
@@ -133,12 +133,10 @@ async function carriedOut(
     );
     return undefined;
   }
-  if (ended.failure !== null) terminal.say(`reeve: ${run.runId}: ${printable(ended.failure)}`);
-  if (ended.result.status === "budget_exhausted")
-    terminal.say(
-      `reeve: the budget is used up; reeve eval ${file} --resume ${run.runId} --max-cost USD adds to it and continues`,
-    );
-  const { result } = ended;
+  const { result, failure } = ended;
+  if (failure !== null) terminal.say(`reeve: ${run.runId}: ${printable(failure.message)}`);
+  const missing = missingBudget(run.runId, result.status, failure);
+  if (missing !== undefined) terminal.say(`reeve: reeve eval ${file} --resume ${run.runId} ${missing}`);
   return reportOf(baseline === undefined ? { ...result, gates: onMeans(result.gates) } : result, baseline);
 }
 

@@ -3,6 +3,7 @@ import type { Experiment, ExperimentInput } from "../../../../experiments/index.
 import {
   Fault,
   formatRunId,
+  type Failure,
   type JsonValue,
   type RunHandle,
   type RunId,
@@ -10,7 +11,8 @@ import {
   type RunSummaryStatus,
   type Store,
 } from "../../../../kernel/index.ts";
-import { isStoppedAtLimit } from "../../../view/top-up-offer.ts";
+import { hasOrders, obeyedOrders } from "../../../http/obeyed-orders.ts";
+import { isStoppedAtLimit, lackOf } from "../../../view/top-up-offer.ts";
 import { findRunId } from "../../setup/find-run.ts";
 
 /** An experiment that the command runs, with the file that exports it. */
@@ -63,16 +65,43 @@ export async function resumedRun(
     );
   const { status } = await run.summary();
   if (status === "completed" || status === "cancelled") return run;
-  if (isStoppedAtLimit(status) && addUsd === undefined)
-    throw new Fault(
-      "invalid_argument",
-      `${runId} has stopped at its budget; add to it with --max-cost USD, the dollars that it may spend in addition`,
-    );
+  const isOrdered = await hasOrders(store, runId);
+  if (isStoppedAtLimit(status) && addUsd === undefined && !isOrdered) {
+    const missing = missingBudget(runId, status, (await run.result()).error);
+    if (missing !== undefined)
+      throw new Fault("invalid_argument", `${runId} has stopped at its budget: --resume ${runId} ${missing}`);
+  }
   hostOnly(runtime, experiment, runId);
   if (addUsd !== undefined) await run.topUp({ maxCostUsd: addUsd });
-  if (!unfinished.includes(status)) await run.resume();
+  // A top-up of money resumes a run that has stopped at its budget.
+  const isResumed = isOrdered || (addUsd !== undefined && status === "budget_exhausted");
+  if (!unfinished.includes(status) && !isResumed) await run.resume();
+  // Until then the log ends with the last end of the run.
+  await obeyedOrders(store, runId);
   return run;
 }
+
+/**
+ * What a run needs that has stopped at a limit, as the end of a sentence about `--resume`. `undefined` if a resumption alone continues
+ * it: it has stopped for another reason, or at a cap of a day or of a user.
+ */
+export function missingBudget(
+  runId: string,
+  status: RunSummaryStatus,
+  failure: Failure | null,
+): string | undefined {
+  const lack = lackOf({ status, failure, budget: null });
+  if (lack === null) return undefined;
+  if (lack.name === "maxCostUsd") return "--max-cost USD adds to its budget and continues it";
+  const [option, what] = otherLimits[lack.name];
+  return `continues it after reeve top-up ${runId} ${option} N, which adds ${what} to its budget`;
+}
+
+const otherLimits = {
+  maxTurns: ["--turns", "model calls"],
+  maxTokens: ["--tokens", "tokens"],
+  deadlineMs: ["--seconds", "time"],
+} as const;
 
 function hostOnly(runtime: Runtime, experiment: Experiment, runId: RunId): void {
   runtime.register({

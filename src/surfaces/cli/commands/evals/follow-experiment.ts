@@ -5,7 +5,7 @@ import {
   type ExperimentResult,
   type TrialResult,
 } from "../../../../experiments/index.ts";
-import type { RunHandle } from "../../../../kernel/index.ts";
+import type { Failure, RunHandle } from "../../../../kernel/index.ts";
 import { counted, dollars, duration } from "../../terminal/format.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 
@@ -13,7 +13,7 @@ import { printable, type Terminal } from "../../terminal/terminal.ts";
 interface EndedExperiment {
   readonly result: ExperimentResult;
   /** The error with which the run failed. `null` if it did not. */
-  readonly failure: string | null;
+  readonly failure: Failure | null;
 }
 
 /** Follows a run to its end and shows its progress. Returns `undefined` if the person interrupts it, and leaves the run as it is. */
@@ -26,7 +26,7 @@ export async function untilEnded(run: RunHandle, terminal: Terminal): Promise<En
     terminal.say("reeve: stopping; press Ctrl-C again to end this process at once");
   });
   try {
-    let failure: string | null = null;
+    let failure: Failure | null = null;
     for await (const seen of followExperiment(run, stopped.signal)) {
       if (seen.kind === "head") progress.expected = seen.head.expectedTrials;
       if (seen.kind === "trial") progress.add(seen.trial);
@@ -34,7 +34,7 @@ export async function untilEnded(run: RunHandle, terminal: Terminal): Promise<En
         terminal.say(
           `reeve: ${run.runId} waits for an answer of a person: ${printable(seen.question)}; answer it with reeve approve ${run.runId}`,
         );
-      if (seen.kind === "end") failure = seen.error;
+      if (seen.kind === "end") failure = seen.failure;
     }
     terminal.status?.("");
     if (stopped.signal.aborted) return undefined;

@@ -72,7 +72,7 @@ export async function forkStoredRuns(
     terminal.say(`${printable(forking.name)} of ${printable(file)}: ${run.runId}`);
     const ended = await untilEnded(run, terminal);
     if (ended === undefined) return "incomplete";
-    if (ended.failure !== null) terminal.say(`reeve: ${run.runId}: ${printable(ended.failure)}`);
+    if (ended.failure !== null) terminal.say(`reeve: ${run.runId}: ${printable(ended.failure.message)}`);
     const report = comparison(ended.result);
     for (const line of textReport(report)) await terminal.out(line);
     await writeReports([report], options);
