@@ -505,6 +505,7 @@ export { answerIfLive } from "./agent/permissions.ts";
 export {
   type EventOptions,
   type ForkOptions,
+  type InputOptions,
   type QueuedInput,
   type ReceivedInput,
   type RunHandle,
@@ -512,6 +513,7 @@ export {
   type TopUpOptions,
   type WaitingResult,
   type WithdrawOptions,
+  inputTable,
   withdrawTable,
 } from "./agent/run-handle.ts";
 export * from "./agent/runtime.ts";

@@ -110,6 +110,22 @@ export interface QueuedInput extends Pick<ReceivedInput, "kind" | "input" | "tas
   readonly inputId: string;
 }
 
+/** Options of `RunHandle.steer` and `followUp`. */
+export interface InputOptions {
+  /** The task that receives the input. Default: the root. */
+  readonly taskId?: string;
+  /**
+   * P1: names the input, so that it can be sent again when it is not known whether it has arrived. An input with an id that
+   * the run has received before has no effect, also after a crash of this process or of the owner. Default: a new id.
+   */
+  readonly id?: string;
+}
+
+export const inputTable = optionTable({
+  taskId: is.text(),
+  id: is.text({ empty: false }),
+} satisfies OptionKinds<InputOptions>);
+
 /** Options of `RunHandle.withdrawInput`. */
 export interface WithdrawOptions {
   /** Ends the wait for the answer, which then rejects with `cancelled`. The command stays sent. Default: the wait ends with the answer. */
@@ -207,15 +223,15 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    * Sends steering: input that the agent reads before its next turn. Resolves with the id of the input. It does not end a wait of the run. S5: steering
    * that the run has not read when it completes, or that arrives later, starts the next run of the agent in the
    * session. Default task: the root. Steering for a child that completes without reading it is reported by the event
-   * `input_unread`. Rejects with `not_found` if the child does not exist or has ended, and with `invalid_argument` if
-   * an earlier build started it.
+   * `input_unread`. Rejects with `not_found` if the child does not exist or has ended, with `invalid_argument` if
+   * an earlier build started it, and with `already_exists` if the run has received another input with the same `id`.
    */
-  steer(input: JsonValue, taskId?: string): Promise<string>;
+  steer(input: JsonValue, target?: string | InputOptions): Promise<string>;
   /**
    * Sends a follow-up: input that the agent reads when it would otherwise end. Resolves with the id of the input. If the run has ended, the same applies
    * as for `steer`. Tasks are addressed as by `steer`.
    */
-  followUp(input: JsonValue, taskId?: string): Promise<string>;
+  followUp(input: JsonValue, target?: string | InputOptions): Promise<string>;
   /**
    * Withdraws an input that waits in a queue of the run. Resolves with `true` if the input was still there, and `false` if
    * it came too late: a task has read it, or the run has ended and passed it on. The owner of the run answers; without one

@@ -1,5 +1,6 @@
 import {
   CancellationError,
+  canonicalJson,
   Fault,
   rootTaskId as root,
   type CancelSignal,
@@ -27,6 +28,27 @@ export async function readInput(
   for await (const event of events.read(runId))
     if (event.type === "run_steer") applied.push({ ...event.data, taskId: event.taskId, seq: event.seq });
   return [...applied, ...waiting.filter(({ inputId }) => !applied.some((each) => each.inputId === inputId))];
+}
+
+/**
+ * Whether a run has received an input with this id. Throws `already_exists` if that was another one. Input that retention has
+ * erased is not compared. Costs O(events of the run).
+ */
+export async function isReceived(
+  store: Pick<RunStore, "events" | "mailbox">,
+  runId: RunId,
+  inputId: string,
+  { kind, input, taskId }: Pick<ReceivedInput, "kind" | "input" | "taskId">,
+): Promise<boolean> {
+  const known = (await readInput(store, runId)).find((each) => each.inputId === inputId);
+  if (known === undefined) return false;
+  const isSame = known.input === null || canonicalJson(known.input) === canonicalJson(input);
+  if (isSame && known.kind === kind && known.taskId === taskId) return true;
+  throw new Fault(
+    "already_exists",
+    `${runId} has received another input with the id ${JSON.stringify(inputId)}: choose another id, or omit it`,
+    { details: { runId, inputId } },
+  );
 }
 
 function inputOf({ id, from: by, body }: Mail): readonly ReceivedInput[] {

@@ -11,6 +11,7 @@ import {
   type Lifetime,
   type Hash,
   type IdSource,
+  type InputOptions,
   type InputQueue,
   type JsonValue,
   type MailBody,
@@ -43,6 +44,7 @@ import {
   assertJson,
   changedTextKind,
   describeValue,
+  inputTable,
   jsonText,
   nameListKind,
   parseTaskId,
@@ -60,7 +62,7 @@ import { allowanceLeft, topUpAnswer, useAllowance } from "./top-up-allowance.ts"
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
-import { readInput, readQueue, withdrawInput } from "./received-input.ts";
+import { isReceived, readInput, readQueue, withdrawInput } from "./received-input.ts";
 import { readRequest } from "./recorded-request.ts";
 import { checkForkInput, forkBudget, replacedInput, type ForkInput } from "./fork-input.ts";
 import type { WantedFork } from "./fork-changes.ts";
@@ -80,7 +82,7 @@ import { SizeLimit } from "../process/size-limit.ts";
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 import type { RuntimeLifetime } from "../process/runtime-lifetime.ts";
 import type { AwaitedRuns } from "../process/awaited-runs.ts";
-import { mailOfSignal, signalWait } from "../journal/wait-names.ts";
+import { mailOfInput, mailOfSignal, signalWait } from "../journal/wait-names.ts";
 
 export interface HandleOptions {
   readonly store: RunStore;
@@ -370,20 +372,28 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     await this.#send({ type: "reprioritize", taskId: parseTaskId(taskId), priority });
   }
 
-  steer(input: JsonValue, taskId?: string): Promise<string> {
-    return this.#sendInput("steer", input, taskId);
+  steer(input: JsonValue, target: string | InputOptions = {}): Promise<string> {
+    return this.#sendInput("steer", input, target);
   }
 
-  followUp(input: JsonValue, taskId?: string): Promise<string> {
-    return this.#sendInput("follow_up", input, taskId);
+  followUp(input: JsonValue, target: string | InputOptions = {}): Promise<string> {
+    return this.#sendInput("follow_up", input, target);
   }
 
-  async #sendInput(type: InputQueue, input: JsonValue, taskId: string = root): Promise<string> {
-    const target = parseTaskId(taskId);
-    if (target === root) this.#refuseWorkflow(type);
-    else await this.#live().refuseUnlessTakesInput(target);
-    const inputId = this.#options.ids.next();
-    await this.#send({ type, input, ...(target !== root && { taskId: target }) }, { id: inputId });
+  async #sendInput(type: InputQueue, input: JsonValue, target: string | InputOptions): Promise<string> {
+    const call = type === "steer" ? "steer()" : "followUp()";
+    const named = typeof target === "string" ? { taskId: target } : inputTable.read(call, target);
+    const { taskId = root, id } = named;
+    const task = parseTaskId(taskId);
+    const { store, ids } = this.#options;
+    const inputId = id === undefined ? ids.next() : mailOfInput(id);
+    const given = { kind: type, input, taskId: task };
+    if (task === root) this.#refuseWorkflow(call);
+    // A child that has received the input may have ended since.
+    else if (id === undefined || !(await isReceived(store, this.runId, inputId, given)))
+      await this.#live().refuseUnlessTakesInput(task);
+    const body = { type, input, ...(task !== root && { taskId: task }) };
+    if (!(await this.#send(body, { id: inputId }))) await isReceived(store, this.runId, inputId, given);
     return inputId;
   }
 
@@ -406,10 +416,9 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   /** A workflow has no conversation. Input that no code reads would start another run when the workflow ends (S5). */
-  #refuseWorkflow(type: InputQueue): void {
+  #refuseWorkflow(call: string): void {
     const { kind, agentId } = this.#options.record;
     if (kind !== "workflow") return;
-    const call = type === "steer" ? "steer()" : "followUp()";
     throw new Fault(
       "invalid_argument",
       `invalid call of ${call} of ${this.runId}: it is a run of workflow ${agentId}, which takes no input while it runs; use signal()`,

@@ -325,6 +325,11 @@ export function mailOfSignal(runId: RunId, taskId: TaskId, name: string, id: str
   return `signal ${runId} ${taskId} ${JSON.stringify([name, id])}`;
 }
 
+/** P1: id of the mailbox message of an input that its caller has named. */
+export function mailOfInput(id: string): string {
+  return `input ${id}`;
+}
+
 /** P1: id of the mailbox message of an update. */
 export function mailOfUpdate(runId: RunId, name: string, id: string): string {
   return `update ${runId} ${JSON.stringify([name, id])}`;

@@ -102,15 +102,31 @@ const longestKey = 255;
  * The id of the run of an idempotency key: the same for every repetition by the same caller. Without a key, a new id, so
  * that a steered run is recognised.
  */
-function runIdOf({ request, access }: StartingRequest): string {
+function runIdOf(request: StartingRequest): string {
+  const key = idempotencyKey(request);
+  return key === undefined ? formatRunId(randomUUID()) : runIdOfKey(request.access, key);
+}
+
+/** The header `Idempotency-Key` of a request. `undefined` if it is absent. */
+function idempotencyKey({ request }: Pick<RouteRequest, "request">): string | undefined {
   const key = request.headers.get("idempotency-key");
-  if (key === null) return formatRunId(randomUUID());
+  if (key === null) return undefined;
   if (key === "" || key.length > longestKey)
     throw new Fault("invalid_argument", `invalid Idempotency-Key: expected 1 to ${longestKey} characters`);
-  return runIdOfKey(access, key);
+  return key;
+}
+
+/** P1: the id of the input of an idempotency key, the same for every repetition by the same caller. `undefined` without a key. */
+export function inputIdOf(request: Pick<RouteRequest, "request" | "access">): string | undefined {
+  const key = idempotencyKey(request);
+  return key === undefined ? undefined : digestOf(request.access, key);
 }
 
 /** The stored id of the run that a caller starts with these values. Other callers get other ids for the same values. */
-export function runIdOfKey({ tenantId, userId }: Access, ...key: readonly JsonValue[]): string {
-  return runIdWithin(tenantId, formatRunId(sha256(JSON.stringify([tenantId, userId, ...key]))));
+export function runIdOfKey(access: Access, ...key: readonly JsonValue[]): string {
+  return runIdWithin(access.tenantId, formatRunId(digestOf(access, ...key)));
+}
+
+function digestOf({ tenantId, userId }: Access, ...key: readonly JsonValue[]): string {
+  return sha256(JSON.stringify([tenantId, userId, ...key]));
 }

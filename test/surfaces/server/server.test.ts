@@ -113,6 +113,27 @@ describe("a server", () => {
     expect(steered.status).toBe(200);
   });
 
+  it("a server gives a run the input of an idempotency key once, and refuses another input with this key", async () => {
+    const server = await serve([waiter]);
+    const { json } = await server.call("POST", "/api/runs", { body: { agent: "waiter", input: "one" } });
+    const { runId } = json["run"] as { readonly runId: string };
+    const send = (kind: string, input: string, key: string, token = server.admin) =>
+      server.call("POST", `/api/runs/${runId}/${kind}`, {
+        token,
+        body: { input },
+        headers: { "idempotency-key": key },
+      });
+    const first = await send("steer", "faster", "k1");
+    const again = await send("steer", "faster", "k1");
+    expect([again.status, again.json["inputId"]]).toEqual([202, first.json["inputId"]]);
+    for (const refused of [await send("steer", "slower", "k1"), await send("follow-up", "faster", "k1")])
+      expect(refused.json).toMatchObject({ status: 409, code: "already_exists" });
+    expect(await send("steer", "faster", "k".repeat(256))).toMatchObject({ status: 400 });
+    expect(await send("follow-up", "faster", "k2")).toMatchObject({ status: 202 });
+    const { inputs } = (await server.call("GET", `/api/runs/${runId}/queued-input`)).json;
+    expect(inputs).toMatchObject([{ kind: "steer" }, { kind: "follow_up" }]);
+  });
+
   it("a server forks a run with another message and model, and refuses invalid ones before anything is stored", async () => {
     const model = scriptedModel(["One.", "Two."]);
     const clerk = new Agent({ name: "clerk", model });

@@ -1,5 +1,12 @@
-import { CancellationError, parseAgentId, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
+import {
+  CancellationError,
+  parseAgentId,
+  type InputOptions,
+  type JsonValue,
+  type RunHandle,
+} from "../../../kernel/index.ts";
 import { maxCommandValues } from "../../http/request-body.ts";
+import { inputIdOf } from "../../http/start-run.ts";
 import { reply, route, type RouteRequest } from "../../http/route.ts";
 import { runParams, runSummary, runWithInput, taskId } from "../../http/schema/run-schemas.ts";
 import { anyJson, choice, flag, integer, list, object, optional, text } from "../../http/schema/schema.ts";
@@ -24,12 +31,14 @@ async function send(
     unknown,
     { readonly input: JsonValue; readonly taskId?: string }
   >,
-  queue: (run: RunHandle, input: JsonValue, taskId?: string) => Promise<string>,
+  queue: (run: RunHandle, input: JsonValue, options: InputOptions) => Promise<string>,
 ) {
   const run = await findRun(request);
   const { input, taskId: task } = request.body;
   const { name } = parseAgentId(run.agentId);
-  const inputId = await queue(run, await request.server.agents.expand(name, input, run.sessionId), task);
+  const id = inputIdOf(request);
+  const options = { ...(task !== undefined && { taskId: task }), ...(id !== undefined && { id }) };
+  const inputId = await queue(run, await request.server.agents.expand(name, input, run.sessionId), options);
   return reply(accepted, { ...(await run.summary()), inputId });
 }
 
@@ -37,28 +46,30 @@ const steer = route({
   id: "runs.steer",
   method: "POST",
   path: "/api/runs/{runId}/steer",
-  summary: "Send input that a task reads before its next turn. Default task: the root.",
+  summary:
+    "Send input that a task reads before its next turn. Default task: the root. With the header `Idempotency-Key`, a repeated request has no further effect.",
   scope: "run",
   params: runParams,
   body: given,
   carriesInput: true,
   maxValues: maxCommandValues,
   responses: [accepted],
-  handle: (request) => send(request, (run, input, task) => run.steer(input, task)),
+  handle: (request) => send(request, (run, input, options) => run.steer(input, options)),
 });
 
 const followUp = route({
   id: "runs.follow-up",
   method: "POST",
   path: "/api/runs/{runId}/follow-up",
-  summary: "Send input that a task reads when it would otherwise end. Default task: the root.",
+  summary:
+    "Send input that a task reads when it would otherwise end. Default task: the root. With the header `Idempotency-Key`, a repeated request has no further effect.",
   scope: "run",
   params: runParams,
   body: given,
   carriesInput: true,
   maxValues: maxCommandValues,
   responses: [accepted],
-  handle: (request) => send(request, (run, input, task) => run.followUp(input, task)),
+  handle: (request) => send(request, (run, input, options) => run.followUp(input, options)),
 });
 
 const queued = {

@@ -51,6 +51,28 @@ export function inputCases(harness: EngineHarness): void {
     expect(gone[0]?.by).toBe("ada");
   });
 
+  declare(
+    "P1: an input that its caller has named and sends again is read once, also after the end",
+    async (world) => {
+      const runtime = await world.open();
+      const run = await runtime.submit(lateReader(), null);
+      await eventOf(run, "task_suspend");
+      const first = await run.steer("faster", { id: "first" });
+      expect(await run.steer("faster", { id: "first" })).toBe(first);
+      await eventOf(run, "run_steer");
+      expect(await run.steer("faster", { id: "first" })).toBe(first);
+      const refused = { code: "already_exists" };
+      await expect(run.steer("slower", { id: "first" })).rejects.toMatchObject(refused);
+      await expect(run.followUp("faster", { id: "first" })).rejects.toMatchObject(refused);
+      await run.followUp("then rest", { id: "second" });
+      expect((await run.queuedInput()).map(({ input }) => input)).toEqual(["faster", "then rest"]);
+      await run.signal("go");
+      expect((await run.result()).output).toEqual([["faster"], ["then rest"]]);
+      expect(await run.steer("faster", { id: "first" })).toBe(first);
+      expect((await run.receivedInput()).map(({ input }) => input)).toEqual(["faster", "then rest"]);
+    },
+  );
+
   declare("withdraw: an input that a task has read comes too late, also after the end", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) => {

@@ -1,4 +1,3 @@
-import { randomUUID } from "node:crypto";
 import {
   addUsd,
   Fault,
@@ -16,6 +15,7 @@ import type { QuestionView, RunView } from "../../../view/run-view.ts";
 import { ChatModel } from "../model/chat-model.ts";
 import { inputText } from "../model/chat-words.ts";
 import { RequestError, unlessAbsent, type ChatClient } from "./chat-client.ts";
+import { UnsureInputs, type InputPlace } from "./unsure-inputs.ts";
 
 /** An input that no task has read. */
 export type QueuedInput = Result<"GET", "/api/runs/{runId}/queued-input">["inputs"][number];
@@ -74,8 +74,7 @@ export class Conversation {
   #lostAt: number | undefined;
   #following: AbortController | undefined;
   #followed: Promise<void> = Promise.resolve();
-  /** The key of a prompt of which it is not known whether the server has it. */
-  #unsure: { readonly text: string; readonly key: string } | undefined;
+  readonly #unsure = new UnsureInputs();
   readonly #problems: ((error: unknown) => void)[] = [];
   #waiting: (() => void)[] = [];
 
@@ -122,6 +121,7 @@ export class Conversation {
 
   /** Starts a conversation without a past. Its session is created with the first prompt. */
   startNew(agent: string = this.#agent): void {
+    this.#unsure.clear();
     this.#leave();
     this.#agent = agent;
     this.model.load([]);
@@ -136,6 +136,7 @@ export class Conversation {
       this.#client.get("/api/sessions/{sessionId}/path", { params, query: { limit: mostRead } }),
       this.#client.get("/api/runs", { query: { sessionId, limit: 200 } }),
     ]);
+    if (sessionId !== this.#sessionId) this.#unsure.clear();
     this.#leave();
     this.#options.onOpen(sessionId);
     this.#sessionId = sessionId;
@@ -160,28 +161,39 @@ export class Conversation {
 
   /**
    * Sends an input. It starts a run, or steers the one that works. Rejects if the server refuses it or does not answer; the
-   * same text can then be sent again without being executed twice.
+   * same input can then be sent again without being executed twice.
    */
-  async send(input: JsonValue): Promise<void> {
-    if (this.model.isWorking) return this.#enqueue("steer", input);
-    const text = inputText(input);
+  send(input: JsonValue): Promise<void> {
+    return this.#sendTo("steer", input);
+  }
+
+  /** Sends an input that the agent reads when it would otherwise end. Without a run, it starts one. */
+  followUp(input: JsonValue): Promise<void> {
+    return this.#sendTo("follow-up", input);
+  }
+
+  /** Sends an input to a queue of the run that works, or to where an earlier attempt of the same input went. */
+  #sendTo(queue: InputPlace["queue"], input: JsonValue): Promise<void> {
+    const before = this.#unsure.find(input);
+    if (before !== undefined) return before === "run" ? this.#start(input) : this.#enqueue(before, input);
+    const { runId, isWorking } = this.model;
+    return isWorking && runId !== undefined ? this.#enqueue({ queue, runId }, input) : this.#start(input);
+  }
+
+  /** Starts a run. If the session is busy with one meanwhile, the input steers that one. */
+  async #start(input: JsonValue): Promise<void> {
     const shown = this.model.say(input);
     this.#changed();
-    const key = this.#unsure?.text === text ? this.#unsure.key : randomUUID();
     try {
-      const { run, isSteered } = await this.#client.post(
-        "/api/runs",
-        {
-          body: {
-            agent: this.#agent,
-            input,
-            channel: "terminal",
-            ...(this.#sessionId !== undefined && { sessionId: this.#sessionId }),
-          },
-        },
-        key,
+      const body = {
+        agent: this.#agent,
+        input,
+        channel: "terminal",
+        ...(this.#sessionId !== undefined && { sessionId: this.#sessionId }),
+      };
+      const { run, isSteered } = await this.#unsure.deliver(input, "run", (key) =>
+        this.#client.post("/api/runs", { body }, key),
       );
-      this.#unsure = undefined;
       const { sessionId } = run;
       if (sessionId === undefined)
         throw new Fault("unsupported", `${this.#agent} is no agent with sessions; use reeve run`);
@@ -194,18 +206,14 @@ export class Conversation {
       this.#changed();
       const busy = busyRun(error);
       if (busy !== undefined) {
+        // The server has executed nothing.
+        this.#unsure.forget(input);
         await this.#followNext();
-        if (this.model.isWorking) return this.#enqueue("steer", input);
+        const { runId, isWorking } = this.model;
+        if (isWorking && runId !== undefined) return this.#enqueue({ queue: "steer", runId }, input);
       }
-      if (error instanceof RequestError && error.code === "offline") this.#unsure = { text, key };
       throw error;
     }
-  }
-
-  /** Sends an input that the agent reads when it would otherwise end. Without a run, it starts one. */
-  async followUp(input: JsonValue): Promise<void> {
-    if (this.model.isWorking) return this.#enqueue("follow-up", input);
-    return this.send(input);
   }
 
   /** Sets the name, the model or the thinking level. A session that does not exist yet is created. */
@@ -254,7 +262,8 @@ export class Conversation {
         );
       if (!isDecided || ("isWithdrawn" in answer.value && answer.value.isWithdrawn)) taken.push(each);
     }
-    await this.#readQueue();
+    // The texts are out of the queue, also if it cannot be read.
+    await this.#readQueue().catch((error: unknown) => this.#report(error));
     return taken;
   }
 
@@ -386,23 +395,43 @@ export class Conversation {
     this.#queue = [];
     this.#usage = undefined;
     this.#pastUsd = 0;
-    this.#unsure = undefined;
   }
 
-  async #enqueue(kind: "steer" | "follow-up", input: JsonValue): Promise<void> {
-    const { runId } = this.model;
-    if (runId === undefined) throw new Fault("not_found", "no run works that could receive the input");
-    const body = { params: { runId }, body: { input } };
+  /** Sends an input to a queue of a run. If the run has ended without reading it, the input starts the next one. */
+  async #enqueue(place: InputPlace, input: JsonValue): Promise<void> {
+    const { queue, runId } = place;
+    const params = { runId };
+    const path = queue === "steer" ? "/api/runs/{runId}/steer" : "/api/runs/{runId}/follow-up";
+    let isKept = false;
     try {
-      await (kind === "steer"
-        ? this.#client.post("/api/runs/{runId}/steer", body)
-        : this.#client.post("/api/runs/{runId}/follow-up", body));
-      await this.#readQueue();
+      isKept = await this.#unsure.deliver(input, place, async (key) => {
+        const { inputId, endedAt } = await this.#client.post(path, { params, body: { input } }, key);
+        // What an ended run has not read, it passes on to a run of its own, or keeps until a person continues it.
+        return endedAt !== null && this.#takeFromEnded(runId, inputId);
+      });
     } catch (error) {
-      // The run has ended meanwhile, so that the input starts the next one.
-      if (!(error instanceof RequestError) || error.code === "offline" || this.model.isWorking) throw error;
-      await this.send(input);
+      // The run does not exist any more.
+      if (!(error instanceof RequestError) || error.code !== "not_found") throw error;
+      this.#unsure.forget(input);
+      isKept = true;
     }
+    if (isKept) return this.#start(input);
+    // The input is sent, also if nothing more can be read.
+    const shown = this.model.isWorking ? this.#readQueue() : this.#followNext();
+    await shown.catch((error: unknown) => this.#report(error));
+  }
+
+  /** Takes an input out of the queue of an ended run. Returns whether the run had not read it. */
+  async #takeFromEnded(runId: string, inputId: string): Promise<boolean> {
+    const answer = await this.#client.post("/api/runs/{runId}/withdraw-input", {
+      params: { runId },
+      body: { inputId, waitMs: 5_000 },
+    });
+    if ("isWithdrawn" in answer) return answer.isWithdrawn;
+    throw new Fault(
+      "engine_unavailable",
+      `it is not known yet whether ${runId} has read the text; start a worker that hosts its agent, and send the text again`,
+    );
   }
 
   /** Follows the oldest unfinished run of the session, if there is one. */
