@@ -152,7 +152,9 @@ export interface EnlistOptions {
  *   later. The runs of one key never delay those of another.
  *   An admitted run keeps its place while it waits, is paused or changes its owner. Its end and its deletion free the place. A run
  *   that is reopened after its end takes its place again, even above the limit. Mail makes a queued run ready, so that it can be
- *   cancelled: its lease has `isQueued`, and when its owner releases it, it is queued again. The limits of the run that is next count.
+ *   cancelled: its lease has `isQueued`, and when its owner releases it, it is queued again. It keeps its turn: until that release no
+ *   run behind it is admitted, and before a worker takes it, it is admitted like a run without mail. The limits of the run that is
+ *   next count.
  *   A deleted run no longer counts for its rate.
  * - L18 A release as `queued` stores the limits of a run that was created without a `flow`, and from then on L17 applies to it. The first
  *   worker that hosts the workflow of a run that was started by name does this before it starts any task.

@@ -1,6 +1,7 @@
 import { formatAgentId, formatTopicId } from "../../kernel/index.ts";
 import { claimContract } from "./leases/claim-contract.ts";
 import { flowContract } from "./leases/flow-contract.ts";
+import { queuedMailContract } from "./leases/queued-mail-contract.ts";
 import { takeOverContract } from "./leases/take-over-contract.ts";
 import { approvalContract } from "./approval-contract.ts";
 import { contentContract } from "./content-contract.ts";
@@ -70,6 +71,7 @@ export const storeContracts: Readonly<Record<string, (harness: ContractHarness) 
   claims: claimContract,
   takeOvers: takeOverContract,
   flows: flowContract,
+  queuedMail: queuedMailContract,
   topics: topicContract,
   records: recordContract,
   scores: scoreContract,

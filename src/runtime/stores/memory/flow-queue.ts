@@ -6,6 +6,8 @@ import type { RunRow } from "./run-row.ts";
 export interface FlowListener {
   readonly onAdmitted: (row: RunRow) => void;
   readonly onTimer: (runId: RunId, at: number) => void;
+  /** Whether a live worker owns a run. */
+  readonly isOwned: (row: RunRow) => boolean;
 }
 
 /** L17: the queues of the limits of concurrency and rate. */
@@ -50,7 +52,7 @@ export class FlowQueues {
     this.#nextCheck = Math.min(this.#nextCheck, wakeAt);
   }
 
-  /** Takes the run out of its queue, because it has mail, an owner or an end. */
+  /** Takes the run out of its queue, because it was admitted, waits for a compaction or has ended. */
   remove(row: RunRow): void {
     if (this.#sleeping.size > 0) this.#sleeping.delete(row);
     if (!row.isQueued) return;
@@ -100,7 +102,9 @@ export class FlowQueues {
     for (;;) {
       const [first] = this.#queues.get(id) ?? [];
       const gate = first && gateOf(first);
-      if (first === undefined || gate === undefined || !this.#passes(first, gate, now)) return;
+      // No run overtakes one whose owner reads its mail. The release of that run lets a claim check the limits again.
+      if (first === undefined || gate === undefined || this.#listener.isOwned(first)) return;
+      if (!this.#passes(first, gate, now)) return;
       this.remove(first);
       first.passed++;
       if (gate.dueAt !== undefined) {
@@ -124,7 +128,7 @@ export class FlowQueues {
 
   /** L20: the queued run that collects starts at this gate. */
   collectorAt(id: string): RunRow | undefined {
-    return this.#queues.get(id)?.at(-1);
+    return this.#queues.get(id)?.findLast(({ owner, mail }) => owner === null && mail.length === 0);
   }
 
   /** Lets the next claim check the limits of a gate, because the time of a collection has changed. */

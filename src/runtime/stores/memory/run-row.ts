@@ -58,7 +58,7 @@ export interface RunRow {
   gates: readonly Gate[];
   /** L17: number of limits that the run has passed. */
   passed: number;
-  /** L17: whether the run waits in the queue of a limit. */
+  /** L17: whether the run is in the queue of a limit. With mail or an owner it keeps its turn there. */
   isQueued: boolean;
   /** L17: whether the run has a place among the runs of its concurrency key. */
   hasPlace: boolean;

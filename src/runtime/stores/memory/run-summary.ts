@@ -25,7 +25,7 @@ function readyOf({ record }: Pick<StatusRow, "record">): Holder {
 function holderOf({ record, owner, rest, mail, isHeld, isQueued }: StatusRow): Holder {
   if (owner !== null) return "owned";
   if (isHeld) return "held";
-  if (isQueued) return "queued";
+  if (isQueued && mail.length === 0) return "queued";
   if (rest.kind !== "suspended" || mail.length > 0) return readyOf({ record });
   return rest.wakeAt !== null && rest.wakeAt === record.startAt ? "scheduled" : "suspended";
 }

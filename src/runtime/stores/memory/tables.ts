@@ -36,6 +36,7 @@ export class Tables {
       this.announce({ kind: "new", runId: row.record.runId, startAt: null });
     },
     onTimer: (runId, startAt) => this.announce({ kind: "new", runId, startAt }),
+    isOwned: ({ owner }) => owner !== null && this.workers.has(owner),
   });
   readonly approvals = new OpenApprovals();
   /** Runs of each session in the order of creation. */
@@ -143,7 +144,7 @@ export class Tables {
     const { owner, rest, mail } = row;
     const isAtRest = owner === null ? row.isLive : !this.workers.has(owner);
     row.isHeld = isAtRest && this.#isExcluded(row);
-    if (row.gates.length > 0 && this.#placeQueued(row, isAtRest)) return;
+    if (row.gates.length > 0 && this.#placeQueued(row)) return;
     if (row.isHeld) this.ready.remove(row);
     else if (isAtRest && (owner !== null || rest.kind === "ready" || mail.length > 0)) this.ready.add(row);
     else if (isAtRest && rest.kind === "suspended" && rest.wakeAt !== null)
@@ -151,17 +152,22 @@ export class Tables {
     else this.ready.remove(row);
   }
 
-  /** L17: places a run that its limits have not admitted. Returns `false` if they do not matter now: it has mail or an owner. */
-  #placeQueued(row: RunRow, isAtRest: boolean): boolean {
-    this.flows.remove(row);
+  /**
+   * L17: places a run that its limits have not admitted. With mail or an owner it keeps its turn in the queue, and `false` says that workers
+   * may claim it like other runs.
+   */
+  #placeQueued(row: RunRow): boolean {
     const { owner, rest, mail } = row;
-    if (gateOf(row) === undefined || row.isHeld || !isAtRest || owner !== null || mail.length > 0)
+    if (gateOf(row) === undefined || row.isHeld || !row.isLive) {
+      this.flows.remove(row);
       return false;
-    this.ready.remove(row);
-    if (row.epoch === 0 && rest.kind === "suspended" && rest.wakeAt !== null)
+    }
+    const hasWork = owner !== null || mail.length > 0;
+    if (!hasWork && row.epoch === 0 && rest.kind === "suspended" && rest.wakeAt !== null)
       this.flows.addSleeping(row, rest.wakeAt);
     else this.flows.add(row);
-    return true;
+    if (!hasWork) this.ready.remove(row);
+    return !hasWork;
   }
 
   /** S6: returns the row of a run. Throws `not_found` if the run does not exist in the scope. */

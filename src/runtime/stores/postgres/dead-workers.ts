@@ -6,6 +6,7 @@ import type { Transaction } from "./db/transaction.ts";
 import { type FormerWorker, isBeating } from "./db/worker-beats.ts";
 import { hasEnded, hostOf } from "./db/worker-process.ts";
 import { mostWoken } from "./ready-runs.ts";
+import { checkTime } from "../sql/flow-queue.ts";
 import { isChanged } from "../sql/run-row.ts";
 
 const lastCommit = "(SELECT max(number) FROM {commits} WHERE run = runs.id)";
@@ -62,7 +63,7 @@ const endedNow = `SELECT lost.worker_id AS "workerId", incarnation::text AS regi
   FROM {lost_workers} AS lost JOIN unnest($1::text[], $2::bigint[]) AS wanted (worker_id, registration)
     ON lost.worker_id = wanted.worker_id AND lost.incarnation = wanted.registration`;
 
-const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2, ${isChanged},
+const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2, wake_at = ${checkTime}, ${isChanged},
     recoveries_in_all = recoveries_in_all + 1,
     recoveries = CASE WHEN recovered_at = ${lastCommit} THEN recoveries + 1 ELSE 1 END,
     lost = CASE WHEN recovered_at = ${lastCommit} THEN coalesce(lost, $4) ELSE $4 END, lost_at = $5, recovered_at = ${lastCommit}`;

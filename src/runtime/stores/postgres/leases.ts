@@ -33,7 +33,7 @@ import {
   recoverFormer,
   recoveriesNow,
 } from "./dead-workers.ts";
-import { admitDueRuns, atOnce, gateLocks, leaveGates, storeOwnedFlow } from "../sql/flow-queue.ts";
+import { admitDueRuns, atOnce, checkTime, gateLocks, leaveGates, storeOwnedFlow } from "../sql/flow-queue.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { hasDueRun, readyAgents, readyRunIds, wakeDueRuns, wantedAgents } from "./ready-runs.ts";
@@ -51,7 +51,7 @@ interface Doubt {
 
 const outcome = "SELECT pg_xact_status($1::xid8) AS status";
 /** If the transaction has committed, no other one took a run at the same epoch. */
-const free = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2, ${isChanged}
+const free = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2, wake_at = ${checkTime}, ${isChanged}
   FROM unnest($3::text[], $4::bigint[]) AS stray (run_id, epoch)
   WHERE runs.run_id = stray.run_id AND runs.epoch = stray.epoch AND owner = $1`;
 
@@ -379,11 +379,12 @@ export class PostgresLeases implements Leases {
     // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
     const woken = mail?.isHeld === true ? RunState.HELD : RunState.READY;
     const isOver = rest.kind === "ended" || end !== undefined;
-    const isQueued = mail?.waits !== true && !isOver && mail?.isQueued === true;
+    const isLimited = !isOver && mail?.isQueued === true;
+    const isQueued = mail?.waits !== true && isLimited;
     const left = mail?.waits === true ? woken : stateOf(rest);
     const state = isQueued ? RunState.QUEUED : left;
     const due = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
-    const wakeAt = isQueued ? atOnce : due;
+    const wakeAt = isLimited && state !== RunState.HELD ? atOnce : due;
     const release = rest.kind === "unloaded" ? releaseUnloaded : releaseAsItIs;
     if (end === undefined) await transaction.run(release, id, state, wakeAt, now);
     else {

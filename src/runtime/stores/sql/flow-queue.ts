@@ -7,7 +7,7 @@ import {
 } from "../../../kernel/index.ts";
 import { gatesOf, slotOf, type Gate } from "../flow-gates.ts";
 import { RunState, type RunKey } from "../codec/stored-run.ts";
-import { isChanged, runKeyColumns } from "./run-row.ts";
+import { isChanged, isInQueue, runKeyColumns } from "./run-row.ts";
 import type { OwnedRun } from "./tables.ts";
 import { all, announce, get, lock, run, type Work } from "./work.ts";
 
@@ -17,7 +17,10 @@ const mostDue = 256;
 /** The wake time of a queued run whose limits the next claim checks. */
 export const atOnce = 0;
 
-type QueuedRun = Pick<RunKey, "id" | "runId" | "tenantId" | "flowText">;
+/** SQL of the wake time of a run that its owner has lost: the limits of a queued run are checked, also if no worker takes it. */
+export const checkTime = `CASE WHEN gate IS NOT NULL THEN ${atOnce} END`;
+
+type QueuedRun = Pick<RunKey, "id" | "runId" | "tenantId" | "flowText"> & { readonly state: number };
 
 /** A queued run, and when it entered the queue, in epoch milliseconds. */
 type EnteredRun = QueuedRun & { readonly dueAt: number };
@@ -28,29 +31,33 @@ interface DueRun {
   readonly gate: string;
 }
 
+const hasNoOwner = `state IN (${RunState.READY}, ${RunState.QUEUED})`;
+
 const setFlow = "UPDATE {runs} SET flow = $2, gate = $3 WHERE id = $1";
 const setFlowOwned = "UPDATE {runs} SET flow = $2, gate = $3 WHERE id = $1 AND epoch = $4 AND owner = $5";
 const dueRuns = `SELECT id, run_id AS "runId", gate FROM {runs} INDEXED BY runs_gated
   WHERE wake_at <= $1 AND gate IS NOT NULL AND wake_at IS NOT NULL ORDER BY wake_at LIMIT ${mostDue}`;
 const dueRun = `SELECT id, run_id AS "runId", gate FROM {runs} WHERE run_id = ANY($2::text[]) AND wake_at <= $1 AND gate IS NOT NULL`;
-const enterQueue = `UPDATE {runs} SET state = ${RunState.QUEUED}, wake_at = NULL, ${isChanged}
+/** A run with mail stays ready. */
+const enterQueue = `UPDATE {runs} SET state = CASE WHEN state = ${RunState.READY} THEN state ELSE ${RunState.QUEUED} END,
+    wake_at = NULL, ${isChanged}
   WHERE id = $1 AND gate = $2 AND wake_at <= $3`;
 const startsLater = "coalesce(start_at > created_at, false)";
-const firstInQueue = `SELECT ${runKeyColumns}, priority, CASE WHEN ${startsLater} THEN start_at END AS "dueAt"
+const firstInQueue = `SELECT ${runKeyColumns}, state, priority, CASE WHEN ${startsLater} THEN start_at END AS "dueAt"
   FROM {runs} INDEXED BY runs_at_gate
-  WHERE gate = $1 AND state = ${RunState.QUEUED} ORDER BY priority DESC, id LIMIT 1`;
+  WHERE gate = $1 AND ${isInQueue} ORDER BY priority DESC, id LIMIT 1`;
 /** The first of the runs of a priority that entered the queue when they were created. */
-const firstAtOnce = `SELECT ${runKeyColumns}, created_at AS "dueAt" FROM {runs} INDEXED BY runs_at_gate
-  WHERE gate = $1 AND state = ${RunState.QUEUED} AND priority = $2 AND NOT ${startsLater} ORDER BY id LIMIT 1`;
+const firstAtOnce = `SELECT ${runKeyColumns}, state, created_at AS "dueAt" FROM {runs} INDEXED BY runs_at_gate
+  WHERE gate = $1 AND ${isInQueue} AND priority = $2 AND NOT ${startsLater} ORDER BY id LIMIT 1`;
 /** The first of the runs of a priority that entered the queue later, among those that were created before a run. */
-const firstLater = `SELECT ${runKeyColumns}, start_at AS "dueAt" FROM {runs} INDEXED BY runs_at_gate
-  WHERE gate = $1 AND state = ${RunState.QUEUED} AND priority = $2 AND id < $3::bigint AND ${startsLater}
+const firstLater = `SELECT ${runKeyColumns}, state, start_at AS "dueAt" FROM {runs} INDEXED BY runs_at_gate
+  WHERE gate = $1 AND ${isInQueue} AND priority = $2 AND id < $3::bigint AND ${startsLater}
   ORDER BY start_at, id LIMIT 1`;
 const lastSlot = `SELECT 1 FROM {runs} INDEXED BY runs_in_slot WHERE slot = $1 AND slot IS NOT NULL LIMIT 1 OFFSET $2::bigint`;
 const earlierStart = `SELECT admitted_at AS at FROM {runs} INDEXED BY runs_of_rate
   WHERE rate = $1 AND rate IS NOT NULL ORDER BY admitted_at DESC LIMIT 1 OFFSET $2::bigint`;
 
-const isFirst = `WHERE id = $1 AND gate = $2 AND state = ${RunState.QUEUED}`;
+const isFirst = `WHERE id = $1 AND gate = $2 AND ${hasNoOwner}`;
 const toNextGate = `UPDATE {runs} SET slot = $2, gate = $3, wake_at = ${atOnce}, ${isChanged} ${isFirst}`;
 const intoSlot = `UPDATE {runs} SET slot = $2, gate = NULL, state = ${RunState.READY}, ready_at = $3, wake_at = NULL, ${isChanged} ${isFirst}`;
 const intoRate = `UPDATE {runs} SET rate = $2, admitted_at = $4, gate = NULL, state = ${RunState.READY}, ready_at = $3, wake_at = NULL,
@@ -58,15 +65,16 @@ const intoRate = `UPDATE {runs} SET rate = $2, admitted_at = $4, gate = NULL, st
 const intoReady = `UPDATE {runs} SET gate = NULL, state = ${RunState.READY}, ready_at = $3, wake_at = NULL, ${isChanged} ${isFirst}`;
 const toOtherGate = `UPDATE {runs} SET gate = $3, wake_at = ${atOnce}, ${isChanged} ${isFirst}`;
 const lastInQueue = `SELECT ${runKeyColumns} FROM {runs} INDEXED BY runs_at_gate
-  WHERE gate = $1 AND state = ${RunState.QUEUED} ORDER BY priority, id DESC LIMIT 1`;
-const setCollected = `UPDATE {runs} SET flow = $3, wake_at = $4, ${isChanged} ${isFirst}`;
+  WHERE gate = $1 AND ${isInQueue} AND state = ${RunState.QUEUED} ORDER BY priority, id DESC LIMIT 1`;
+const setCollected = `UPDATE {runs} SET flow = $3, wake_at = $4, ${isChanged} ${isFirst} AND state = ${RunState.QUEUED}`;
 const eraseInputs = "UPDATE {runs} SET flow = $2 WHERE id = $1";
 const setTimer = `UPDATE {runs} SET wake_at = $3, ${isChanged} ${isFirst}`;
 
 const leaveSlot = "UPDATE {runs} SET slot = NULL, gate = NULL WHERE id = $1";
 const takeSlot = "UPDATE {runs} SET slot = $2, gate = NULL WHERE id = $1";
+/** If the first run has an owner, its release lets a claim check the limits. */
 const wakeFirst = `UPDATE {runs} SET wake_at = ${atOnce} WHERE id = (SELECT id FROM {runs} INDEXED BY runs_at_gate
-    WHERE gate = $1 AND state = ${RunState.QUEUED} ORDER BY priority DESC, id LIMIT 1) AND state = ${RunState.QUEUED}
+    WHERE gate = $1 AND ${isInQueue} ORDER BY priority DESC, id LIMIT 1) AND ${hasNoOwner}
   RETURNING run_id AS "runId"`;
 
 type LimitedRun = Pick<RunKey, "id" | "tenantId" | "flowText">;
@@ -122,13 +130,14 @@ export function* admitDueRuns(now: number, tick: () => number, only?: readonly R
 function* admit(gate: string, now: number, tick: () => number): Work<void> {
   for (;;) {
     const first = yield* nextOf(gate);
-    if (first === undefined) return;
+    // No run overtakes one whose owner reads its mail. The release of that run lets a claim check the limits again.
+    if (first === undefined || first.state === RunState.OWNED) return;
     const gates = gatesOfRow(first);
     const passed = gates.find(({ id }) => id === gate);
     if (passed === undefined || !(yield* passes(first, passed, now))) return;
     const next = gates[gates.indexOf(passed) + 1];
     const { id, runId } = first;
-    // A row that mail has changed meanwhile is no longer in the queue.
+    // A row that a worker has taken meanwhile stays as it is, and is found again with its owner.
     if (passed.dueAt !== undefined)
       yield* next === undefined ? run(intoReady, id, gate, tick()) : run(toOtherGate, id, gate, next.id);
     else if (next !== undefined) yield* run(toNextGate, id, gate, next.id);
@@ -183,7 +192,7 @@ export function* joinCollected({ tenantId, flow, createdAt }: RunRecord): Work<R
   const collect = found?.collect && joinStarts(found.collect, flow.collect, createdAt);
   if (last === undefined || collect === undefined) return undefined;
   const text = JSON.stringify({ ...found, collect });
-  // A row that mail has changed meanwhile is no longer in the queue.
+  // A run that has got mail meanwhile takes no start.
   if ((yield* run(setCollected, last.id, gate.id, text, collect.dueAt)) === 0) return undefined;
   yield* announce({
     kind: "new",

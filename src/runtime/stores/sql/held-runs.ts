@@ -12,7 +12,7 @@ const isQueued = "(gate IS NOT NULL AND mail_count = 0)";
 
 const freeHeld = `UPDATE {runs} AS runs INDEXED BY runs_held
   SET state = CASE WHEN ${isLater} THEN ${RunState.SUSPENDED} WHEN ${isQueued} THEN ${RunState.QUEUED} ELSE ${RunState.READY} END,
-    wake_at = CASE WHEN ${isLater} THEN start_at WHEN ${isQueued} THEN ${atOnce} END, ready_at = $2, ${isChanged}
+    wake_at = CASE WHEN ${isLater} THEN start_at WHEN gate IS NOT NULL THEN ${atOnce} END, ready_at = $2, ${isChanged}
   WHERE session_id = $1 AND state = ${RunState.HELD} AND NOT ${isExcluded}
   RETURNING run_id AS "runId", wake_at AS "startAt"`;
 

@@ -26,11 +26,11 @@ const mailOfRun = "SELECT place, body FROM {mail} WHERE run = $1 ORDER BY place"
 const isLeft = `state IN (${RunState.SUSPENDED}, ${RunState.ENDED}, ${RunState.QUEUED})`;
 
 const insertId = "INSERT INTO {mail_ids} (run, mail_id) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-/** The update locks the row of the run, so that places have no gap. */
+/** The update locks the row of the run, so that places have no gap. L17: a run in a queue is still checked when it was due. */
 const countMail = `UPDATE {runs} AS runs SET mail_count = mail_count + 1,
     state = CASE WHEN NOT ${isLeft} THEN state WHEN ${isExcluded} THEN ${RunState.HELD} ELSE ${RunState.READY} END,
     ready_at = CASE WHEN ${isLeft} THEN $2 ELSE ready_at END,
-    wake_at = NULL, ${isChanged}
+    wake_at = CASE WHEN gate IS NULL OR ${isExcluded} THEN NULL ELSE wake_at END, ${isChanged}
   WHERE id = $1 RETURNING mail_count - 1 AS place`;
 const insertMail = "INSERT INTO {mail} (run, place, body) VALUES ($1, $2, $3)";
 const countAndInsert = `WITH counted AS (${countMail})

@@ -12,6 +12,12 @@ export const isExcluded = `EXISTS (SELECT 1 FROM {runs} AS other INDEXED BY runs
 /** SQL condition for the runs that no worker has, that have no work, and that have not ended. */
 export const isSuspended = `state = ${RunState.SUSPENDED} AND ended IS NULL`;
 
+/**
+ * L17: SQL condition for the runs in the queue of a limit, as the index `runs_at_gate` states it. A run that has mail is ready or has an
+ * owner, and keeps its turn.
+ */
+export const isInQueue = `gate IS NOT NULL AND state IN (${RunState.READY}, ${RunState.OWNED}, ${RunState.QUEUED})`;
+
 /** L9: SQL condition for suspended runs whose start time lies ahead. A run that has started never waits for that time. */
 export const isScheduled = "((wake_at = start_at) IS TRUE)";
 

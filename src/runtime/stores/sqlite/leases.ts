@@ -31,7 +31,7 @@ import {
 } from "./ready-runs.ts";
 import { Turns } from "./ready-turns.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
-import { admitDueRuns, atOnce, leaveGates, storeOwnedFlow } from "../sql/flow-queue.ts";
+import { admitDueRuns, atOnce, checkTime, leaveGates, storeOwnedFlow } from "../sql/flow-queue.ts";
 import { freeHeldRuns } from "../sql/held-runs.ts";
 import { get, type Work } from "../sql/work.ts";
 import { isChangedHere, sqliteText } from "./db/dialect.ts";
@@ -77,7 +77,7 @@ class DeadWorkers {
     for (const run of owned.values())
       if (run.workerId === workerId && (id === null || run.id === id)) owned.delete(run.runId);
     return this.#tables.database.run(
-      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2, ${isChangedHere},
+      `UPDATE runs SET owner = NULL, holder = NULL, state = ${RunState.READY}, ready_at = ?2, wake_at = ${checkTime}, ${isChangedHere},
          recoveries_in_all = recoveries_in_all + 1,
          recoveries = iif(recovered_at = ${lastCommit}, recoveries + 1, 1),
          lost = iif(recovered_at = ${lastCommit}, ifnull(lost, ?4), ?4), lost_at = ?5, recovered_at = ${lastCommit}
@@ -395,12 +395,13 @@ export class SqliteLeases implements Leases {
     const mail = database.get<{ readonly waits: number }>(mailOfRun, id);
     // L3: unread mail makes the run ready. S5: unless a compaction of its session has to end first.
     const isOver = rest.kind === "ended" || end !== undefined;
-    const isLimited = run.flowText != null || rest.kind === "queued";
-    const isQueued = mail?.waits !== 1 && !isOver && isLimited && this.#isQueued(id);
+    const hasFlow = run.flowText != null || rest.kind === "queued";
+    const isLimited = !isOver && hasFlow && this.#isQueued(id);
+    const isQueued = mail?.waits !== 1 && isLimited;
     const rested = mail?.waits === 1 ? this.#readyState(id) : stateOf(rest);
     const state = isQueued ? RunState.QUEUED : rested;
     const due = state === RunState.SUSPENDED && "wakeAt" in rest ? rest.wakeAt : null;
-    const wakeAt = isQueued ? atOnce : due;
+    const wakeAt = isLimited && state !== RunState.HELD ? atOnce : due;
     const left = [id, epoch, workerId, state, wakeAt, now] as const;
     const count =
       end === undefined

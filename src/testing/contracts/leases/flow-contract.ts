@@ -1,5 +1,4 @@
 import {
-  Fault,
   formatSessionId,
   Priority,
   stateRecord,
@@ -8,24 +7,26 @@ import {
   type Event,
   type JsonValue,
   type Lease,
-  type Mail,
   type RunCollection,
   type RunFlow,
   type RunId,
-  type RunRecord,
   type Store,
 } from "../../../kernel/index.ts";
 import type { ContractHarness } from "../contract-harness.ts";
 import { rootTask, runEnd, runRecord } from "../store-fixtures.ts";
-
-type More = Partial<Pick<RunRecord, "priority" | "tenantId" | "startAt" | "createdAt" | "userId">>;
-
-const first: Commit = { number: 0, at: 1 };
-
-/** A limit of concurrency. */
-function slots(key: string, limit: number): RunFlow {
-  return { concurrency: { name: "order", key, limit } };
-}
+import {
+  claim,
+  claimed,
+  create,
+  end,
+  first,
+  mailTo,
+  names,
+  only,
+  slots,
+  standing,
+  type More,
+} from "./flow-fixtures.ts";
 
 /** A limit of starts within 100 ms. */
 function starts(key: string, limit: number): RunFlow {
@@ -34,44 +35,6 @@ function starts(key: string, limit: number): RunFlow {
 
 /** Tests of L17 and L19: limits of concurrency and rate, and calls of objects. */
 export function flowContract({ test, expect, open, reopen }: ContractHarness): void {
-  const create = async (store: Store, name: string, flow: RunFlow, more: More = {}): Promise<RunId> => {
-    const record = { ...runRecord(name), sessionId: formatSessionId(name), flow, ...more };
-    await store.journal.create(record, first);
-    return record.runId;
-  };
-
-  const claim = async (
-    store: Store,
-    more: Partial<ClaimOptions> = {},
-    workerId = "w1",
-  ): Promise<readonly Lease[]> => store.leases.claim({ workerId, limit: 10, now: 0, ...more });
-
-  const names = (leases: readonly Lease[]): string[] => leases.map(({ runId }) => runId.slice("run_".length));
-
-  const claimed = async (store: Store, more: Partial<ClaimOptions> = {}): Promise<string[]> =>
-    names(await claim(store, more));
-
-  /** Ends the run and releases it. */
-  const end = async (store: Store, lease: Lease): Promise<void> => {
-    await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(lease.runId, 0)] });
-    await store.leases.release(lease, { kind: "ended" });
-  };
-
-  const only = ([lease]: readonly Lease[]): Lease => lease as Lease;
-
-  const standing = async (store: Store, runId: RunId): Promise<unknown> => {
-    const { status, waitsFor } = (await store.journal.summary(runId)) ?? {};
-    return { status, waitsFor };
-  };
-
-  const mailTo = (runId: RunId, id = "m1"): Mail => ({
-    runId,
-    id,
-    from: "someone",
-    at: 1,
-    body: { type: "resolve", taskId: rootTask, wait: id, value: null },
-  });
-
   test("L17: claim() returns at most the limit of runs of a key, and the next ones in order as runs end", async () => {
     const store = await open();
     await store.leases.enlist("w1");
@@ -159,41 +122,6 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     });
     await create(store, "b", slots("k", 1));
     expect(await claimed(store)).toEqual([]);
-  });
-
-  test("L17: mail makes a queued run ready with a lease that says so, and its release queues it again", async () => {
-    const store = await open();
-    await store.leases.enlist("w1");
-    await create(store, "a", slots("k", 1));
-    const a = only(await claim(store));
-    const b = await create(store, "b", slots("k", 1));
-    await create(store, "c", slots("k", 1));
-    expect(await claimed(store)).toEqual([]);
-    await store.mailbox.put(mailTo(b));
-    const queued = only(await claim(store));
-    expect({ runId: queued.runId, isQueued: queued.isQueued }).toEqual({ runId: b, isQueued: true });
-    await store.journal.append(queued, { number: 1, at: 2, mailThrough: 0 });
-    await store.leases.release(queued, { kind: "suspended", wakeAt: null });
-    expect(await claimed(store)).toEqual([]);
-    expect(await standing(store, b)).toEqual({ status: "pending", waitsFor: ["queue"] });
-    await end(store, a);
-    const admitted = only(await claim(store));
-    expect({ runId: admitted.runId, isQueued: admitted.isQueued }).toEqual({ runId: b, isQueued: undefined });
-  });
-
-  test("L17: a queued run that is cancelled leaves the queue, and the next run has its turn", async () => {
-    const store = await open();
-    await store.leases.enlist("w1");
-    await create(store, "a", slots("k", 1));
-    const a = only(await claim(store));
-    const b = await create(store, "b", slots("k", 1));
-    await create(store, "c", slots("k", 1));
-    await store.mailbox.put(mailTo(b));
-    const queued = only(await claim(store));
-    await end(store, a);
-    await store.journal.append(queued, { number: 1, at: 2, mailThrough: 0, events: [runEnd(b, 0)] });
-    await store.leases.release(queued, { kind: "ended" });
-    expect(await claimed(store)).toEqual(["c"]);
   });
 
   test("L17: at most the limit of runs of a key is admitted within any span of its rate", async () => {
@@ -543,24 +471,5 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(await standing(store, b)).toEqual({ status: "pending", waitsFor: ["queue"] });
     await end(store, held);
     expect(await claimed(store)).toEqual(["b"]);
-  });
-
-  test("L18: mail makes a run ready that was released as queued, and a lost lease gives it no limits", async () => {
-    const store = await open();
-    await store.leases.enlist("w1");
-    const flow = slots("k", 1);
-    await create(store, "a", flow);
-    await claim(store);
-    const record = { ...runRecord("b"), sessionId: formatSessionId("b") };
-    await store.journal.create(record, first);
-    const lost = only(await claim(store));
-    const lease = (await store.leases.seize(record.runId, "w1")) as Lease;
-    const refused = Promise.resolve(store.leases.release(lost, { kind: "queued", flow }));
-    expect(await refused.catch((error: unknown) => Fault.from(error).code)).toBe("lease_lost");
-    expect((await store.journal.find(record.runId))?.flow).toBe(undefined);
-    await store.mailbox.put({ runId: record.runId, id: "m", from: "test", at: 1, body: { type: "pause" } });
-    await store.leases.release(lease, { kind: "queued", flow });
-    const woken = only(await claim(store));
-    expect([woken.runId, woken.isQueued]).toEqual([record.runId, true]);
   });
 }

@@ -184,6 +184,15 @@ const scores = `
   CREATE INDEX scores_by_value ON {run_scores} (name, value, run) WHERE replaced_at IS NULL;
 `;
 
+/**
+ * Format 32. `runs_at_gate` also has the queued runs that have mail or an owner, which keep their turn (L17). Earlier versions would let
+ * other runs overtake them.
+ */
+const turns = `
+  DROP INDEX {runs_at_gate};
+  CREATE INDEX runs_at_gate ON {runs} (gate, priority DESC, id) WHERE gate IS NOT NULL AND state IN (0, 1, 5);
+`;
+
 /** The statements that lead from each format to the next, beginning with the oldest one. */
 export const migrations: readonly string[] = [
   lostOwners,
@@ -204,4 +213,5 @@ export const migrations: readonly string[] = [
   months,
   hosts,
   scores,
+  turns,
 ].map(collated);

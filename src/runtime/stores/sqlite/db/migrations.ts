@@ -158,6 +158,12 @@ const migrations: readonly string[] = [
   CREATE INDEX scores_of_run ON run_scores (run, id);
   CREATE INDEX scores_by_value ON run_scores (name, value, run) WHERE replaced_at IS NULL;
   `,
+  // Format 32. `runs_at_gate` also has the queued runs that have mail or an owner, which keep their turn (L17). Earlier versions would
+  // let other runs overtake them.
+  `
+  DROP INDEX runs_at_gate;
+  CREATE INDEX runs_at_gate ON runs (gate, priority DESC, id) WHERE gate IS NOT NULL AND state IN (0, 1, 5);
+  `,
 ];
 
 export const storeSchema: FileSchema = {

@@ -1,7 +1,7 @@
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import { isPausedText, noTenant, RunState } from "../../codec/stored-run.ts";
 import { unknownCost } from "../../run-cursor.ts";
-import { isCompacting, isScheduled, isSuspended } from "../../sql/run-row.ts";
+import { isCompacting, isInQueue, isScheduled, isSuspended } from "../../sql/run-row.ts";
 import { isUnnamed } from "../../sql/session-rows.ts";
 
 /** Maximum number of rows of `entries` per session. */
@@ -129,7 +129,7 @@ export const storeTables = `
   CREATE INDEX runs_by_change ON runs (change);
   CREATE INDEX runs_by_cost ON runs (cost) WHERE run_id IS NOT NULL;
   CREATE INDEX runs_gated ON runs (wake_at) WHERE gate IS NOT NULL AND wake_at IS NOT NULL;
-  CREATE INDEX runs_at_gate ON runs (gate, priority DESC, id) WHERE state = ${RunState.QUEUED};
+  CREATE INDEX runs_at_gate ON runs (gate, priority DESC, id) WHERE ${isInQueue};
   CREATE INDEX runs_queued ON runs (created_at) WHERE state = ${RunState.QUEUED} AND run_id IS NOT NULL;
   CREATE INDEX runs_in_slot ON runs (slot) WHERE slot IS NOT NULL;
   CREATE INDEX runs_of_rate ON runs (rate, admitted_at) WHERE rate IS NOT NULL;

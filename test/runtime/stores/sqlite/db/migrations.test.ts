@@ -13,7 +13,7 @@ test("a new file gets its tables, Reeve's application id and write-ahead logging
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
-  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 31 });
+  expect(connection.prepare("PRAGMA user_version").get()).toEqual({ user_version: 32 });
   expect(connection.prepare("PRAGMA application_id").get()).toEqual({ application_id: 0x52656576 });
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
