@@ -47,8 +47,8 @@ export interface ScoredRun {
   readonly runId: RunId;
   readonly taskId: TaskId;
   readonly status: RunStatus;
-  /** Cost of the task with its children, in dollars. */
-  readonly costUsd: number;
+  /** Cost of the task with its children, in dollars. `null` if that of a call is not known. */
+  readonly costUsd: number | null;
   readonly tokens: number;
   /** Number of model calls of the task with its children. */
   readonly turns: number;
@@ -137,7 +137,8 @@ export interface TrialResult {
   readonly output: JsonValue;
   /** Message of the error with which the agent ended. `null` if it answered. */
   readonly error: string | null;
-  readonly costUsd: number;
+  /** Cost of the agent in dollars. `null` if that of a call is not known. */
+  readonly costUsd: number | null;
   readonly tokens: number;
   readonly turns: number;
   readonly durationMs: number;
@@ -167,6 +168,6 @@ export interface ExperimentResult {
   readonly expectedTrials: number;
   readonly results: readonly TrialResult[];
   readonly gates: { readonly [scorer: string]: ScoreGate };
-  /** Cost of the whole run in dollars, with its judges. */
-  readonly costUsd: number;
+  /** Cost of the whole run in dollars, with its judges. `null` if that of a call is not known. */
+  readonly costUsd: number | null;
 }

@@ -57,7 +57,8 @@ export interface Problem {
 export interface VariantRow {
   readonly variant: string;
   readonly trials: number;
-  readonly costUsd: number;
+  /** `null` if the cost of a trial is not known. */
+  readonly costUsd: number | null;
   readonly durationMs: number;
   readonly turns: number;
 }
@@ -216,7 +217,7 @@ function variantRow({ results }: ExperimentResult, variant: string): VariantRow 
   return {
     variant,
     trials: trials.length,
-    costUsd: mean(({ costUsd }) => costUsd),
+    costUsd: trials.some(({ costUsd }) => costUsd === null) ? null : mean(({ costUsd }) => costUsd ?? 0),
     durationMs: mean(({ durationMs }) => durationMs),
     turns: mean(({ turns }) => turns),
   };

@@ -98,13 +98,15 @@ type OpenCall = { -readonly [Key in keyof ScoredToolCall]: ScoredToolCall[Key] }
 
 /** Adds up the events of a task and the tasks below it. */
 class TaskFold {
-  costUsd = 0;
   tokens = 0;
   turns = 0;
   readonly toolCalls: OpenCall[] = [];
   readonly #taskId: TaskId;
   readonly #isPart: boolean;
   #startedAt = 0;
+  #knownUsd = 0;
+  /** Number of calls whose cost is not known. */
+  #unpriced = 0;
   #endedAt = 0;
   /** Calls without a result, by task and call id. */
   readonly #open = new Map<string, OpenCall[]>();
@@ -112,6 +114,10 @@ class TaskFold {
   constructor(taskId: TaskId, isPart: boolean) {
     this.#taskId = taskId;
     this.#isPart = isPart;
+  }
+
+  get costUsd(): number | null {
+    return this.#unpriced === 0 ? this.#knownUsd : null;
   }
 
   get durationMs(): number {
@@ -140,10 +146,8 @@ class TaskFold {
         this.#spend(event.data.tokens, event.data.costUsd);
         break;
       case "usage_corrected":
-        this.#spend(
-          totalTokens(event.data.usage) - event.data.charged.tokens,
-          (event.data.usage.costUsd ?? 0) - (event.data.charged.costUsd ?? 0),
-        );
+        this.#spend(-event.data.charged.tokens, event.data.charged.costUsd, -1);
+        this.#spend(totalTokens(event.data.usage), event.data.usage.costUsd);
         break;
       case "tool_execution_start":
         this.#startCall(event);
@@ -156,9 +160,11 @@ class TaskFold {
     }
   }
 
-  #spend(tokens: number, costUsd: number | null): void {
+  /** Adds what a call used, or takes it away with the sign -1. */
+  #spend(tokens: number, costUsd: number | null, sign: 1 | -1 = 1): void {
     this.tokens += tokens;
-    this.costUsd = addUsd(this.costUsd, costUsd ?? 0);
+    if (costUsd === null) this.#unpriced += sign;
+    else this.#knownUsd = addUsd(this.#knownUsd, sign * costUsd);
   }
 
   #startCall({ taskId, data }: Event<"tool_execution_start">): void {

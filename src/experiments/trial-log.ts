@@ -46,10 +46,10 @@ export async function readExperiment(run: ExperimentRun): Promise<ExperimentResu
     expectedTrials: head?.expectedTrials ?? 0,
     results,
     gates: head?.gates ?? {},
-    costUsd: results.reduce(
-      (sum, trial) => addUsd(sum, trial.runId === undefined ? 0 : trial.costUsd),
-      costUsd ?? 0,
-    ),
+    costUsd: results.reduce<number | null>((sum, { runId, costUsd: own }) => {
+      if (runId === undefined) return sum;
+      return sum === null || own === null ? null : addUsd(sum, own);
+    }, costUsd),
   };
 }
 

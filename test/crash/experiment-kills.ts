@@ -58,7 +58,7 @@ async function livedIn(file: string, book: CallBook): Promise<Lived> {
   }
   return {
     table: results.map(rowOf).toSorted(([one = ""], [other = ""]) => (String(one) < String(other) ? -1 : 1)),
-    costNanoUsd: toNanoUsd(costUsd),
+    costNanoUsd: toNanoUsd(costUsd ?? 0),
     unreportedNanoUsd: toNanoUsd(unreportedUsd),
     status,
     takeOvers,
@@ -69,7 +69,7 @@ async function livedIn(file: string, book: CallBook): Promise<Lived> {
 function rowOf({ caseId, status, output, error, turns, scores, costUsd }: TrialResult): readonly unknown[] {
   const judged = Object.entries(scores).map(([name, { score, error: failure }]) => [name, score, failure]);
   // A lost call is part of the cost of its trial, so that costs are compared for the whole run.
-  return [caseId, status, output, error, turns, costUsd > 0, judged];
+  return [caseId, status, output, error, turns, (costUsd ?? 0) > 0, judged];
 }
 
 /**

@@ -4,10 +4,13 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { Agent, openRuntime, type Runtime } from "../../src/entries/index.ts";
 import {
+  costBelow,
   experiment,
   jsonLines,
   readExperiment,
   readTrials,
+  reportOf,
+  textReport,
   type DurableScorer,
   type Experiment,
   type ExperimentOptions,
@@ -99,6 +102,18 @@ test("B5: a judge that the budget of the experiment stops leaves its trial missi
     expect(calls).toEqual(["question 0", "question 1"]);
   }));
 
+test("the cost of a model without a price is unknown: no report calls it zero, and costBelow fails", () =>
+  withRuntime(async (runtime) => {
+    const usage = { inputTokens: 10, outputTokens: 10, costUsd: null as never };
+    const agent = new Agent({ name: "local", model: answering(() => ({ text: "answer", usage })) });
+    const { given } = counted({ agent, cases: casesOf(1), scorers: [costBelow(1)] });
+    const result = await given.run({ runtime });
+    const [trial] = result.results;
+    expect([result.costUsd, trial?.costUsd, trial?.scores["costBelow"]?.score]).toEqual([null, null, null]);
+    expect(trial?.scores["costBelow"]?.error).toContain("the cost of the case is not known");
+    expect(textReport(reportOf(result))).toContain("Cost of the whole run: unknown");
+  }));
+
 test("B7: three experiments at once under one daily cap stop below it, and each says what is missing", async () => {
   const runtime = await openRuntime({
     store: "memory:",
@@ -108,7 +123,7 @@ test("B7: three experiments at once under one daily cap stop below it, and each 
   try {
     const given = ["one", "two", "three"].map((name) => counted({ name, agent: spender(name) }).given);
     const ended = await Promise.all(given.map((each) => each.run({ runtime })));
-    const spent = ended.reduce((sum, { costUsd }) => sum + costUsd, 0);
+    const spent = ended.reduce((sum, { costUsd }) => sum + (costUsd ?? 0), 0);
     expect(spent).toBeGreaterThan(0);
     expect(spent).toBeLessThanOrEqual(0.01);
     const missing = ended.map(({ results, expectedTrials }) => expectedTrials - results.length);

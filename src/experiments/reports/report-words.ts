@@ -88,8 +88,9 @@ export function cautions({ isUnreliable, missing, result }: ExperimentReport): r
   return lines;
 }
 
-/** An amount of dollars with at most six decimals. */
-export function dollars(usd: number): string {
+/** An amount of dollars with at most six decimals. `null` is an unknown amount. */
+export function dollars(usd: number | null): string {
+  if (usd === null) return "unknown";
   return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 6 : 4)}`;
 }
 

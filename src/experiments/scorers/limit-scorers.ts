@@ -4,10 +4,13 @@ import { namedKinds, namedScorer, type NamedOptions } from "./named-scorer.ts";
 
 const limitTable = optionTable({ ...namedKinds } satisfies OptionKinds<NamedOptions>);
 
-/** Scores 1 if a case costs less than this number of dollars, and 0 otherwise. Scorers are not part of the cost. */
+/**
+ * Scores 1 if a case costs less than this number of dollars, and 0 otherwise. Scorers are not part of the cost. Fails if the
+ * cost is not known.
+ */
 export function costBelow(usd: number, options: NamedOptions = {}): ScorerFunction {
   requirePositive("costBelow()", "number of dollars", usd);
-  return below("costBelow", options, usd, ({ costUsd }) => costUsd, dollars);
+  return below("costBelow", options, usd, knownCost, dollars);
 }
 
 /** Scores 1 if an agent and its children make fewer model calls than this for a case, and 0 otherwise. */
@@ -39,6 +42,14 @@ export function completed(options: NamedOptions = {}): ScorerFunction {
     if (run.status === "completed") return 1;
     return { score: 0, reason: `the agent ended as ${run.status}` };
   });
+}
+
+function knownCost({ costUsd }: ScoredRun): number {
+  if (costUsd !== null) return costUsd;
+  throw new Fault(
+    "invalid_argument",
+    "the cost of the case is not known, because a model that it called has no known price; give the price with openRuntime({ prices })",
+  );
 }
 
 function below(

@@ -72,7 +72,7 @@ export class ExperimentReader {
     if (known?.updatedAt === updatedAt && summary.endedAt !== null) return known.value;
     const results: TrialResult[] = [];
     for await (const trial of readTrials(run)) results.push({ ...trial, output: null });
-    const result = { ...head, runId: run.runId, status, results, costUsd: costUsd ?? 0 };
+    const result = { ...head, runId: run.runId, status, results, costUsd };
     this.#results.set(run.runId, { updatedAt, value: result });
     return result;
   }
@@ -113,7 +113,8 @@ interface CaseCell {
   readonly trials: number;
   /** Number of trials whose agent gave no answer. */
   readonly unanswered: number;
-  readonly costUsd: number;
+  /** `null` if the cost of a trial is not known. */
+  readonly costUsd: number | null;
   readonly durationMs: number;
   /** Mean by scorer. `null` if no trial was scored. */
   readonly scores: { readonly [scorer: string]: number | null };
@@ -142,7 +143,9 @@ export function caseRows({
         variant,
         trials: own.length,
         unanswered: own.filter(({ status }) => status !== "completed").length,
-        costUsd: sum(own.map(({ costUsd }) => costUsd)) / own.length,
+        costUsd: own.some(({ costUsd }) => costUsd === null)
+          ? null
+          : sum(own.map(({ costUsd }) => costUsd ?? 0)) / own.length,
         durationMs: sum(own.map(({ durationMs }) => durationMs)) / own.length,
         scores: Object.fromEntries(scores),
       };

@@ -51,7 +51,7 @@ class Progress {
   readonly #startedAt = Date.now();
   readonly #scores = new Map<string, number[]>();
   #ended = 0;
-  #costUsd = 0;
+  #costUsd: number | null = 0;
   #tenth = 0;
 
   constructor(terminal: Terminal) {
@@ -60,7 +60,7 @@ class Progress {
 
   add({ costUsd, scores }: TrialResult): void {
     this.#ended += 1;
-    this.#costUsd += costUsd;
+    this.#costUsd = this.#costUsd === null || costUsd === null ? null : this.#costUsd + costUsd;
     for (const [scorer, { score }] of Object.entries(scores)) {
       if (score === null) continue;
       const known = this.#scores.get(scorer);
