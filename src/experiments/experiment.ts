@@ -1,7 +1,7 @@
 import { defaultRuntime, openRuntime } from "../assembly/open-runtime.ts";
 import type { WorkflowScope } from "../assembly/workflow-context.ts";
 import { workflow, type Workflow } from "../assembly/workflow.ts";
-import type { RuntimeOptions } from "../runtime/index.ts";
+import { sha256Hex, type RuntimeOptions } from "../runtime/index.ts";
 import {
   executionBudget,
   FatalError,
@@ -9,6 +9,7 @@ import {
   is,
   optionTable,
   readProperty,
+  rootTaskId,
   startKinds,
   type ExecutionBudget,
   type HostedAgent,
@@ -23,10 +24,11 @@ import {
 } from "../kernel/index.ts";
 import { CaseList, modelModes, toolModes, type CaseSource } from "./cases.ts";
 import type { ExperimentCase, ExperimentResult, ModelMode, ScoreGate, Scorer, ToolMode } from "./contract.ts";
-import type { StoredRuns } from "./forks.ts";
+import type { ForkBudget } from "./fork-budget.ts";
+import { isStored, type StoredRuns } from "./forks.ts";
 import type { ReplayModes } from "./recording/replayed-calls.ts";
 import { replays } from "./recording/replays.ts";
-import { agentsOf, readScorers, type NamedScorer } from "./score.ts";
+import { agentsOf, isDurable, readScorers, type NamedScorer } from "./score.ts";
 import { runTrial, type Trial } from "./trial.ts";
 import { headName, readExperiment, type ExperimentHead } from "./trial-log.ts";
 import { sharedIds, storedRunsOf, variantsOf } from "./variants.ts";
@@ -43,7 +45,7 @@ export interface ExperimentOptions {
   readonly cases?: CaseSource;
   /**
    * Stored runs of `agent` as cases, and changes of them as variants: `from: runs({ runtime, runs, forks })`. The forks are runs
-   * of their own, which share the `budget` in equal parts.
+   * of their own, and share the `budget` with the judges.
    */
   readonly from?: StoredRuns;
   /** What scores the answers. A function has the name of the function; names are unique. */
@@ -322,11 +324,13 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     const end = Math.min(plan.expectedTrials, offset + size);
     const answers = Array.from({ length: end - offset }, () => Promise.withResolvers<JsonValue>());
     for (const { promise } of answers) promise.catch(() => undefined);
+    const forks = this.#from && { from: this.#from, budget: this.#forkBudget(ctx, this.#from, plan, cases) };
     const trials = answers.map(({ resolve }, index): Trial => {
       const rivals = rivalsOf(plan, index, (at) => answers[at]?.promise);
       return {
         ...this.#asked(plan, cases, offset + index),
         rivals,
+        ...(forks && { forks }),
         hasBudget: meteredScorers,
         onAnswer: resolve,
       };
@@ -354,10 +358,10 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   }
 
   #asked(
-    { variants, trials, expectedTrials }: Plan,
+    { variants, trials }: Plan,
     cases: readonly ExperimentCase[],
     index: number,
-  ): Pick<Trial, "asked" | "variant" | "agent" | "number" | "replay" | "forks"> {
+  ): Pick<Trial, "asked" | "variant" | "agent" | "number" | "replay"> {
     const perCase = variants.length * trials;
     const variant = variants[Math.floor((index % perCase) / trials)] as string;
     const asked = cases[Math.floor(index / perCase)] as ExperimentCase;
@@ -371,9 +375,29 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
       variant,
       agent: this.variants.get(variant) as HostedAgent,
       number: (index % trials) + 1,
-      ...(this.#from !== undefined && { forks: { from: this.#from, count: expectedTrials } }),
       ...(this.#mayReplay && { replay: { tools, model } }),
     };
+  }
+
+  /** The budget of the run, as its forks and judges share it. */
+  #forkBudget(
+    { runContext, runId: experimentRun }: WorkflowScope<never>,
+    from: StoredRuns,
+    { variants, trials, expectedTrials }: Plan,
+    cases: readonly ExperimentCase[],
+  ): ForkBudget {
+    const forked = variants.filter((variant) => !isStored(variant));
+    const hasJudges = this.#scorers.some(({ scorer }) => isDurable(scorer));
+    return from.budget({
+      account: () => runContext.snapshot.ledger.accounts[rootTaskId],
+      parts: hasJudges ? expectedTrials : cases.length * forked.length * trials,
+      hasJudges,
+      *trials() {
+        for (const { id: origin } of cases)
+          for (const variant of forked)
+            for (let number = 1; number <= trials; number++) yield { experimentRun, origin, variant, number };
+      },
+    });
   }
 
   get #agentId(): string {
@@ -391,7 +415,8 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     const changed = (Object.keys(own) as (keyof Plan)[]).filter(
       (key) => JSON.stringify(own[key]) !== JSON.stringify(plan[key]),
     );
-    if (changed.length > 0) throw changedPlan(this.name, ctx.runId, changed);
+    if (changed.length > 0)
+      throw changedPlan({ name: this.name, isForked: this.#from !== undefined }, ctx.runId, changed);
     return { plan, cases };
   }
 
@@ -409,10 +434,11 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   async #readCases(runs: readonly string[] | undefined): ReturnType<CaseList["all"]> {
     try {
       const from = this.#from;
-      if (from !== undefined)
-        return await new CaseList(`experiment ${this.name}`, () =>
-          from.cases(this.#agentId, runs ?? []),
-        ).all();
+      if (from !== undefined) {
+        const list = new CaseList(`experiment ${this.name}`, () => from.cases(this.#agentId, runs ?? []));
+        const { cases, digest } = await list.all();
+        return { cases, digest: sha256Hex(`${digest} ${from.signature}`) };
+      }
       return await this.#cases.all();
     } catch (error) {
       throw new FatalError(Fault.from(error).message, { cause: error });
@@ -524,9 +550,13 @@ function selectedCases(
   return selected;
 }
 
-function changedPlan(name: string, runId: string, changed: readonly (keyof Plan)[]): FatalError {
+function changedPlan(
+  { name, isForked }: { readonly name: string; readonly isForked: boolean },
+  runId: string,
+  changed: readonly (keyof Plan)[],
+): FatalError {
   const words: Readonly<Record<keyof Plan, string>> = {
-    digest: "the cases",
+    digest: isForked ? "the stored runs, or the changes of their forks" : "the cases",
     expectedTrials: "the number of trials",
     scorers: "the scorers",
     trials: "trials",

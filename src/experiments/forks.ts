@@ -2,14 +2,15 @@ import { sha256Hex } from "../runtime/index.ts";
 import {
   agentNameOf,
   allRuns,
+  canonicalJson,
   describeValue,
   Fault,
   is,
   optionTable,
+  reviveFault,
   rootTaskId,
   runStatuses,
   type Event,
-  type ExecutionBudget,
   type ForkOptions,
   type OptionKinds,
   type RunHandle,
@@ -20,6 +21,7 @@ import {
 } from "../kernel/index.ts";
 import type { GivenCase } from "./cases.ts";
 import type { ScoredRun } from "./contract.ts";
+import { ForkBudget, type ForkBudgetOptions, type KnownFork } from "./fork-budget.ts";
 import { readStoredRun, type StoredAnswer } from "./scored-run.ts";
 
 /** What a fork changes in a stored run. */
@@ -83,6 +85,7 @@ export class StoredRuns {
   readonly variants: readonly string[];
   readonly #options: StoredRunsOptions;
   readonly #limit: number;
+  readonly #ended = new Map<string, KnownFork>();
 
   constructor(options: StoredRunsOptions) {
     const { limit, at } = table.read("runs()", options);
@@ -139,40 +142,88 @@ export class StoredRuns {
     return cases;
   }
 
+  /** The changes and their place, as JSON: a run is continued with those with which it was started. */
+  get signature(): string {
+    const { at = "first-model-call", forks } = this.#options;
+    return canonicalJson({ at, forks });
+  }
+
+  /** What the forks of one run of an experiment share. */
+  budget({ account, parts, hasJudges, trials }: SharedBudget): ForkBudget {
+    const known = async (): Promise<ReadonlyMap<string, KnownFork>> => {
+      const found = new Map<string, KnownFork>();
+      for (const trial of trials()) {
+        const id = forkIdOf(trial);
+        const fork = this.#ended.get(id) ?? (await this.#known(id));
+        if (fork !== undefined) found.set(id, fork);
+      }
+      return found;
+    };
+    return new ForkBudget({ account, parts, hasJudges, known });
+  }
+
   /**
    * Creates the fork of a run, and returns its id; that of the run itself for the variant `stored`. Another call for the same
    * trial returns the same fork.
    */
-  async fork(
-    runId: string,
-    variant: string,
-    trial: { readonly experimentRun: string; readonly number: number; readonly budget: ForkBudget },
-  ): Promise<string> {
-    if (isStored(variant)) return runId;
-    const run = await this.#find(runId);
+  async fork(trial: ForkedTrial, budget: ForkBudget): Promise<string> {
+    const { origin, variant } = trial;
+    if (isStored(variant)) return origin;
+    const runId = forkIdOf(trial);
+    if ((await this.#options.runtime.find(runId)) !== undefined) return runId;
+    const run = await this.#find(origin);
     const { taskId, ...cut } = await this.#cutOf(run);
-    const { experimentRun, number, budget } = trial;
-    const digest = sha256Hex(JSON.stringify([experimentRun, runId, variant, number]));
+    const limits = await budget.take(runId, trialKey(trial));
     const fork = await run.as("experiment").fork({
       ...cut,
       ...this.#options.forks[variant],
       ...(taskId !== rootTaskId && { taskId }),
-      ...(Object.keys(budget).length > 0 && { budget }),
-      runId: `${forkPrefix}${digest.slice(0, 32)}`,
+      ...(Object.keys(limits).length > 0 && { budget: limits }),
+      runId,
     });
     return fork.runId;
   }
 
-  /** Waits until a fork has ended. */
-  async answer(runId: string): Promise<ForkedAnswer> {
+  /**
+   * Waits until a fork has ended. One that has used up its part of the budget receives what is left, and the rest that others
+   * return. Throws `budget_exhausted` if nothing is left, or a cap of a day or of a user has stopped the fork.
+   */
+  async answer(trial: ForkedTrial, runId: string, budget: ForkBudget): Promise<ForkedAnswer> {
     const run = await this.#find(runId);
-    const { status, output, error } = await run.result();
-    return {
-      runId: run.runId,
-      status,
-      output,
-      error: status === "completed" ? null : (error?.message ?? `the run ended as ${status}`),
-    };
+    let isStopped = !isStored(trial.variant) && (await run.summary()).endedAt !== null;
+    for (;;) {
+      const { status, output, error } = await run.result();
+      const own = isStored(trial.variant) ? undefined : await this.#known(runId);
+      const lack = own && budget.lackOf(runId, own.caps, error);
+      if (own !== undefined && lack === undefined) await budget.end(runId, own.spent);
+      if (own !== undefined && error?.details?.["cap"] !== undefined) {
+        // A resumption of the experiment tries again what the cap has stopped.
+        if (!isStopped) throw reviveFault(error);
+        isStopped = false;
+        await run.resume();
+      } else if (lack === undefined)
+        return {
+          runId: run.runId,
+          status,
+          output,
+          error: status === "completed" ? null : (error?.message ?? `the run ended as ${status}`),
+        };
+      else await run.as("experiment").topUp(await budget.take(runId, trialKey(trial), lack));
+    }
+  }
+
+  /** What a fork may spend and has spent. `undefined` if there is none. */
+  async #known(runId: string): Promise<KnownFork | undefined> {
+    const run = await this.#options.runtime.find(runId);
+    if (run === undefined) return undefined;
+    const { ledger, status } = await run.snapshot();
+    const account = ledger.accounts[rootTaskId];
+    if (account === undefined) return undefined;
+    const hasEnded = runStatuses.some((each) => each === status);
+    const known = { caps: account.caps, spent: account.spent, hasEnded };
+    // A fork that has stopped at its part may continue.
+    if (hasEnded && status !== "budget_exhausted") this.#ended.set(runId, known);
+    return known;
   }
 
   /** What a run or its fork has done. Money, turns and time are those after the cut: what is before was not paid again. */
@@ -244,8 +295,41 @@ export function runs(options: StoredRunsOptions): StoredRuns {
   return new StoredRuns(options);
 }
 
-/** Limits of one fork. */
-export type ForkBudget = Partial<Omit<ExecutionBudget, "deadlineMs">>;
+/** One trial of a stored run with a change. */
+export interface ForkedTrial {
+  readonly experimentRun: string;
+  /** Id of the stored run. */
+  readonly origin: string;
+  readonly variant: string;
+  /** Number of the trial, from 1. */
+  readonly number: number;
+}
+
+/** What `budget` needs to know of a run of an experiment. */
+interface SharedBudget extends Omit<ForkBudgetOptions, "known"> {
+  /** The trials that are forks. */
+  readonly trials: () => Iterable<ForkedTrial>;
+}
+
+/** The id follows from the trial, so that a step that is repeated after a crash finds the fork. */
+function forkIdOf({ experimentRun, origin, variant, number }: ForkedTrial): string {
+  const digest = sha256Hex(JSON.stringify([experimentRun, origin, variant, number]));
+  return `${forksOf(experimentRun)}${digest.slice(0, 24)}`;
+}
+
+function forksOf(experimentRun: string): string {
+  return `${forkPrefix}${sha256Hex(experimentRun).slice(0, 12)}-`;
+}
+
+/** Whether a run is a fork that this run of an experiment has made. */
+export function isForkOf(runId: string, experimentRun: string): boolean {
+  return runId.startsWith(forksOf(experimentRun));
+}
+
+/** Names a trial within a run of an experiment. */
+export function trialKey({ origin, variant, number }: Omit<ForkedTrial, "experimentRun">): string {
+  return JSON.stringify([origin, variant, number]);
+}
 
 interface Cut extends Pick<ForkOptions, "at" | "keepsCommit"> {
   /** The task that is changed. */
@@ -258,7 +342,7 @@ function cutBefore({ seq, taskId }: Event<"message_start">): Cut {
 }
 
 /** Whether a run is a fork that an experiment has made. */
-export function isForkId(runId: string): boolean {
+function isForkId(runId: string): boolean {
   return runId.startsWith(forkPrefix);
 }
 

@@ -63,7 +63,7 @@ export { toolCalls, type ExpectedToolCall, type ToolCallsOptions } from "./score
 export { estimateMean, meanOf, type Estimate, type EstimateOptions } from "./statistics.ts";
 export { followExperiment, headName, readExperiment, readTrials, type ExperimentRun } from "./trial-log.ts";
 export {
-  isForkId,
+  isForkOf,
   runs,
   type ForkStart,
   type ForkVariant,

@@ -5,17 +5,16 @@ import {
   Fault,
   outcomeStatus,
   reviveFault,
-  rootTaskId,
   stopsTask,
   type Failure,
   type HostedAgent,
   type JsonValue,
   type RunStatus,
-  type SpendCaps,
   type TaskOutcome,
 } from "../kernel/index.ts";
 import type { ExperimentCase, Score, ScoredRun, ScorerInput, TrialResult } from "./contract.ts";
-import { isStored, type ForkBudget, type StoredRuns } from "./forks.ts";
+import type { ForkBudget } from "./fork-budget.ts";
+import { isStored, trialKey, type ForkedAnswer, type ForkedTrial, type StoredRuns } from "./forks.ts";
 import type { ReplayModes } from "./recording/replayed-calls.ts";
 import { recordedInput, replays } from "./recording/replays.ts";
 import { readRecording, type RunRecording } from "./recording/run-recording.ts";
@@ -39,8 +38,8 @@ export interface Trial {
   readonly onAnswer: (output: JsonValue) => void;
   /** How the calls of the agent are answered if the case has a recording. Absent if no case of the experiment has one. */
   readonly replay?: ReplayModes;
-  /** The stored runs of which the trial forks one, and the number of trials that share the budget. Absent if the agent answers itself. */
-  readonly forks?: { readonly from: StoredRuns; readonly count: number };
+  /** The stored runs of which the trial forks one, and the budget that the forks share. Absent if the agent answers itself. */
+  readonly forks?: { readonly from: StoredRuns; readonly budget: ForkBudget };
 }
 
 type Scope = WorkflowScope<never>;
@@ -110,17 +109,15 @@ async function askAgent({ runContext: ctx, runId }: Scope, { asked, agent, repla
 async function askFork(
   scope: Scope,
   { asked: { id: origin }, variant, number }: Trial,
-  { from, count }: NonNullable<Trial["forks"]>,
+  { from, budget }: NonNullable<Trial["forks"]>,
 ): Promise<Answer> {
   const isOwn = !isStored(variant);
+  const trial: ForkedTrial = { experimentRun: scope.runId, origin, variant, number };
   try {
-    const fork = (): Promise<string> => {
-      const caps = scope.runContext.snapshot.ledger.accounts[rootTaskId]?.caps;
-      const budget = caps === undefined ? {} : shareOf(caps, count);
-      return from.fork(origin, variant, { experimentRun: scope.runId, number, budget });
-    };
-    const forkId = await scope.step("fork", fork, { retry: false });
-    const { runId, ...answer } = await scope.step("answer", () => from.answer(forkId), { retry: false });
+    const forkId = await scope.step("fork", () => from.fork(trial, budget), { retry: false });
+    budget.begin(trialKey(trial), isOwn);
+    const wait = (): Promise<ForkedAnswer> => from.answer(trial, forkId, budget);
+    const { runId, ...answer } = await scope.step("answer", wait, { retry: false });
     return { taskId: null, ...(isOwn && { runId }), ...answer, run: () => from.scored(origin, forkId) };
   } catch (error) {
     scope.check();
@@ -129,16 +126,6 @@ async function askFork(
     const run = async (): Promise<ScoredRun> => unstartedRun(scope.runId);
     return { taskId: null, status: "failed", output: null, error: message, run };
   }
-}
-
-/** The share of one of several trials in what the experiment may spend. */
-function shareOf({ tokens, nanoUsd, turns }: SpendCaps, trials: number): ForkBudget {
-  const whole = (limit: number): number => Math.max(1, Math.floor(limit / trials));
-  return {
-    ...(nanoUsd !== null && { maxCostUsd: nanoUsd / 1e9 / trials }),
-    ...(tokens !== null && { maxTokens: whole(tokens) }),
-    ...(turns !== null && { maxTurns: whole(turns) }),
-  };
 }
 
 /** Reads the recording of a case. No retry fixes a wrong file. */
@@ -168,12 +155,17 @@ async function score(
   scope: Scope,
   named: NamedScorer,
   given: () => Promise<ScorerInput>,
-  { rivals, hasBudget }: Pick<Trial, "rivals" | "hasBudget">,
+  { rivals, hasBudget, forks, ...trial }: Trial,
 ): Promise<Score> {
   const { name, scorer } = named;
   if (!isDurable(scorer)) {
     const body = async (): Promise<Score> => runScorer(named, await given(), { hasBudget });
     return await scope.step(`score ${name}`, body, { retry: false });
+  }
+  const { budget } = forks ?? {};
+  if (budget?.isLimited === true) {
+    const key = `${trialKey({ origin: trial.asked.id, variant: trial.variant, number: trial.number })} ${name}`;
+    await scope.step(`budget ${name}`, () => budget.requireLeft(key).then(() => null), { retry: false });
   }
   if (scorer.comparesVariants !== true) return runScorer(named, await given(), { ctx: scope });
   const answers: Record<string, JsonValue> = {};

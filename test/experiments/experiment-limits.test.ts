@@ -111,7 +111,7 @@ test("the cost of a model without a price is unknown: no report calls it zero, a
     const [trial] = result.results;
     expect([result.costUsd, trial?.costUsd, trial?.scores["costBelow"]?.score]).toEqual([null, null, null]);
     expect(trial?.scores["costBelow"]?.error).toContain("the cost of the case is not known");
-    expect(textReport(reportOf(result))).toContain("Cost of the whole run: unknown");
+    expect(textReport(reportOf(result))).toContain("Cost of the whole run: price unknown");
   }));
 
 test("B7: three experiments at once under one daily cap stop below it, and each says what is missing", async () => {

@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { experiment, runs, type ForkVariant, type StoredRunsOptions } from "../../src/entries/experiments.ts";
+import {
+  experiment,
+  judge,
+  readExperiment,
+  runs,
+  type ExperimentOptions,
+  type ForkVariant,
+  type StoredRunsOptions,
+} from "../../src/entries/experiments.ts";
 import { Agent, openRuntime, tool, type Runtime } from "../../src/entries/index.ts";
 import { memoryStore } from "../../src/runtime/index.ts";
 import { answering, askedIn } from "./answering-model.ts";
@@ -135,14 +143,59 @@ test("a fork keeps the named tools, and an unknown model is a result", () =>
     expect(await of({ model: "nobody/none" })).toContain("nobody/none");
   }));
 
-test("the forks share the budget of the experiment in equal parts", () =>
+/** An experiment with forks from the first model call, which need two calls each, and a budget of calls. */
+const limited = (
+  runtime: Runtime,
+  runIds: readonly string[],
+  maxTurns: number,
+  others: Partial<ExperimentOptions> = {},
+) =>
+  experiment({
+    name: `limited-${maxTurns}`,
+    agent: guard,
+    scorers: [isNew],
+    from: runs({ runtime, runs: runIds, forks: { changed: { instructions: "new" } } }),
+    budget: { maxTurns },
+    seats: 2,
+    ...others,
+  });
+
+test("B5: forks share one budget, the last one stops at it, and a top-up continues that one without a repeated call", () =>
+  withRuns(["gate", "door", "hall"], async (runtime, ids) => {
+    const run = await runtime.start(limited(runtime, ids, 5), {});
+    expect((await run.result()).status).toBe("budget_exhausted");
+    const stopped = await readExperiment(run);
+    expect([stopped.status, stopped.results.length, stopped.expectedTrials]).toEqual([
+      "budget_exhausted",
+      5,
+      6,
+    ]);
+    expect(asked).toHaveLength(5);
+    await run.topUp({ maxTurns: 1 });
+    expect((await run.result()).status).toBe("completed");
+    const { results } = await readExperiment(run);
+    expect(results.filter(({ variant }) => variant === "changed").map(({ turns }) => turns)).toEqual([
+      2, 2, 2,
+    ]);
+    expect(asked).toHaveLength(6);
+  }));
+
+test("B5: forks and judges spend no more than the budget of the experiment together", () =>
   withRuns(["gate"], async (runtime, ids) => {
-    const given = { name: "shared-budget", agent: guard, scorers: [isNew] };
-    const from = runs({ runtime, runs: ids, forks: { changed: { instructions: "new" } } });
-    const { results } = await experiment({ ...given, from, budget: { maxTurns: 2 } }).run({ runtime });
-    const changed = results.find(({ variant }) => variant === "changed");
-    expect(changed).toMatchObject({ status: "budget_exhausted", turns: 1 });
-    expect(asked).toEqual(["new 2"]);
+    let judged = 0;
+    const grade = answering(() => {
+      judged++;
+      return JSON.stringify({ reason: "good", grade: 5 });
+    });
+    const scorers = [judge({ model: grade, rubric: "Any." })];
+    const run = await runtime.start(limited(runtime, ids, 3, { scorers, seats: 1 }), {});
+    expect((await run.result()).status).toBe("budget_exhausted");
+    expect(asked.length + judged).toBe(3);
+    await run.topUp({ maxTurns: 1 });
+    expect((await run.result()).status).toBe("completed");
+    const { results } = await readExperiment(run);
+    expect(results.map(({ scores }) => scores["judge"]?.score)).toEqual([1, 1]);
+    expect(asked.length + judged).toBe(4);
   }));
 
 test("wrong options of runs() and of an experiment with it are refused", () =>

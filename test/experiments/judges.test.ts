@@ -49,7 +49,7 @@ describe("judge", () => {
       expect(score?.score).toBeCloseTo((11 / 3 - 1) / 4);
       expect(score?.reason).toContain("2: It deserves 2.");
       expect(asked).toHaveLength(3);
-      expect(costUsd).toBe(0);
+      expect(costUsd).toBeNull();
       const [request] = asked;
       expect(JSON.stringify(request)).toContain("It names Paris.");
       expect(JSON.stringify(request)).toContain("from 1 (worst) to 5 (best)");

@@ -90,7 +90,7 @@ export function cautions({ isUnreliable, missing, result }: ExperimentReport): r
 
 /** An amount of dollars with at most six decimals. `null` is an unknown amount. */
 export function dollars(usd: number | null): string {
-  if (usd === null) return "unknown";
+  if (usd === null) return "price unknown";
   return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 6 : 4)}`;
 }
 

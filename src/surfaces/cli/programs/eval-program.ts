@@ -49,7 +49,8 @@ The runs are those that --runs names, or that fit its filters, which are those o
 
 --from says where the forks begin: at the first model call, at the last turn, at an event by its number, or at the first
 model call of a role, of an agent, or with a call of a tool. reeve show RUN --request prints numbers, agents and roles.
---model may be repeated. --max-cost is shared by the forks in equal parts.
+--model may be repeated. Forks and judges share --max-cost: a fork receives a part, and what it does not spend goes to others.
+Ctrl-C and kill -9 leave forks as they are; the same command with --resume continues them and pays no recorded call again.
 
 ${exitCodeTable()}
 
@@ -123,8 +124,12 @@ export function addEvalCommands(program: Command, terminal: Terminal, onEnd: (ki
     .option("--tools <names>", "the names of the tools that stay, with commas between them")
     .option("--variant <name>", "the variant whose agent has the runs (default: the first one)")
     .option("--limit <n>", "maximum number of runs that filters choose, the newest first", "100")
-    .option("--max-cost <usd>", "maximum cost of all forks in dollars")
+    .option("--max-cost <usd>", "maximum cost in dollars; with --resume, how much to add")
     .option("--seats <n>", "number of forks that are in progress at the same time")
+    .option(
+      "--resume [RUN]",
+      "continue a run with the same options (default: the newest one that has not completed)",
+    )
     .option("--json <file>", "write results and report as JSON")
     .option("--junit <file>", "write the report as JUnit XML")
     .option("--markdown <file>", "write the report as Markdown, for a pull request")

@@ -28,7 +28,7 @@ import { runtimeOptions } from "../../setup/run-workspace.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { positiveInteger } from "../../terminal/number-option.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
-import { untilEnded } from "./follow-experiment.ts";
+import { untilEnded, type EndedExperiment } from "./follow-experiment.ts";
 import { missingBudget, resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
 
 /** The options as the command line passes them: texts. */
@@ -123,7 +123,7 @@ async function carriedOut(
   const { experiment, file } = chosen;
   const run =
     resume === undefined
-      ? await startedRun(runtime, experiment, input, maxCostUsd)
+      ? await startedRun(runtime, chosen, input, maxCostUsd)
       : await resumedRun(runtime, store, chosen, resume === true ? undefined : resume, maxCostUsd);
   terminal.say(`${printable(experiment.name)} of ${printable(file)}: ${run.runId}`);
   const ended = await untilEnded(run, terminal);
@@ -133,11 +133,20 @@ async function carriedOut(
     );
     return undefined;
   }
-  const { result, failure } = ended;
-  if (failure !== null) terminal.say(`reeve: ${run.runId}: ${printable(failure.message)}`);
-  const missing = missingBudget(run.runId, result.status, failure);
-  if (missing !== undefined) terminal.say(`reeve: reeve eval ${file} --resume ${run.runId} ${missing}`);
+  const { result } = ended;
+  sayFailure(`reeve eval ${file}`, ended, terminal);
   return reportOf(baseline === undefined ? { ...result, gates: onMeans(result.gates) } : result, baseline);
+}
+
+/** Says why a run failed, and what it lacks to continue. `command` continues it with `--resume`. */
+export function sayFailure(
+  command: string,
+  { result: { runId, status }, failure }: EndedExperiment,
+  terminal: Terminal,
+): void {
+  if (failure !== null) terminal.say(`reeve: ${runId}: ${printable(failure.message)}`);
+  const missing = missingBudget(runId, status, failure);
+  if (missing !== undefined) terminal.say(`reeve: ${command} --resume ${runId} ${missing}`);
 }
 
 /** The gates without those that compare with a baseline. */

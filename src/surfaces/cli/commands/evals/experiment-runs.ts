@@ -19,6 +19,8 @@ import { findRunId } from "../../setup/find-run.ts";
 export interface ChosenExperiment {
   readonly file: string;
   readonly experiment: Experiment;
+  /** Called with the id of the run before this process drives it. */
+  readonly onRun?: (runId: RunId) => void;
 }
 
 /** A run that is driven, or waits for something, as far as the store knows. */
@@ -30,11 +32,12 @@ const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"
  */
 export async function startedRun(
   runtime: Runtime,
-  experiment: Experiment,
+  { experiment, onRun }: ChosenExperiment,
   input: ExperimentInput,
   maxCostUsd: number | undefined,
 ): Promise<RunHandle> {
   const runId = formatRunId(randomUUID());
+  onRun?.(runId);
   hostOnly(runtime, experiment, runId);
   const { budget, spawnBudget, name } = experiment;
   // Each trial may need seats for an agent below its own, and for a judge.
@@ -51,7 +54,7 @@ export async function startedRun(
 export async function resumedRun(
   runtime: Runtime,
   store: Store,
-  { experiment, file }: ChosenExperiment,
+  { experiment, file, onRun }: ChosenExperiment,
   id: string | undefined,
   addUsd: number | undefined,
 ): Promise<RunHandle> {
@@ -71,6 +74,7 @@ export async function resumedRun(
     if (missing !== undefined)
       throw new Fault("invalid_argument", `${runId} has stopped at its budget: --resume ${runId} ${missing}`);
   }
+  onRun?.(runId);
   hostOnly(runtime, experiment, runId);
   if (addUsd !== undefined) await run.topUp({ maxCostUsd: addUsd });
   // A top-up of money resumes a run that has stopped at its budget.

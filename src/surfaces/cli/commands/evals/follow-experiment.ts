@@ -10,7 +10,7 @@ import { counted, dollars, duration } from "../../terminal/format.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 
 /** How a run of an experiment ended. */
-interface EndedExperiment {
+export interface EndedExperiment {
   readonly result: ExperimentResult;
   /** The error with which the run failed. `null` if it did not. */
   readonly failure: Failure | null;

@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import {
   endOf,
-  isForkId,
+  isForkOf,
   reportOf,
   runs,
   textReport,
@@ -11,7 +11,14 @@ import {
   type ForkStart,
   type ForkVariant,
 } from "../../../../experiments/index.ts";
-import { agentNameOf, Fault, type HostedAgent, type Runtime, type Store } from "../../../../kernel/index.ts";
+import {
+  agentNameOf,
+  Fault,
+  type HostedAgent,
+  type RunId,
+  type Runtime,
+  type Store,
+} from "../../../../kernel/index.ts";
 import { experimentsOfFile } from "../../../../workspace/workspace-evals.ts";
 import { findRunId } from "../../setup/find-run.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
@@ -22,14 +29,14 @@ import { runtimeOptions } from "../../setup/run-workspace.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { positiveInteger } from "../../terminal/number-option.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
-import { dollarsOf, writeReports, type EvalCommandOptions } from "./eval-command.ts";
-import { startedRun, type ChosenExperiment } from "./experiment-runs.ts";
+import { dollarsOf, sayFailure, writeReports, type EvalCommandOptions } from "./eval-command.ts";
+import { resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
 import { untilEnded } from "./follow-experiment.ts";
 
 /** Options of `reeve eval fork`, as the command line passes them. */
 export interface ForkRunsOptions extends Pick<
   EvalCommandOptions,
-  "store" | "seats" | "maxCost" | "json" | "junit" | "markdown"
+  "store" | "seats" | "maxCost" | "resume" | "json" | "junit" | "markdown"
 > {
   readonly runs: readonly string[];
   readonly from: string;
@@ -65,14 +72,24 @@ export async function forkStoredRuns(
     const chosen = await chosenRuns(store, options);
     const from = runs({ runtime, runs: chosen, at: startOf(options.from), forks, limit });
     const forking = experiment.withRuns(from, options.variant);
-    hostForks(runtime, forking.variants.values());
     const seats = options.seats === undefined ? {} : { seats: positiveInteger("--seats", options.seats) };
-    await forking.countTrials(seats);
-    const run = await startedRun(runtime, forking, seats, maxCostUsd);
+    const onRun = (runId: RunId): void => hostForks(runtime, forking.variants.values(), runId);
+    const given = { file, experiment: forking, onRun };
+    const { resume } = options;
+    if (resume === undefined) await forking.countTrials(seats);
+    const run =
+      resume === undefined
+        ? await startedRun(runtime, given, seats, maxCostUsd)
+        : await resumedRun(runtime, store, given, resume === true ? undefined : resume, maxCostUsd);
     terminal.say(`${printable(forking.name)} of ${printable(file)}: ${run.runId}`);
     const ended = await untilEnded(run, terminal);
-    if (ended === undefined) return "incomplete";
-    if (ended.failure !== null) terminal.say(`reeve: ${run.runId}: ${printable(ended.failure.message)}`);
+    if (ended === undefined) {
+      terminal.say(
+        `reeve: stopped; what is recorded is kept, and the same command with --resume ${run.runId} continues`,
+      );
+      return "incomplete";
+    }
+    sayFailure(`the same command with`, ended, terminal);
     const report = comparison(ended.result);
     for (const line of textReport(report)) await terminal.out(line);
     await writeReports([report], options);
@@ -153,11 +170,12 @@ async function chosenRuns(
   );
 }
 
-/** This process drives the forks that experiments have made, and no other run of their agents. */
-function hostForks(runtime: Runtime, agents: Iterable<HostedAgent>): void {
+/** This process drives the forks that this run of an experiment has made, and no other run of their agents. */
+function hostForks(runtime: Runtime, agents: Iterable<HostedAgent>, experimentRun: RunId): void {
   for (const agent of new Set(agents))
     runtime.register({
       name: agentNameOf(agent.id),
-      resolve: ({ runId, agentId }) => (isForkId(runId) && agentId === agent.id ? agent : undefined),
+      resolve: ({ runId, agentId }) =>
+        isForkOf(runId, experimentRun) && agentId === agent.id ? agent : undefined,
     });
 }
