@@ -4,7 +4,13 @@ import { connect } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
-import { formatAgentId, type HostedAgent, type RunHandle, type Runtime } from "../../src/kernel/index.ts";
+import {
+  flowControl,
+  formatAgentId,
+  type HostedAgent,
+  type RunHandle,
+  type Runtime,
+} from "../../src/kernel/index.ts";
 import { restate } from "../../src/runtime/engines/restate/index.ts";
 import { openStore } from "../../src/runtime/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
@@ -190,6 +196,18 @@ test("any number of sweeps leaves one further invocation of a run that waits for
   expect(await waitingInvocations()).toEqual({ running: 1, pending: 1 });
   held.go();
   expect((await waits.result()).output).toBe("done");
+});
+
+test("L17: a run that waits for its rate starts at its time, without a sweep, if no run was admitted meanwhile", async () => {
+  const cluster = await newCluster(server, { sweepMs: 600_000 });
+  const { runtime } = await openWorker(cluster, await newAddress());
+  const order: HostedAgent = {
+    id: formatAgentId({ name: "order" }),
+    run: async () => "done",
+    flowOf: flowControl("agent order", "order", { rate: { limit: 1, perMs: 2_000 } }),
+  };
+  for (const input of [1, 2]) await (await runtime.submit(order, input)).result();
+  expect(await runtime.count({ status: "completed" })).toBe(2);
 });
 
 test("reeve cancel, which does not know Restate, wakes a run of a SQLite store before the next regular sweep", async () => {

@@ -339,10 +339,12 @@ export class RestateEngine implements Engine, SliceDriver {
 
   /**
    * Every worker hears of each change. The engine of the process that made it sends the wake-up, unless a slice is open there: its end
-   * tells Restate. If that process has no engine, like `reeve cancel`, all workers send the same one.
+   * tells Restate. If that process has no engine, like `reeve cancel`, all workers send the same one. A later time is always sent: a
+   * slice that finds that the rate of its run has to wait (L17) ends without having owned it, and the next one would find the same.
    */
   #wakeRun({ runId, writer }: Extract<StoreChange, { kind: "new" | "mail" }>, wake: Wake): void {
-    if (writer === "worker" || this.#noteReady(runId)) return;
+    const isLater = wake.at !== null && wake.at > this.#port.clock.now();
+    if (writer === "worker" || (!isLater && this.#noteReady(runId))) return;
     void this.#send(runId, wake, { isOnlySender: writer === undefined });
   }
 
