@@ -48,6 +48,7 @@ const extension = `export default {
   name: "desk",
   setup(api) {
     api.registerCommand({ name: "leave", description: "Leaves", run: (args, context) => context.shutdown() });
+    api.registerCommand({ name: "fresh", description: "Starts anew", run: (args, context) => context.newSession() });
     api.registerCommand({ name: "crash", description: "Crashes", run: () => void setTimeout(() => { throw new Error("crashed"); }, 0) });
     api.registerCommand({ name: "wave", description: "Waves", run: (args, { ui }) => ui.notify("waved at " + args) });
     api.on("turn_start", () => { throw new Error("no turn for me"); });
@@ -170,10 +171,14 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.press("Enter");
     await terminal.shows(/─\n \/wave Ann/u);
     await terminal.press("C-c");
+    await terminal.submit("/fresh");
+    await terminal.lacks(/Seen\./u);
+    await terminal.submit("Look anew");
+    await terminal.shows(/❯ Look anew[^]*Seen\.[^]*Done/u);
     await terminal.submit("/leave");
     await terminal.shows(/Continue with: reeve chat --session ses_[^]*ended 0/u);
     await terminal.reeve("chat", "--continue");
-    await terminal.shows(/Seen\./u);
+    await terminal.shows(/❯ Look anew[^]*Seen\./u, { lacks: /See @notes/u });
     // A crash gives the terminal back: what is typed is seen, and Enter is Enter.
     await terminal.submit("/crash");
     await terminal.shows(/Error: crashed[^]*ended 1/u);

@@ -1,4 +1,4 @@
-import { Fault } from "../../../kernel/index.ts";
+import { Fault, parseAgentId } from "../../../kernel/index.ts";
 import type { ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 import { ChatClient, RequestError } from "./client/chat-client.ts";
@@ -127,10 +127,28 @@ async function agentOf(
 
 async function begin(conversation: Conversation, client: ChatClient, options: ChatOptions): Promise<void> {
   const { session, continue: isContinued = false, agent } = options;
-  if (session !== undefined) return conversation.open(await findSessionId(client, session));
+  if (session !== undefined) {
+    const sessionId = await findSessionId(client, session);
+    if (agent !== undefined) await refuseOtherAgent(client, sessionId, agent);
+    return conversation.open(sessionId);
+  }
   if (!isContinued) return conversation.startNew();
   for await (const { agentId, sessionId } of eachSession(client))
-    if (agent === undefined || agentId === agent) return conversation.open(sessionId);
+    if (agent === undefined || isOf(agentId, agent)) return conversation.open(sessionId);
   conversation.startNew();
   conversation.model.note("There is no conversation to continue, so this one is new.");
+}
+
+async function refuseOtherAgent(client: ChatClient, sessionId: string, agent: string): Promise<void> {
+  const { agentId } = await client.get("/api/sessions/{sessionId}", { params: { sessionId } });
+  if (isOf(agentId, agent)) return;
+  throw new Fault(
+    "invalid_argument",
+    `invalid --agent ${JSON.stringify(agent)}: session ${sessionId} belongs to agent ${JSON.stringify(agentId)}; leave out --agent, or --session for a new conversation with ${agent}`,
+  );
+}
+
+/** Whether an id is that of an agent with this name. */
+function isOf(agentId: string, agent: string): boolean {
+  return agentId === agent || parseAgentId(agentId).name === agent;
 }

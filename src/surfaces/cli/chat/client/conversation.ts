@@ -66,6 +66,8 @@ export class Conversation {
   readonly #options: ConversationOptions;
   #agent: string;
   #sessionId: string | undefined;
+  /** The id that the session gets when it is created. If absent, the server chooses one. */
+  #plannedId: string | undefined;
   #isCut = false;
   #queue: readonly QueuedInput[] = [];
   #usage: ContextUsage | undefined;
@@ -91,6 +93,11 @@ export class Conversation {
   /** The session. `undefined` until the first prompt of a new one. */
   get sessionId(): string | undefined {
     return this.#sessionId;
+  }
+
+  /** The id of the session, or the one that an extension has chosen for the session that the first prompt creates. */
+  get plannedId(): string | undefined {
+    return this.#sessionId ?? this.#plannedId;
   }
 
   /** Whether the session has earlier entries, which were not read. */
@@ -126,6 +133,17 @@ export class Conversation {
     this.#agent = agent;
     this.model.load([]);
     this.#changed();
+  }
+
+  /** Shows the session to which an extension has moved the conversation. It may be one that the first prompt creates. */
+  async show(sessionId: string): Promise<void> {
+    try {
+      await this.open(sessionId);
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.code !== "not_found") throw error;
+      this.startNew();
+      this.#plannedId = sessionId;
+    }
   }
 
   /** Shows a session, and follows its unfinished run. */
@@ -189,7 +207,7 @@ export class Conversation {
         agent: this.#agent,
         input,
         channel: "terminal",
-        ...(this.#sessionId !== undefined && { sessionId: this.#sessionId }),
+        ...(this.plannedId !== undefined && { sessionId: this.plannedId }),
       };
       const { run, isSteered } = await this.#unsure.deliver(input, "run", (key) =>
         this.#client.post("/api/runs", { body }, key),
@@ -225,7 +243,12 @@ export class Conversation {
         this.#client.patch("/api/sessions/{sessionId}", { params: { sessionId }, body: settings }),
       )) !== undefined;
     if (!isKnown) {
-      const body = { agent: this.#agent, ...(sessionId !== undefined && { sessionId }), ...settings };
+      const { plannedId } = this;
+      const body = {
+        agent: this.#agent,
+        ...(plannedId !== undefined && { sessionId: plannedId }),
+        ...settings,
+      };
       const created = await this.#client.post("/api/sessions", { body });
       this.#options.onOpen(created.sessionId);
       this.#sessionId = created.sessionId;
@@ -391,6 +414,7 @@ export class Conversation {
     this.#following?.abort();
     this.#following = undefined;
     this.#sessionId = undefined;
+    this.#plannedId = undefined;
     this.#isCut = false;
     this.#queue = [];
     this.#usage = undefined;

@@ -76,10 +76,13 @@ export function commandOf(
 }
 
 /** Runs the command of an extension that a text names. Returns whether it names one. */
-export async function runExtension({ client, conversation }: Desk, text: string): Promise<boolean> {
+export async function runExtension(
+  { client, conversation }: Pick<Desk, "client" | "conversation">,
+  text: string,
+): Promise<boolean> {
   const [, command = "", args = ""] = /^\/(\S+)\s*([^]*)$/u.exec(text) ?? [];
   if (command === "") return false;
-  const { agent, sessionId = `ses_${randomUUID()}` } = conversation;
+  const { agent, plannedId: sessionId = `ses_${randomUUID()}` } = conversation;
   const { commands } = await client.get("/api/agents/{name}/commands", { params: { name: agent } });
   if (!commands.some(({ name, kind }) => kind === "command" && name === command)) return false;
   const ended = await client.post("/api/agents/{name}/commands/{command}", {
@@ -87,7 +90,7 @@ export async function runExtension({ client, conversation }: Desk, text: string)
     body: { sessionId, args },
   });
   // The command may have navigated.
-  if (ended.sessionId !== sessionId) await conversation.open(ended.sessionId);
+  if (ended.sessionId !== sessionId) await conversation.show(ended.sessionId);
   return true;
 }
 

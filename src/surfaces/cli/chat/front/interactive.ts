@@ -102,7 +102,7 @@ class InteractiveChat implements Desk {
     process.on("SIGHUP", onSignal).on("SIGTERM", onSignal);
     this.server.local?.navigate({
       leave: this.quit,
-      show: (sessionId) => this.#do(() => this.conversation.open(sessionId)),
+      show: (sessionId) => this.#do(() => this.conversation.show(sessionId)),
     });
     this.#screen.start();
     this.#draw();

@@ -231,7 +231,7 @@ class PlainChat implements Desk {
 
   async #show(sessionId: string): Promise<void> {
     try {
-      await this.conversation.open(sessionId);
+      await this.conversation.show(sessionId);
     } catch (error) {
       this.say(Fault.from(error).message, "bad");
     }
