@@ -56,6 +56,32 @@ describe("the model of a chat", () => {
     ]);
   });
 
+  test("a question and an agent of a later run are shown, although an earlier run has used their ids", async () => {
+    const model = new ChatModel();
+    const named = new Set<string>();
+    const hired = {
+      taskId: "t0",
+      agentId: "lead",
+      type: "spawn_start",
+      data: { childTaskId: "t1", agentId: "kid" },
+    };
+    for (const runId of ["run_1", "run_2"]) {
+      model.follow(runId, { isInputShown: false, isQuiet: false });
+      for (const item of await approvedRun()) {
+        if (item.type === "run_end")
+          model.add({ ...hired, seq: item.seq, at: item.at, runId } as unknown as Event);
+        else model.add(item);
+        for (const question of model.questions) named.add(model.nameOf(question));
+      }
+    }
+    const kinds = model.items.map(({ item }) => item.kind);
+    expect([kinds.filter((kind) => kind === "asked"), kinds.filter((kind) => kind === "hire")]).toEqual([
+      ["asked", "asked"],
+      ["hire", "hire"],
+    ]);
+    expect(named.size).toBe(2);
+  });
+
   test("events that arrive again after a lost connection change nothing", async () => {
     const [once, twice] = [new ChatModel(), new ChatModel()];
     for (const model of [once, twice]) model.follow("run_1", { isInputShown: true, isQuiet: false });

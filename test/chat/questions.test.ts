@@ -1,4 +1,9 @@
-import { describe, expect, test } from "vitest";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Agent } from "../../src/assembly/agent.ts";
+import { askHumanTool } from "../../src/capabilities/tools/index.ts";
 import type { ApprovalDecision, ApprovalRequest } from "../../src/kernel/index.ts";
 import { blockOf } from "../../src/surfaces/cli/chat/front/chat-blocks.ts";
 import { commandOf } from "../../src/surfaces/cli/chat/front/chat-commands.ts";
@@ -6,6 +11,9 @@ import type { Desk } from "../../src/surfaces/cli/chat/front/desk.ts";
 import { askQuestion } from "../../src/surfaces/cli/chat/front/questions.ts";
 import { themeOf } from "../../src/surfaces/cli/chat/screen/theme.ts";
 import type { QuestionView } from "../../src/surfaces/view/run-view.ts";
+import { scriptedModel } from "../../src/testing/index.ts";
+import { startServer } from "../surfaces/server/test-server.ts";
+import { lacksTmux, openTerminal } from "./terminal.ts";
 
 const call = {
   approvalId: "ap_1",
@@ -29,7 +37,7 @@ async function decided(
       const key = rest.shift();
       return choices.find((each, at) => (each.key ?? String(at + 1)) === key)?.value;
     },
-    ask: async (title, initial) => {
+    ask: async (title, { initial } = {}) => {
       shown.push(title, ...(initial === undefined ? [] : [initial]));
       return rest.shift();
     },
@@ -83,6 +91,72 @@ describe("the answer to a question of an agent", () => {
     });
   });
 });
+
+test.for([
+  { name: "a call whose refusal is explained", request: call, key: "n" },
+  { name: "a call whose arguments are edited", request: call, key: "e" },
+  { name: "a text", request: { ...call, kind: "question", input: { question: "Which lamp?" } } },
+  {
+    name: "a form",
+    request: { ...call, kind: "elicitation", input: { requestedSchema: { properties: { a: {}, b: {} } } } },
+  },
+])("$name that is answered elsewhere is asked no further", async ({ request, key }) => {
+  const withdraw = new AbortController();
+  const asked: string[] = [];
+  const desk: Pick<Desk, "pick" | "ask" | "say"> = {
+    pick: async ({ choices }) => choices.find((each) => each.key === key)?.value,
+    ask: (title, { signal } = {}) =>
+      new Promise((resolve) => {
+        asked.push(title);
+        signal?.addEventListener("abort", () => resolve(undefined));
+        withdraw.abort();
+      }),
+    say: () => undefined,
+  };
+  const question = { request, agentId: "scout" } as unknown as QuestionView;
+  expect(await askQuestion(desk, question, withdraw.signal)).toBeUndefined();
+  expect(asked).toHaveLength(1);
+});
+
+test.skipIf(lacksTmux)(
+  "a text question that is answered elsewhere leaves the terminal with a line that says so, also in the chart",
+  async () => {
+    const asks = { toolCalls: [{ name: "ask_human", input: { question: "Which lamp?" } }] };
+    const model = scriptedModel([asks, "The first.", asks, "The second."]);
+    const agent = new Agent({ name: "host", model, tools: [askHumanTool()] });
+    const server = await startServer([agent], { tokens: null, runtimeOptions: { unknownPrice: "ignore" } });
+    onTestFinished(() => server.close());
+    const answer = async (input: string): Promise<void> => {
+      const open = (await server.runtime.list({ status: ["waiting"] })).runs[0];
+      const run = await server.runtime.find(open?.runId ?? "");
+      const [question] = (await run?.pendingApprovals()) ?? [];
+      await run?.approve(question?.approvalId ?? "", { decision: "approved", input });
+    };
+    const folder = await mkdtemp(join(tmpdir(), "reeve-answered-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const terminal = await openTerminal({ size: "80x24", cwd: folder, env: {} });
+    await terminal.reeve("chat", "--url", server.url);
+    await terminal.shows(/^host/mu);
+    await terminal.submit("Look");
+    await terminal.shows(/Which lamp\?\s*\n>/u);
+    await terminal.type("the gre");
+    await terminal.shows(/> the gre/u);
+    await answer("red");
+    await terminal.shows(/no longer waits for an answer: it was answered/u, /The first\./u, {
+      lacks: /> the gre/u,
+    });
+    await terminal.submit("Again");
+    await terminal.shows(/Which lamp\?\s*\n>/u);
+    await terminal.press("Escape");
+    await terminal.shows(/The question stays open/u);
+    await terminal.press("C-t");
+    await terminal.shows(/a answer/u);
+    await terminal.press("a");
+    await terminal.shows(/Which lamp\?\s*\n>/u);
+    await answer("blue");
+    await terminal.shows(/a answer[^]*no longer waits for an answer/u, { lacks: /^>/mu });
+  },
+);
 
 test("reasoning is one dim line until it is opened", () => {
   const item = { kind: "answer", text: "Yes.", reasoning: "first\nthen\nlast", isLive: false } as const;

@@ -352,10 +352,9 @@ class InteractiveWatch {
   }
 
   async #askFilter(): Promise<undefined> {
-    const text = await this.#board.ask(
-      "Show the runs with these words, such as an agent or a status:",
-      this.#filter,
-    );
+    const text = await this.#board.ask("Show the runs with these words, such as an agent or a status:", {
+      initial: this.#filter,
+    });
     if (text !== undefined) this.#filter = text.trim();
   }
 

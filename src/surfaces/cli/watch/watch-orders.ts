@@ -3,14 +3,14 @@ import type { TaskView } from "../../view/run-view.ts";
 import { addedWords, amountWords, isStoppedAtLimit } from "../../view/top-up-offer.ts";
 import { amountOf, amountExamples } from "../chat/front/top-up-amount.ts";
 import { RequestError, type ChatClient } from "../chat/client/chat-client.ts";
-import type { PickOptions } from "../chat/screen/screen.ts";
+import type { AskOptions, PickOptions } from "../chat/screen/screen.ts";
 import type { Run, TopUpLeft } from "./run-feed.ts";
 import type { RunQuestion } from "./watch-items.ts";
 
 /** How orders ask the person. */
 export interface OrderDesk {
   readonly pick: <Value>(options: PickOptions<Value>) => Promise<Value | undefined>;
-  readonly ask: (title: string, initial?: string) => Promise<string | undefined>;
+  readonly ask: (title: string, options?: AskOptions) => Promise<string | undefined>;
 }
 
 /** A run, and the agent of it that is meant. */
@@ -47,7 +47,7 @@ export class WatchOrders {
     const offer = lacks === null || lacks.amount <= 0 ? "" : amountWords(lacks.name, lacks.amount);
     const text = await this.#desk.ask(
       `Add to the budget of ${name}, such as ${amountExamples}.${leftWords(left)}`,
-      offer,
+      { initial: offer },
     );
     if (text === undefined || text.trim() === "") return undefined;
     const add = amountOf(text);

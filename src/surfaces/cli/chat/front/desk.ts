@@ -3,7 +3,7 @@ import type { ChatClient } from "../client/chat-client.ts";
 import type { Conversation, ConversationOptions } from "../client/conversation.ts";
 import type { ChatServer } from "../client/local-server.ts";
 import { Fault } from "../../../../kernel/index.ts";
-import type { PickOptions } from "../screen/screen.ts";
+import type { AskOptions, PickOptions } from "../screen/screen.ts";
 import type { ThemeName } from "../screen/theme.ts";
 import type { KeyMap } from "./keys.ts";
 
@@ -15,7 +15,7 @@ export interface Desk {
   /** Shows a text of the chat itself. It may have several lines. */
   readonly say: (text: string, tone?: "plain" | "bad" | "hold") => void;
   readonly pick: <Value>(options: PickOptions<Value>) => Promise<Value | undefined>;
-  readonly ask: (title: string, initial?: string) => Promise<string | undefined>;
+  readonly ask: (title: string, options?: AskOptions) => Promise<string | undefined>;
   /** Puts a text into the composer. */
   readonly setDraft: (text: string) => void;
   /** Puts a text into the clipboard of the terminal. */

@@ -18,7 +18,7 @@ import { DraftImages, pastedImage } from "./images.ts";
 import { actionOf, readKeys, type KeyAction, type KeyMap } from "./keys.ts";
 import { OpenedCalls } from "./opened-calls.ts";
 import { OrgChart } from "./org-chart.ts";
-import { askQuestion } from "./questions.ts";
+import { askQuestion, goneWords } from "./questions.ts";
 import { QueueEditor } from "./queue-editor.ts";
 import { shellCommandOf, ShellCommands, type ShellCommand } from "./shell-commands.ts";
 import { activityParts, statusLine } from "./status-line.ts";
@@ -64,8 +64,8 @@ class InteractiveChat implements Desk {
   #ticker: NodeJS.Timeout | undefined;
   /** Whether a list or a question has the place of the composer. */
   #isPicking = false;
-  #asked: { readonly question: QuestionView; readonly withdraw: AbortController } | undefined;
-  /** Questions that the person wants to answer later. */
+  #asked: { readonly name: string; readonly withdraw: AbortController } | undefined;
+  /** Names of questions that the person wants to answer later. */
   readonly #later = new Set<string>();
   #hint = "";
   #clearedAt = 0;
@@ -148,7 +148,7 @@ class InteractiveChat implements Desk {
 
   readonly pick: Desk["pick"] = (options) => this.#inPlace(() => this.#screen.pick(options));
 
-  readonly ask: Desk["ask"] = (title, initial) => this.#inPlace(() => this.#screen.ask(title, initial));
+  readonly ask: Desk["ask"] = (title, options) => this.#inPlace(() => this.#screen.ask(title, options));
 
   readonly setDraft: Desk["setDraft"] = (text) => this.#screen.setDraft(text);
 
@@ -396,30 +396,31 @@ class InteractiveChat implements Desk {
   /** Asks the oldest open question that the person has not put off, and withdraws one that was answered elsewhere. */
   #askNext(): void {
     if (this.#isOver) return;
-    const open = this.conversation.model.questions;
+    const { model } = this.conversation;
+    const open = model.questions;
     const asked = this.#asked;
     if (asked !== undefined) {
-      if (!open.some(({ request }) => request.approvalId === asked.question.request.approvalId))
-        asked.withdraw.abort();
+      if (!open.some((each) => model.nameOf(each) === asked.name)) asked.withdraw.abort();
       return;
     }
-    const next = open.find(({ request }) => !this.#later.has(request.approvalId));
+    const next = open.find((each) => !this.#later.has(model.nameOf(each)));
     if (next === undefined || this.#isPicking || this.#chart !== undefined) return;
-    this.#asked = { question: next, withdraw: new AbortController() };
-    this.#do(() => this.#askOne(next));
+    const name = model.nameOf(next);
+    const withdraw = new AbortController();
+    this.#asked = { name, withdraw };
+    this.#do(() => this.#askOne(next, name, withdraw.signal));
   }
 
-  async #askOne(question: QuestionView): Promise<void> {
-    const { signal } = this.#asked?.withdraw ?? new AbortController();
-    const { approvalId } = question.request;
+  async #askOne(question: QuestionView, name: string, signal: AbortSignal): Promise<void> {
     try {
       const decision = await askQuestion(this, question, signal);
       if (decision === undefined) {
-        this.#later.add(approvalId);
-        if (!signal.aborted) this.#hint = "The question stays open; Enter on an empty line asks it again";
+        this.#later.add(name);
+        if (signal.aborted) this.say(goneWords, "hold");
+        else this.#hint = "The question stays open; Enter on an empty line asks it again";
       } else {
         // The event of the decision arrives later. It must not be asked meanwhile.
-        this.#later.add(approvalId);
+        this.#later.add(name);
         await this.conversation.decide(question, decision);
       }
     } finally {

@@ -18,7 +18,7 @@ import type { Theme } from "../screen/theme.ts";
 import { AgentTree } from "./agent-tree.ts";
 import { blockOf } from "./chat-blocks.ts";
 import type { Desk } from "./desk.ts";
-import { askQuestion, questionLine } from "./questions.ts";
+import { askQuestion, goneWords, questionLine } from "./questions.ts";
 import { amountExamples, amountOf } from "./top-up-amount.ts";
 
 /** The keys of the chart, for help. */
@@ -50,6 +50,8 @@ export class OrgChart {
   readonly #tree = new AgentTree();
   #conversation: AgentConversation | undefined;
   #said = "";
+  /** The question that is being asked. */
+  #asked: { readonly approvalId: string; readonly withdraw: AbortController } | undefined;
 
   constructor(options: OrgChartOptions) {
     this.#options = options;
@@ -72,6 +74,7 @@ export class OrgChart {
 
   /** Adds what happens in the run to the conversation that is open. */
   add(item: Event | Delta): void {
+    if (this.#asked !== undefined && !this.#isOpen(this.#asked.approvalId)) this.#asked.withdraw.abort();
     const conversation = this.#conversation;
     if (conversation?.taskId !== item.taskId) return;
     if (conversation.early === undefined) conversation.model.add(item);
@@ -171,14 +174,27 @@ export class OrgChart {
     const open = [...(this.#options.view()?.asked ?? [])].filter(({ decision }) => decision === null);
     const question = open.find(({ taskId }) => taskId === this.#selected) ?? open[0];
     if (question === undefined) return this.#say("No agent asks anything.");
-    const decision = await askQuestion(desk, question, new AbortController().signal);
-    if (decision === undefined) return;
     const { approvalId } = question.request;
+    const withdraw = new AbortController();
+    this.#asked = { approvalId, withdraw };
+    const decision = await askQuestion(desk, question, withdraw.signal).finally(() => {
+      this.#asked = undefined;
+    });
+    if (withdraw.signal.aborted) return this.#say(goneWords);
+    if (decision === undefined) return;
     await desk.client.post("/api/runs/{runId}/decide", {
       params: { runId },
       body: { approvalId, ...decision },
     });
     this.#say("Answered.");
+  }
+
+  #isOpen(approvalId: string): boolean {
+    const view = this.#options.view();
+    return [...(view?.asked ?? [])].some(({ decision, taskId, request }) => {
+      const isLive = (view?.tasks.get(taskId)?.endedAt ?? null) === null;
+      return request.approvalId === approvalId && decision === null && isLive;
+    });
   }
 
   async #topUp(): Promise<void> {

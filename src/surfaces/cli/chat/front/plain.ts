@@ -16,7 +16,7 @@ import type { Desk, FrontOptions } from "./desk.ts";
 import { usualKeys } from "./keys.ts";
 import { LineReader, other } from "./line-reader.ts";
 import { isStdoutRead, onGone } from "./on-gone.ts";
-import { askQuestion } from "./questions.ts";
+import { askQuestion, goneWords } from "./questions.ts";
 import { shellCommandOf, ShellCommands } from "./shell-commands.ts";
 
 /** A chat in lines, without cursor movement: for pipes and screen readers. */
@@ -145,10 +145,12 @@ class PlainChat implements Desk {
     }
   };
 
-  readonly ask: Desk["ask"] = async (title) => {
-    this.#terminal.say(title);
+  /** Asks for a line. A text to edit is shown, and an empty line leaves it as it is. */
+  readonly ask: Desk["ask"] = async (title, { initial = "" } = {}) => {
+    const shown = initial === "" ? [] : [initial, "Write all of it in one line; an empty line goes back."];
+    this.#terminal.say([title, ...shown].join("\n"));
     const line = await this.#lines.next(this.#isGone);
-    return line === other ? undefined : line;
+    return line === other || (line === "" && initial !== "") ? undefined : line;
   };
 
   readonly setDraft: Desk["setDraft"] = (text) => this.#terminal.say(`Not sent: ${visibleText(text)}`);
@@ -205,7 +207,10 @@ class PlainChat implements Desk {
         this.#question = question;
         const decision = await askQuestion(this, question, signal);
         // A question that was answered elsewhere needs no line of this person.
-        if (!this.#isOpen(question)) continue;
+        if (!this.#isOpen(question)) {
+          if (!signal.aborted) this.say(goneWords, "hold");
+          continue;
+        }
         if (decision === undefined) return false;
         try {
           await this.conversation.decide(question, decision);

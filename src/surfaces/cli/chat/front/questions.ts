@@ -50,6 +50,10 @@ export function questionLine({ kind, toolName, input, reason }: ApprovalRequest)
   return visibleText(typeof message === "string" ? message : reason);
 }
 
+/** What a person reads whose question was taken away. */
+export const goneWords =
+  "The question no longer waits for an answer: it was answered elsewhere, or its agent has stopped.";
+
 /**
  * Asks the person a question of a run. Resolves to `undefined` if the person leaves it open, or if it was answered elsewhere,
  * which aborts `signal`.
@@ -63,7 +67,7 @@ export async function askQuestion(
   const title = `${visibleLine(agentId)}: ${questionLine(request)}`;
   const pick = <Value>(choices: readonly Choice<Value>[]): Promise<Value | undefined> =>
     desk.pick({ title, choices, signal });
-  if (asksAboutCall(request)) return askAboutCall(desk, request, pick);
+  if (asksAboutCall(request)) return askAboutCall(desk, request, pick, signal);
   const yesOrNo = [
     { value: "yes", label: kind === "top_up" ? "Add it" : "Yes", key: "y" },
     { value: "no", label: "No", key: "n" },
@@ -73,7 +77,7 @@ export async function askQuestion(
     if (answer === undefined) return undefined;
     return answer === "yes" ? { decision: "approved" } : { decision: "denied", reason: "by the person" };
   }
-  if (kind === "elicitation") return askForm(desk, title, request);
+  if (kind === "elicitation") return askForm(desk, title, request, signal);
   const offered = readProperty(input, kind === "select" ? "choices" : "options");
   const texts = Array.isArray(offered) ? offered.map(String) : [];
   if (texts.length > 0) {
@@ -83,7 +87,7 @@ export async function askQuestion(
     const chosen = texts[at];
     if (chosen !== undefined) return { decision: "approved", input: chosen };
   }
-  const text = await desk.ask(title);
+  const text = await desk.ask(title, { signal });
   return text === undefined ? undefined : { decision: "approved", input: text };
 }
 
@@ -91,10 +95,11 @@ async function askAboutCall(
   desk: Pick<Desk, "ask" | "say">,
   request: ApprovalRequest,
   pick: <Value>(choices: readonly Choice<Value>[]) => Promise<Value | undefined>,
+  signal: AbortSignal,
 ): Promise<ApprovalDecision | undefined> {
   const { kind, toolName, input } = request;
   const canEdit = kind === "tool_call";
-  for (;;) {
+  while (!signal.aborted) {
     const answer = await pick([
       { value: "yes", label: "Yes", key: "y" },
       { value: "no", label: "No, and say why", key: "n" },
@@ -105,16 +110,18 @@ async function askAboutCall(
     if (answer === "yes") return { decision: "approved" };
     if (answer === "always") return { decision: "approved", remember: true };
     if (answer === "no") {
-      const reason = await desk.ask("Why not? The model reads it. Enter alone gives no reason.");
+      const reason = await desk.ask("Why not? The model reads it. Enter alone gives no reason.", { signal });
       if (reason === undefined) continue;
       return { decision: "denied", reason: reason.trim() === "" ? "by the person" : reason.trim() };
     }
-    const edited = await desk.ask("The arguments as JSON:", visibleText(JSON.stringify(input)));
+    const initial = visibleText(JSON.stringify(input));
+    const edited = await desk.ask("The arguments as JSON:", { initial, signal });
     if (edited === undefined) continue;
     const value = parsed(edited);
     if (value !== undefined) return { decision: "approved", input: value };
     desk.say("The arguments are not valid JSON. The call was not made.", "bad");
   }
+  return undefined;
 }
 
 /** Asks for the fields of a form, one after another. */
@@ -122,11 +129,13 @@ async function askForm(
   desk: Pick<Desk, "ask" | "pick">,
   title: string,
   { input }: ApprovalRequest,
+  signal: AbortSignal,
 ): Promise<ApprovalDecision | undefined> {
   const properties = readProperty(readProperty(input, "requestedSchema"), "properties");
   if (typeof properties !== "object" || properties === null) {
     const isDone = await desk.pick({
       title,
+      signal,
       choices: [
         { value: true, label: "Done", key: "y" },
         { value: false, label: "Decline", key: "n" },
@@ -140,6 +149,7 @@ async function askForm(
     const about = readProperty(schema, "description");
     const answer = await desk.ask(
       `${title}\n${visibleLine(name)}${typeof about === "string" ? `: ${visibleLine(about)}` : ""}`,
+      { signal },
     );
     if (answer === undefined) return undefined;
     if (answer !== "") form[name] = fieldValue(answer, readProperty(schema, "type"));

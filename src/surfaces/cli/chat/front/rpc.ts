@@ -183,8 +183,9 @@ class RpcChat {
       this.#write({ type: "session", sessionId: sessionId ?? null });
     }
     for (const question of model.questions) {
-      if (this.#asked.has(question.request.approvalId)) continue;
-      this.#asked.add(question.request.approvalId);
+      const name = model.nameOf(question);
+      if (this.#asked.has(name)) continue;
+      this.#asked.add(name);
       this.#write({ type: "question", question: questionOf(question) });
     }
     if (this.#wasWorking && !model.isWorking) this.#write({ type: "idle" });

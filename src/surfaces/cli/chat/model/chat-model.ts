@@ -90,6 +90,11 @@ export class ChatModel {
     return open.toSorted((one, other) => one.askedAt - other.askedAt);
   }
 
+  /** Names a question of the run among those of all runs of the conversation. */
+  nameOf({ request: { approvalId } }: Pick<QuestionView, "request">): string {
+    return `${this.runId} ${approvalId}`;
+  }
+
   /** Shows another conversation: the entries of its path. */
   load(entries: readonly SessionEntry[]): void {
     this.#list.clear();
@@ -124,6 +129,8 @@ export class ChatModel {
     runId: string,
     { isInputShown, isQuiet }: { readonly isInputShown: boolean; readonly isQuiet: boolean },
   ): void {
+    // The ids of questions and agents are those of one run.
+    if (runId !== this.#run?.runId) for (const known of [this.#hires, this.#asked]) known.clear();
     this.#run = { runId, fold: new RunFold(), isInputShown, isQuiet, isOver: false };
     this.#answer = undefined;
     this.version++;

@@ -1,4 +1,4 @@
-import type { PickOptions } from "./screen.ts";
+import type { AskOptions, PickOptions } from "./screen.ts";
 import type { Theme } from "./theme.ts";
 
 /** How much room texts take on a terminal. */
@@ -36,7 +36,7 @@ export interface Board {
   /** Lets the person choose. Resolves to `undefined` if the person leaves. */
   pick<Value>(options: PickOptions<Value>): Promise<Value | undefined>;
   /** Asks for a text. Resolves to `undefined` if the person leaves. */
-  ask(title: string, initial?: string): Promise<string | undefined>;
+  ask(title: string, options?: AskOptions): Promise<string | undefined>;
   /** Stops this process as the shell does with Ctrl-Z. Draws again when it continues. */
   suspend(): void;
 }

@@ -11,8 +11,8 @@ import {
 } from "@earendil-works/pi-tui";
 import type { Board, BoardOptions, TextMeasure } from "./board.ts";
 import { NodeTerminal } from "./node-terminal.ts";
-import { choiceList, Question } from "./pi-choices.ts";
-import type { PickOptions } from "./screen.ts";
+import { choiceList, textQuestion } from "./pi-choices.ts";
+import type { AskOptions, PickOptions } from "./screen.ts";
 
 /** Draws on a screen of its own, without wrapping, so that a wide character at the edge moves no other row. */
 const look = { begin: "\u{1b}[?1049h\u{1b}[?7l\u{1b}[?25l\u{1b}[2J", end: "\u{1b}[?7h\u{1b}[?1049l" };
@@ -89,7 +89,8 @@ class PiBoard implements Board {
     this.#terminal.write(`${together}${rowsWritten.join("")}\u{1b}[0m${cursor}${done}`);
   }
 
-  pick<Value>(options: PickOptions<Value>): Promise<Value | undefined> {
+  async pick<Value>(options: PickOptions<Value>): Promise<Value | undefined> {
+    if (options.signal?.aborted === true) return undefined;
     return new Promise((resolve) => {
       const place = { theme: this.#options.theme, rows: this.#terminal.rows };
       this.#open(
@@ -101,10 +102,11 @@ class PiBoard implements Board {
     });
   }
 
-  ask(title: string, initial = ""): Promise<string | undefined> {
+  async ask(title: string, options: AskOptions = {}): Promise<string | undefined> {
+    if (options.signal?.aborted === true) return undefined;
     return new Promise((resolve) => {
       this.#open(
-        new Question(title, initial, this.#options.theme, (answer) => {
+        textQuestion(title, options, this.#options.theme, (answer) => {
           this.#open(undefined);
           resolve(answer);
         }),

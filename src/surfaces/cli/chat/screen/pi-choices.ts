@@ -10,7 +10,7 @@ import {
   type SelectItem,
   type SelectListTheme,
 } from "@earendil-works/pi-tui";
-import type { PickOptions } from "./screen.ts";
+import type { AskOptions, PickOptions } from "./screen.ts";
 import type { Theme } from "./theme.ts";
 
 /** The most rows of a list of choices. */
@@ -47,12 +47,7 @@ export function choiceList<Value>(
   { theme, rows }: { readonly theme: Theme; readonly rows: number },
   onEnd: (value: Value | undefined) => void,
 ): Component {
-  const end = (value: Value | undefined): void => {
-    signal?.removeEventListener("abort", leave);
-    onEnd(value);
-  };
-  const leave = (): void => end(undefined);
-  signal?.addEventListener("abort", leave, { once: true });
+  const end = endOnce(signal, onEnd);
   const items = choices.map(({ label, description, key }, at) => ({
     value: String(at),
     label: key === undefined ? label : `${key}  ${label}`,
@@ -67,6 +62,30 @@ export function choiceList<Value>(
   });
   if (first !== undefined) list.mark(first);
   return list;
+}
+
+/** Calls back with the first answer, or with `undefined` when the signal withdraws the question. */
+function endOnce<Value>(
+  signal: AbortSignal | undefined,
+  onEnd: (value: Value | undefined) => void,
+): (value: Value | undefined) => void {
+  const end = (value: Value | undefined): void => {
+    signal?.removeEventListener("abort", leave);
+    onEnd(value);
+  };
+  const leave = (): void => end(undefined);
+  signal?.addEventListener("abort", leave, { once: true });
+  return end;
+}
+
+/** Asks for a line of text. `onEnd` gets it, or `undefined` if the person leaves or the question is withdrawn. */
+export function textQuestion(
+  title: string,
+  { initial = "", signal }: AskOptions,
+  theme: Theme,
+  onEnd: (answer: string | undefined) => void,
+): Component {
+  return new Question(title, initial, theme, endOnce(signal, onEnd));
 }
 
 /** A list of choices with a title, which typing filters. */
@@ -140,7 +159,7 @@ class ChoiceList implements Component, Focusable {
 }
 
 /** A question for one line of text. */
-export class Question implements Component, Focusable {
+class Question implements Component, Focusable {
   focused = false;
   readonly #title: string;
   readonly #theme: Theme;

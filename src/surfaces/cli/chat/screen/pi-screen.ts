@@ -16,8 +16,8 @@ import {
 import { visibleText } from "../../../../kernel/index.ts";
 import { highlight } from "./highlight.ts";
 import { NodeTerminal } from "./node-terminal.ts";
-import { choiceList, fitted, listTheme, Question } from "./pi-choices.ts";
-import type { Block, Part, PickOptions, Picture, Screen, ScreenEvents } from "./screen.ts";
+import { choiceList, fitted, listTheme, textQuestion } from "./pi-choices.ts";
+import type { AskOptions, Block, Part, PickOptions, Picture, Screen, ScreenEvents } from "./screen.ts";
 import type { Theme } from "./theme.ts";
 
 export interface PiScreenOptions extends ScreenEvents {
@@ -134,7 +134,8 @@ class PiScreen implements Screen {
     this.#editor.addToHistory(text);
   }
 
-  pick<Value>(options: PickOptions<Value>): Promise<Value | undefined> {
+  async pick<Value>(options: PickOptions<Value>): Promise<Value | undefined> {
+    if (options.signal?.aborted === true) return undefined;
     return new Promise((resolve) => {
       const place = { theme: this.#theme, rows: this.rows };
       const list = choiceList(options, place, (value) => {
@@ -146,9 +147,10 @@ class PiScreen implements Screen {
     });
   }
 
-  ask(title: string, initial = ""): Promise<string | undefined> {
+  async ask(title: string, options: AskOptions = {}): Promise<string | undefined> {
+    if (options.signal?.aborted === true) return undefined;
     return new Promise((resolve) => {
-      const question = new Question(title, initial, this.#theme, (answer) => {
+      const question = textQuestion(title, options, this.#theme, (answer) => {
         this.#giveBack();
         resolve(answer);
       });

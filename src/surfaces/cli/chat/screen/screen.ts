@@ -64,6 +64,13 @@ export interface PickOptions<Value> {
   readonly signal?: AbortSignal;
 }
 
+export interface AskOptions {
+  /** The text that the person may edit. Default: an empty one. */
+  readonly initial?: string;
+  /** Withdraws the question, which then resolves to `undefined`. */
+  readonly signal?: AbortSignal;
+}
+
 export interface ScreenEvents {
   /** The person has sent the text of the composer. */
   readonly onSubmit: (text: string) => void;
@@ -100,7 +107,7 @@ export interface Screen {
   /** Lets the person choose in place of the composer. Resolves to `undefined` if the person leaves. */
   pick<Value>(options: PickOptions<Value>): Promise<Value | undefined>;
   /** Asks for a text in place of the composer. Resolves to `undefined` if the person leaves. */
-  ask(title: string, initial?: string): Promise<string | undefined>;
+  ask(title: string, options?: AskOptions): Promise<string | undefined>;
   /** Puts a text into the clipboard, if the terminal allows it. */
   copy(text: string): void;
   /** Gives the terminal to another program until `run` has ended. */
