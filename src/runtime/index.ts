@@ -2,7 +2,7 @@ export { checkReplay, type CheckReplayOptions, type ReplayReport } from "./check
 export { auditLog } from "./client/audit-log.ts";
 export { objectCallId } from "./client/object-client.ts";
 export { retriedStep } from "./context/context-options.ts";
-export { readRequest } from "./client/recorded-request.ts";
+export { readRequest, readRequests } from "./client/recorded-request.ts";
 export { storedSchedules } from "./client/stored-schedules.ts";
 export {
   inspectStore,

@@ -11,6 +11,7 @@ import {
   type JsonValue,
   type LlmReply,
   type Recorded,
+  type RecordedRequest,
   type RunId,
   type StepRecord,
   type Store,
@@ -18,7 +19,7 @@ import {
   type ToolSpec,
   type UserPart,
 } from "../../kernel/index.ts";
-import { readRequest, sha256 } from "../../runtime/index.ts";
+import { readRequests, sha256 } from "../../runtime/index.ts";
 import { Redaction, secretFields, secretValues, type RedactionCounts } from "./redaction.ts";
 import type { RecordedCall, RecordedModelCall, RecordedToolCall, RunRecording } from "./run-recording.ts";
 
@@ -31,7 +32,7 @@ export interface RecordedRun {
 /**
  * Reads an ended run from a store as a case for replays. Throws `invalid_argument`, with the id of the run, for a run that
  * cannot be repeated: one that has not ended, whose contents were erased, that is no run of an agent, or that received
- * input while it worked. Costs O(commits of the run) for each of its model calls.
+ * input while it worked. Costs O(commits of the run) for each of its tasks.
  */
 export async function recordRun(store: Store, runId: RunId): Promise<RecordedRun> {
   const record = await store.journal.find(runId);
@@ -45,8 +46,10 @@ export async function recordRun(store: Store, runId: RunId): Promise<RecordedRun
   for await (const commit of store.journal.read(runId)) fold.add(commit);
   const modelCalls: RecordedModelCall[] = [];
   const offered = new Map<string, ToolSpec>();
-  for (const each of fold.modelSteps) {
-    const call = await modelCall(store, runId, each);
+  const started = fold.modelSteps;
+  const requests = await readRequests(store, sha256, { runId, seqs: started.map(({ seq }) => seq) });
+  for (const { step, seq } of started) {
+    const call = modelCall(runId, step, requests.get(seq) as RecordedRequest);
     for (const spec of call.request.tools ?? []) offered.set(spec.name, spec);
     modelCalls.push(call);
   }
@@ -74,6 +77,8 @@ export async function recordRun(store: Store, runId: RunId): Promise<RecordedRun
 class CallRedaction {
   readonly #redaction: Redaction;
   readonly #known = new Map<string, unknown>();
+  /** Requests share their messages, so that most are found without their text. */
+  readonly #seen = new Map<unknown, unknown>();
 
   constructor(redaction: Redaction) {
     this.#redaction = redaction;
@@ -98,6 +103,12 @@ class CallRedaction {
   }
 
   #once<Content>(content: Content, place: string): Content {
+    const seen = this.#seen.get(content) ?? this.#byText(content, place);
+    this.#seen.set(content, seen);
+    return seen as Content;
+  }
+
+  #byText<Content>(content: Content, place: string): Content {
     const key = JSON.stringify(content);
     const known = this.#known.get(key);
     if (known !== undefined) return known as Content;
@@ -262,13 +273,9 @@ async function sessionBefore(store: Store, runId: RunId, { turn }: RunFold): Pro
   throw refused(runId, "the session that it continued was deleted", "use a run whose session exists");
 }
 
-/** Reads what one model call was sent and answered. */
-async function modelCall(store: Store, runId: RunId, { step, seq }: StartedStep): Promise<RecordedModelCall> {
-  const { agentId, role, instructions, tools, messages, ephemeralMessages, settings } = await readRequest(
-    store,
-    sha256,
-    { runId, seq },
-  );
+/** What one model call was sent and answered. */
+function modelCall(runId: RunId, step: StepRecord, sent: RecordedRequest): RecordedModelCall {
+  const { seq, agentId, role, instructions, tools, messages, ephemeralMessages, settings } = sent;
   const system = present(runId, seq, instructions);
   const specs = present(runId, seq, tools);
   const { outcome } = step;

@@ -8,6 +8,7 @@ import {
   type JsonValue,
   type ModelRequest,
 } from "../../kernel/index.ts";
+import { sha256Hex } from "../../runtime/index.ts";
 import type { ModelMode, ToolMode } from "../contract.ts";
 import { Redaction } from "./redaction.ts";
 import type { RecordedModelCall, RecordedToolCall, RunRecording } from "./run-recording.ts";
@@ -73,10 +74,18 @@ export class ReplayedCalls {
     request,
   }: Asked & Pick<RecordedModelCall, "role" | "request">): RecordedModelCall {
     this.#refuseAfterDifference();
-    const found = this.#models.find(({ call, key }) => {
-      if (call.agentId !== agentId || call.role !== role) return false;
-      return key === this.#modelKey(call, withoutEphemeral(request, call.ephemeral));
-    });
+    // The key of a long request is made once, and not for each recorded call.
+    const keys = new Map<number, string>();
+    const keyWithout = (ephemeral: number): string => {
+      const known = keys.get(ephemeral);
+      if (known !== undefined) return known;
+      const made = this.#modelKey({ agentId, role }, withoutEphemeral(request, ephemeral));
+      keys.set(ephemeral, made);
+      return made;
+    };
+    const found = this.#models.find(
+      ({ call, key }) => call.agentId === agentId && call.role === role && key === keyWithout(call.ephemeral),
+    );
     if (found === undefined) throw this.#differs(this.#missedModel(agentId, role, request));
     this.#models.splice(this.#models.indexOf(found), 1);
     return found.call;
@@ -117,8 +126,9 @@ export class ReplayedCalls {
     return `${toolName} ${canonicalJson(this.#redaction.inArguments(toolName, input))}`;
   }
 
-  #modelKey({ agentId, role }: Pick<RecordedModelCall, "agentId" | "role">, request: ModelRequest): string {
-    return `${agentId} ${role} ${canonicalJson(this.#redaction.in(comparable(request)))}`;
+  /** A digest, because the requests of a long run repeat their messages. */
+  #modelKey({ agentId, role }: Asked & Pick<RecordedModelCall, "role">, request: ModelRequest): string {
+    return sha256Hex(`${agentId} ${role} ${canonicalJson(this.#redaction.in(comparable(request)))}`);
   }
 
   #missedModel(agentId: string, role: string, request: ModelRequest): ReplayDifference {

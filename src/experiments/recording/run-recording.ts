@@ -156,7 +156,14 @@ export async function readRecording(file: string): Promise<RunRecording> {
 function storedForm({ calls, session, ...head }: RunRecording): StoredRecording {
   const contents: JsonValue[] = [];
   const places = new Map<string, number>();
+  // Requests share their messages, so that most are found without their text.
+  const seen = new Map<unknown, number>();
   const place = (content: unknown): number => {
+    const at = seen.get(content) ?? placeOfText(content);
+    seen.set(content, at);
+    return at;
+  };
+  const placeOfText = (content: unknown): number => {
     const text = JSON.stringify(content);
     const known = places.get(text);
     if (known !== undefined) return known;

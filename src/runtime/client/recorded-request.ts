@@ -52,6 +52,30 @@ export async function readRequest(
   return new RequestBuilder(fold, store, hash).build(start, target);
 }
 
+/**
+ * J11: reads what several model calls of a run were sent, by the seq of their starts. Reads the journal once, so that it costs O(commits
+ * of the run) for each of its tasks.
+ */
+export async function readRequests(
+  store: RunStore,
+  hash: Hash,
+  { runId, seqs }: { readonly runId: RunId; readonly seqs: readonly number[] },
+): Promise<ReadonlyMap<number, RecordedRequest>> {
+  const starts = await Promise.all(seqs.map((seq) => startOf(store, runId, seq)));
+  const byTask = Map.groupBy(starts, ({ taskId }) => taskId);
+  const folds = new Map([...byTask.keys()].map((taskId) => [taskId, new CallFold({ seq: null, taskId })]));
+  for await (const commit of store.journal.read(runId)) for (const fold of folds.values()) fold.add(commit);
+  const found = new Map<number, RecordedRequest>();
+  for (const [taskId, calls] of byTask) {
+    const fold = folds.get(taskId) as CallFold;
+    const builder = new RequestBuilder(fold, store, hash);
+    for (const each of await builder.all(calls)) found.set(each.seq, each);
+  }
+  // J8: a task that has continued has an empty journal. The calls before are read one by one.
+  for (const seq of seqs) if (!found.has(seq)) found.set(seq, await readRequest(store, hash, { runId, seq }));
+  return found;
+}
+
 async function startOf({ events }: RunStore, runId: RunId, seq: number): Promise<Event<"message_start">> {
   const expected = "expected the seq of a message_start event; run.events() and reeve logs --json list them";
   if (!Number.isSafeInteger(seq) || seq < 0)
@@ -71,7 +95,7 @@ type Item =
   | { readonly kind: "turn"; readonly record: TurnRecord | null }
   | { readonly kind: "call"; readonly address: StepAddress };
 
-/** Collects the turns and the calls of one task, up to the answer of one call. */
+/** Collects the turns and the calls of one task, up to the answer of one call, or all of them. */
 class CallFold {
   readonly contents = new SharedContents();
   /** Turns and started steps in the order in which they started. Steps of other kinds are among them until they are recorded. */
@@ -85,13 +109,16 @@ class CallFold {
   isErased = false;
   /** Address of the call. */
   target: StepAddress | undefined;
+  /** The addresses of the steps that have started, by the seq of their starts. */
+  readonly started = new Map<number, StepAddress>();
   readonly #placed = new Set<StepAddress>();
   /** Whether the call has its answer, or was cut off. */
   #isComplete = false;
-  readonly #seq: number;
+  readonly #seq: number | null;
   readonly #taskId: TaskId;
 
-  constructor({ seq, taskId }: Event<"message_start">) {
+  /** With the seq of a call, what follows its answer does not count. */
+  constructor({ seq, taskId }: { readonly seq: number | null; readonly taskId: TaskId }) {
     this.#seq = seq;
     this.#taskId = taskId;
   }
@@ -106,6 +133,7 @@ class CallFold {
     for (const { taskId, address, seq } of opens) {
       if (taskId !== this.#taskId) continue;
       if (seq === this.#seq) this.target = address;
+      this.started.set(seq, address);
       this.#place(address);
     }
     for (const request of requests) this.#request(request);
@@ -126,6 +154,7 @@ class CallFold {
     this.#isComplete = this.target !== undefined;
     if (this.#isComplete) return;
     this.items = [];
+    this.started.clear();
     this.#placed.clear();
     this.steps.clear();
     this.requests.clear();
@@ -176,10 +205,14 @@ interface BuiltCall {
   readonly isProven: boolean;
 }
 
+type SentMessages = Pick<RecordedRequest, "messages" | "isProven">;
+
 class RequestBuilder {
   readonly #fold: CallFold;
   readonly #store: RunStore;
   readonly #hash: Hash;
+  /** Places of the calls among the items. */
+  #order: ReadonlyMap<string, number> | undefined;
 
   constructor(fold: CallFold, store: RunStore, hash: Hash) {
     this.#fold = fold;
@@ -188,6 +221,24 @@ class RequestBuilder {
   }
 
   async build(start: Event<"message_start">, target: StepAddress): Promise<RecordedRequest> {
+    return this.#request(start, target, await this.#messages(new Set([target])));
+  }
+
+  /** The requests of the calls that the present journal of the task has. */
+  async all(starts: readonly Event<"message_start">[]): Promise<readonly RecordedRequest[]> {
+    const calls = starts.flatMap((start) => {
+      const target = this.#fold.started.get(start.seq);
+      return target === undefined ? [] : [{ start, target }];
+    });
+    const messages = await this.#messages(new Set(calls.map(({ target }) => target)));
+    return calls.map(({ start, target }) => this.#request(start, target, messages));
+  }
+
+  #request(
+    start: Event<"message_start">,
+    target: StepAddress,
+    sent: ReadonlyMap<StepAddress, SentMessages>,
+  ): RecordedRequest {
     const { seq, taskId, agentId, at, data } = start;
     const { modelRole: role = "main", model: asked = null } = data;
     const turn = this.#turnBefore(target);
@@ -197,7 +248,8 @@ class RequestBuilder {
     const toolsHash = frame?.tools ?? turn?.tools ?? null;
     // A call in another role than the turn's was sent a frame of its own, which earlier versions did not record.
     const isKnown = frame !== undefined || role === (turn?.role ?? "main");
-    const { messages, isProven } = await this.#messages(target);
+    const none = { messages: this.#fold.isErased ? erased : unrecorded, isProven: false };
+    const { messages, isProven } = sent.get(target) ?? none;
     return {
       seq,
       taskId,
@@ -231,7 +283,9 @@ class RequestBuilder {
   /** The last frame of the role up to the call. */
   #frameOf(role: string, target: StepAddress): SentFrame | undefined {
     const { frames, items } = this.#fold;
-    const order = new Map(items.map((item, index) => [item.kind === "call" ? item.address : "", index]));
+    const order = (this.#order ??= new Map(
+      items.map((item, index) => [item.kind === "call" ? item.address : "", index]),
+    ));
     const end = order.get(target) ?? items.length;
     return frames.findLast((each) => each.role === role && (order.get(each.address) ?? 0) <= end)?.frame;
   }
@@ -243,8 +297,10 @@ class RequestBuilder {
     return content === undefined ? erased : { state: "recorded", value: content as unknown as Value };
   }
 
-  async #messages(target: StepAddress): Promise<Pick<RecordedRequest, "messages" | "isProven">> {
-    if (this.#fold.isErased) return { messages: erased, isProven: false };
+  /** The messages of some calls, as far as they are known. */
+  async #messages(targets: ReadonlySet<StepAddress>): Promise<ReadonlyMap<StepAddress, SentMessages>> {
+    const found = new Map<StepAddress, SentMessages>();
+    if (this.#fold.isErased) return found;
     const calls: BuiltCall[] = [];
     let history: Transcript | null = Transcript.empty;
     let openings: readonly Transcript[] = this.#openings(Transcript.empty, this.#fold.input);
@@ -257,14 +313,16 @@ class RequestBuilder {
       }
       const built = this.#build(item.address, calls, history, openings);
       if (built !== undefined) calls.push(built);
-      if (item.address !== target) continue;
-      if (built === undefined) return { messages: history === null ? gone : unrecorded, isProven: false };
-      return {
-        messages: { state: "recorded", value: built.transcript.slice() },
-        isProven: built.isProven,
-      };
+      if (!targets.has(item.address)) continue;
+      found.set(
+        item.address,
+        built === undefined
+          ? { messages: history === null ? gone : unrecorded, isProven: false }
+          : { messages: { state: "recorded", value: built.transcript.slice() }, isProven: built.isProven },
+      );
+      if (found.size === targets.size) break;
     }
-    return { messages: unrecorded, isProven: false };
+    return found;
   }
 
   /** The transcripts with which an invocation may begin: the history with the input, and without. */

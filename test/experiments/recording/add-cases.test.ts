@@ -103,6 +103,29 @@ test("addCases() writes a case without secrets, and says how many it removed whe
   expect(result.usage.costUsd).toBe(0);
 });
 
+test("recordRun() reads the journal of a run as often for many model calls as for a few", async () => {
+  const readsOf = async (calls: number): Promise<number> => {
+    const store = memoryStore();
+    const long = [...Array.from({ length: calls }, () => call("1")), "Done."];
+    const runId = await storedRun(store, clerk(long), "Count.");
+    let reads = 0;
+    const journal = new Proxy(store.journal, {
+      get: (target, name) => {
+        if (name === "read") reads++;
+        const value: unknown = Reflect.get(target, name, target);
+        return typeof value === "function" ? (value.bind(target) as unknown) : value;
+      },
+    });
+    const counted = new Proxy(store, {
+      get: (target, name) => (name === "journal" ? journal : (Reflect.get(target, name, target) as unknown)),
+    });
+    const { recording } = await recordRun(counted, runId as never);
+    expect(recording.calls.filter(({ kind }) => kind === "model")).toHaveLength(calls + 1);
+    return reads;
+  };
+  expect(await readsOf(12)).toBe(await readsOf(2));
+});
+
 test("the k-th equal call gets the k-th recorded result, also if the model is live", async () => {
   const file = caseFile();
   const store = memoryStore();
