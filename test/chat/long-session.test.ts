@@ -5,6 +5,7 @@ import { assistantMessage, userMessage, type SessionEntry } from "../../src/kern
 import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
 import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
 import { ownPlace } from "../../src/surfaces/cli/chat/client/server-place.ts";
+import { statusLine } from "../../src/surfaces/cli/chat/front/status-line.ts";
 import { createServer } from "../../src/surfaces/server/server.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
@@ -56,6 +57,34 @@ test.for([
   // The conversation is there before its whole path is read for the use of the window.
   expect(atUsage).toBe(shown);
   expect(conversation.usage).toBeDefined();
+  conversation.close();
+  await server.drain();
+});
+
+test("the cost of a conversation is that of all its runs, and at least that of the newest ones while older ones are read", async () => {
+  await using runtime = await openRuntime({ unknownPrice: "ignore" });
+  const usage = { costUsd: 0.01 };
+  const model = scriptedModel(Array.from({ length: 5 }, (_, at) => ({ text: `${at}.`, usage })));
+  const agent = new Agent({ name: "host", model, tools: [] });
+  const server = createServer(runtime, { agents: [agent], tokens: null });
+  for (let at = 0; at < 5; at++) await (await runtime.submit(agent, "Hi", { sessionId: "long" })).result();
+  const { fetch, ...place } = ownPlace(server);
+  const client = new ChatClient({
+    ...place,
+    // A page has two runs.
+    fetch: (request) => fetch(new Request(request.url.replace("limit=200", "limit=2"), request)),
+  });
+  const lines: string[] = [];
+  const conversation: Conversation = new Conversation({
+    client,
+    agent: "host",
+    onOpen: () => undefined,
+    onChange: () => void lines.push(statusLine(conversation, undefined)),
+  });
+  await conversation.open("long");
+  expect([conversation.costUsd, conversation.isCostPartial]).toEqual([0.05, false]);
+  expect(lines.filter((line) => line.includes(" · at least $0.0200"))).not.toEqual([]);
+  expect(lines.at(-1)).toContain(" · $0.0500");
   conversation.close();
   await server.drain();
 });

@@ -43,6 +43,8 @@ export interface SessionSettings {
 
 /** The most entries of a session that are read: the newest ones. */
 const mostRead = 400;
+/** The most runs that one request returns. */
+const mostRuns = 200;
 /** After how many milliseconds a surface has drawn a session. */
 const drawnMs = 50;
 
@@ -72,6 +74,8 @@ export class Conversation {
   #queue: readonly QueuedInput[] = [];
   #usage: ContextUsage | undefined;
   #pastUsd: number | null = 0;
+  /** Where the runs begin whose cost is not read yet. `undefined` if the cost of all runs is. */
+  #unreadRuns: { readonly after: string } | undefined;
   /** Since when the server has not answered. */
   #lostAt: number | undefined;
   #following: AbortController | undefined;
@@ -121,6 +125,11 @@ export class Conversation {
     return sumOf(this.#pastUsd, run);
   }
 
+  /** Whether older runs have cost more than is known so far. */
+  get isCostPartial(): boolean {
+    return this.#unreadRuns !== undefined;
+  }
+
   /** Since when the server has not answered, in epoch milliseconds. `undefined` while it does. */
   get lostAt(): number | undefined {
     return this.#lostAt;
@@ -149,27 +158,38 @@ export class Conversation {
   /** Shows a session, and follows its unfinished run. */
   async open(sessionId: string): Promise<void> {
     const params = { sessionId };
-    const [session, { entries }, { runs }] = await Promise.all([
+    const [session, { entries }, { runs, next }] = await Promise.all([
       this.#client.get("/api/sessions/{sessionId}", { params }),
       this.#client.get("/api/sessions/{sessionId}/path", { params, query: { limit: mostRead } }),
-      this.#client.get("/api/runs", { query: { sessionId, limit: 200 } }),
+      this.#client.get("/api/runs", { query: { sessionId, limit: mostRuns } }),
     ]);
     if (sessionId !== this.#sessionId) this.#unsure.clear();
     this.#leave();
     this.#options.onOpen(sessionId);
     this.#sessionId = sessionId;
     this.#agent = session.agentId;
-    this.#pastUsd = runs.reduce<number | null>(
-      (sum, run) => (run.endedAt === null ? sum : sumOf(sum, run.costUsd)),
-      0,
-    );
+    this.#pastUsd = costOf(runs);
+    this.#unreadRuns = next === null ? undefined : { after: next };
     this.#isCut = entries.length === mostRead && entries[0]?.parentId !== null;
     this.model.load(entries);
     this.#changed();
     await this.#followNext();
     // The use of the window is counted from all entries. The conversation is drawn before that.
     await new Promise((resolve) => setTimeout(resolve, drawnMs));
-    await this.#readUsage();
+    await Promise.all([this.#readUsage(), this.#readOlderRuns(sessionId)]);
+  }
+
+  /** Adds what the runs have cost that are older than those of the first page. Costs O(runs of the session). */
+  async #readOlderRuns(sessionId: string): Promise<void> {
+    for (let unread = this.#unreadRuns; unread !== undefined; unread = this.#unreadRuns) {
+      const query = { sessionId, limit: mostRuns, after: unread.after };
+      const { runs, next } = await this.#client.get("/api/runs", { query });
+      // The conversation was left meanwhile.
+      if (this.#unreadRuns !== unread) return;
+      this.#pastUsd = sumOf(this.#pastUsd, costOf(runs));
+      this.#unreadRuns = next === null ? undefined : { after: next };
+      this.#changed();
+    }
   }
 
   /** Reads the conversation again after the session was changed, such as by a move. */
@@ -419,6 +439,7 @@ export class Conversation {
     this.#queue = [];
     this.#usage = undefined;
     this.#pastUsd = 0;
+    this.#unreadRuns = undefined;
   }
 
   /** Sends an input to a queue of a run. If the run has ended without reading it, the input starts the next one. */
@@ -550,6 +571,14 @@ export class Conversation {
   #report(error: unknown): void {
     for (const callback of this.#problems) callback(error);
   }
+}
+
+/** What the ended ones of some runs have cost. `null` if one of these costs is unknown. */
+function costOf(runs: readonly Run[]): number | null {
+  return runs.reduce<number | null>(
+    (sum, { endedAt, costUsd }) => (endedAt === null ? sum : sumOf(sum, costUsd)),
+    0,
+  );
 }
 
 /** The sum of two costs. `null` if one of them is unknown. */

@@ -81,6 +81,8 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
           showSession: (sessionId) => navigation?.show(sessionId),
         },
         keepAlive: true,
+        // A person, or a program, that leaves does not wait for a long answer. It is asked for again when the run continues.
+        closeGraceMs: 1_000,
         // The chat starts its runs itself. It only has to notice what other processes have left.
         pollMs: 2_000,
         sameName: "replace",

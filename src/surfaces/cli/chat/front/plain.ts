@@ -140,7 +140,7 @@ class PlainChat implements Desk {
       const chosen = choices.find(({ key, label }, at) => [key ?? String(at + 1), label].includes(answer));
       if (chosen !== undefined) return chosen.value;
       this.#terminal.say(
-        `Answer with one of ${choices.map(({ key }, at) => key ?? at + 1).join(", ")}; an empty line leaves the question open.`,
+        `Answer with ${choices.some(({ key }) => key !== undefined) ? `one of ${choices.map(({ key }, at) => key ?? at + 1).join(", ")}` : `a number from 1 to ${choices.length}`}; an empty line leaves the question open.`,
       );
     }
   };

@@ -8,6 +8,7 @@ import {
 import { counted, dollars, duration } from "../../terminal/format.ts";
 import type { ChatCommand, Desk } from "./desk.ts";
 import { addedWords } from "../../../view/top-up-offer.ts";
+import { costWords } from "./status-line.ts";
 import { amountExamples, amountOf } from "./top-up-amount.ts";
 
 /** Commands about the agent that answers, and what it may spend. */
@@ -53,10 +54,9 @@ export const runCommands: readonly ChatCommand[] = [
 
 async function chooseModel({ client, conversation, pick, say }: Desk, wanted: string): Promise<void> {
   let model: string | undefined = wanted;
+  const params = { name: conversation.agent };
+  const { models } = await client.get("/api/agents/{name}/options", { params });
   if (wanted === "") {
-    const { models } = await client.get("/api/agents/{name}/options", {
-      params: { name: conversation.agent },
-    });
     if (models.length === 0) return say("The agent names no models; use /model provider/id.");
     model = await pick({
       title: "Which model?",
@@ -65,8 +65,17 @@ async function chooseModel({ client, conversation, pick, say }: Desk, wanted: st
     });
   }
   if (model === undefined) return;
+  if (!/^[^/]+\/./u.test(model))
+    throw new Fault(
+      "invalid_argument",
+      `invalid model ${JSON.stringify(model)}: expected provider/id, such as anthropic/claude-sonnet-5; /model alone lists the models`,
+    );
   await conversation.change({ model });
-  say(`The model is ${model} from the next turn on.`);
+  const isListed = models.length === 0 || models.includes(model);
+  const doubt = isListed
+    ? ""
+    : " It is not among those that /model lists; a turn fails if its provider does not have it.";
+  say(`The model is ${model} from the next turn on.${doubt}`);
 }
 
 function isLevel(text: string): text is ThinkingLevel {
@@ -121,9 +130,10 @@ async function showCost({ client, conversation, say }: Desk): Promise<void> {
             `${agentId}  ${name}  ${calls} calls  ${counted(usage.inputTokens + usage.outputTokens)} tokens  ${dollars(usage.costUsd)}`,
         );
   if (conversation.sessionId !== undefined) {
-    const query = { sessionId: conversation.sessionId, limit: 200 };
-    const { runs } = await client.get("/api/runs", { query });
-    lines.push(`${runs.length} runs of this conversation: ${dollars(conversation.costUsd)}`);
+    const query = { sessionId: conversation.sessionId };
+    const { count, isMore } = await client.get("/api/run-count", { query });
+    const words = isMore ? `more than ${counted(count)}` : counted(count);
+    lines.push(`${words} runs of this conversation: ${costWords(conversation)}`);
   }
   say(lines.length === 0 ? "Nothing was paid yet." : lines.join("\n"));
 }

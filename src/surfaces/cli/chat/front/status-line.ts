@@ -9,7 +9,7 @@ const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "
 
 /** The line below the composer: agent, model, context, money, seats and children at work. */
 export function statusLine(conversation: Conversation, model: string | undefined): string {
-  const { usage, costUsd, agent } = conversation;
+  const { usage, agent } = conversation;
   const view = conversation.model.isWorking ? conversation.model.view : undefined;
   const root = view?.tasks.get(rootTaskId);
   const limit = root?.budget?.maxCostUsd ?? null;
@@ -22,10 +22,18 @@ export function statusLine(conversation: Conversation, model: string | undefined
     visibleLine(agent),
     visibleLine(root?.model ?? usage?.model ?? model ?? "no model yet"),
     ...(share === null ? [] : [`context ${(share * 100).toFixed(0)} %`]),
-    `${dollars(costUsd)}${limit === null ? "" : ` of ${dollars(limit)}`}`,
+    `${costWords(conversation)}${limit === null ? "" : ` of ${dollars(limit)}`}`,
     ...(view === undefined || view.maxSeats === null ? [] : [`seats ${view.seats} of ${view.maxSeats}`]),
     ...(working === 0 ? [] : [`${working} ${working === 1 ? "agent works" : "agents work"} below`]),
   ].join(" · ");
+}
+
+/** What the runs of a conversation have cost, or at least have cost while older runs are read. */
+export function costWords({
+  costUsd,
+  isCostPartial,
+}: Pick<Conversation, "costUsd" | "isCostPartial">): string {
+  return `${isCostPartial && costUsd !== null ? "at least " : ""}${dollars(costUsd)}`;
 }
 
 /** The lines above the composer: what happens now, and what waits in the queue. */
