@@ -20,19 +20,23 @@ export function jsonLines(path: string | URL): () => Promise<readonly GivenCase[
         { cause: error },
       );
     });
-    return text.split(/\r?\n/u).flatMap((line, index) => {
-      if (line.trim() === "") return [];
-      const place = `${file}:${index + 1}`;
-      const { recording, files, ...given } = readCase(parseLine(line, place), place);
-      const beside = (each: string): string => (isAbsolute(each) ? each : join(dirname(file), each));
-      const read = {
-        ...given,
-        ...(recording !== undefined && { recording: beside(recording) }),
-        ...(files !== undefined && { files: files.map(beside) }),
-      };
-      placeCase(read, place);
-      return [read];
-    });
+    // Editors of Windows may begin a file with a byte order mark.
+    return text
+      .replace(/^\uFEFF/u, "")
+      .split(/\r?\n/u)
+      .flatMap((line, index) => {
+        if (line.trim() === "") return [];
+        const place = `${file}:${index + 1}`;
+        const { recording, files, ...given } = readCase(parseLine(line, place), place);
+        const beside = (each: string): string => (isAbsolute(each) ? each : join(dirname(file), each));
+        const read = {
+          ...given,
+          ...(recording !== undefined && { recording: beside(recording) }),
+          ...(files !== undefined && { files: files.map(beside) }),
+        };
+        placeCase(read, place);
+        return [read];
+      });
   };
 }
 

@@ -89,6 +89,11 @@ export interface ExperimentInput {
    * has a budget.
    */
   readonly meteredScorers?: boolean;
+  /**
+   * Whether cases with a recording are answered from it alone, whatever the modes of the experiment and of the case are. Default:
+   * false.
+   */
+  readonly offline?: boolean;
 }
 
 /** The output of the run of an experiment. The results of the trials are in its log. */
@@ -133,6 +138,7 @@ const inputKinds = {
   trials: is.integer({ from: 1, to: 1_000 }),
   seats: is.integer({ from: 1, to: 1_000 }),
   meteredScorers: is.boolean(),
+  offline: is.boolean(),
 } satisfies OptionKinds<ExperimentInput>;
 
 const inputTable = optionTable(inputKinds);
@@ -292,11 +298,11 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   async #call(options: RunExperimentOptions): Promise<ExperimentResult> {
     const owner = `run() of experiment ${this.name}`;
     runTable.read(owner, options);
-    const { runtime, store, cases, filter, tags, variants, trials, seats, ...others } = options;
+    const { runtime, store, cases, filter, tags, variants, trials, seats, offline, ...others } = options;
     const { meteredScorers = others.budget === undefined ? undefined : true, ...starting } = others;
     if (runtime !== undefined && store !== undefined)
       throw new Fault("invalid_argument", `${owner} has runtime and store: pass one of them`);
-    const given = { cases, filter, tags, variants, trials, seats, meteredScorers };
+    const given = { cases, filter, tags, variants, trials, seats, meteredScorers, offline };
     const input = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
     if (store === undefined) return this.#start(runtime ?? (await defaultRuntime()), input, starting);
     const opened = await openRuntime({ store });
@@ -328,7 +334,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     const trials = answers.map(({ resolve }, index): Trial => {
       const rivals = rivalsOf(plan, index, (at) => answers[at]?.promise);
       return {
-        ...this.#asked(plan, cases, offset + index),
+        ...this.#asked(plan, cases, { index: offset + index, isOffline: input.offline === true }),
         rivals,
         ...(forks && { forks }),
         hasBudget: meteredScorers,
@@ -360,12 +366,13 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   #asked(
     { variants, trials }: Plan,
     cases: readonly ExperimentCase[],
-    index: number,
+    { index, isOffline }: { readonly index: number; readonly isOffline: boolean },
   ): Pick<Trial, "asked" | "variant" | "agent" | "number" | "replay"> {
     const perCase = variants.length * trials;
     const variant = variants[Math.floor((index % perCase) / trials)] as string;
     const asked = cases[Math.floor(index / perCase)] as ExperimentCase;
-    const { tools = this.#modes.tools, model = this.#modes.model } = asked;
+    const own = { tools: asked.tools ?? this.#modes.tools, model: asked.model ?? this.#modes.model };
+    const replay = isOffline ? ({ tools: "recorded", model: "recorded" } as const) : own;
     if (asked.recording !== null && this.#shared.length > 0)
       throw new FatalError(
         `case ${asked.id} of experiment ${this.name} has a recording, and ${this.#shared.join(", ")} answers cases and is called by a scorer: give the agent of the scorer a key of its own, agent.with({ key: "judge" })`,
@@ -375,7 +382,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
       variant,
       agent: this.variants.get(variant) as HostedAgent,
       number: (index % trials) + 1,
-      ...(this.#mayReplay && { replay: { tools, model } }),
+      ...(this.#mayReplay && { replay }),
     };
   }
 

@@ -222,7 +222,7 @@ test("a case file is read by line, and a broken line fails the run with file and
   inFolder((folder) =>
     withRuntime(async (runtime) => {
       const path = join(folder, "cases.jsonl");
-      await writeFile(path, '{"id":"a","input":"x"}\n\n{"id":"b","input":"y","tags":["t"]}\n');
+      await writeFile(path, '\uFEFF{"id":"a","input":"x"}\n\n{"id":"b","input":"y","tags":["t"]}\n');
       const { results } = await counted({ cases: jsonLines(path) }).given.run({ runtime });
       expect(results.map(({ caseId, tags }) => [caseId, tags])).toEqual([
         ["a", []],

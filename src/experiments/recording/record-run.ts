@@ -13,13 +13,14 @@ import {
   type Recorded,
   type RecordedRequest,
   type RunId,
+  type RepairedCall,
   type StepRecord,
   type Store,
   type ToolResult,
   type ToolSpec,
   type UserPart,
 } from "../../kernel/index.ts";
-import { readRequests, sha256 } from "../../runtime/index.ts";
+import { readRequests, repairAddress, sha256 } from "../../runtime/index.ts";
 import { Redaction, secretFields, secretValues, type RedactionCounts } from "./redaction.ts";
 import type { RecordedCall, RecordedModelCall, RecordedToolCall, RunRecording } from "./run-recording.ts";
 
@@ -190,13 +191,18 @@ class RunFold {
     const nesting = this.#nesting();
     return this.#started("tool").flatMap(({ step, seq }) => {
       const { taskId, address, name, outcome } = step;
-      const input = this.#inputs.get(seq);
-      if (outcome.kind !== "ok" || input === undefined) return [];
+      const sent = this.#inputs.get(seq);
+      if (outcome.kind !== "ok" || sent === undefined) return [];
+      // A replay receives the call as `repairToolCall` has corrected it.
+      const repair = this.#steps.get(`${taskId} ${repairAddress(address)}`)?.outcome;
+      const { toolName = name, input = sent } = (
+        repair?.kind === "ok" ? (repair.value ?? {}) : {}
+      ) as RepairedCall;
       return {
         kind: "tool",
         seq,
         agentId: this.agentOf(taskId),
-        toolName: name,
+        toolName,
         input,
         result: outcome.value as unknown as ToolResult,
         isNested: nesting.has(`${taskId} ${address}`),

@@ -1,4 +1,5 @@
 import {
+  readProperty,
   rootTaskId,
   type Event,
   type HostedAgent,
@@ -100,6 +101,10 @@ async function skipAnswered(calls: ReplayedCalls, events: AsyncIterable<Event>):
     if (event.type === "tool_execution_start") {
       const key = `${taskId} ${event.data.callId}`;
       inputs.set(key, [...(inputs.get(key) ?? []), event.data.input]);
+    } else if (event.type === "architecture_event" && event.data.name === "agent.tool_call_repaired") {
+      const key = `${taskId} ${String(readProperty(event.data.data, "callId"))}`;
+      const input = readProperty(readProperty(event.data.data, "repaired"), "input") as JsonValue | undefined;
+      if (input !== undefined) inputs.set(key, [...(inputs.get(key) ?? []).slice(0, -1), input]);
     } else if (event.type === "tool_execution_end") {
       const { callId, toolName } = event.data;
       const input = inputs.get(`${taskId} ${callId}`)?.shift();

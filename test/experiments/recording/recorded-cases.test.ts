@@ -92,7 +92,32 @@ test("stored runs of a session replay as cases without models, tools and persons
     "completed | Still shut. | null | 1 | 0",
     "completed | Still shut. | null | 1 | 0",
   ]);
+  // Offline, live modes do not count.
+  const offline = experiment({ ...given, tools: "live", trials: 1 });
+  const ended = await withRuntime((runtime) => offline.run({ runtime, offline: true }));
+  expect(rows(ended).toSorted()).toEqual([
+    "completed | Both are shut. | null | 1 | 0",
+    "completed | Still shut. | null | 1 | 0",
+  ]);
   expect(executed.length).toBe(before);
+});
+
+test("a call that repairToolCall has corrected replays as the corrected call", async () => {
+  const executed: string[] = [];
+  const agent = (script: readonly ScriptStep[]): Agent =>
+    new Agent({
+      name: "fixer",
+      model: scriptedModel(script),
+      tools: [look(executed)],
+      repairToolCall: () => ({ toolName: "look", input: { at: "gate" } }),
+    });
+  const wrong = { toolCalls: [{ name: "functions.look", input: { place: "gate" } }] };
+  const file = await cases(agent([wrong, wrong, "Shut."]), "What is shut?");
+  const before = executed.length;
+  const given = { name: "repairs", agent: agent([]), cases: jsonLines(file), scorers: [same] };
+  const result = await withRuntime((runtime) => experiment({ ...given, model: "recorded" }).run({ runtime }));
+  expect(rows(result)).toEqual(["completed | Shut. | null | 1 | 0"]);
+  expect([before, executed.length]).toEqual([2, 2]);
 });
 
 test("a changed prompt of a worker ends its trial with the step, what was recorded and what was asked", async () => {

@@ -75,7 +75,7 @@ export function addEvalCommands(program: Command, terminal: Terminal, onEnd: (ki
     .option("--save <name>", "write the results to evals/baselines/NAME.json")
     .option("--baseline <name>", "compare with evals/baselines/NAME.json")
     .option("--resume [RUN]", "continue a run (default: the newest one that has not completed)")
-    .option("--offline", "refuse every request over HTTP, for scripted and recorded models")
+    .option("--offline", "answer recorded cases from their records alone, and refuse every request over HTTP")
     .option("--json <file>", "write results and report as JSON")
     .option("--junit <file>", "write the report as JUnit XML")
     .option("--markdown <file>", "write the report as Markdown, for a pull request")

@@ -157,13 +157,14 @@ function onMeans(gates: ExperimentResult["gates"]): ExperimentResult["gates"] {
   return Object.fromEntries(kept);
 }
 
-function inputOf({ filter, tag, trials, seats, maxCost }: EvalCommandOptions): ExperimentInput {
+function inputOf({ filter, tag, trials, seats, maxCost, offline }: EvalCommandOptions): ExperimentInput {
   return {
     ...(filter !== undefined && { filter }),
     ...(tag !== undefined && { tags: tag }),
     ...(trials !== undefined && { trials: positiveInteger("--trials", trials) }),
     ...(seats !== undefined && { seats: positiveInteger("--seats", seats) }),
     ...(maxCost !== undefined && { meteredScorers: true }),
+    ...(offline === true && { offline }),
   };
 }
 
