@@ -323,9 +323,9 @@ test("reeve chat in lines sends the next text after a question was answered else
     stream.setEncoding("utf8").on("data", (piece: string) => (said += piece));
   child.stdin.write("Write a file\n");
   await expect.poll(() => said).toMatch(/May it call write/u);
-  const listed = await reeveProcess(["inbox", "--json"], { cwd: folder, env: env(url) });
+  const listed = await reeve(["inbox", "--json"], { cwd: folder, env: env(url) });
   const runId = /"runId": ?"(run_[^"]+)"/u.exec(listed.out.join("\n"))?.[1] ?? "";
-  await reeveProcess(["approve", runId, "--yes"], { cwd: folder, env: env(url) });
+  await reeve(["approve", runId, "--yes"], { cwd: folder, env: env(url) });
   await expect.poll(() => said).toMatch(/Answer 2\./u);
   child.stdin.end("And now?\n");
   const [code] = (await once(child, "close")) as [number];

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { getEventListeners, once } from "node:events";
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
@@ -10,12 +10,12 @@ import type { FrontOptions } from "../../src/surfaces/cli/chat/front/desk.ts";
 import { LineReader, other } from "../../src/surfaces/cli/chat/front/line-reader.ts";
 import { plainChat } from "../../src/surfaces/cli/chat/front/plain.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
-import { main, reeveProcess } from "../surfaces/cli/reeve-process.ts";
+import { main, reeve } from "../surfaces/cli/reeve-process.ts";
 import { lacksTmux, openTerminal } from "./terminal.ts";
 
 test("a model, a thinking level and a name may be chosen before the first message, and the first run uses them", async () => {
   const { folder, url, requests } = await setUp(() => ({ text: "Hello." }));
-  const said = await reeveProcess(["chat", "--plain"], {
+  const said = await reeve(["chat", "--plain"], {
     cwd: folder,
     env: env(url),
     input: "/model openai-compatible/gpt-4.1\n/thinking low\n/name Lamps\nHello\n/sessions Lamps\n",
@@ -31,12 +31,12 @@ test("a model, a thinking level and a name may be chosen before the first messag
 test("a chat in lines ends with the exit code of the first run that failed, and /continue makes it good", async () => {
   const { folder, url } = await setUp((request) => (request === 1 ? { error: 401 } : { text: "Hello." }));
   const place = { cwd: folder, env: env(url) };
-  const failed = await reeveProcess(["chat", "--plain"], { ...place, input: "One\nTwo\n" });
+  const failed = await reeve(["chat", "--plain"], { ...place, input: "One\nTwo\n" });
   expect([failed.code, failed.out]).toEqual([10, ["Hello."]]);
   expect(failed.talk).not.toMatch(/does not exist/u);
   const next = await setUp((request) => (request === 1 ? { error: 401 } : { text: "Hello." }));
   const again = { cwd: next.folder, env: env(next.url), input: "One\n/continue\n" };
-  expect(await reeveProcess(["chat", "--plain"], again)).toMatchObject({ code: 0, out: ["Hello."] });
+  expect(await reeve(["chat", "--plain"], again)).toMatchObject({ code: 0, out: ["Hello."] });
 });
 
 test("a chat in lines takes the beginning of a session's id, ends with 3 after a line that names none, and shows the memory of its profile", async () => {
@@ -47,12 +47,12 @@ test("a chat in lines takes the beginning of a session's id, ends with 3 after a
   const mcp = { mcpServers: { lamps: { command: "absent-program" } } };
   await writeFile(join(home, "profiles/work/mcp.json"), JSON.stringify(mcp));
   const place = { cwd: folder, env: { ...env(url), REEVE_HOME: home } };
-  const first = await reeveProcess(["chat", "--plain"], { ...place, input: "One\n" });
+  const first = await reeve(["chat", "--plain"], { ...place, input: "One\n" });
   const sessionId = /session (?<id>ses_\S+)/u.exec(first.talk)?.groups?.["id"] ?? "";
-  const second = await reeveProcess(
-    ["chat", "--plain", "--session", sessionId.slice(0, -3), "--profile", "work"],
-    { ...place, input: "/resume ses_absent\n/memory\n/mcp\n/export -x.jsonl\nTwo\n" },
-  );
+  const second = await reeve(["chat", "--plain", "--session", sessionId.slice(0, -3), "--profile", "work"], {
+    ...place,
+    input: "/resume ses_absent\n/memory\n/mcp\n/export -x.jsonl\nTwo\n",
+  });
   expect([second.code, second.talk]).toEqual([3, expect.stringContaining(`session ${sessionId}`)]);
   expect(second.talk).toMatch(/session ses_absent does not exist/u);
   expect(second.talk).toMatch(/MEMORY\.md\n.*The lamp is at the door\./u);
@@ -131,7 +131,7 @@ test("the commands of a chat that need no choice answer in lines, and a wrong on
     "/quit",
     "Never sent",
   ];
-  const said = await reeveProcess(["chat", "--plain"], {
+  const said = await reeve(["chat", "--plain"], {
     cwd: folder,
     env: { ...env(url), REEVE_HOME: join(folder, "home") },
     input: `${commands.join("\n")}\n`,
@@ -294,4 +294,23 @@ test("the second interrupt leaves a chat in lines whose server does not answer t
   await expect.poll(() => chat.requests).toContain("POST /api/runs/run_1/cancel");
   chat.interrupt();
   expect(await chat.ended).toBe("busy");
+});
+
+test("a person who edits the arguments of a call in lines sees them, and an empty line goes back to the question", async () => {
+  const { folder, url } = await setUp((request) =>
+    request === 1
+      ? { tool: "write", input: { path: "made.txt", content: "as asked" } }
+      : { text: "Written." },
+  );
+  const edited = { path: "made.txt", content: "as edited" };
+  const said = await reeve(["chat", "--plain", "--tools", "all", "--sandbox", "off"], {
+    cwd: folder,
+    env: env(url),
+    input: `Write\ne\n\ne\n${JSON.stringify(edited)}\n`,
+  });
+  expect([said.code, said.out]).toEqual([0, ["Written."]]);
+  expect(said.talk).toMatch(
+    /The arguments as JSON:\n\{"path":"made\.txt","content":"as asked"\}\n[^]*goes back\.\n[^]*e\) Edit the arguments/u,
+  );
+  expect(await readFile(join(folder, "made.txt"), "utf8")).toBe("as edited");
 });

@@ -1,14 +1,14 @@
-import { execFile, spawn, spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
+import { PassThrough } from "node:stream";
 import { promisify } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../src/kernel/index.ts";
 import { repository } from "../gates/run-node.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
-import { main } from "../surfaces/cli/reeve-process.ts";
+import { main, reeve } from "../surfaces/cli/reeve-process.ts";
 
 const lacksPython = spawnSync("python3", ["--version"]).status !== 0;
 if (lacksPython)
@@ -16,31 +16,40 @@ if (lacksPython)
 
 /** A program that talks with `reeve chat --mode rpc`. */
 function startRpc(cwd: string, url: string, ...args: readonly string[]) {
-  const child = spawn(process.execPath, [main, "chat", "--mode", "rpc", ...args], {
-    cwd,
-    env: { ...process.env, ...env(url) },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  onTestFinished(() => void child.kill("SIGKILL"));
+  const stdin = new PassThrough();
   const lines: JsonObject[] = [];
-  const reader = createInterface({ input: child.stdout });
-  reader.on("line", (line) => void lines.push(JSON.parse(line) as JsonObject));
+  const arrivals = new EventTarget();
+  const ended = reeve(["chat", "--mode", "rpc", ...args], {
+    cwd,
+    env: env(url),
+    terminal: {
+      put: (text) => {
+        lines.push(JSON.parse(text) as JsonObject);
+        arrivals.dispatchEvent(new Event("line"));
+      },
+      peer: { lines: stdin, isReading: async () => true },
+    },
+  });
+  // A test that fails leaves no command behind.
+  onTestFinished(async () => {
+    stdin.end();
+    await ended;
+  });
   return {
     lines,
     send: (line: string | JsonObject) =>
-      void child.stdin.write(`${typeof line === "string" ? line : JSON.stringify(line)}\n`),
+      void stdin.write(`${typeof line === "string" ? line : JSON.stringify(line)}\n`),
     /** Resolves with the first line that matches. */
     line: async (matches: (line: JsonObject) => boolean): Promise<JsonObject> => {
       for (;;) {
         const found = lines.find(matches);
         if (found !== undefined) return found;
-        await once(reader, "line");
+        await once(arrivals, "line");
       }
     },
-    end: async (): Promise<number | null> => {
-      child.stdin.end();
-      const [code] = (await once(child, "exit")) as [number | null];
-      return code;
+    end: async (): Promise<number> => {
+      stdin.end();
+      return (await ended).code;
     },
   };
 }

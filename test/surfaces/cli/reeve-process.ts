@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
+import { Readable } from "node:stream";
 import { inject } from "vitest";
 import { runCommandLine } from "../../../src/surfaces/cli/program.ts";
 import type { Terminal } from "../../../src/surfaces/cli/terminal/terminal.ts";
@@ -16,8 +17,10 @@ interface Place {
   readonly cwd?: string;
   /** Variables beside those of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** What a process of its own reads from stdin. Default: nothing. */
+  /** What the command reads from stdin. Default: nothing. */
   readonly input?: string;
+  /** What the terminal of a command in this process has in place of the usual. */
+  readonly terminal?: Partial<Terminal>;
 }
 
 /** The command line of the published package. */
@@ -32,7 +35,7 @@ let isBusy = false;
  */
 export async function reeve(args: readonly string[], place: Place = {}): Promise<Said> {
   if (isBusy) return reeveProcess(args, place);
-  const { cwd = repository, env = {} } = place;
+  const { cwd = repository, env = {}, input = "" } = place;
   const [folder, variables] = [process.cwd(), { ...process.env }];
   let [written, talk] = ["", ""];
   isBusy = true;
@@ -45,9 +48,11 @@ export async function reeve(args: readonly string[], place: Place = {}): Promise
     isWatched: false,
     canAsk: false,
     ask: async () => undefined,
-    input: async () => "",
+    input: async () => input,
     onInterrupt: () => () => undefined,
+    peer: { lines: Readable.from([Buffer.from(input)]), isReading: async () => true },
     env: process.env,
+    ...place.terminal,
   };
   try {
     const code = await runCommandLine(args, terminal);

@@ -1,3 +1,12 @@
+import type { Readable } from "node:stream";
+
+/** Who writes the lines of a chat and reads its answers. */
+interface Peer {
+  readonly lines: Readable;
+  /** Resolves when everything that was written has arrived, or cannot arrive. Returns whether it has. */
+  readonly isReading: () => Promise<boolean>;
+}
+
 /** The parts of the process that a command may use. Data goes to stdout, everything else to stderr. */
 export interface Terminal {
   /** Writes a line of data to stdout. The promise settles when the next line can be written. */
@@ -24,6 +33,8 @@ export interface Terminal {
   readonly status?: (line: string) => void;
   /** Reads stdin to its end; empty if nothing is piped in. */
   input(): Promise<string>;
+  /** The other side of a chat in lines. If absent, it is stdin and stdout of this process. */
+  readonly peer?: Peer;
   /** Calls back when the person interrupts the command. The returned function stops listening. */
   onInterrupt(callback: () => void): () => void;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -1,4 +1,5 @@
 import { reserveStdout } from "../../terminal/process-terminal.ts";
+import type { Terminal } from "../../terminal/terminal.ts";
 
 /**
  * Calls back when the other side of a chat in lines is gone: the terminal or stdout was closed, or the process received
@@ -14,8 +15,9 @@ export function onGone(callback: () => void): () => void {
   };
 }
 
-/** Whether somebody reads stdout: resolves when everything that was written to it has arrived, or cannot arrive. */
-export function isStdoutRead(): Promise<boolean> {
+/** Whether somebody reads the answers: resolves when everything that was written has arrived, or cannot arrive. */
+export function isRead({ peer }: Pick<Terminal, "peer">): Promise<boolean> {
+  if (peer !== undefined) return peer.isReading();
   const write = reserveStdout();
   return new Promise((resolve) => void write("", (error) => resolve(error === undefined || error === null)));
 }

@@ -15,7 +15,7 @@ import { commandOf, runExtension } from "./chat-commands.ts";
 import type { Desk, FrontOptions } from "./desk.ts";
 import { usualKeys } from "./keys.ts";
 import { LineReader, other } from "./line-reader.ts";
-import { isStdoutRead, onGone } from "./on-gone.ts";
+import { isRead, onGone } from "./on-gone.ts";
 import { askQuestion, goneWords } from "./questions.ts";
 import { shellCommandOf, ShellCommands } from "./shell-commands.ts";
 
@@ -32,7 +32,7 @@ class PlainChat implements Desk {
   readonly #options: FrontOptions;
   readonly #terminal: Terminal;
   readonly #stop = new AbortController();
-  readonly #lines = new LineReader();
+  readonly #lines: LineReader;
   readonly #printer: ItemPrinter;
   readonly #shell = new ShellCommands(process.cwd());
   /** How each run and each refused line ended, in the order in which they began. A run that was continued ended as it did last. */
@@ -53,6 +53,7 @@ class PlainChat implements Desk {
     this.client = options.client;
     this.server = options.server;
     this.env = options.terminal.env;
+    this.#lines = new LineReader(this.#terminal.peer?.lines);
     this.#printer = new ItemPrinter(options.terminal);
     this.conversation = options.converse(
       () => {
@@ -110,7 +111,7 @@ class PlainChat implements Desk {
       this.#isAsked = false;
       const line = await this.#lines.next(() => this.#isAsked);
       if (line === other) continue;
-      if (line === undefined || signal.aborted || !(await isStdoutRead())) break;
+      if (line === undefined || signal.aborted || !(await isRead(this.#terminal))) break;
       await this.#take(line);
     }
     if (!signal.aborted) await this.#untilIdle();

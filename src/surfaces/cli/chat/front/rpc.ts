@@ -13,7 +13,7 @@ import { RequestError } from "../client/chat-client.ts";
 import type { Conversation } from "../client/conversation.ts";
 import type { FrontOptions } from "./desk.ts";
 import { LineReader } from "./line-reader.ts";
-import { isStdoutRead, onGone } from "./on-gone.ts";
+import { isRead, onGone } from "./on-gone.ts";
 
 /** A command of a program: a line with its type and fields. The answer to the line is what the function returns. */
 type RpcCommand = (chat: RpcChat, line: JsonObject) => Promise<JsonValue>;
@@ -69,13 +69,13 @@ class RpcChat {
   async run(): Promise<ExitKind> {
     await this.#options.begin(this.conversation);
     this.#write({ type: "ready", ...this.state() });
-    const lines = new LineReader();
+    const lines = new LineReader(this.#terminal.peer?.lines);
     // Lines that have arrived already are not executed for a program that is gone.
     const stay = onGone(() => lines.close());
     lines.open();
     for (;;) {
       const line = await lines.next();
-      if (typeof line !== "string" || !(await isStdoutRead())) break;
+      if (typeof line !== "string" || !(await isRead(this.#terminal))) break;
       if (line.trim() !== "") await this.#take(line);
     }
     stay();
