@@ -135,6 +135,8 @@ export interface TrialResult {
   readonly runId?: RunId;
   readonly status: RunStatus;
   readonly output: JsonValue;
+  /** What the case expects. Absent if it says nothing. */
+  readonly expected?: JsonValue;
   /** Message of the error with which the agent ended. `null` if it answered. */
   readonly error: string | null;
   /** Cost of the agent in dollars. `null` if that of a call is not known. */

@@ -73,7 +73,16 @@ export async function runTrial(scope: Scope, trial: Trial, scorers: readonly Nam
   const scores: Record<string, Score> = {};
   for (const scorer of scorers) scores[scorer.name] = await score(scope, scorer, given, trial);
   // The result commits with the step that follows. A replay that finds this step publishes nothing.
-  const result: TrialResult = { caseId, variant, trial: number, ...answer, ...measured, tags, scores };
+  const result: TrialResult = {
+    caseId,
+    variant,
+    trial: number,
+    ...answer,
+    ...(expected !== null && { expected }),
+    ...measured,
+    tags,
+    scores,
+  };
   scope.publish(trialName, result);
   await scope.step("publish", () => null, { retry: false });
   return null;

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { Agent } from "../../src/entries/index.ts";
 import { experiment, type Experiment } from "../../src/entries/experiments.ts";
+import { isFull } from "../effort.ts";
 import { answering, askedIn } from "../experiments/answering-model.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { narrowIssues } from "./narrow-issues.ts";
@@ -25,11 +26,17 @@ function capitals(name: string, known: readonly string[]): Experiment {
     cases: ["France", "Spain", "Peru"].map((country) => ({
       id: country.toLowerCase(),
       input: `Capital of ${country}`,
+      expected: `A city of ${country}`,
     })),
     scorers: [
       function knows({ output }) {
         const isKnown = JSON.stringify(output).includes(" of ");
-        return { score: isKnown, reason: isKnown ? "It names the capital." : "It names no capital." };
+        const metadata = { grades: isKnown ? [5, 4] : [1, 2] };
+        return {
+          score: isKnown,
+          reason: isKnown ? "It names the capital." : "It names no capital.",
+          metadata,
+        };
       },
     ],
     gates: { knows: { mean: 0.9 } },
@@ -70,6 +77,22 @@ test("the list of experiments shows gates, reasons and the trend, and one experi
   expect(page.url()).toContain(`${runId}?case=peru`);
   await page.getByLabel("Compared with").selectOption({ label: "nothing" });
   await detail.getByText("The same answer as base").waitFor();
+  await detail.getByText("Expected A city of Peru").waitFor();
+  await detail.getByText("votes 1, 2").first().waitFor();
+  // A select keeps its keys while it has the focus.
+  await page.getByRole("heading", { name: "peru" }).click();
+  await page.keyboard.press("k");
+  await page.keyboard.press("j");
+  await page.getByRole("region", { name: "spain" }).waitFor();
+  const trials = page.getByRole("region", { name: "spain" }).getByRole("article");
+  await trials.nth(1).waitFor();
+  await page.keyboard.press("]");
+  await page.keyboard.press("]");
+  await trials.nth(1).and(page.locator('[aria-current="true"]')).waitFor();
+  await page.keyboard.press("[");
+  await trials.nth(0).and(page.locator('[aria-current="true"]')).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/runs\/run_[\w-]+\/conversation/u);
 });
 
 test("thumbs judge an ended run, the list shows the score, and a filter finds it", async () => {
@@ -84,7 +107,7 @@ test("thumbs judge an ended run, the list shows the score, and a filter finds it
   expect(await shown(page.getByText("thumbs<0.5"))).toBe(true);
 });
 
-test.each([390, 1280])(
+test.each(isFull ? [390, 1280] : [390])(
   "the views of experiments fit %i px and have no serious issue in axe, in both themes",
   async (width) => {
     const name = `narrow-${width}`;

@@ -19,6 +19,7 @@ const keys = [
   ["1 2 3 4", "columns of the variants"],
   ["F", "fork a run"],
   ["A E D S", "approve, edit, deny, skip"],
+  ["[ ]", "trials of a case"],
   ["N", "new run"],
   ["X H U", "inbox: close, snooze, undo"],
   ["V", "views of the runs"],

@@ -71,7 +71,8 @@ export class ExperimentReader {
     // A run that works commits without a change of its summary.
     if (known?.updatedAt === updatedAt && summary.endedAt !== null) return known.value;
     const results: TrialResult[] = [];
-    for await (const trial of readTrials(run)) results.push({ ...trial, output: null });
+    for await (const { expected: _expected, ...trial } of readTrials(run))
+      results.push({ ...trial, output: null });
     const result = { ...head, runId: run.runId, status, results, costUsd };
     this.#results.set(run.runId, { updatedAt, value: result });
     return result;

@@ -1,14 +1,16 @@
 import type { JSX } from "preact";
+import { useState } from "preact/hooks";
 import { get } from "../../api/client.ts";
 import type { ExperimentCase } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { columnUsd, counted, oneLine, plain, took } from "../../base/format.ts";
-import { runPath, setQuery } from "../../base/route.ts";
+import { useKeys } from "../../base/keys.ts";
+import { go, runPath, setQuery } from "../../base/route.ts";
 import { lineDiff } from "../../model/line-diff.ts";
 import { Diff } from "../../parts/diff.tsx";
 import { shownName } from "../../parts/name.tsx";
 import { scoreText } from "../../parts/run-scores.tsx";
-import { visibleText } from "../../../src/kernel/index.ts";
+import { readProperty, visibleText } from "../../../src/kernel/index.ts";
 
 type Trial = ExperimentCase["trials"][number];
 
@@ -28,6 +30,28 @@ export function CaseDetail({ runId, caseId, variants, baseline }: CaseDetailProp
     async () => ({ now: await read(runId), before: baseline === null ? null : await read(baseline) }),
     [runId, caseId, baseline],
   );
+  const trials = variants.flatMap((variant) =>
+    (value?.now.trials ?? [])
+      .filter((trial) => trial.variant === variant)
+      .toSorted((one, other) => one.trial - other.trial),
+  );
+  const expected = trials[0]?.expected;
+  const [at, setAt] = useState<number | null>(null);
+  const chosen = at === null ? null : (trials[at] ?? null);
+  const last = trials.length - 1;
+  const move = (step: number): void =>
+    setAt((from) => Math.min(last, Math.max(0, from === null ? (step > 0 ? 0 : last) : from + step)));
+  useKeys({
+    "[": () => move(-1),
+    "]": () => move(1),
+    Enter: ({ target }) => {
+      // A link or a button that has the focus keeps its own Enter.
+      if (chosen === null || (target instanceof Element && target.matches("a, button, summary")))
+        return false;
+      go(trialPath(runId, chosen));
+      return undefined;
+    },
+  });
   return (
     <section class="case-detail" aria-labelledby="case">
       <div class="row between">
@@ -46,14 +70,18 @@ export function CaseDetail({ runId, caseId, variants, baseline }: CaseDetailProp
             <span class="dim">Asked</span>{" "}
             {value.now.input === null ? "The log does not have the input." : oneLine(value.now.input, 2_000)}
           </p>
+          {expected !== undefined && (
+            <p class="asked">
+              <span class="dim">Expected</span> {oneLine(plain(expected), 2_000)}
+            </p>
+          )}
           {variants.map((variant) => (
             <VariantTrials
               key={variant}
               runId={runId}
               variant={variants.length > 1 ? variant : null}
-              trials={value.now.trials
-                .filter((trial) => trial.variant === variant)
-                .toSorted((one, other) => one.trial - other.trial)}
+              chosen={chosen}
+              trials={trials.filter((trial) => trial.variant === variant)}
               other={otherAnswer(value.now.trials, value.before?.trials ?? null, variant, variants)}
             />
           ))}
@@ -85,45 +113,76 @@ function otherAnswer(
   return { words: first, text: plain(trial.output) };
 }
 
+/** The path of the run of a trial that is a fork, of the stored run itself, or of the conversation in the experiment. */
+function trialPath(experimentRun: string, { runId, taskId, caseId }: Trial): string {
+  if (runId !== undefined) return runPath(runId);
+  return taskId === null ? runPath(caseId) : runPath(experimentRun, "conversation", taskId);
+}
+
+/** Whether something is behind the path of a trial. An agent without a seat has no task, and its case is no run. */
+function hasPath({ runId, taskId, caseId }: Trial): boolean {
+  return runId !== undefined || taskId !== null || caseId.startsWith("run_");
+}
+
 interface VariantTrialsProps {
   readonly runId: string;
+  /** The trial that the keys have chosen. */
+  readonly chosen: Trial | null;
   readonly variant: string | null;
   readonly trials: readonly Trial[];
   readonly other: OtherAnswer | null;
 }
 
-function VariantTrials({ runId, variant, trials, other }: VariantTrialsProps): JSX.Element {
+function VariantTrials({ runId, chosen, variant, trials, other }: VariantTrialsProps): JSX.Element {
   return (
     <div class="variant-trials">
       {variant !== null && <h3>{shownName(variant)}</h3>}
       {trials.length === 0 && <p class="dim">This variant has no result of the case yet.</p>}
       {trials.map((trial) => (
-        <OneTrial key={trial.trial} runId={runId} trial={trial} isOnly={trials.length === 1} other={other} />
+        <OneTrial
+          key={trial.trial}
+          runId={runId}
+          trial={trial}
+          isOnly={trials.length === 1}
+          isChosen={trial === chosen}
+          other={other}
+        />
       ))}
     </div>
   );
+}
+
+function intoView(element: Element | null): void {
+  element?.scrollIntoView({ block: "nearest" });
+}
+
+/** The grades of a judge with several votes. `null` for other scorers. */
+function votesOf(metadata: unknown): string | null {
+  const grades: unknown = readProperty(metadata, "grades");
+  return Array.isArray(grades) && grades.length > 1 ? grades.map(String).join(", ") : null;
 }
 
 interface OneTrialProps {
   readonly runId: string;
   readonly trial: Trial;
   readonly isOnly: boolean;
+  readonly isChosen: boolean;
   readonly other: OtherAnswer | null;
 }
 
-function OneTrial({ runId, trial, isOnly, other }: OneTrialProps): JSX.Element {
+function OneTrial({ runId, trial, isOnly, isChosen, other }: OneTrialProps): JSX.Element {
   const answer = plain(trial.output);
   const patch = other === null ? "" : lineDiff(other.text, answer);
   return (
-    <article class="trial">
+    <article class="trial" aria-current={isChosen ? "true" : undefined} ref={isChosen ? intoView : null}>
       <p class="dim">
         {!isOnly && `Trial ${trial.trial}, `}
         {columnUsd(trial.costUsd)}, {counted(trial.turns, "turn")}, {took(trial.durationMs)}
-        {trial.taskId !== null && (
+        {hasPath(trial) && (
           <>
             {" "}
-            <a class="link" href={runPath(runId, "conversation", trial.taskId)}>
-              Conversation
+            <a class="link" href={trialPath(runId, trial)}>
+              {trial.taskId === null ? "Run" : "Conversation"}
             </a>
           </>
         )}
@@ -146,11 +205,12 @@ function OneTrial({ runId, trial, isOnly, other }: OneTrialProps): JSX.Element {
         </details>
       )}
       <dl class="trial-scores">
-        {Object.entries(trial.scores).map(([scorer, { score, reason, error }]) => (
+        {Object.entries(trial.scores).map(([scorer, { score, reason, error, metadata }]) => (
           <div key={scorer}>
             <dt>{shownName(scorer)}</dt>
             <dd>
               <b>{score === null ? (error === null ? "skipped" : "did not run") : scoreText(score)}</b>
+              {votesOf(metadata) !== null && <span class="dim"> votes {votesOf(metadata)}</span>}
               {error !== null && <span class="bad"> {visibleText(error)}</span>}
               {reason !== null && <span> {visibleText(reason)}</span>}
             </dd>

@@ -4,6 +4,7 @@ import { get } from "../../api/client.ts";
 import type { Experiment, ListedExperiment } from "../../api/types.ts";
 import { useRead } from "../../api/use-read.ts";
 import { columnUsd, counted, dayAndTime, grouped, took } from "../../base/format.ts";
+import { useKeys } from "../../base/keys.ts";
 import { now } from "../../base/now.ts";
 import { experimentPath, place, runPath, setQuery } from "../../base/route.ts";
 import { shownName } from "../../parts/name.tsx";
@@ -156,6 +157,12 @@ function Cases({
   const [most, setMost] = useState(casesPerPage);
   const { variants, scorers, run } = experiment;
   const lines = worstFirst(experiment);
+  const move = (step: number): void => {
+    const at = lines.findIndex(({ row }) => row.caseId === caseId);
+    const next = lines[at < 0 ? 0 : at + step];
+    if (next !== undefined) setQuery("case", next.row.caseId);
+  };
+  useKeys({ j: () => move(1), k: () => move(-1) });
   return (
     <section aria-labelledby="cases">
       <h2 id="cases">Cases, worst first</h2>
