@@ -140,7 +140,7 @@ function combine(all: readonly Counts[], of: (values: readonly number[]) => numb
 }
 
 /** Executions of each size that are measured. */
-const rounds = 4;
+const rounds = 2;
 
 /** Counts of one unit of the script. Of each size the lowest count is taken, since timers and busy machines only add to it. */
 async function countScript({ durable, sizes, prepare }: Script): Promise<Counts> {

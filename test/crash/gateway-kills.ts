@@ -21,7 +21,7 @@ import {
   gatewayRun,
   type GatewayWorkData,
 } from "./gateway-work.ts";
-import { isFull } from "../effort.ts";
+import { casesOf, isFull } from "../effort.ts";
 
 const script = new URL("gateway-worker.mjs", inject("crashWorkers"));
 const capNanoUsd = toNanoUsd(gatewayCapUsd);
@@ -172,7 +172,8 @@ export async function budgetProblems(
   { isCapped = false }: { readonly isCapped?: boolean } = {},
 ): Promise<readonly string[]> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-gateway-"));
-  const work = { isCapped, branches: 20, maxTokens: 10 };
+  // The cap pays for 60 requests in the full run, else for 30.
+  const work = { isCapped, branches: 20, maxTokens: casesOf(10, 20) };
   try {
     const whole = await liveOut(folder, "whole", [null], work);
     expect(whole.problems).toEqual([]);

@@ -26,7 +26,7 @@ describe("local engine, PostgreSQL store", () => {
         store: opened,
         engine: factory,
         workerId,
-        pollMs: 50,
+        pollMs: 200,
         suspendAfterMs: 0,
         onError: () => undefined,
         ...options,

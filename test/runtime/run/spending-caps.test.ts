@@ -84,7 +84,7 @@ interface Desk {
 }
 
 function openOn({ caps, store, clock = new FakeClock(), ...more }: Desk): Promise<Runtime> {
-  return createRuntime({ store, clock, prices, caps, pollMs: 10, sameName: "replace", ...more });
+  return createRuntime({ store, clock, prices, caps, pollMs: 200, sameName: "replace", ...more });
 }
 
 async function statusOf(runtime: Runtime, who: Caller, options: SubmitOptions = {}): Promise<string> {
