@@ -1,4 +1,5 @@
 import {
+  describeValue,
   Fault,
   rootTaskId,
   thinkingLevels,
@@ -68,7 +69,7 @@ async function chooseModel({ client, conversation, pick, say }: Desk, wanted: st
   if (!/^[^/]+\/./u.test(model))
     throw new Fault(
       "invalid_argument",
-      `invalid model ${JSON.stringify(model)}: expected provider/id, such as anthropic/claude-sonnet-5; /model alone lists the models`,
+      `invalid model ${describeValue(model)}: expected provider/id, such as anthropic/claude-sonnet-5; /model alone lists the models`,
     );
   await conversation.change({ model });
   const isListed = models.length === 0 || models.includes(model);
