@@ -116,6 +116,10 @@ test("reeve eval ends with 20 if a gate fails, with 21 if a case fails to run, a
     [[file, "--max-cost", "much"], "invalid --max-cost much"],
     [[file, "--seats", "0"], "invalid --seats 0"],
     [[file, "--save", "../x"], 'invalid name "../x" of a baseline'],
+    [
+      [file, "--junit", `${file}/report.xml`],
+      `invalid --junit ${file}/report.xml: no file can be written there`,
+    ],
   ];
   for (const [args, message] of wrong) {
     const { code, talk, out } = await call(args);

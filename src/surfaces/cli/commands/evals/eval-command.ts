@@ -1,17 +1,13 @@
-import { resolve } from "node:path";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import {
   baselinePath,
   endOf,
-  junitReport,
-  markdownReport,
   readBaseline,
   refuseRequests,
   reportOf,
   requireBaseline,
   textReport,
   writeBaseline,
-  writeWhole,
   type Baseline,
   type ExperimentInput,
   type ExperimentReport,
@@ -29,6 +25,7 @@ import type { ExitKind } from "../../terminal/exit-code.ts";
 import { positiveInteger } from "../../terminal/number-option.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { untilEnded, type EndedExperiment } from "./follow-experiment.ts";
+import { prepareReports, writeReports } from "./report-files.ts";
 import { missingBudget, resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
 
 /** The options as the command line passes them: texts. */
@@ -75,6 +72,7 @@ export async function evalCommand(
       if (savePath === undefined) requireBaseline(experiment.gates, baseline !== undefined);
       if (resume === undefined) await experiment.countTrials(input);
     }
+    await prepareReports(options);
     const onWarning = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
     const store = open.add(await openOwnStore(options.store, { onWarning }));
     const runtime = open.add(
@@ -88,7 +86,7 @@ export async function evalCommand(
     for (const each of chosen) {
       const report = await carriedOut(
         each,
-        { store, runtime, input, maxCostUsd, resume, baseline },
+        { store, address: options.store, runtime, input, maxCostUsd, resume, baseline },
         terminal,
       );
       if (report === undefined) return "incomplete";
@@ -107,6 +105,7 @@ export async function evalCommand(
 /** What every experiment of the command has in common. */
 interface Carrying {
   readonly store: Store;
+  readonly address: string;
   readonly runtime: Runtime;
   readonly input: ExperimentInput;
   readonly maxCostUsd: number | undefined;
@@ -117,14 +116,20 @@ interface Carrying {
 /** Starts or resumes a run, follows it to its end, and returns its report. `undefined` if the person has interrupted it. */
 async function carriedOut(
   chosen: ChosenExperiment,
-  { store, runtime, input, maxCostUsd, resume, baseline }: Carrying,
+  { store, address, runtime, input, maxCostUsd, resume, baseline }: Carrying,
   terminal: Terminal,
 ): Promise<ExperimentReport | undefined> {
   const { experiment, file } = chosen;
   const run =
     resume === undefined
       ? await startedRun(runtime, chosen, input, maxCostUsd)
-      : await resumedRun(runtime, store, chosen, resume === true ? undefined : resume, maxCostUsd);
+      : await resumedRun(
+          runtime,
+          { store, address },
+          chosen,
+          resume === true ? undefined : resume,
+          maxCostUsd,
+        );
   terminal.say(`${printable(experiment.name)} of ${printable(file)}: ${run.runId}`);
   const ended = await untilEnded(run, terminal);
   if (ended === undefined) {
@@ -246,15 +251,6 @@ async function baselineOf(
       `the baseline ${path} is of experiment ${result.name}, and not of ${only.experiment.name}; name another one with --baseline`,
     );
   return { name, result };
-}
-
-export async function writeReports(
-  reports: readonly ExperimentReport[],
-  { json, junit, markdown }: Pick<EvalCommandOptions, "json" | "junit" | "markdown">,
-): Promise<void> {
-  if (json !== undefined) await writeWhole(resolve(json), `${JSON.stringify(reports, null, 2)}\n`);
-  if (junit !== undefined) await writeWhole(resolve(junit), junitReport(reports));
-  if (markdown !== undefined) await writeWhole(resolve(markdown), reports.map(markdownReport).join("\n"));
 }
 
 /** Stores the results as a baseline, unless some are missing: later differences would be wrong. */

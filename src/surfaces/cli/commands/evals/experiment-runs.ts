@@ -53,13 +53,13 @@ export async function startedRun(
 /** Continues a run: the one with this id, or the newest one of the experiment that has not completed. `addUsd` is added to its budget. */
 export async function resumedRun(
   runtime: Runtime,
-  store: Store,
+  { store, address }: { readonly store: Store; readonly address: string },
   { experiment, file, onRun }: ChosenExperiment,
   id: string | undefined,
   addUsd: number | undefined,
 ): Promise<RunHandle> {
   const runId =
-    id === undefined ? await newestUnfinished(store, experiment, file) : await findRunId(store, id, "");
+    id === undefined ? await newestUnfinished(store, experiment, file) : await findRunId(store, id, address);
   const run = await requireRun(runtime, runId);
   if (run.agentId !== experiment.id)
     throw new Fault(

@@ -29,7 +29,8 @@ import { runtimeOptions } from "../../setup/run-workspace.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { positiveInteger } from "../../terminal/number-option.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
-import { dollarsOf, sayFailure, writeReports, type EvalCommandOptions } from "./eval-command.ts";
+import { prepareReports, writeReports } from "./report-files.ts";
+import { dollarsOf, sayFailure, type EvalCommandOptions } from "./eval-command.ts";
 import { resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
 import { untilEnded } from "./follow-experiment.ts";
 
@@ -60,6 +61,7 @@ export async function forkStoredRuns(
   try {
     const workspace = open.add(await openRunWorkspace({ root: process.cwd() }));
     const { experiment } = await onlyExperiment(file);
+    await prepareReports(options);
     const onWarning = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
     const store = open.add(await openOwnStore(options.store, { onWarning }));
     const runtime = open.add(
@@ -80,7 +82,13 @@ export async function forkStoredRuns(
     const run =
       resume === undefined
         ? await startedRun(runtime, given, seats, maxCostUsd)
-        : await resumedRun(runtime, store, given, resume === true ? undefined : resume, maxCostUsd);
+        : await resumedRun(
+            runtime,
+            { store, address: options.store },
+            given,
+            resume === true ? undefined : resume,
+            maxCostUsd,
+          );
     terminal.say(`${printable(forking.name)} of ${printable(file)}: ${run.runId}`);
     const ended = await untilEnded(run, terminal);
     if (ended === undefined) {
