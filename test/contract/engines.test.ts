@@ -30,7 +30,7 @@ for (const [name, engine] of Object.entries(engines))
             store: opened,
             engine: factory,
             workerId,
-            pollMs: 10,
+            pollMs: 50,
             suspendAfterMs: 0,
             onError: () => undefined,
             ...options,

@@ -34,7 +34,7 @@ const open: EngineHarness["open"] = async (store, factory, workerId, options = {
     store,
     engine: factory === engine ? cluster.engine : factory,
     workerId,
-    pollMs: 50,
+    pollMs: 200,
     suspendAfterMs: 0,
     onError: () => undefined,
     ...settings,
