@@ -129,10 +129,13 @@ test("reeve eval ends with 20 if a gate fails, with 21 if a case fails to run, a
   expect(await call([file, "--baseline", "absent"])).toMatchObject({ code: 3 });
 });
 
-test("reeve eval starts no run for a gate that needs a baseline, nor for a broken case file", async () => {
+test("reeve eval starts no run for a gate that needs a baseline, nor for a broken case file, and names settings without trust", async () => {
   const { folder, call } = await project();
+  await mkdir(join(folder, ".reeve"));
+  await writeFile(join(folder, ".reeve", "settings.json"), '{"unknownPrice":"ignore"}');
   const alone = await call([file], { DROP: "1" });
   expect(alone).toMatchObject({ code: 2, out: [] });
+  expect(alone.talk).toContain("without trust these settings have no effect; reeve trust accepts them");
   expect(alone.talk).toContain("gate exactMatch has maxDrop, which compares with a baseline");
   await writeFile(join(folder, "evals", "capitals.jsonl"), '{"id":"a","input":"x"}\n{"id":"a"\n');
   const broken = await call([file, "--save", "main"]);

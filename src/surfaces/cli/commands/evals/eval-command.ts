@@ -16,7 +16,7 @@ import {
 import { Fault, type Runtime, type Store } from "../../../../kernel/index.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
 import { experimentsOfFile, ProjectEvals, type EvalFile } from "../../../../workspace/workspace-evals.ts";
-import { isConfirmed } from "../../setup/ask-trust.ts";
+import { guardedLines, isConfirmed } from "../../setup/ask-trust.ts";
 import { OpenParts } from "../../setup/open-parts.ts";
 import { openOwnStore } from "../../setup/own-store.ts";
 import { openRunWorkspace } from "../../setup/run-agent.ts";
@@ -62,6 +62,7 @@ export async function evalCommand(
   const allow = options.offline === true ? refuseRequests() : undefined;
   try {
     const workspace = open.add(await openRunWorkspace({ root: process.cwd() }));
+    sayUntrusted(workspace, terminal);
     const chosen = await chosenExperiments(files, workspace, terminal);
     requireOne(chosen, options, resume);
     const baseline = await baselineOf(options.baseline, workspace, chosen);
@@ -100,6 +101,14 @@ export async function evalCommand(
     allow?.();
     await open.close();
   }
+}
+
+/** Says which settings of the project have no effect, because it is not trusted: prices and limits may be among them. */
+export function sayUntrusted(workspace: Workspace, terminal: Terminal): void {
+  const settings = guardedLines(workspace).filter((line) => /settings(?:\.local)?\.json/u.test(line));
+  if (settings.length === 0) return;
+  terminal.say("reeve: without trust these settings have no effect; reeve trust accepts them:");
+  for (const line of settings) terminal.say(line);
 }
 
 /** What every experiment of the command has in common. */

@@ -30,7 +30,7 @@ import type { ExitKind } from "../../terminal/exit-code.ts";
 import { positiveInteger } from "../../terminal/number-option.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { prepareReports, writeReports } from "./report-files.ts";
-import { dollarsOf, sayFailure, type EvalCommandOptions } from "./eval-command.ts";
+import { dollarsOf, sayFailure, sayUntrusted, type EvalCommandOptions } from "./eval-command.ts";
 import { resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
 import { untilEnded } from "./follow-experiment.ts";
 
@@ -60,6 +60,7 @@ export async function forkStoredRuns(
   const open = new OpenParts();
   try {
     const workspace = open.add(await openRunWorkspace({ root: process.cwd() }));
+    sayUntrusted(workspace, terminal);
     const { experiment } = await onlyExperiment(file);
     await prepareReports(options);
     const onWarning = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
