@@ -11,7 +11,7 @@ await runWorkerDuty(async ({ file, server, data }) => {
     ...(site !== undefined && { engine: siteEngine(site) }),
     store: await openCrashStore(file),
     workerId: server.caller,
-    pollMs: 10,
+    pollMs: 50,
     // Runs leave memory as soon as they wait, so that they are replayed often.
     suspendAfterMs: 5,
     // The harness kills more processes than a run may end.
