@@ -212,6 +212,14 @@ export class StoredRuns {
     }
   }
 
+  /** Cancels the fork of a trial, if it exists and has not ended. Does nothing to a stored run. */
+  async cancel(trial: ForkedTrial, reason: string): Promise<null> {
+    if (isStored(trial.variant)) return null;
+    const run = await this.#options.runtime.find(forkIdOf(trial));
+    await run?.as("experiment").cancel(reason);
+    return null;
+  }
+
   /** What a fork may spend and has spent. `undefined` if there is none. */
   async #known(runId: string): Promise<KnownFork | undefined> {
     const run = await this.#options.runtime.find(runId);

@@ -129,7 +129,15 @@ async function askFork(
     const { runId, ...answer } = await scope.step("answer", wait, { retry: false });
     return { taskId: null, ...(isOwn && { runId }), ...answer, run: () => from.scored(origin, forkId) };
   } catch (error) {
-    scope.check();
+    try {
+      scope.check();
+    } catch (end) {
+      // The fork is a run of its own, which a cancel of the experiment or its deadline does not reach.
+      const cancel = (branch: Scope): Promise<null> =>
+        branch.step("cancel fork", () => from.cancel(trial, Fault.from(end).message));
+      await scope.uncancellable((branch) => cancel(branch as Scope));
+      throw end;
+    }
     if (stopsTask(error)) throw error;
     const { message } = Fault.from(error);
     const run = async (): Promise<ScoredRun> => unstartedRun(scope.runId);

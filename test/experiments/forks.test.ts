@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { expect, onTestFinished, test } from "vitest";
 import {
   experiment,
   judge,
@@ -13,12 +14,18 @@ import { memoryStore } from "../../src/runtime/index.ts";
 import { answering, askedIn } from "./answering-model.ts";
 
 const looked: string[] = [];
+/** If present, it is resolved by the next call of the tool, which then waits until it is cancelled. */
+let held: PromiseWithResolvers<null> | undefined;
 const look = tool({
   name: "look",
   description: "Looks.",
   inputSchema: { type: "object", properties: { at: { type: "string" } } } as const,
-  execute: ({ at = "" }) => {
+  execute: async ({ at = "" }, { signal }) => {
     looked.push(at);
+    if (held !== undefined) {
+      held.resolve(null);
+      await once(signal, "abort");
+    }
     return `${at} is shut`;
   },
 });
@@ -196,6 +203,20 @@ test("B5: forks and judges spend no more than the budget of the experiment toget
     const { results } = await readExperiment(run);
     expect(results.map(({ scores }) => scores["judge"]?.score)).toEqual([1, 1]);
     expect(asked.length + judged).toBe(4);
+  }));
+
+test("a cancel of an experiment cancels the forks that have not ended, and no stored run", () =>
+  withRuns(["gate", "door"], async (runtime, ids) => {
+    held = Promise.withResolvers<null>();
+    onTestFinished(() => (held = undefined));
+    const run = await runtime.start(forked({ runtime, runs: ids }), {});
+    await held.promise;
+    await run.cancel("enough");
+    expect((await run.result()).status).toBe("cancelled");
+    const statuses: string[] = [];
+    for (const { runId } of (await runtime.list({ agentName: "guard" })).runs)
+      statuses.push((await (await runtime.find(runId))?.result())?.status ?? "");
+    expect(statuses.toSorted()).toEqual(["cancelled", "completed", "completed"]);
   }));
 
 test("wrong options of runs() and of an experiment with it are refused", () =>
