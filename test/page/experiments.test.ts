@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Agent } from "../../src/entries/index.ts";
+import { Agent, tool } from "../../src/entries/index.ts";
 import { experiment, type Experiment } from "../../src/entries/experiments.ts";
 import { isFull } from "../effort.ts";
 import { answering, askedIn } from "../experiments/answering-model.ts";
@@ -10,23 +10,34 @@ import { pageTests, shown } from "./page-tests.ts";
 
 const { server, open } = pageTests();
 
-/** An experiment whose clerk knows some capitals. */
+const atlas = tool({
+  name: "atlas",
+  description: "Looks up.",
+  inputSchema: {} as const,
+  execute: () => "A blank page.",
+});
+
+/** An experiment whose clerk knows some capitals, and looks up the others. */
 function capitals(name: string, known: readonly string[]): Experiment {
   const clerk = (city: string): Agent =>
     new Agent({
       name: `clerk-${name}`,
       model: answering((request) => {
         const country = askedIn(request).replace("Capital of ", "");
-        return known.includes(country) ? `${city} of ${country}` : "I do not know.";
+        if (known.includes(country)) return `${city} of ${country}`;
+        if (request.messages.at(-1)?.role === "tool") return "I do not know.";
+        return { toolCalls: [{ name: "atlas", input: {} }] };
       }),
+      tools: [atlas],
     });
   return experiment({
     name,
     variants: { base: clerk("The capital"), brief: clerk("It") },
-    cases: ["France", "Spain", "Peru"].map((country) => ({
+    cases: ["France", "Spain", "Peru", "Chad"].map((country) => ({
       id: country.toLowerCase(),
       input: `Capital of ${country}`,
       expected: `A city of ${country}`,
+      tags: country === "Chad" ? [] : ["large"],
     })),
     scorers: [
       function knows({ output }) {
@@ -43,14 +54,14 @@ function capitals(name: string, known: readonly string[]): Experiment {
   });
 }
 
-/** Two runs of one experiment. The second one knows less. Returns the id of the second one. */
+/** Two runs of an experiment. The second one knows less and has a case less. Returns the id of the second one. */
 async function twoRuns(name: string): Promise<string> {
   // The model of the second run answers differently, as that of a changed agent does.
-  const known = ["France", "Spain", "Peru"];
+  const known = ["France", "Spain", "Peru", "Chad"];
   const given = capitals(name, known);
   await given.run({ runtime: server.runtime });
   known.length = 1;
-  const { runId } = await given.run({ runtime: server.runtime });
+  const { runId } = await given.run({ runtime: server.runtime, tags: ["large"] });
   return runId;
 }
 
@@ -73,6 +84,8 @@ test("the list of experiments shows gates, reasons and the trend, and one experi
   await detail.getByText("Asked Capital of Peru").waitFor();
   await detail.getByText("It names no capital.").first().waitFor();
   await detail.getByText("Against the other run").first().waitFor();
+  await detail.getByText("Other tools atlas; the other run: no tool").first().waitFor();
+  await cases.nth(4).getByText("only in the other run").waitFor();
   expect(await detail.getByRole("link", { name: "Conversation" }).count()).toBe(2);
   expect(page.url()).toContain(`${runId}?case=peru`);
   await page.getByLabel("Compared with").selectOption({ label: "nothing" });

@@ -6,7 +6,7 @@ import {
   type ExperimentResult,
   type TrialResult,
 } from "../../experiments/index.ts";
-import type { JsonValue, RunHandle, RunSummary } from "../../kernel/index.ts";
+import { rootTaskId, type JsonValue, type RunHandle, type RunSummary } from "../../kernel/index.ts";
 import { RecentValues } from "./recent-values.ts";
 
 /** What an experiment says about itself before its first trial. */
@@ -159,11 +159,52 @@ function sum(values: readonly number[]): number {
   return values.reduce((all, each) => all + each, 0);
 }
 
-/** The trials of one case with their outputs. */
-export async function trialsOf(run: RunHandle, caseId: string): Promise<readonly TrialResult[]> {
+const storedRun = /^run_[\w-]{1,64}$/u;
+
+/** How often a tool was called. */
+interface ToolCount {
+  readonly tool: string;
+  readonly calls: number;
+}
+
+/** A trial with the tools that it called, in the order of their first calls. `null` if the run that answered was deleted. */
+export type CaseTrial = TrialResult & { readonly tools: readonly ToolCount[] | null };
+
+/** The trials of one case with their outputs and tools. `find` finds the run of a trial that has one of its own. */
+export async function trialsOf(
+  run: RunHandle,
+  caseId: string,
+  find: (runId: string) => Promise<RunHandle | undefined>,
+): Promise<readonly CaseTrial[]> {
   const found: TrialResult[] = [];
   for await (const trial of readTrials(run)) if (trial.caseId === caseId) found.push(trial);
-  return found;
+  const own = await toolsByTask(run);
+  return Promise.all(
+    found.map(async (trial) => {
+      const { taskId, runId = caseId } = trial;
+      if (taskId !== null) return { ...trial, tools: own.get(taskId) ?? [] };
+      // A trial without a task is a fork or a stored run, whose id is that of the case, or had no seat.
+      const answered = storedRun.test(runId) ? await find(runId) : undefined;
+      const tools = answered === undefined ? null : ((await toolsByTask(answered)).get(rootTaskId) ?? []);
+      return { ...trial, tools };
+    }),
+  );
+}
+
+async function toolsByTask(run: RunHandle): Promise<ReadonlyMap<string, readonly ToolCount[]>> {
+  const found = new Map<string, Map<string, number>>();
+  for await (const event of run.events({ types: ["tool_execution_start"], follow: false })) {
+    if (event.type !== "tool_execution_start") continue;
+    const counts = found.get(event.taskId) ?? new Map<string, number>();
+    found.set(event.taskId, counts);
+    counts.set(event.data.toolName, (counts.get(event.data.toolName) ?? 0) + 1);
+  }
+  return new Map(
+    Array.from(found, ([taskId, counts]) => [
+      taskId,
+      Array.from(counts, ([tool, calls]) => ({ tool, calls })),
+    ]),
+  );
 }
 
 /** The input of the agent of a trial, as the log has it. `null` if it is not there. */

@@ -94,6 +94,7 @@ export function CaseDetail({ runId, caseId, variants, baseline }: CaseDetailProp
 interface OtherAnswer {
   readonly words: string;
   readonly text: string;
+  readonly tools: Trial["tools"];
 }
 
 /** The answer that those of a variant are compared with: that of the other run, or of the first variant. */
@@ -105,12 +106,29 @@ function otherAnswer(
 ): OtherAnswer | null {
   if (before !== null) {
     const former = before.find((trial) => trial.variant === variant) ?? before[0];
-    return former === undefined ? null : { words: "the other run", text: plain(former.output) };
+    return former === undefined ? null : { words: "the other run", ...answerOf(former) };
   }
   const [first] = variants;
   const trial = now.find((each) => each.variant === first);
   if (variant === first || first === undefined || trial === undefined) return null;
-  return { words: first, text: plain(trial.output) };
+  return { words: first, ...answerOf(trial) };
+}
+
+function answerOf({ output, tools }: Trial): Pick<OtherAnswer, "text" | "tools"> {
+  return { text: plain(output), tools };
+}
+
+/** The tools that a trial called, such as "look 2 times, write". */
+function toolWords(tools: NonNullable<Trial["tools"]>): string {
+  const words = tools.map(({ tool, calls }) => (calls === 1 ? tool : `${tool} ${counted(calls, "time")}`));
+  return words.length === 0 ? "no tool" : shownName(words.join(", "));
+}
+
+/** The tools of a trial and of the other answer if they differ. `null` if they do not, or one of them is unknown. */
+function differentTools({ tools }: Trial, other: OtherAnswer | null): string | null {
+  if (tools === null || other === null || other.tools === null) return null;
+  const [own, others] = [toolWords(tools), toolWords(other.tools)];
+  return own === others ? null : `${own}; ${shownName(other.words)}: ${others}`;
 }
 
 /** The path of the run of a trial that is a fork, of the stored run itself, or of the conversation in the experiment. */
@@ -173,6 +191,7 @@ interface OneTrialProps {
 function OneTrial({ runId, trial, isOnly, isChosen, other }: OneTrialProps): JSX.Element {
   const answer = plain(trial.output);
   const patch = other === null ? "" : lineDiff(other.text, answer);
+  const tools = differentTools(trial, other);
   return (
     <article class="trial" aria-current={isChosen ? "true" : undefined} ref={isChosen ? intoView : null}>
       <p class="dim">
@@ -203,6 +222,11 @@ function OneTrial({ runId, trial, isOnly, isChosen, other }: OneTrialProps): JSX
           </summary>
           {patch !== "" && <Diff patch={patch} />}
         </details>
+      )}
+      {tools !== null && (
+        <p>
+          <span class="dim">Other tools</span> {tools}
+        </p>
       )}
       <dl class="trial-scores">
         {Object.entries(trial.scores).map(([scorer, { score, reason, error, metadata }]) => (

@@ -12,7 +12,7 @@ import { scoreText } from "../../parts/run-scores.tsx";
 import { CaseDetail } from "./case-detail.tsx";
 import { GateState, readExperiments } from "./listed-experiments.tsx";
 import { ScorerTable } from "./scorer-table.tsx";
-import { cellOf, worstFirst, type CaseLine } from "./worst-first.ts";
+import { cellOf, inShownOrder, onlyBefore, worstFirst, type CaseLine } from "./worst-first.ts";
 
 /** Value of the parameter `with` that compares with nothing. */
 const nothing = "none";
@@ -54,7 +54,12 @@ export function ExperimentPage({ runId }: { readonly runId: string }): JSX.Eleme
           <Facts {...value} />
           <ScorerTable experiment={value.experiment} />
           <div class={`case-columns ${caseId === null ? "" : "with-detail"}`}>
-            <Cases experiment={value.experiment} caseId={caseId} />
+            <Cases
+              key={value.baseline?.run.runId}
+              experiment={value.experiment}
+              baseline={value.baseline?.run.runId ?? null}
+              caseId={caseId}
+            />
             {caseId !== null && (
               <CaseDetail
                 key={caseId}
@@ -140,23 +145,41 @@ function Facts({ experiment, others, baseline }: Both): JSX.Element {
       {missing > 0 && (
         <p class="gate-reason">
           {counted(missing, "trial")} of {grouped(expectedTrials)} {missing === 1 ? "has" : "have"} no result
-          yet. A run that stopped at its budget continues with them after a top-up.
+          yet.{" "}
+          {run.status === "budget_exhausted" ? (
+            <>
+              The run stopped at its budget and continues with them after a top-up.{" "}
+              <a class="link" href={runPath(run.runId)}>
+                Top up the run
+              </a>
+            </>
+          ) : (
+            run.endedAt !== null && "A resumption of the run continues with them."
+          )}
         </p>
       )}
     </>
   );
 }
 
-function Cases({
-  experiment,
-  caseId,
-}: {
+interface CasesProps {
   readonly experiment: Experiment;
+  /** Id of the run that is compared with. */
+  readonly baseline: string | null;
   readonly caseId: string | null;
-}): JSX.Element {
+}
+
+function Cases({ experiment, baseline, caseId }: CasesProps): JSX.Element {
   const [most, setMost] = useState(casesPerPage);
   const { variants, scorers, run } = experiment;
-  const lines = worstFirst(experiment);
+  const sorted = worstFirst(experiment);
+  // The order of a run that works is that of the first look, until the reader asks for another one.
+  const [shown, setShown] = useState(() => (run.endedAt === null ? idsOf(sorted) : null));
+  const lines = shown === null ? sorted : inShownOrder(sorted, shown);
+  const isMoved = lines.some((line, at) => line !== sorted[at]);
+  // A case that is still missing may only be late.
+  const gone = experiment.report.missing > 0 ? [] : onlyBefore(experiment);
+  const isOnlyHere = ({ before }: CaseLine): boolean => before === null && experiment.baselineRows !== null;
   const move = (step: number): void => {
     const at = lines.findIndex(({ row }) => row.caseId === caseId);
     const next = lines[at < 0 ? 0 : at + step];
@@ -165,7 +188,18 @@ function Cases({
   useKeys({ j: () => move(1), k: () => move(-1) });
   return (
     <section aria-labelledby="cases">
-      <h2 id="cases">Cases, worst first</h2>
+      <div class="row between">
+        <h2 id="cases">Cases, worst first</h2>
+        {isMoved && (
+          <button
+            class="button"
+            onClick={() => setShown(run.endedAt === null ? idsOf(sorted) : null)}
+            title="Rows keep their places while results arrive"
+          >
+            Sort again
+          </button>
+        )}
+      </div>
       <div class="wide-table" role="region" aria-labelledby="cases" tabIndex={0}>
         <table class="table cases">
           <thead>
@@ -178,14 +212,15 @@ function Cases({
           </thead>
           <tbody>
             {lines.slice(0, most).map((line) => (
-              <tr key={line.row.caseId} class={line.row.caseId === caseId ? "chosen" : ""}>
+              <tr
+                key={line.row.caseId}
+                class={`${line.row.caseId === caseId ? "chosen" : ""} ${isOnlyHere(line) ? "only-one" : ""}`}
+              >
                 <td class="case-id">
-                  <a class="link case-line" href={casePath(run.runId, line)}>
+                  <a class="link case-line" href={casePath(run.runId, line.row.caseId)}>
                     {shownName(line.row.caseId)}
                   </a>
-                  {line.before === null && experiment.baselineRows !== null && (
-                    <span class="sub dim">not in the other run</span>
-                  )}
+                  {isOnlyHere(line) && <span class="sub dim">not in the other run</span>}
                 </td>
                 {variants.map((variant) => (
                   <td key={variant}>
@@ -194,6 +229,22 @@ function Cases({
                 ))}
               </tr>
             ))}
+            {lines.length <= most &&
+              gone.map((row) => (
+                <tr key={row.caseId} class="only-one">
+                  <td class="case-id">
+                    <a class="link case-line" href={casePath(baseline ?? "", row.caseId, run.runId)}>
+                      {shownName(row.caseId)}
+                    </a>
+                    <span class="sub dim">only in the other run</span>
+                  </td>
+                  {variants.map((variant) => (
+                    <td key={variant} class="dim">
+                      no result
+                    </td>
+                  ))}
+                </tr>
+              ))}
           </tbody>
         </table>
       </div>
@@ -208,9 +259,14 @@ function Cases({
   );
 }
 
-function casePath(runId: string, { row }: CaseLine): string {
+function idsOf(lines: readonly CaseLine[]): readonly string[] {
+  return lines.map(({ row }) => row.caseId);
+}
+
+function casePath(runId: string, caseId: string, baseline?: string): string {
   const query = new URLSearchParams(place.value.query);
-  query.set("case", row.caseId);
+  if (baseline !== undefined) query.set("with", baseline);
+  query.set("case", caseId);
   return `${experimentPath(runId)}?${query.toString()}`;
 }
 

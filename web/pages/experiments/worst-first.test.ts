@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Experiment } from "../../api/types.ts";
-import { distribution, worstFirst } from "./worst-first.ts";
+import { distribution, inShownOrder, onlyBefore, worstFirst } from "./worst-first.ts";
 
 type Row = Experiment["rows"][number];
 
@@ -49,6 +49,19 @@ test("without another run, the variants are compared with the first one, and a s
     ["low", 0, 0.5, false],
     ["lost", null, 1, false],
   ]);
+});
+
+test("lines keep the order in which they were shown, and new cases follow with the worst first", () => {
+  const rows = [row("c", { a: 0.5 }), row("b", { a: 1 }), row("a", { a: 0.25 }), row("d", { a: 0 })];
+  const experiment = { rows, baselineRows: null, variants: ["a"] } as unknown as Experiment;
+  const lines = inShownOrder(worstFirst(experiment), ["b", "c"]);
+  expect(lines.map(({ row: { caseId } }) => caseId)).toEqual(["b", "c", "d", "a"]);
+});
+
+test("a case of the other run that this run does not have is found", () => {
+  const [both, old] = [row("both", { a: 1 }), row("old", { a: 1 })];
+  const experiment = { rows: [both, row("new", { a: 1 })], baselineRows: [both, old] };
+  expect(onlyBefore(experiment as unknown as Experiment)).toEqual([old]);
 });
 
 test("a distribution counts the cases of a variant in ten parts, and a mean of 1 is in the last", () => {

@@ -45,6 +45,19 @@ export function worstFirst({ rows, baselineRows, variants }: Experiment): readon
   );
 }
 
+/** Lines in an order that was shown before, so that no line moves while results arrive. New cases follow in their own order. */
+export function inShownOrder(lines: readonly CaseLine[], shown: readonly string[]): readonly CaseLine[] {
+  const places = new Map(shown.map((caseId, place) => [caseId, place]));
+  const placeOf = ({ row }: CaseLine): number => places.get(row.caseId) ?? shown.length;
+  return lines.toSorted((one, other) => placeOf(one) - placeOf(other));
+}
+
+/** The cases that only the other experiment has. */
+export function onlyBefore({ rows, baselineRows }: Experiment): readonly Row[] {
+  const own = new Set(rows.map(({ caseId }) => caseId));
+  return (baselineRows ?? []).filter(({ caseId }) => !own.has(caseId));
+}
+
 /** The cell of a variant. An experiment with one variant is compared whatever the name of its variant is. */
 export function cellOf(row: Row | null, variant: string): Cell | undefined {
   if (row === null) return undefined;

@@ -1,5 +1,5 @@
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
-import type { ExperimentReport, TrialResult } from "../../../experiments/index.ts";
+import type { ExperimentReport } from "../../../experiments/index.ts";
 import {
   caseRows,
   countsOf,
@@ -7,6 +7,7 @@ import {
   storedReport,
   trialsOf,
   type CaseRow,
+  type CaseTrial,
 } from "../../http/experiment-reader.ts";
 import { reply, route, type RouteRequest } from "../../http/route.ts";
 import { after, next, runParams, runSummary } from "../../http/schema/run-schemas.ts";
@@ -150,7 +151,9 @@ const caseFound = {
   description: "The trials of a case.",
   schema: object({
     input: anyJson({ description: "What the agents were given. null: the log does not have it." }),
-    trials: list(schemaOf<TrialResult>({ type: "object" }), { description: "In the order of their ends." }),
+    trials: list(schemaOf<CaseTrial>({ type: "object" }), {
+      description: "In the order of their ends, with the tools that they called.",
+    }),
   }),
 };
 
@@ -165,7 +168,7 @@ const getCase = route({
   responses: [caseFound],
   handle: async (request) => {
     const run = await findRun(request);
-    const trials = await trialsOf(run, request.query.caseId);
+    const trials = await trialsOf(run, request.query.caseId, (runId) => request.runtime.find(runId));
     const input: JsonValue = await inputOfTrial(run, trials[0]?.taskId ?? null);
     return reply(caseFound, { input, trials });
   },
