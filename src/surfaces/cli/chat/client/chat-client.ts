@@ -78,8 +78,7 @@ export class ChatClient {
   async send(path: string, body: JsonObject): Promise<unknown> {
     const headers = { "content-type": "application/json" };
     const response = await this.#fetch(path, { method: "POST", body: JSON.stringify(body), headers });
-    if (!response.ok) throw await refusalOf(response);
-    return response.json();
+    return this.#answerOf(response);
   }
 
   /**
@@ -94,7 +93,7 @@ export class ChatClient {
       try {
         const headers = { accept: "text/event-stream", ...(lastId !== null && { "last-event-id": lastId }) };
         const response = await this.#fetch(path(), { headers, signal });
-        if (!response.ok) throw await refusalOf(response);
+        if (!response.ok) throw await this.#refusalOf(response);
         delay = firstDelayMs;
         onOpen?.();
         if (response.body !== null) await readAll(response.body, parser, onMessage, signal);
@@ -126,9 +125,40 @@ export class ChatClient {
         ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
       },
     });
-    if (!response.ok) throw await refusalOf(response);
-    const text = await response.text();
-    return nameAgents(text === "" ? undefined : JSON.parse(text)) as Result<M, Path>;
+    return nameAgents(await this.#answerOf(response)) as Result<M, Path>;
+  }
+
+  /** What a route answers: an object, or nothing. Rejects if the request was refused. */
+  async #answerOf(response: Response): Promise<unknown> {
+    if (!response.ok) throw await this.#refusalOf(response);
+    const text = await this.#textOf(response);
+    const value = text === "" ? {} : jsonObject(text);
+    if (value === undefined) throw this.#foreign("without the JSON of a route");
+    return text === "" ? undefined : value;
+  }
+
+  async #refusalOf(response: Response): Promise<RequestError> {
+    const { code, detail, details }: Problem = jsonObject(await this.#textOf(response)) ?? {};
+    if (typeof code !== "string" || typeof detail !== "string")
+      return this.#foreign(`with status ${response.status} and no reason`);
+    return new RequestError(code, detail, details);
+  }
+
+  /** The address is that of another program, or a proxy has answered. */
+  #foreign(answer: string): RequestError {
+    const { url } = this.#place;
+    return new RequestError(
+      "offline",
+      `the server at ${url} answered ${answer}, as reeve serve never does; check the address, and the proxy before it`,
+    );
+  }
+
+  async #textOf(response: Response): Promise<string> {
+    try {
+      return await response.text();
+    } catch {
+      throw new RequestError("offline", `the server at ${this.#place.url} was lost during its answer`);
+    }
   }
 
   async #fetch(path: string, options: RequestInit): Promise<Response> {
@@ -162,28 +192,20 @@ function isPassing({ code }: RequestError): boolean {
   return code === "offline" || code === "closed" || code === "rate_limited" || code === "internal";
 }
 
-async function refusalOf(response: Response): Promise<RequestError> {
-  const problem = problemOf(await response.text());
-  const {
-    code = "internal",
-    detail = `the server answered with status ${response.status}`,
-    details,
-  } = problem;
-  return new RequestError(code, detail, details);
-}
-
 interface Problem {
   readonly code?: Fault["code"];
   readonly detail?: string;
   readonly details?: RequestError["details"];
 }
 
-function problemOf(text: string): Problem {
+/** The object that a text is as JSON. `undefined` for any other text. */
+function jsonObject(text: string): object | undefined {
   try {
-    return JSON.parse(text) as Problem;
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? value : undefined;
   } catch {
-    // A proxy answers with a page of its own. The status says what is known.
-    return {};
+    // Another program answers with a page of its own.
+    return undefined;
   }
 }
 
