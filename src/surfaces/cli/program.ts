@@ -185,6 +185,17 @@ function withoutHidden(given: Terminal): PlainTerminal {
   return { terminal, load };
 }
 
+/** Whether the command that arguments name takes an option with its value. Advice in words fits each command. */
+function takes(program: Command, args: readonly string[], option: string): boolean {
+  if (!option.startsWith("--")) return true;
+  let named = program;
+  for (const arg of args) named = named.commands.find((each) => each.name() === arg) ?? named;
+  const [name, value = ""] = option.split(" ");
+  return named.options.some(
+    ({ long, flags }) => long === name && (!flags.includes("|") || flags.includes(value)),
+  );
+}
+
 /** Runs the command line. It never throws: an error is printed and determines the exit code. */
 export async function runCommandLine(args: readonly string[], given: Terminal): Promise<number> {
   const { terminal, load } = withoutHidden(given);
@@ -204,7 +215,7 @@ export async function runCommandLine(args: readonly string[], given: Terminal): 
   } catch (error) {
     if (error instanceof CommanderError) {
       const option = optionInsteadOf(error.message);
-      if (option !== undefined) terminal.say(`reeve: use ${option}`);
+      if (option !== undefined && takes(program, args, option)) terminal.say(`reeve: use ${option}`);
       if (error.exitCode === 0) return exitCodes.ok.code;
       await load();
       return exitCodes.usage.code;

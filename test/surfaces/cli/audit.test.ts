@@ -311,10 +311,23 @@ describe("reeve", () => {
     { args: ["kill", "run_7f"], code: 2, says: "reeve: unknown command kill; use reeve cancel RUN" },
     { args: ["run", "Hello", "--budget", "1"], code: 2, says: "reeve: use --max-budget-usd" },
     { args: ["run", "Hello", "--system=Be brief."], code: 2, says: "reeve: use --instructions" },
+    { args: ["run", "Hello", "--json"], code: 2, says: "reeve: use --mode json" },
   ])("reeve $args exits with $code and prints the reason on stderr", async ({ args, code, says }) => {
     const said = await reeve(args);
     expect(said).toMatchObject({ code, out: [], talk: expect.stringContaining(says) });
     expect(existsSync(join(repository, "nowhere.db"))).toBe(false);
+  });
+
+  test.for([
+    { args: ["chat", "--json"] },
+    { args: ["watch", "--json"] },
+    { args: ["watch", "--cwd", "/tmp"] },
+    { args: ["sessions", "show", "ses_7f", "--system", "Hello"] },
+  ])("reeve $args exits with 2 and advises no option that the command lacks", async ({ args }) => {
+    const { code, talk } = await reeve(args);
+    expect(code).toBe(2);
+    expect(talk).toMatch(/unknown option/u);
+    expect(talk).not.toMatch(/reeve: use/u);
   });
 
   test("reeve audit refuses a file that is not a store and an unknown run", async () => {
