@@ -4,6 +4,7 @@ import { pathToFileURL } from "node:url";
 import { resetCapabilitiesCache, setCapabilities } from "@earendil-works/pi-tui";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { blockOf } from "../../src/surfaces/cli/chat/front/chat-blocks.ts";
+import { Completer } from "../../src/surfaces/cli/chat/front/completions.ts";
 import { inputOf } from "../../src/surfaces/cli/chat/front/composer.ts";
 import { DraftImages, pastedImage } from "../../src/surfaces/cli/chat/front/images.ts";
 import { ChatModel } from "../../src/surfaces/cli/chat/model/chat-model.ts";
@@ -47,6 +48,25 @@ test("an input that returns to the composer keeps its images, whether its text n
   expect(await inputOf(draft, folder, [])).toEqual([{ type: "text", text: draft }, image]);
   await images.remove();
   await expect(inputOf(draft, folder, [])).rejects.toThrow(/cannot be read/u);
+});
+
+test("a completed image is sent, also if its path has spaces", async () => {
+  const folder = await pictureFolder();
+  await mkdir(join(folder, "new lamps"));
+  await writeFile(join(folder, "new lamps/red.png"), pixel, "base64");
+  const completer = new Completer(folder);
+  const complete = async (text: string): Promise<string> => {
+    const { prefix, items } = (await completer.complete(text, true)) ?? { prefix: "", items: [] };
+    return `${text.slice(0, text.length - prefix.length)}${items[0]?.value}`;
+  };
+  expect(await complete("See @my")).toBe('See @"my lamp.png" ');
+  expect(await complete("See @lamp")).toBe("See @lamp.png ");
+  expect(await complete("See @new")).toBe('See @"new lamps/');
+  const text = await complete('See @"new lamps/r');
+  expect(text).toBe('See @"new lamps/red.png" ');
+  expect(await complete("See my")).toBe("See my lamp.png ");
+  const image = { type: "image", mediaType: "image/png", source: { kind: "base64", data: pixel } };
+  expect(await inputOf(text, folder, [])).toEqual([{ type: "text", text }, image]);
 });
 
 test("the pasted path of an image becomes its name, and every other paste stays as it is", async () => {

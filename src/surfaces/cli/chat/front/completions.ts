@@ -3,6 +3,7 @@ import { visibleLine } from "../../../../kernel/index.ts";
 import type { Result } from "../../../server/route-values.ts";
 import type { Completions } from "../screen/screen.ts";
 import { chatCommands } from "./chat-commands.ts";
+import { imageName } from "./images.ts";
 
 /** What an agent offers as `/NAME`. */
 export type AgentCommand = Result<"GET", "/api/agents/{name}/commands">["commands"][number];
@@ -27,9 +28,9 @@ export class Completer {
     const command = /^\/(?<typed>[\w:-]*)$/u.exec(before)?.groups?.["typed"];
     if (command !== undefined) return this.#commandsFor(before, command);
     const line = before.slice(before.lastIndexOf("\n") + 1);
-    const word = /(?:^|\s)(?<typed>@?[^\s]*)$/u.exec(line)?.groups?.["typed"] ?? "";
+    const word = /(?:^|\s)(?<typed>@"[^"]*|@?[^\s]*)$/u.exec(line)?.groups?.["typed"] ?? "";
     if (!word.startsWith("@") && !(isAsked && word !== "")) return null;
-    const mark = word.startsWith("@") ? "@" : "";
+    const mark = /^@"?/u.exec(word)?.[0] ?? "";
     const wanted = word.slice(mark.length).toLowerCase();
     const found = (await this.#paths()).filter((path) => path.toLowerCase().includes(wanted));
     const ranked = found
@@ -38,7 +39,7 @@ export class Completer {
     return {
       prefix: word,
       items: ranked.map((path) => ({
-        value: `${mark}${path}${path.endsWith("/") ? "" : " "}`,
+        value: completed(path, mark !== ""),
         label: visibleLine(path),
       })),
     };
@@ -79,6 +80,13 @@ export class Completer {
     this.#files = { readAt: now, paths };
     return paths;
   }
+}
+
+/** What a completion writes. The quotes of a folder stay open, so that it can be completed further. */
+function completed(path: string, isNamed: boolean): string {
+  const isFolder = path.endsWith("/");
+  if (!isNamed) return `${path}${isFolder ? "" : " "}`;
+  return isFolder ? imageName(path).replace(/"? $/u, "") : imageName(path);
 }
 
 /** Files whose name begins with the text come first, then short paths. */

@@ -50,7 +50,7 @@ export function pastedImage(text: string, folder: string): string | undefined {
   const pasted = text.trim();
   if (pasted === "" || pasted.includes("\n") || pasted.length > 4_096) return undefined;
   const path = pathOf(pasted);
-  return isImage(path) && existsSync(absolute(folder, path)) ? named(path) : undefined;
+  return isImage(path) && existsSync(absolute(folder, path)) ? imageName(path) : undefined;
 }
 
 /** Images of drafts that no file of the person has, such as that of the clipboard. Their files are deleted with the chat. */
@@ -85,7 +85,7 @@ export class DraftImages {
     this.#folder ??= mkdtemp(join(tmpdir(), "reeve-chat-images-"));
     const path = join(await this.#folder, `${name}-${++this.#count}${end}`);
     await writeFile(path, bytes, { mode: 0o600 });
-    return named(path);
+    return imageName(path);
   }
 
   async remove(): Promise<void> {
@@ -137,7 +137,8 @@ function isImage(name: string): boolean {
   return types[extname(name).toLowerCase()] !== undefined;
 }
 
-function named(path: string): string {
+/** How a text names a file after `@`. A path with a space has quotes. */
+export function imageName(path: string): string {
   return /\s/u.test(path) ? `@"${path}" ` : `@${path} `;
 }
 
