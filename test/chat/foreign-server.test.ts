@@ -48,3 +48,22 @@ test("a request whose answer breaks off is refused as one that may have arrived"
     message: `the server at http://127.0.0.1:${port} was lost during its answer`,
   });
 });
+
+test.for([
+  { url: "http://127.0.0.1:1/reeve", token: "t", says: 'invalid --url "http://127.0.0.1:1/reeve"' },
+  { url: "http://127.0.0.1:1/?a", token: "t", says: 'invalid --url "http://127.0.0.1:1/?a"' },
+  { url: "http://me:secret@127.0.0.1:1", token: "t", says: 'invalid --url "http://[secret]@127.0.0.1:1"' },
+  { url: "ftp://127.0.0.1:1", token: "t", says: 'invalid --url "ftp://127.0.0.1:1"' },
+  { url: "http://127.0.0.1:1", token: "hidden\nvalue", says: "invalid REEVE_TOKEN" },
+  { url: "http://127.0.0.1:1", token: "“hidden”", says: "invalid REEVE_TOKEN" },
+  { url: "http://127.0.0.1:1/", token: "t\n", says: "does not answer" },
+])("a chat and a watch at $url with the token $token say: $says", async ({ url, token, says }) => {
+  for (const command of ["chat", "watch"]) {
+    const said = await reeve([command, "--plain", "--url", url], { env: { REEVE_TOKEN: token } });
+    expect([said.code, said.talk]).toEqual([
+      says.startsWith("invalid") ? 2 : 7,
+      expect.stringContaining(says),
+    ]);
+    expect(said.talk).not.toMatch(/hidden|me:secret|^\s+at /mu);
+  }
+});

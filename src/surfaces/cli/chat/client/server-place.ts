@@ -18,14 +18,30 @@ export function ownPlace(server: Pick<Server, "fetch">): ServerPlace {
   return { url: ownUrl, fetch: (request) => server.fetch(request, ownSender) };
 }
 
-/** A server at an address. Throws `invalid_argument` if it is no address. */
+/** A server at an address. Throws `invalid_argument` if it is no such address, or if a header cannot have the token. */
 export function remotePlace(url: string, token: string | undefined): ServerPlace {
-  if (!/^https?:$/u.test(URL.canParse(url) ? new URL(url).protocol : ""))
+  if (!isServerAddress(url))
     throw new Fault(
       "invalid_argument",
-      `invalid --url ${JSON.stringify(url)}: expected the address of a server, such as http://127.0.0.1:4711`,
+      `invalid --url ${describeAddress(url)}: expected the address of a server without a path or a password, such as http://127.0.0.1:4711`,
+    );
+  if (token !== undefined && !/^[\u{21}-\u{7e}]*$/u.test(token.trim()))
+    throw new Fault(
+      "invalid_argument",
+      `invalid ${tokenVariable}: expected letters, digits and signs without spaces; use a token of reeve token create`,
     );
   return { url, fetch: (request) => globalThis.fetch(request), ...(token !== undefined && { token }) };
+}
+
+function isServerAddress(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, password, pathname, search, hash } = new URL(text);
+  return /^https?:$/u.test(protocol) && `${username}${password}${pathname}${search}${hash}` === "/";
+}
+
+/** An address as an error shows it: without its password. */
+function describeAddress(text: string): string {
+  return JSON.stringify(text.replace(/\/\/[^/]*@/u, "//[secret]@"));
 }
 
 /** The fault of a refused request, so that the command ends with the exit code of the refusal. */
