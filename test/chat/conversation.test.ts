@@ -337,7 +337,7 @@ test.for([
   { args: ["--session", "s", "--continue"], problem: "--session and --continue exclude each other" },
   {
     args: ["--url", "localhost:4711"],
-    problem: "expected the address of a server, such as http://127.0.0.1:4711",
+    problem: "expected the address of a server without a path or a password, such as http://127.0.0.1:4711",
   },
   {
     args: ["--url", "http://127.0.0.1:4711", "--tools", "all"],
