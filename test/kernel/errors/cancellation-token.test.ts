@@ -366,7 +366,7 @@ describe("a chain of 100,000 tokens", () => {
 
 const megabyte = 2 ** 20;
 
-describe("40,000 tokens under one parent", () => {
+describe("100,000 tokens under one parent", () => {
   test.each<[string, (child: CancellationToken) => void]>([
     ["created and dropped", () => {}],
     ["checked and dropped", (child) => child.check()],
@@ -383,8 +383,8 @@ describe("40,000 tokens under one parent", () => {
     const parent = new CancellationToken();
     for (let count = 0; count < 1000; count++) use(parent.child());
     const before = heapUsed();
-    for (let count = 0; count < 40_000; count++) use(parent.child());
-    expect(heapUsed() - before).toBeLessThan(3 * megabyte);
+    for (let count = 0; count < 100_000; count++) use(parent.child());
+    expect(heapUsed() - before).toBeLessThan(4 * megabyte);
     expect(parent.cancelled).toBe(false);
   });
 });
@@ -397,7 +397,7 @@ test("tokens that were waited on and cancelled leave no memory in their parent",
     void child.wait();
     child.cancel();
   }
-  expect(heapUsed() - before).toBeLessThan(3 * megabyte);
+  expect(heapUsed() - before).toBeLessThan(2 * megabyte);
 });
 
 function heapUsed(): number {
