@@ -17,7 +17,7 @@ export const headName = "experiment";
 /** Name under which the run publishes the result of each trial, in the order in which the trials ended. */
 export const trialName = "trial";
 
-/** A run of an experiment, as any process finds it that opens the store. It needs no code of the experiment. */
+/** A run of an experiment, as every process that opens the store finds it. It needs no code of the experiment. */
 export type ExperimentRun = Pick<RunHandle, "runId" | "events" | "summary">;
 
 /** Yields the results of the trials that have ended so far, in the order of their ends, one at a time. */
