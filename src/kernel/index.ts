@@ -187,7 +187,7 @@ export { FailedAnswerError, priceUsage } from "./messages/model.ts";
 export { Transcript } from "./messages/transcript.ts";
 
 // Budgets, headcount, ledger and priorities.
-export * from "./limits/allotment.ts";
+export * from "./limits/cap-share.ts";
 export { copyHeadcount, seatHeadcount, stepHeadcount } from "./limits/apply-headcount.ts";
 export { bookLedger, fitsInFull, stepLedger } from "./limits/apply-ledger.ts";
 export {

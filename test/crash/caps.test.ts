@@ -106,7 +106,7 @@ class Treasury {
       if (billed > spent) problems.push(`${who}: billed ${billed}, the totals say ${spent}`);
       if (spent > limit) problems.push(`${who}: spent ${spent}, and ${cap} is ${limit}`);
     }
-    // A new run can draw everything that was not spent: no allotment is lost.
+    // A new run can draw everything that was not spent: no cap share is lost.
     const total = (await store.usage.sum({ by: "day" })).reduce(
       (sum, row) => sum + toNanoUsd(row.costUsd),
       0,
@@ -151,7 +151,7 @@ async function inFolder(work: (folder: string, server: CountingServer) => Promis
 }
 
 test(
-  "B7: a worker that is killed at its writes, one after the other, spends at most the caps and its allotments return",
+  "B7: a worker that is killed at its writes, one after the other, spends at most the caps and its cap shares return",
   { timeout: 600_000 },
   () =>
     inFolder(async (folder, server) => {
@@ -188,7 +188,7 @@ test(
     }),
 );
 
-test("B7: three processes on one file with one cap, killed at random writes, spend at most the cap and their allotments return", () =>
+test("B7: three processes on one file with one cap, killed at random writes, spend at most the cap and their cap shares return", () =>
   inFolder(async (folder, server) => {
     const caps = { perDayUsd: 0.5, perUserPerDayUsd: 0.3 };
     const treasury = new Treasury(folder, "shared", server, caps);

@@ -297,7 +297,7 @@ const longCommand = `${Array.from({ length: 200 }, (_, line) => `echo step ${lin
 /** A command that a browser shows in another order, with a hidden part. */
 export const reversed = "rm -rf \u202etxt.ssentoh/\u2066 # \u{e0068}\u{e0069}\u200b";
 
-/** A company that stops at its allowance after its report has answered. */
+/** A company that stops at its budget after its report has answered. */
 function bureau(stage: Stage): HostedAgent {
   const updater = new Agent({
     name: "updater-web",

@@ -281,10 +281,10 @@ test("a run is being cancelled from the order until its last task has ended", as
   expect(await shown(page.getByText("by user: Enough.", { exact: true }))).toBe(true);
 });
 
-test("a run that stopped at its allowance says what happened, and a top-up continues it", async () => {
+test("a run that stopped at its budget says what happened, and a top-up continues it", async () => {
   const runId = await submitRun(server, "nightly", "Nightly dependency updates");
   const page = await open(`/runs/${runId}/conversation`);
-  await page.getByRole("region", { name: "Stopped at its allowance" }).waitFor();
+  await page.getByRole("region", { name: "Stopped at its budget" }).waitFor();
   await page.getByRole("button", { name: "Top up $0.03 and continue" }).click();
   await page.getByText("Updated.").last().waitFor();
   expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
@@ -303,7 +303,7 @@ test("a top-up is offered only to a person who may make it, on the run and in th
     const lacks = { ...answer.lacks, amount: Math.min(left, 0.03) };
     await request.fulfill({ json: { maxCostUsd: left, maxTurns: 0, maxTokens: 0, deadlineMs: 0, lacks } });
   });
-  const words = page.getByText("Only a person with the scope admin may raise the allowance of this run.");
+  const words = page.getByText("Only a person with the scope admin may raise the budget of this run.");
   const buttons = page.getByRole("button", { name: /Top up/u });
   const places = [`/runs/${runId}/conversation`, `/inbox?run=${runId}`];
   for (const path of places) {
@@ -488,14 +488,14 @@ test("agents, schedules and usage show what the server hosts, when it starts and
   expect(await shown(page.getByRole("row").filter({ hasText: "Total" }))).toBe(true);
 });
 
-test("the list shows agents, allowance and steps of a run, and the badge counts decisions and not stopped runs", async () => {
+test("the list shows agents, budget and steps of a run, and the badge counts decisions and not stopped runs", async () => {
   const stopped = await submitRun(server, "nightly", "Updates of the night");
   await (await server.runtime.find(stopped))?.result();
   await deadLetter(server, "reviewer");
   const page = await open("/runs");
   const row = page.getByRole("row").filter({ hasText: "Updates of the night" });
   await row.getByText("of $0.05", { exact: true }).waitFor();
-  await row.getByText("Stopped at its allowance").waitFor();
+  await row.getByText("Stopped at its budget").waitFor();
   expect(await row.getByRole("cell").nth(4).textContent()).toBe("1");
   // The whole status is visible: nothing of it is cut.
   const cut =
@@ -594,10 +594,10 @@ test("a call that a fork made again differs in the comparison, also if the fork 
   expect(await page.getByText(/the same \d+ step/u).count()).toBe(0);
 });
 
-test("a company that stopped at its allowance shows where its money went, by report", async () => {
+test("a company that stopped at its budget shows where its money went, by report", async () => {
   const runId = await submitRun(server, "bureau", "Updates of the week");
   const page = await open(`/runs/${runId}/chart`);
-  const card = page.getByRole("region", { name: "Stopped at its allowance" });
+  const card = page.getByRole("region", { name: "Stopped at its budget" });
   // A view that the person has chosen has the room.
   await card.getByRole("link", { name: "Where it went" }).click();
   await card.getByText("1 report", { exact: true }).waitFor();

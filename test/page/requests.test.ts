@@ -93,7 +93,7 @@ test("a schedule is made from a run, edited, run at once, and shows the outcomes
   await page.getByRole("textbox", { name: "Cron expression" }).fill("30 8 * * 1");
   await page.getByRole("button", { name: "Save" }).click();
   await row.getByText("Write it in one line").waitFor();
-  await row.locator(".c-purse code", { hasText: "30 8 * * 1 " }).waitFor();
+  await row.locator(".c-meter code", { hasText: "30 8 * * 1 " }).waitFor();
   await row.getByRole("button", { name: "Run now" }).click();
   await page.getByRole("heading", { name: "Write it in one line" }).waitFor();
   await page.getByRole("link", { name: "Schedules" }).click();

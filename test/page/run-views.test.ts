@@ -22,7 +22,7 @@ test("a company shows every agent with its edits and its approval card", async (
   expect(await shown(page.getByRole("link", { name: "1 approval" }))).toBe(true);
 });
 
-test("the chart shows cards with purses, arrows move between agents, and zoom changes the level", async () => {
+test("the chart shows cards with budget meters, arrows move between agents, and zoom changes the level", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   const tree = page.getByRole("tree", { name: "Org chart" });
@@ -34,7 +34,7 @@ test("the chart shows cards with purses, arrows move between agents, and zoom ch
   expect(await page.locator("[role=treeitem]:focus").textContent()).toMatch(/^build/u);
   await page.getByRole("complementary", { name: "About build" }).waitFor();
   await page.keyboard.press("z");
-  await page.getByRole("columnheader", { name: "Allowance" }).waitFor();
+  await page.getByRole("columnheader", { name: "Budget" }).waitFor();
   await page.keyboard.press("z");
   expect(
     await shown(page.getByRole("link", { name: /^(?:research|build|review), \d+ agents/u }).first()),

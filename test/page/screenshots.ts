@@ -135,14 +135,14 @@ async function prepare(): Promise<readonly View[]> {
   await served.submit("triage", "Answer today's support mail");
   const stopped = await served.submit("nightly", "Nightly dependency updates");
   await page.goto(`${served.url}/runs/${stopped}/conversation`);
-  await page.getByRole("region", { name: "Stopped at its allowance" }).waitFor();
+  await page.getByRole("region", { name: "Stopped at its budget" }).waitFor();
   const chat = await served.submit("chatter", "Is 0.9 ready to ship?");
   await page.goto(`${served.url}/runs/${chat}`);
   const session = await page.getByRole("link", { name: "Session", exact: true }).getAttribute("href");
   await page.context().close();
   const run = `/runs/${lead}`;
   return [
-    ["runs", "/runs", ".c-allowance .purse"],
+    ["runs", "/runs", ".c-budget .meter"],
     ["inbox", "/inbox", ".before"],
     ["find", "/find?text=publish", ".found-line"],
     ["sessions", "/sessions", ".session-line"],

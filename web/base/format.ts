@@ -23,7 +23,7 @@ export function usdApart(one: number, other: number): readonly [string, string] 
   return [`$${grouped(one.toFixed(digits))}`, `$${grouped(other.toFixed(digits))}`];
 }
 
-/** Money: two decimals for an allowance, more only for a part of a cent below one dollar, none from 100 dollars. */
+/** Money: two decimals for a budget, more only for a part of a cent below one dollar, none from 100 dollars. */
 export function capUsd(amount: number): string {
   if (amount >= 100) return `$${grouped(amount.toFixed(0))}`;
   const isWhole = Math.abs(amount * 100 - Math.round(amount * 100)) < 1e-6;

@@ -5,8 +5,8 @@ import { nothingHeld, type Held } from "./held.ts";
 import { isAsking } from "../../src/surfaces/view/status-words.ts";
 import { hasEndedTask } from "../../src/surfaces/view/task-words.ts";
 
-/** The purse of a task: what it and its reports spent, lost and hold. */
-export function purseOf(task: TaskView, held: Held | null): PurseValues {
+/** The money of a task: what it and its reports spent, lost and hold. */
+export function budgetUseOf(task: TaskView, held: Held | null): BudgetUse {
   const total = task.total.costUsd ?? 0;
   const lost = task.total.lost.costUsd ?? 0;
   const own = Math.max(0, (task.own.costUsd ?? 0) - (task.own.lost.costUsd ?? 0));
@@ -19,18 +19,18 @@ export function purseOf(task: TaskView, held: Held | null): PurseValues {
   };
 }
 
-/** The allowance of a task in words. Its log names it when the task starts. */
+/** The budget of a task in words. Its log names it when the task starts. */
 export function capWords({ budget }: Pick<TaskView, "budget">): string {
   if (budget === null) return "not set yet";
   return budget.maxCostUsd === null ? "no limit" : capUsd(budget.maxCostUsd);
 }
 
-export function toneOf(task: TaskView): PurseTone {
+export function toneOf(task: TaskView): MeterTone {
   if ((task.status === "paused" && !isAsking(task)) || task.status === "pausing") return "hold";
   return hasEndedTask(task) && task.status !== "budget_exhausted" ? "done" : "live";
 }
 
-export function spentOf({ own, team, lost }: PurseValues): number {
+export function spentOf({ own, team, lost }: BudgetUse): number {
   return own + team + lost;
 }
 
@@ -61,10 +61,10 @@ export function modelLines({ money }: Pick<RunView, "money">): readonly (readonl
   return [...lines].filter(([, { calls }]) => calls > 0);
 }
 
-export type PurseTone = "live" | "done" | "hold";
+export type MeterTone = "live" | "done" | "hold";
 
-/** What a purse holds, in dollars. `team` is what reports spent; `held` is reserved for calls in flight. */
-export interface PurseValues {
+/** The parts of a budget that are in use, in dollars. `team` is what reports spent; `held` is reserved for calls in flight. */
+export interface BudgetUse {
   readonly own: number;
   readonly team: number;
   readonly lost: number;

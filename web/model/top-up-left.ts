@@ -99,7 +99,7 @@ export function topUpWords(name: TopUpName, { left }: TopUpRight): string {
 }
 
 const limitNouns: Readonly<Record<TopUpName, string>> = {
-  maxCostUsd: "allowance",
+  maxCostUsd: "budget",
   maxTurns: "limit of turns",
   maxTokens: "limit of tokens",
   deadlineMs: "deadline",

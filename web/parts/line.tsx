@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { usd } from "../base/format.ts";
 
-/** One part of a purse with its mark, its name and its amount. */
+/** One part of a budget meter with its mark, its name and its amount. */
 export function Line({
   kind,
   name,

@@ -5,7 +5,7 @@ import { get, post } from "../api/client.ts";
 import { useRead } from "../api/use-read.ts";
 import { go, runPath } from "../base/route.ts";
 import type { NewRunValues } from "../model/attached.ts";
-import { allowanceWords } from "../model/words/allowance-words.ts";
+import { budgetWords } from "../model/words/budget-words.ts";
 import { useAgentInput } from "./agent-input.tsx";
 import { InstructionsField, ModelField, ToolsField } from "./change-fields.tsx";
 import { FormDialog } from "./dialog.tsx";
@@ -27,7 +27,7 @@ export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Elem
   const agents = value?.agents;
   const [chosen, choose] = useState(agent ?? "");
   const name = chosen === "" ? (agents?.[0]?.name ?? "") : chosen;
-  const [allowance, setAllowance] = useState("");
+  const [budget, setBudget] = useState("");
   const [seats, setSeats] = useState("");
   const [changes, setChanges] = useState(unchanged);
   const agentOfRun = agents?.find((each) => each.name === name);
@@ -39,10 +39,10 @@ export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Elem
     isRecorded: true,
     mayAttach: true,
   });
-  const words = allowanceWords(agentOfRun, Number(allowance) > 0 ? Number(allowance) : null);
+  const words = budgetWords(agentOfRun, Number(budget) > 0 ? Number(budget) : null);
   const start = async (): Promise<void> => {
     if (name === "") throw new Error("This server hosts no agent; start it with a model, or use reeve run.");
-    const maxCostUsd = numberOf(allowance, "allowance");
+    const maxCostUsd = numberOf(budget, "budget");
     const maxAgents = numberOf(seats, "number of seats");
     const changed = changesOf(changes);
     const { run } = await post("/api/runs", {
@@ -88,15 +88,15 @@ export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Elem
       <div class="two">
         <div>
           <label class="field">
-            Allowance in dollars, optional
+            Budget in dollars, optional
             <input
               inputMode="decimal"
-              aria-describedby="allowance-hint"
-              value={allowance}
-              onInput={(event) => setAllowance(event.currentTarget.value)}
+              aria-describedby="budget-hint"
+              value={budget}
+              onInput={(event) => setBudget(event.currentTarget.value)}
             />
           </label>
-          <p id="allowance-hint" class={`hint ${words?.isLower === true ? "wait" : "dim"}`} role="status">
+          <p id="budget-hint" class={`hint ${words?.isLower === true ? "wait" : "dim"}`} role="status">
             {words?.text}
           </p>
         </div>

@@ -14,7 +14,7 @@ import { useRead } from "../api/use-read.ts";
 import { counted, grouped, usd } from "../base/format.ts";
 import { go, runPath } from "../base/route.ts";
 import { heldNow } from "../model/held.ts";
-import { purseOf, rootId } from "../model/money.ts";
+import { budgetUseOf, rootId } from "../model/money.ts";
 import { isWorkflow, type RunModel } from "../model/run-model.ts";
 import { hasEnded } from "../model/status.ts";
 import { limitWords, raisable, topUpWords, useTopUp } from "../model/top-up-left.ts";
@@ -87,7 +87,7 @@ export function CancelForm({
   const [reason, setReason] = useState("");
   const view = model.live.value;
   const task = view?.tasks.get(taskId);
-  const held = task === undefined ? 0 : purseOf(task, heldNow(model.snapshot)).held;
+  const held = task === undefined ? 0 : budgetUseOf(task, heldNow(model.snapshot)).held;
   const isRun = taskId === rootId;
   const stopping = view === null ? 0 : isRun ? view.live : liveBelow(view, taskId);
   return (

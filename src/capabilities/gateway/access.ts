@@ -8,7 +8,7 @@ import {
   type RunId,
 } from "../../kernel/index.ts";
 import { Refusal } from "./refusal.ts";
-import { ByteAllowance } from "./request-body.ts";
+import { ByteLimit } from "./request-body.ts";
 import type { Wire } from "./wire.ts";
 
 /** What pays for the requests of a program: the context of an attempt. */
@@ -103,7 +103,7 @@ export class Access {
   readonly counts: AccessCounts;
   readonly #tokenCounts = new Bucket(countsAtOnce, countsPerSecond);
   readonly #events = new Bucket(eventsAtOnce, eventsPerSecond);
-  #bytes: ByteAllowance | undefined;
+  #bytes: ByteLimit | undefined;
   #skipped = 0;
   #refusal: Fault | undefined;
   #requests = 0;
@@ -151,8 +151,8 @@ export class Access {
   }
 
   /** The bytes that the open requests of the access may have. */
-  bytes(maxBytes: number): ByteAllowance {
-    return (this.#bytes ??= new ByteAllowance(maxBytes));
+  bytes(maxBytes: number): ByteLimit {
+    return (this.#bytes ??= new ByteLimit(maxBytes));
   }
 
   /** Lets a request in. Throws if too many with its token are open. */

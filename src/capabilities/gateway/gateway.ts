@@ -36,7 +36,7 @@ import { geminiWire } from "./gemini-wire.ts";
 import type { JsonText } from "./json-text.ts";
 import type { Json } from "./json-values.ts";
 import { refusalOf, refuse, Refusal, send } from "./refusal.ts";
-import { ByteAllowance, RequestBody } from "./request-body.ts";
+import { ByteLimit, RequestBody } from "./request-body.ts";
 import { responsesWire } from "./responses-wire.ts";
 import { outputLimitOf, providerOf, Upstreams, type GatewayUpstream } from "./upstream.ts";
 import type { Route, Wire, WireRequest } from "./wire.ts";
@@ -133,7 +133,7 @@ export class Gateway {
   readonly #server: Server;
   readonly #now: () => number;
   /** The bytes of the bodies of all open requests. */
-  readonly #bytes: ByteAllowance;
+  readonly #bytes: ByteLimit;
   /** The accesses by the hash of their token. */
   readonly #accesses = new Map<string, Access>();
 
@@ -142,7 +142,7 @@ export class Gateway {
     this.#place = place;
     this.#server = server;
     this.#now = place.now ?? Date.now;
-    this.#bytes = new ByteAllowance(this.#options.maxOpenBytes);
+    this.#bytes = new ByteLimit(this.#options.maxOpenBytes);
   }
 
   static async open(options: GatewayOptions, place: GatewayPlace = {}): Promise<Gateway> {
@@ -303,8 +303,8 @@ export class Gateway {
     response.once("close", () => open.cut.abort());
     let body: RequestBody | undefined;
     try {
-      const allowances = [access.bytes(maxOpenBytes / 2), this.#bytes];
-      body = await RequestBody.read(request, maxBodyBytes, allowances);
+      const limits = [access.bytes(maxOpenBytes / 2), this.#bytes];
+      body = await RequestBody.read(request, maxBodyBytes, limits);
       const { signal } = open.cut;
       const call = new GatewayCall(this.#upstreams, upstream, request, response, at, body, signal);
       const asked = this.#read(body, served, upstream, access);

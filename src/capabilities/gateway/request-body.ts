@@ -5,7 +5,7 @@ import { JsonText } from "./json-text.ts";
 import { Refusal } from "./refusal.ts";
 
 /** A sum of bytes that may be in memory at the same time. */
-export class ByteAllowance {
+export class ByteLimit {
   readonly #maxBytes: number;
   #held = 0;
 
@@ -34,21 +34,21 @@ export class ByteAllowance {
 
 /** The body of an open request. Its bytes count while the gateway keeps them. */
 export class RequestBody {
-  readonly #allowances: readonly ByteAllowance[];
+  readonly #limits: readonly ByteLimit[];
   #bytes: Buffer | undefined = Buffer.alloc(0);
   #size = 0;
 
-  private constructor(allowances: readonly ByteAllowance[]) {
-    this.#allowances = allowances;
+  private constructor(limits: readonly ByteLimit[]) {
+    this.#limits = limits;
   }
 
   /** Reads a body of JSON. The number of values is bounded, because each of them is visited. */
   static async read(
     from: IncomingMessage,
     maxBytes: number,
-    allowances: readonly ByteAllowance[],
+    limits: readonly ByteLimit[],
   ): Promise<RequestBody> {
-    const body = new RequestBody(allowances);
+    const body = new RequestBody(limits);
     const counter = new JsonCounter("the body of the request", deepestJson);
     const pieces: Buffer[] = [];
     try {
@@ -91,13 +91,13 @@ export class RequestBody {
   drop(): void {
     if (this.#bytes === undefined) return;
     this.#bytes = undefined;
-    for (const allowance of this.#allowances) allowance.give(this.#size);
+    for (const limit of this.#limits) limit.give(this.#size);
   }
 
   #take(bytes: number): void {
     this.#size += bytes;
-    for (const allowance of this.#allowances) allowance.take(bytes);
-    for (const allowance of this.#allowances) allowance.check();
+    for (const limit of this.#limits) limit.take(bytes);
+    for (const limit of this.#limits) limit.check();
   }
 }
 

@@ -30,7 +30,7 @@ const decisiveRules: readonly ErrorRule[] = [
       // The body exceeds the byte limit, or one string exceeds its own. Ids and names that are too long are format
       // errors.
       /request exceeds the maximum size|'(?:messages|input)\[\d+\]\.content[^']{0,40}': string too long/,
-      // OpenAI, 429: one request exceeds the whole allowance per minute, so waiting does not help.
+      // OpenAI, 429: one request exceeds the whole limit per minute, so waiting does not help.
       /request too large for [^\n]{0,200}must be reduced/,
       // Anthropic, 429: the account may use the standard context, not the long one.
       /extra usage is required for long context/,

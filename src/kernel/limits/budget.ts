@@ -89,7 +89,7 @@ export const capScopes: Readonly<Record<CapName, CapScope>> = Object.freeze({
   perAgentPerMonthUsd: { of: "agent", per: "month" },
 });
 
-/** Whether one of the caps counts by agent. Then each agent of a run has an allotment of its own. */
+/** Whether one of the caps counts by agent. Then each agent of a run has a cap share of its own. */
 export function capsAgents(caps: CapLimits): boolean {
   return (Object.keys(capScopes) as CapName[]).some(
     (name) => capScopes[name].of === "agent" && (caps[name] ?? null) !== null,

@@ -56,12 +56,12 @@ export interface Commit {
   readonly mailThrough?: number;
   /**
    * U1: what the run spent since the last commit with `usage`. Present in a commit that suspends, pauses or ends the run, in
-   * one that ends a call of `ctx.metered`, because a live program may have no end, and in a run with an allotment (B7) in
+   * one that ends a call of `ctx.metered`, because a live program may have no end, and in a run with a cap share (B7) in
    * one that settles a call, if there is anything new.
    */
   readonly usage?: readonly UsageDelta[];
   /**
-   * U8: what the run still holds of its allotments, in nano-dollars by UTC day. Only in a commit with `usage`, which
+   * U8: what the run still holds of its cap shares, in nano-dollars by UTC day. Only in a commit with `usage`, which
    * returns the rest. If absent, it returns all of them.
    */
   readonly holds?: Readonly<Record<string, number>>;

@@ -1,4 +1,4 @@
-import type { DrawOutcome, DrawRequest } from "../limits/allotment.ts";
+import type { DrawOutcome, DrawRequest } from "../limits/cap-share.ts";
 import type { Lease } from "./lease.ts";
 import type { UnreportedSpend } from "../run/run-result.ts";
 
@@ -110,8 +110,8 @@ export interface UsageRow {
  * - U6 An unknown dimension and a day that is not in the calendar are refused with `invalid_argument`.
  * - U7 For each cap of a draw, what the totals of the day or the month hold plus what runs hold is at most the cap afterwards, also
  *   if several processes draw at once. A cap by agent counts the usage of the agent that the draw names, and what runs hold for it. `decideDraw` says what the run gets. A draw of a worker that lost the run fails with `lease_lost`.
- * - U8 An allotment belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty list, lowers the
- *   allotments of its run to `holds`, by `allotmentKey`, and returns all of them if that is absent. The allotment of a run that is
+ * - U8 A cap share belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty list, lowers the
+ *   cap shares of its run to `holds`, by `capShareKey`, and returns all of them if that is absent. The cap share of a run that is
  *   deleted counts until its day is over, and for caps per month until its month is over.
  * - U9 Usage with an hour counts for its day and for that hour. A query whose dimension, step or range is an hour reads hours. Hours
  *   are kept for `usageHoursKeptDays`; days are kept. A correction counts for the hour of its call.

@@ -58,7 +58,7 @@ import {
   type OptionKinds,
   type SchemaCheck,
 } from "../../kernel/index.ts";
-import { allowanceLeft, topUpAnswer, useAllowance } from "./top-up-allowance.ts";
+import { topUpLeft, topUpAnswer, countTopUp } from "./limited-top-ups.ts";
 import type { RunStore } from "./run-store.ts";
 import { findClientCall } from "./client-call.ts";
 import { answerId, checkDecision, commandNames, valueIn } from "./run-command.ts";
@@ -353,13 +353,13 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     await this.#refuseIfResent();
     await refuseIfFinal(this.#options.record, this.#live());
     // If the process dies after this, the amount counts as used although the budget was not raised.
-    if (limited) await useAllowance(this.#options.store, this.#options.record, add);
+    if (limited) await countTopUp(this.#options.store, this.#options.record, add);
     await this.#send({ type: "top_up", taskId: parseTaskId(taskId), add });
   }
 
   async topUpLeft(): Promise<TopUp> {
     this.#options.life?.check();
-    return allowanceLeft(this.#options.store, this.#options.record);
+    return topUpLeft(this.#options.store, this.#options.record);
   }
 
   async #refuseIfResent(): Promise<void> {

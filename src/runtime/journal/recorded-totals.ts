@@ -14,7 +14,7 @@ import {
   rootTaskId as root,
   waitCauses,
 } from "../../kernel/index.ts";
-import type { HeldAllotment } from "./held-allotment.ts";
+import type { HeldCapShare } from "./held-cap-share.ts";
 import { spendOf } from "./run-spend.ts";
 import { RunUsage, type TakenUsage } from "./run-usage.ts";
 
@@ -65,7 +65,7 @@ function isSameStanding(one: RunStanding, other: RunStanding): boolean {
 /** The part of a run's state that decides what its next commit says about its standing and its spending. */
 interface TotalsRun extends StandingRun {
   readonly ledger: Ledger;
-  readonly allotment: HeldAllotment;
+  readonly capShare: HeldCapShare;
   readonly usage: Usage;
   readonly ended: boolean;
   task(taskId: TaskId): {
@@ -85,7 +85,7 @@ export class RecordedTotals {
 
   constructor(run: TotalsRun) {
     this.#run = run;
-    this.#usage = new RunUsage(run.ledger, run.allotment);
+    this.#usage = new RunUsage(run.ledger, run.capShare);
   }
 
   /** Applies a stored commit, after its ledger commands. */
@@ -124,7 +124,7 @@ export class RecordedTotals {
 
   /**
    * U1: returns what the run spent since the last call, if the run does not run after this commit, if the commit ends a
-   * call of a live program (`isMetered`), or if the run has an allotment and the commit frees a part of it with these
+   * call of a live program (`isMetered`), or if the run has a cap share and the commit frees a part of it with these
    * commands, or a call that drew was abandoned (U8). `failedAt` is present if the commit ends the run as failed.
    */
   takeUsage(
@@ -133,9 +133,9 @@ export class RecordedTotals {
     failedAt: number | undefined,
     isMetered: boolean,
   ): TakenUsage | undefined {
-    const { ended, allotment } = this.#run;
+    const { ended, capShare } = this.#run;
     if (!ended && !isMetered && this.#standing.status === "running")
-      if (!allotment.mayExist || !(isReturnDue || commands?.some(({ type }) => freeing.has(type)) === true))
+      if (!capShare.mayExist || !(isReturnDue || commands?.some(({ type }) => freeing.has(type)) === true))
         return undefined;
     return this.#usage.take({ ended, failedAt, isMetered }, () => {
       const { record, clock } = this.#run.task(root);

@@ -62,7 +62,7 @@ export interface LogObservers {
 export interface LogOwner {
   /** A step was added to the next commit. */
   onStep(): void;
-  /** A commit with `usage` is durable: the run may have returned a part of its allotment (B7). */
+  /** A commit with `usage` is durable: the run may have returned a part of its cap share (B7). */
   onUsage(): void;
   /** A write failed: the lease is lost, or the store fails. No further write is attempted. */
   onWriteFailure(fault: Fault): void;
@@ -241,7 +241,7 @@ export class RunLog implements FlushableLog {
   }
 
   /**
-   * B7: draws from the caps. A commit that is being written may return the allotment of the run, so it is awaited first.
+   * B7: draws from the caps. A commit that is being written may return the cap share of the run, so it is awaited first.
    * Fails like `flush`.
    */
   async draw(request: DrawRequest): Promise<DrawOutcome> {

@@ -36,7 +36,7 @@ import {
   type Usage,
 } from "../../kernel/index.ts";
 import { SharedContents, type TurnRecord } from "./shared-contents.ts";
-import { HeldAllotment } from "./held-allotment.ts";
+import { HeldCapShare } from "./held-cap-share.ts";
 import { parsePromiseId } from "./promise-ids.ts";
 import { RecordedTotals } from "./recorded-totals.ts";
 import { takeWithdrawn } from "./queued-inputs.ts";
@@ -163,7 +163,7 @@ export class RunState {
   /** Usage of all recorded model calls. In a fork, of those after the fork. */
   usage: Usage = noUsage;
   /** B7: what the run holds of the spending caps. */
-  readonly allotment = new HeldAllotment();
+  readonly capShare = new HeldCapShare();
   /** What the commits of the run say about its standing and its spending. */
   readonly totals: RecordedTotals;
 

@@ -10,7 +10,7 @@ import {
   type Ledger,
   type UsageDelta,
 } from "../../kernel/index.ts";
-import type { HeldAllotment } from "./held-allotment.ts";
+import type { HeldCapShare } from "./held-cap-share.ts";
 
 /** What is known about a run when its usage is counted. */
 interface UsageRoot {
@@ -28,37 +28,37 @@ export interface UsageEnd {
   readonly isMetered?: boolean;
 }
 
-/** What a commit says about the usage and the allotment of its run. */
+/** What a commit says about the usage and the cap share of its run. */
 export type TakenUsage = Required<Pick<Commit, "usage">> & Pick<Commit, "holds">;
 
 /** U1: which part of a run's usage its commits hold. */
 export class RunUsage {
   readonly #ledger: Ledger;
-  readonly #allotment: HeldAllotment;
+  readonly #capShare: HeldCapShare;
   /** The row in which a commit has counted the run. */
   #counted: Pick<UsageDelta, "agent" | "model"> | undefined;
 
-  constructor(ledger: Ledger, allotment: HeldAllotment) {
+  constructor(ledger: Ledger, capShare: HeldCapShare) {
     this.#ledger = ledger;
-    this.#allotment = allotment;
+    this.#capShare = capShare;
   }
 
   /** A commit holds this usage. */
   note(usage: readonly UsageDelta[], holds?: Commit["holds"]): void {
     this.#counted ??= usage.find(({ runs }) => runs > 0);
     clearTally(this.#ledger);
-    this.#allotment.giveBack(holds);
+    this.#capShare.giveBack(holds);
   }
 
   /**
    * Returns what the run spent since the last call, for a commit that suspends, pauses or ends the run, or settles a call
-   * of a run with an allotment or of a live program. Otherwise nothing is returned while calls are in flight, as after a
+   * of a run with a cap share or of a live program. Otherwise nothing is returned while calls are in flight, as after a
    * pause: the commit that records the last of them holds their usage. The first usage counts the run; an ended run is
-   * always counted. A run that ends as failed is counted as such for the same agent and model. The list is empty if the run only returns a part of its allotment (U8).
+   * always counted. A run that ends as failed is counted as such for the same agent and model. The list is empty if the run only returns a part of its cap share (U8).
    */
   take({ ended, failedAt, isMetered = false }: UsageEnd, root: () => UsageRoot): TakenUsage | undefined {
     const { open, tally } = this.#ledger;
-    const { mayExist } = this.#allotment;
+    const { mayExist } = this.#capShare;
     if (open.length > 0 && !mayExist && !isMetered) return undefined;
     const rows = Object.values(tally);
     const isCountedNow = this.#counted === undefined && (ended || rows.length > 0);
@@ -66,21 +66,21 @@ export class RunUsage {
     const usage = isCountedNow ? withRun(rows, root()) : rows;
     const counted = this.#counted ?? usage.find(({ runs }) => runs > 0);
     if (failedAt !== undefined && counted !== undefined) usage.push(failedRun(counted, failedAt));
-    const holds = isMetered && !mayExist ? undefined : heldBy(this.#ledger, this.#allotment);
+    const holds = isMetered && !mayExist ? undefined : heldBy(this.#ledger, this.#capShare);
     this.note(usage, holds);
     return holds === undefined ? { usage } : { usage, holds };
   }
 }
 
-/** What the open and the waiting reservations need, by the key of their allotment. */
-function heldBy({ open, waiting }: Ledger, allotment: HeldAllotment): Commit["holds"] {
+/** What the open and the waiting reservations need, by the key of their cap share. */
+function heldBy({ open, waiting }: Ledger, capShare: HeldCapShare): Commit["holds"] {
   if (open.length === 0 && waiting.length === 0) return undefined;
   const holds: Record<string, number> = {};
   const add = (key: string | undefined, amount: number): void => {
     if (key !== undefined && amount > 0) holds[key] = (holds[key] ?? 0) + amount;
   };
-  for (const each of open) add(allotment.keyOf(each), each.held.nanoUsd);
-  for (const each of waiting) add(allotment.keyOf(each), boundOf(each, each.output.maxTokens).nanoUsd);
+  for (const each of open) add(capShare.keyOf(each), each.held.nanoUsd);
+  for (const each of waiting) add(capShare.keyOf(each), boundOf(each, each.output.maxTokens).nanoUsd);
   return holds;
 }
 

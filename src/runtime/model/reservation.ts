@@ -12,7 +12,7 @@ import {
 import { pendingForever } from "../process/pending-forever.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { askOrStop, exhausted, mayAsk } from "../task/budget-stop.ts";
-import type { DrawnAllotment, TaskAllotment } from "../task/task-host.ts";
+import type { DrawnCapShare, TaskCapShare } from "../task/task-host.ts";
 import { seatWithin } from "../task/seat-wait.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { boundCost, type BoundedCall, type CostBound, type PriceOf } from "./call-cost.ts";
@@ -31,7 +31,7 @@ export interface CallReservation extends BoundedCall {
   /** H2: how long the call waits while its task has no seat. If absent, until the recall. */
   readonly seatWaitMs?: number | undefined;
   /** B7: the outcome of the draw that precedes this reservation. */
-  readonly drawn?: DrawnAllotment;
+  readonly drawn?: DrawnCapShare;
 }
 
 export interface Grant {
@@ -88,7 +88,7 @@ function asksFor({ step }: CallReservation, decision: Decision): decision is Exh
 async function reserveToppedUp(call: CallReservation, { exhaustion }: ExhaustedDecision): Promise<Grant> {
   const { drawn, ...again } = call;
   // What was drawn of the caps returns to the other runs meanwhile.
-  if (drawn !== undefined) call.step.runner.host.allotment?.returnUnused();
+  if (drawn !== undefined) call.step.runner.host.capShare?.returnUnused();
   await askOrStop(call.step, exhaustion, call);
   return reserve(again);
 }
@@ -107,13 +107,13 @@ async function reserveCounted(
   return reserve({ ...call, inputTokens, count: undefined });
 }
 
-/** B7: the reservation as the run's allotment covers it. `undefined` if the run must draw first. */
+/** B7: the reservation as the run's cap share covers it. `undefined` if the run must draw first. */
 function coverCall(call: CallReservation, prepared: CostBound): CostBound | undefined {
-  const { allotment } = call.step.runner.host;
-  if (allotment === undefined) return prepared;
+  const { capShare } = call.step.runner.host;
+  if (capShare === undefined) return prepared;
   const { command } = prepared;
   const { drawn } = call;
-  const covered = allotment.cover(command, drawn !== undefined);
+  const covered = capShare.cover(command, drawn !== undefined);
   if (covered.kind === "unpriced") {
     const { provider, modelId } = call.model;
     throw unpricedCall(call.model, `${provider}/${modelId} has no known price and a spending cap applies`);
@@ -133,11 +133,11 @@ async function reserveDrawn(call: CallReservation, { command }: CostBound): Prom
   const { drawn: _drawn, ...again } = call;
   const { step, count } = call;
   const { activity, host } = step.runner;
-  const { allotment } = host;
-  if (allotment === undefined) return reserve(call);
-  let drawn = await activity.whileAlive(allotment.draw(command, true));
+  const { capShare } = host;
+  if (capShare === undefined) return reserve(call);
+  let drawn = await activity.whileAlive(capShare.draw(command, true));
   if (drawn.tight !== null && count !== undefined) return reserveCounted(again, count);
-  if (drawn.kind === "waits") drawn = await drawLater(step, allotment, command, drawn.tight.cap);
+  if (drawn.kind === "waits") drawn = await drawLater(step, capShare, command, drawn.tight.cap);
   if (drawn.kind === "held")
     try {
       const grant = reserve({ ...call, drawn });
@@ -145,7 +145,7 @@ async function reserveDrawn(call: CallReservation, { command }: CostBound): Prom
       return grant instanceof Promise ? await grant : grant;
     } catch (error) {
       // The call was cancelled or refused after it drew.
-      allotment.returnUnused();
+      capShare.returnUnused();
       throw error;
     }
   const freed = host.ledger.whenFreed();
@@ -157,21 +157,21 @@ async function reserveDrawn(call: CallReservation, { command }: CostBound): Prom
 /** B7: draws when other runs have returned what the call needs. After `capWaitMs`, the call takes what is left. */
 async function drawLater(
   { runner, cancelScope }: ActiveStep,
-  allotment: TaskAllotment,
+  capShare: TaskCapShare,
   command: ReserveCommand,
   cap: ExhaustedCap,
-): Promise<DrawnAllotment> {
+): Promise<DrawnCapShare> {
   const { worker, state, taskId, task, activity } = runner;
   // The time passes also while no process drives the run: the seat is idle since an earlier owner began to wait.
   const isSame = state.headcount.tasks[taskId]?.idle === true && task.waitsFor.includes("cap");
   const since = isSame ? task.suspendedAt : worker.clock.now();
   const place = worker.capQueue.join(cap, since + worker.capWaitMs);
-  const drawing = async (): Promise<DrawnAllotment> => {
+  const drawing = async (): Promise<DrawnCapShare> => {
     for (;;) {
       place.reset();
-      const drawn = await allotment.draw(command, !place.isOver);
+      const drawn = await capShare.draw(command, !place.isOver);
       // The call was cancelled meanwhile, so no code receives what is drawn.
-      if (place.hasLeft) allotment.returnUnused();
+      if (place.hasLeft) capShare.returnUnused();
       if (drawn.kind !== "waits" || place.hasLeft) return drawn;
       await place.wait();
       if (place.hasLeft) return drawn;
@@ -227,7 +227,7 @@ function grantOf(
   if (decision.kind !== "granted") throw refusalOf(call, decision);
   const { outputTokens, clamped } = decision;
   const cutBy = clamped ? findTightestCap(state, taskId, command.output.usdPerToken ?? 0) : cap;
-  const isLimited = call.isLimited || host.allotment !== undefined || isCapped(state, taskId);
+  const isLimited = call.isLimited || host.capShare !== undefined || isCapped(state, taskId);
   return { id: command.id, outputLimit: isLimited ? outputTokens : null, outputTokens, cutBy, priceOf };
 }
 

@@ -37,7 +37,7 @@ export class CapQueue {
     return place;
   }
 
-  /** A run of this owner has returned a part of its allotment: what any of its agents, or all of them, held. */
+  /** A run of this owner has returned a part of its cap share: what any of its agents, or all of them, held. */
   returned(owner: Owner): void {
     if (this.#queues.size === 0) return;
     for (const name of Object.keys(capScopes) as CapName[])

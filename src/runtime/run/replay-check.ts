@@ -179,7 +179,7 @@ function offlineHost(clock: Clock, record: RunRecord, state: RunState): TaskHost
       apply: ignore,
       lose: ignore,
     },
-    allotment: undefined,
+    capShare: undefined,
     waits: new WaitRegistry(clock, state.resolutions),
     live:
       hasContext && root !== undefined

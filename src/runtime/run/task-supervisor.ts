@@ -24,7 +24,7 @@ import { withoutSettled } from "./unread-input.ts";
 import type { NewTaskOptions } from "../journal/task-record.ts";
 import { DeliveryCounts } from "./delivery-counts.ts";
 import { type WorkerContext, hostedAgent } from "../process/worker-context.ts";
-import { RunAllotment } from "./run-allotment.ts";
+import { RunCapShare } from "./run-cap-share.ts";
 import type { JudgedLosses } from "./crash-recovery.ts";
 import { lostReservationEvent, openCalls, RunLedger } from "./run-ledger.ts";
 import { branchAbandoned, parentEnded, planResume, type ResumedTask } from "../journal/resume-plan.ts";
@@ -97,7 +97,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly flow: RunFlow | undefined;
   readonly turn: string;
   readonly ledger: RunLedger;
-  readonly allotment: RunAllotment | undefined;
+  readonly capShare: RunCapShare | undefined;
   readonly waits: WaitRegistry;
   readonly live: LiveContext | undefined;
   readonly seats: RunHeadcount;
@@ -133,7 +133,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.ledger = new RunLedger(log, state);
     const { unknownPrice } = worker;
     const caps = capsOfRun(worker.caps, worker.agents.get(record.agentId)?.caps);
-    this.allotment = caps && new RunAllotment({ log, state, caps, unknownPrice, record });
+    this.capShare = caps && new RunCapShare({ log, state, caps, unknownPrice, record });
     this.seats = new RunHeadcount(log, state, this, listener);
     this.topUps = new TopUpQuestions({ hash: worker.hash, log, state, seats: this.seats });
     this.running = new RunningTasks(state, this.seats);

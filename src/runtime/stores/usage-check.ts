@@ -178,8 +178,8 @@ export function monthPeriod(day: string): string {
   return `m${day.slice(0, 7)}`;
 }
 
-/** The keys of the allotments of a day or of its month: from the first text, and before the second. */
-export function allotmentRange(day: string, per: "day" | "month"): readonly [string, string] {
+/** The keys of the cap shares of a day or of its month: from the first text, and before the second. */
+export function capShareRange(day: string, per: "day" | "month"): readonly [string, string] {
   const period = per === "day" ? day : day.slice(0, 7);
   // A key continues with a space before the agent, or with a hyphen before the day. The next characters follow them.
   return [period, `${period}${per === "day" ? "!" : "."}`];
@@ -188,7 +188,7 @@ export function allotmentRange(day: string, per: "day" | "month"): readonly [str
 /** Number of days after which no worker draws for a day any more, whatever its clock shows. */
 const daysKept = 2;
 
-/** The first day whose allotments are kept when a run draws for this day: they count for their month. */
+/** The first day whose cap shares are kept when a run draws for this day: they count for their month. */
 export function oldestDay(day: string): string {
   return `${addDays(day, -daysKept).slice(0, 7)}-01`;
 }

@@ -33,7 +33,7 @@ export interface TaskHost {
   /** Money of the run: every task reserves from and settles on this ledger. */
   readonly ledger: TaskLedger;
   /** B7: the part of the spending caps that the run holds. `undefined` if there are no caps. */
-  readonly allotment: TaskAllotment | undefined;
+  readonly capShare: TaskCapShare | undefined;
   readonly waits: WaitRegistry;
   /** The live context of the run. `undefined` if the run has none. */
   readonly live: LiveContext | undefined;
@@ -73,7 +73,7 @@ export interface TaskLedger {
   lose(taskId: TaskId, reservationId: string, isFailed?: boolean): void;
 }
 
-/** B7: whether the allotment of the run covers a call. */
+/** B7: whether the cap share of the run covers a call. */
 export type CoveredCall =
   | { readonly kind: "whole" }
   /** It covers the call with this output limit. */
@@ -84,21 +84,21 @@ export type CoveredCall =
   | { readonly kind: "unpriced" };
 
 /** The outcome of a draw. */
-export type DrawnAllotment =
+export type DrawnCapShare =
   /** `tight` is the cap because of which the run holds less than the call would like. */
   | { readonly kind: "held"; readonly tight: Exhaustion | null }
   /** `waits`: other runs hold what the call needs. `exhausted`: the caps leave less than the least that the call needs. */
   | { readonly kind: "waits" | "exhausted"; readonly tight: Exhaustion & { readonly cap: ExhaustedCap } };
 
-/** B7: the allotment of the run, as a task uses it. */
-export interface TaskAllotment {
+/** B7: the cap share of the run, as a task uses it. */
+export interface TaskCapShare {
   /** Call it synchronously before `TaskLedger.reserve`. With `mayClamp`, a lower output limit is accepted. */
   cover(command: ReserveCommand, mayClamp: boolean): CoveredCall;
   /**
    * Draws what the call needs. With `mayWait`, the run holds nothing rather than less than the call would like, if other
    * runs hold the difference. Rejects when the lease is lost or the store fails.
    */
-  draw(command: ReserveCommand, mayWait: boolean): Promise<DrawnAllotment>;
+  draw(command: ReserveCommand, mayWait: boolean): Promise<DrawnCapShare>;
   /** A call that drew was abandoned before its reservation: the next commit returns what it would have used. */
   returnUnused(): void;
 }

@@ -52,7 +52,7 @@ function limitText({ name, limit }: Lack, left: number): string {
 }
 
 const limitNouns: Readonly<Record<Lack["name"], string>> = {
-  maxCostUsd: "allowance",
+  maxCostUsd: "budget",
   maxTurns: "limit",
   maxTokens: "limit",
   deadlineMs: "deadline",

@@ -29,7 +29,7 @@ import { Command, CommanderError, Option } from "commander";
 const demoHelp = `
 Starts a server with the page and two workers on one SQLite file in a temporary folder. A company of agents
 audits a small package: it hires, one agent gives its seat to another, a person approves a change and tops up
-the allowance, one worker is killed with SIGKILL, and the other one finishes the run. The models are scripted;
+the budget, one worker is killed with SIGKILL, and the other one finishes the run. The models are scripted;
 files are read, searched and written for real. Nothing leaves this machine.
 
 With --hire, a lead hires two programs that speak the Agent Client Protocol, as Claude Code and Codex do: the small

@@ -48,7 +48,7 @@ export interface Route {
   readonly scope: Scope | null;
   /**
    * Whether the handler authenticates requests itself. With `scope: null` only: requests that it refuses as
-   * `unauthenticated` share one allowance, and others are not counted, so that a flood does not affect them. Default: `false`.
+   * `unauthenticated` share one rate limit, and others are not counted, so that a flood does not affect them. Default: `false`.
    */
   readonly authenticates?: boolean;
   readonly params?: Schema;

@@ -128,7 +128,7 @@ export interface AgentInfo {
   readonly tools: readonly string[];
   readonly subAgents: readonly string[];
   readonly skills: readonly string[];
-  /** The agent's own allowance for a run. A submission can only lower it. `null`: none, or not known before the start. */
+  /** The agent's own budget for a run. A submission can only lower it. `null`: none, or not known before the start. */
   readonly maxCostUsd: number | null;
   /** JSON Schema of its input. `null`: the input is a message, or the schema is not known before the start. */
   readonly inputSchema: JsonSchema | null;

@@ -336,7 +336,7 @@ class HonoServer implements Server {
       : { maxBytes: maxCommandBytes, maxValues, option: "maxCommandBytes" };
   }
 
-  /** Requests that a route refuses as unauthenticated share one allowance, like those without a valid token. */
+  /** Requests that a route refuses as unauthenticated share one rate limit, like those without a valid token. */
   async #handle(route: Route, checked: RouteRequest): Promise<RouteResult> {
     try {
       return await route.handle(checked);
@@ -364,7 +364,7 @@ class HonoServer implements Server {
   }
 
   /**
-   * Requests without a valid token share one allowance per address, so that guessing is slow. It does not affect valid
+   * Requests without a valid token share one rate limit per address, so that guessing is slow. It does not affect valid
    * tokens, also of the same address: behind a proxy all callers have one.
    */
   async #identified(request: Request, sender: SenderBindings): Promise<Access> {

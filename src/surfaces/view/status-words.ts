@@ -13,7 +13,7 @@ export const statusWords: Readonly<Record<RunFactsView["status"] | TaskView["sta
   failed: "Failed",
   max_turns: "Stopped at its turns",
   max_output: "Stopped at its output limit",
-  budget_exhausted: "Stopped at its allowance",
+  budget_exhausted: "Stopped at its budget",
   deadline_exceeded: "Stopped at its deadline",
   guardrail_tripped: "Stopped by a guardrail",
 };

@@ -40,7 +40,7 @@ export interface StepView {
   /**
    * `lost`: the worker died during the call. `cut`: the step was stopped before it ended, or a fork or the worker that took
    * the run over makes the call again.
-   * `refused`: the allowance did not cover the call, so it was not made. `null` while in progress.
+   * `refused`: the budget did not cover the call, so it was not made. `null` while in progress.
    */
   readonly outcome: "ok" | "error" | "denied" | "lost" | "cut" | "refused" | null;
   /** Whether the call repeats one that was lost or that failed. */

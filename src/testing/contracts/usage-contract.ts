@@ -461,7 +461,7 @@ function returning({ test, expect, open, reopen }: ContractHarness): void {
     expect((await store.usage.draw(one, request(71, caps))).kind).toBe("exhausted");
   });
 
-  test("U8: a commit with usage and holds lowers the allotments of its run to them and never raises one", async () => {
+  test("U8: a commit with usage and holds lowers the cap shares of its run to them and never raises one", async () => {
     const store = await open();
     const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
     const later = { day: "2026-11-17" };
@@ -478,7 +478,7 @@ function returning({ test, expect, open, reopen }: ContractHarness): void {
     expect((await store.usage.draw(other, request(61, caps))).kind).toBe("exhausted");
   });
 
-  test("U8: the next owner of a run has the allotment that its last owner drew", async () => {
+  test("U8: the next owner of a run has the cap share that its last owner drew", async () => {
     const store = await open();
     const first = await ownRunOf(store, "a");
     await store.usage.draw(first, request(80, caps));
@@ -500,7 +500,7 @@ function returning({ test, expect, open, reopen }: ContractHarness): void {
     expect((await store.usage.draw(other, request(30, caps))).kind).toBe("exhausted");
   });
 
-  test("U8: the allotment of a deleted run counts until its day is over, because the run may have spent it", async () => {
+  test("U8: the cap share of a deleted run counts until its day is over, because the run may have spent it", async () => {
     const store = await open();
     const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
     await store.usage.draw(one, request(80, caps));

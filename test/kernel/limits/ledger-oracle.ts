@@ -24,9 +24,9 @@ import {
 type Unit = keyof Spend;
 type CommandOf<Type extends LedgerCommand["type"]> = Extract<LedgerCommand, { type: Type }>;
 
-interface Purse {
+interface Account {
   readonly taskId: TaskId;
-  readonly parent: Purse | null;
+  readonly parent: Account | null;
   readonly warnAt: number;
   readonly caps: Record<Unit, number | null>;
   priority: Priority;
@@ -39,7 +39,7 @@ interface Purse {
  * accounts below.
  */
 interface Bill {
-  readonly purse: Purse;
+  readonly account: Account;
   readonly amount: Spend;
   readonly lost: boolean;
   readonly unpriced: boolean;
@@ -70,7 +70,7 @@ export class LedgerOracle {
   #bills: Bill[] = [];
   /** Stride scheduling position of each weighted priority class in which a call waits. */
   readonly #passes = new Map<Priority, number>();
-  #purses: Purse[] = [];
+  #accounts: Account[] = [];
   #holds: Reservation[] = [];
   #queue: ReserveCommand[] = [];
   #overrun: Overrun | null = null;
@@ -89,13 +89,13 @@ export class LedgerOracle {
   /** The ledger's state except `passes`, which the real ledger stores differently. */
   view(): Omit<Ledger, "passes"> {
     const accounts: Ledger["accounts"] = Object.fromEntries(
-      this.#purses.map((purse) => {
-        const { taskId, parent, warnAt, caps, priority, warned, closed } = purse;
-        const bills = this.#bills.filter((bill) => isUnder(bill.purse, purse));
-        const [spent, reserved] = [this.#spent(purse), this.#reserved(purse)];
+      this.#accounts.map((account) => {
+        const { taskId, parent, warnAt, caps, priority, warned, closed } = account;
+        const bills = this.#bills.filter((bill) => isUnder(bill.account, account));
+        const [spent, reserved] = [this.#spent(account), this.#reserved(account)];
         const lost = total(bills.filter((bill) => bill.lost).map(({ amount }) => amount));
         const unpriced = bills.filter((bill) => bill.unpriced).length;
-        const children = this.#purses.filter((each) => each.parent === purse).length;
+        const children = this.#accounts.filter((each) => each.parent === account).length;
         const fields = { taskId, parentId: parent?.taskId ?? null, warnAt, caps, priority, warned, closed };
         return [taskId, { ...fields, spent, reserved, lost, unpriced, children }];
       }),
@@ -110,11 +110,11 @@ export class LedgerOracle {
 
   #lostCalls(): Ledger["lostCalls"] {
     return Object.fromEntries(
-      this.#bills.flatMap(({ lostId, purse, amount, priced = false, label, day, hour }) => {
+      this.#bills.flatMap(({ lostId, account, amount, priced = false, label, day, hour }) => {
         if (lostId === undefined) return [];
-        const chain = chainOf(purse).filter((each) => this.#purses.includes(each));
+        const chain = chainOf(account).filter((each) => this.#accounts.includes(each));
         const call = {
-          taskId: purse.taskId,
+          taskId: account.taskId,
           chain: chain.map(({ taskId }) => taskId),
           charged: amount,
           priced,
@@ -207,15 +207,15 @@ export class LedgerOracle {
     if (parent === undefined || this.#find(taskId) !== undefined) return false;
     const nanoUsd = budget.maxCostUsd === null ? null : nanos(budget.maxCostUsd);
     const caps = { tokens: budget.maxTokens, nanoUsd, turns: budget.maxTurns };
-    this.#purses.push({ taskId, parent, warnAt, caps, priority, warned: [], closed: false });
+    this.#accounts.push({ taskId, parent, warnAt, caps, priority, warned: [], closed: false });
     return true;
   }
 
   #reserve(request: ReserveCommand): boolean {
-    const purse = this.#find(request.taskId);
+    const account = this.#find(request.taskId);
     const isTaken = [...this.#holds, ...this.#queue].some(({ id }) => id === request.id);
-    if (purse === undefined || purse.closed || isTaken) return false;
-    this.#arrive(purse.priority);
+    if (account === undefined || account.closed || isTaken) return false;
+    this.#arrive(account.priority);
     this.#queue = [...this.#queue, request];
     return true;
   }
@@ -224,17 +224,17 @@ export class LedgerOracle {
     const { id, tokens, costUsd, durationMs } = reported;
     const hold = this.#release(id);
     if (hold === undefined) return false;
-    const [{ held, priced, label, day, hour }, purse] = [hold, this.#purseOf(hold)];
+    const [{ held, priced, label, day, hour }, account] = [hold, this.#accountOf(hold)];
     const billed = { ...held, tokens, nanoUsd: costUsd === null ? held.nanoUsd : nanos(costUsd) };
     const unpriced = !priced && costUsd === null;
-    this.#bill({ purse, amount: billed, lost: false, unpriced, label, day, hour, reported, durationMs });
-    this.#compare(id, purse, { held, priced, billed, costUsd });
+    this.#bill({ account, amount: billed, lost: false, unpriced, label, day, hour, reported, durationMs });
+    this.#compare(id, account, { held, priced, billed, costUsd });
     return true;
   }
 
   #compare(
     id: string,
-    purse: Purse,
+    account: Account,
     call: {
       readonly held: Spend;
       readonly priced: boolean;
@@ -243,13 +243,13 @@ export class LedgerOracle {
     },
   ): void {
     const { held, priced, billed, costUsd } = call;
-    const cappedIn = (unit: keyof Spend) => chainOf(purse).find(({ caps }) => caps[unit] !== null);
+    const cappedIn = (unit: keyof Spend) => chainOf(account).find(({ caps }) => caps[unit] !== null);
     const above = units.find(
       (unit) => billed[unit] > held[unit] && cappedIn(unit) && (unit !== "nanoUsd" || priced),
     );
-    if (above) this.#overran(id, [exhaustion(cappedIn(above) ?? purse, above, held, billed)]);
+    if (above) this.#overran(id, [exhaustion(cappedIn(above) ?? account, above, held, billed)]);
     // A call without a known price has no bound to exceed, so the caps decide whether it is an overrun.
-    else if (!priced && costUsd !== null) this.#overran(id, this.#passedCaps(purse));
+    else if (!priced && costUsd !== null) this.#overran(id, this.#passedCaps(account));
   }
 
   #narrow({ id, tokens, costUsd }: CommandOf<"narrow">): boolean {
@@ -266,13 +266,13 @@ export class LedgerOracle {
     const { id, tokens, costUsd } = reported;
     const bill = this.#bills.find(({ lostId }) => lostId === id);
     if (bill === undefined) return false;
-    const { lostId: _lostId, priced = false, purse, amount: charged, ...rest } = bill;
+    const { lostId: _lostId, priced = false, account, amount: charged, ...rest } = bill;
     const amount = { tokens, nanoUsd: costUsd === null ? charged.nanoUsd : nanos(costUsd), turns: 0 };
     const unpriced = !priced && costUsd === null;
-    const next: Bill = { ...rest, purse, amount, lost: false, unpriced, reported };
+    const next: Bill = { ...rest, account, amount, lost: false, unpriced, reported };
     this.#bills = this.#bills.map((each) => (each === bill ? next : each));
-    this.#warn(purse);
-    const [nearest] = chainOf(purse).filter((each) => this.#purses.includes(each));
+    this.#warn(account);
+    const [nearest] = chainOf(account).filter((each) => this.#accounts.includes(each));
     if (nearest !== undefined) this.#compare(id, nearest, { held: charged, priced, billed: amount, costUsd });
     return true;
   }
@@ -287,7 +287,7 @@ export class LedgerOracle {
     if (lost) this.#bills = this.#bills.map((bill) => withoutId(bill, id));
     const call = lost ? { lostId: id, priced } : {};
     this.#bill({
-      purse: this.#purseOf(hold),
+      account: this.#accountOf(hold),
       amount,
       lost,
       unpriced,
@@ -308,21 +308,21 @@ export class LedgerOracle {
   }
 
   #charge({ taskId, tokens, costUsd, turns }: CommandOf<"charge">): boolean {
-    const purse = this.#find(taskId);
-    if (purse === undefined) return false;
+    const account = this.#find(taskId);
+    if (account === undefined) return false;
     const amount = { tokens, nanoUsd: nanos(costUsd ?? 0), turns };
-    this.#bill({ purse, amount, lost: false, unpriced: costUsd === null && tokens > 0 });
-    this.#overran(null, this.#passedCaps(purse));
+    this.#bill({ account, amount, lost: false, unpriced: costUsd === null && tokens > 0 });
+    this.#overran(null, this.#passedCaps(account));
     return true;
   }
 
   #topUp({ taskId, add }: CommandOf<"topUp">): boolean {
-    const purse = this.#find(taskId);
-    if (purse === undefined) return false;
+    const account = this.#find(taskId);
+    if (account === undefined) return false;
     const { maxTokens = 0, maxCostUsd = 0, maxTurns = 0 } = add;
     const more = { tokens: maxTokens, nanoUsd: nanos(maxCostUsd), turns: maxTurns };
-    for (const unit of units) if (purse.caps[unit] !== null) purse.caps[unit] += more[unit];
-    purse.warned = purse.warned.filter((name) =>
+    for (const unit of units) if (account.caps[unit] !== null) account.caps[unit] += more[unit];
+    account.warned = account.warned.filter((name) =>
       units.every((unit) => nameOf[unit] !== name || more[unit] === 0),
     );
     this.#overrun = null;
@@ -330,65 +330,67 @@ export class LedgerOracle {
   }
 
   #reprioritize({ taskId, priority }: CommandOf<"reprioritize">): boolean {
-    const purse = this.#find(taskId);
-    if (purse === undefined) return false;
+    const account = this.#find(taskId);
+    if (account === undefined) return false;
     if (this.#queue.some((each) => each.taskId === taskId)) this.#arrive(priority);
-    purse.priority = priority;
+    account.priority = priority;
     this.#leave([]);
     return true;
   }
 
   #close(taskId: TaskId): boolean {
-    const purse = this.#find(taskId);
+    const account = this.#find(taskId);
     const isBusy = [...this.#holds, ...this.#queue].some((each) => each.taskId === taskId);
-    if (purse === undefined || isBusy) return false;
-    purse.closed = true;
-    for (let before = -1; before !== this.#purses.length;) {
-      before = this.#purses.length;
-      const isParent = (one: Purse): boolean => this.#purses.some(({ parent }) => parent === one);
-      this.#purses = this.#purses.filter((each) => !each.closed || each.parent === null || isParent(each));
+    if (account === undefined || isBusy) return false;
+    account.closed = true;
+    for (let before = -1; before !== this.#accounts.length;) {
+      before = this.#accounts.length;
+      const isParent = (one: Account): boolean => this.#accounts.some(({ parent }) => parent === one);
+      this.#accounts = this.#accounts.filter(
+        (each) => !each.closed || each.parent === null || isParent(each),
+      );
     }
     return true;
   }
 
-  #find(taskId: TaskId): Purse | undefined {
-    return this.#purses.find((purse) => purse.taskId === taskId);
+  #find(taskId: TaskId): Account | undefined {
+    return this.#accounts.find((account) => account.taskId === taskId);
   }
 
   /** Account of a call that is open or waits. It exists, because its task cannot be closed meanwhile. */
-  #purseOf({ taskId }: { readonly taskId: TaskId }): Purse {
-    return this.#find(taskId) as Purse;
+  #accountOf({ taskId }: { readonly taskId: TaskId }): Account {
+    return this.#find(taskId) as Account;
   }
 
-  #spent(top: Purse): Spend {
-    return total(this.#bills.filter(({ purse }) => isUnder(purse, top)).map(({ amount }) => amount));
+  #spent(top: Account): Spend {
+    return total(this.#bills.filter(({ account }) => isUnder(account, top)).map(({ amount }) => amount));
   }
 
-  #reserved(top: Purse): Spend {
-    return total(this.#holds.filter((hold) => isUnder(this.#purseOf(hold), top)).map(({ held }) => held));
+  #reserved(top: Account): Spend {
+    return total(this.#holds.filter((hold) => isUnder(this.#accountOf(hold), top)).map(({ held }) => held));
   }
 
   #bill(bill: Bill): void {
     this.#bills.push(bill);
-    this.#warn(bill.purse);
+    this.#warn(bill.account);
   }
 
-  #warn(charged: Purse): void {
-    for (const purse of chainOf(charged)) {
-      if (!this.#purses.includes(purse)) continue;
-      const spent = this.#spent(purse);
+  #warn(charged: Account): void {
+    for (const account of chainOf(charged)) {
+      if (!this.#accounts.includes(account)) continue;
+      const spent = this.#spent(account);
       for (const unit of units) {
-        const cap = purse.caps[unit];
-        if (cap === null || spent[unit] === 0 || purse.warned.includes(nameOf[unit])) continue;
-        if (spent[unit] * 10 < cap * Math.round(purse.warnAt * 10)) continue;
-        this.#said.warnings.push(exhaustion(purse, unit, purse.caps, spent));
-        purse.warned = [...purse.warned, nameOf[unit]];
+        const cap = account.caps[unit];
+        if (cap === null || spent[unit] === 0 || account.warned.includes(nameOf[unit])) continue;
+        if (spent[unit] * 10 < cap * Math.round(account.warnAt * 10)) continue;
+        this.#said.warnings.push(exhaustion(account, unit, account.caps, spent));
+        account.warned = [...account.warned, nameOf[unit]];
       }
     }
   }
 
-  #passedCaps(purse: Purse): readonly Exhaustion[] {
-    return chainOf(purse).flatMap((each) => excess(each, total([this.#spent(each), this.#reserved(each)])));
+  #passedCaps(account: Account): readonly Exhaustion[] {
+    return chainOf(account).flatMap((each) => excess(each, total([this.#spent(each), this.#reserved(each)])));
   }
 
   #overran(reservationId: string | null, [first]: readonly Exhaustion[]): void {
@@ -403,7 +405,7 @@ export class LedgerOracle {
    */
   #arrive(priority: Priority): void {
     const busy = this.#queue
-      .map((each) => this.#purseOf(each).priority)
+      .map((each) => this.#accountOf(each).priority)
       .filter((each) => each !== BACKGROUND);
     if (priority === BACKGROUND || busy.includes(priority)) return;
     const level = busy.length === 0 ? 0 : Math.min(...busy.map((each) => this.#pass(each)));
@@ -412,7 +414,7 @@ export class LedgerOracle {
 
   #leave(leaving: readonly ReserveCommand[]): boolean {
     this.#queue = this.#queue.filter((each) => !leaving.includes(each));
-    if (this.#queue.every((each) => this.#purseOf(each).priority === BACKGROUND)) this.#passes.clear();
+    if (this.#queue.every((each) => this.#accountOf(each).priority === BACKGROUND)) this.#passes.clear();
     return leaving.length > 0;
   }
 
@@ -430,7 +432,7 @@ export class LedgerOracle {
       decisions.push(decision);
       if (decision.kind === "granted") {
         const { id, taskId, attempt, label, day, hour } = request;
-        const { priority } = this.#purseOf(request);
+        const { priority } = this.#accountOf(request);
         const held = bound(request, decision.outputTokens);
         const priced = isPriced(request);
         const whose = { ...(label && { label }), ...(day && { day }), ...hourIn({ hour }) };
@@ -443,7 +445,7 @@ export class LedgerOracle {
 
   /** The waiting calls in the order of service: the stride schedule computed for all of them. */
   #line(): readonly ReserveCommand[] {
-    const classOf = (request: ReserveCommand): Priority => this.#purseOf(request).priority;
+    const classOf = (request: ReserveCommand): Priority => this.#accountOf(request).priority;
     let left = this.#queue.filter((each) => classOf(each) !== BACKGROUND);
     if (left.length === 0) return this.#queue;
     const passes = new Map(this.#passes);
@@ -464,7 +466,7 @@ export class LedgerOracle {
     if (request === undefined) return undefined;
     const { id } = request;
     if (this.#overrun !== null) return { id, kind: "exhausted", exhaustion: this.#overrun };
-    const chain = chainOf(this.#purseOf(request));
+    const chain = chainOf(this.#accountOf(request));
     const costCapped = chain.find(({ caps }) => caps.nanoUsd !== null);
     if (!isPriced(request) && this.#unknownPrice === "refuse" && costCapped !== undefined)
       return { id, kind: "unknown_price", taskId: costCapped.taskId };
@@ -479,12 +481,12 @@ export class LedgerOracle {
     return { id, kind: "granted", outputTokens, clamped: outputTokens !== request.output.maxTokens };
   }
 
-  #refusal(purse: Purse, found: Exhaustion, least: Spend): Exhaustion {
+  #refusal(account: Account, found: Exhaustion, least: Spend): Exhaustion {
     const unit = units.find((each) => nameOf[each] === found.dimension) as Unit;
     const scale = unit === "nanoUsd" ? 1e9 : 1;
-    const mine = this.#bills.filter((bill) => isUnder(bill.purse, purse));
+    const mine = this.#bills.filter((bill) => isUnder(bill.account, account));
     const lost = total(mine.filter((bill) => bill.lost).map(({ amount }) => amount));
-    const [cap, spent] = [Number(purse.caps[unit]), this.#spent(purse)[unit]];
+    const [cap, spent] = [Number(account.caps[unit]), this.#spent(account)[unit]];
     const refused = {
       reserved: least[unit] / scale,
       remaining: spent > cap ? 0 : (cap - spent) / scale,
@@ -495,18 +497,18 @@ export class LedgerOracle {
   }
 
   /** The accounts that have no room for the call besides the open holds. */
-  #tight(request: ReserveCommand): readonly Purse[] {
+  #tight(request: ReserveCommand): readonly Account[] {
     const wanted = bound(request, this.#largestOutput(request));
-    return chainOf(this.#purseOf(request)).filter(
+    return chainOf(this.#accountOf(request)).filter(
       (each) => excess(each, total([this.#spent(each), this.#reserved(each), wanted])).length > 0,
     );
   }
 
   /** Largest output of the call that would fit if all open holds were refunded. */
   #largestOutput(request: ReserveCommand): number {
-    const purses = chainOf(this.#purseOf(request)).map((each) => [each, this.#spent(each)] as const);
+    const accounts = chainOf(this.#accountOf(request)).map((each) => [each, this.#spent(each)] as const);
     const fits = (output: number): boolean =>
-      purses.every(([each, spent]) => excess(each, total([spent, bound(request, output)])).length === 0);
+      accounts.every(([each, spent]) => excess(each, total([spent, bound(request, output)])).length === 0);
     let output = request.output.maxTokens;
     while (output > leastOutput(request) && !fits(output)) output -= 1;
     return output;
@@ -523,12 +525,12 @@ function keyOf({ agentId, provider, modelId }: CostLabel): string {
   return `${agentId} ${provider.length} ${provider} ${modelId}`;
 }
 
-function chainOf(purse: Purse): readonly Purse[] {
-  return purse.parent === null ? [purse] : [purse, ...chainOf(purse.parent)];
+function chainOf(account: Account): readonly Account[] {
+  return account.parent === null ? [account] : [account, ...chainOf(account.parent)];
 }
 
-function isUnder(purse: Purse, top: Purse): boolean {
-  return purse === top || (purse.parent !== null && isUnder(purse.parent, top));
+function isUnder(account: Account, top: Account): boolean {
+  return account === top || (account.parent !== null && isUnder(account.parent, top));
 }
 
 function total(amounts: readonly Spend[]): Spend {
@@ -536,13 +538,13 @@ function total(amounts: readonly Spend[]): Spend {
   return { tokens: sum("tokens"), nanoUsd: sum("nanoUsd"), turns: sum("turns") };
 }
 
-function excess(purse: Purse, used: Spend): readonly Exhaustion[] {
+function excess(account: Account, used: Spend): readonly Exhaustion[] {
   return units
-    .filter((unit) => used[unit] > (purse.caps[unit] ?? Number.POSITIVE_INFINITY))
-    .map((unit) => exhaustion(purse, unit, purse.caps, used));
+    .filter((unit) => used[unit] > (account.caps[unit] ?? Number.POSITIVE_INFINITY))
+    .map((unit) => exhaustion(account, unit, account.caps, used));
 }
 
-function exhaustion({ taskId }: Purse, unit: Unit, limits: Purse["caps"], used: Spend): Exhaustion {
+function exhaustion({ taskId }: Account, unit: Unit, limits: Account["caps"], used: Spend): Exhaustion {
   const scale = unit === "nanoUsd" ? 1e9 : 1;
   return { taskId, dimension: nameOf[unit], limit: Number(limits[unit]) / scale, used: used[unit] / scale };
 }

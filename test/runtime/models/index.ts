@@ -1,4 +1,4 @@
-import { allotmentModel } from "./allotment-model.ts";
+import { capShareModel } from "./cap-share-model.ts";
 import { inboxModel } from "./inbox-model.ts";
 import { mailboxModel } from "./mailbox-model.ts";
 import { ownershipModel } from "./ownership-model.ts";
@@ -16,5 +16,5 @@ export const models: Readonly<Record<string, Model>> = {
   "W1, W2: every value goes to exactly one recorded wait, in the order of arrival, despite crashes, timeouts and abandoned waits":
     waitsModel,
   "U7, U8, B7: for every cap and day, what runs were billed is at most what is spent and held, which is at most the cap, despite crashes and deletions":
-    allotmentModel,
+    capShareModel,
 };

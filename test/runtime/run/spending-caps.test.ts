@@ -511,7 +511,7 @@ test("B7: caps that are null or absent are no caps", async () => {
   expect(await statusOf(runtime, caller(1))).toBe("completed");
 });
 
-test("B7: after a kill at any write, the run completes within the cap and holds no allotment at its end", async () => {
+test("B7: after a kill at any write, the run completes within the cap and holds no cap share at its end", async () => {
   const calls = 3;
   // Enough for three calls, one lost call and the bound of the last one.
   const caps = { perDayUsd: calls * callUsd + 2 * mostUsd };

@@ -6,7 +6,7 @@ const nothing = { maxCostUsd: 0, maxTurns: 0, maxTokens: 0, deadlineMs: 0 };
 const runId = "run_1" as RunId;
 
 it.each([
-  ["costUsd", 0.05, nothing, "stopped at its allowance of $0.05; only an admin of the server can raise it"],
+  ["costUsd", 0.05, nothing, "stopped at its budget of $0.05; only an admin of the server can raise it"],
   ["turns", 5, nothing, "stopped at its limit of 5 turns; only an admin of the server can raise it"],
   [
     "turns",

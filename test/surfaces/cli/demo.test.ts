@@ -88,7 +88,7 @@ describe("reeve demo", () => {
       "packages       wants licence (HIGH); all 9 seats are taken",
       "size           gives its seat to licence",
       "size           is called back and continues from its journal",
-      "lead           stops at its allowance",
+      "lead           stops at its budget",
       "ada            tops up $0.30",
       "changelog      writes CHANGELOG.md",
       "kill -9",

@@ -53,7 +53,7 @@ async function start(input: string, agent = "clerk"): Promise<RunHandle> {
   return run;
 }
 
-it("the figures of a run have its agents, steps, cost and allowance, and unknown runs are left out", async () => {
+it("the figures of a run have its agents, steps, cost and budget, and unknown runs are left out", async () => {
   const run = await start("Report.");
   const { costUsd } = await run.result();
   const { json } = await server.call("GET", `/api/figures?runId=${run.runId}&runId=run_unknown`);

@@ -365,7 +365,7 @@ describe("top-ups by tokens", () => {
     expect(() => poor({ maxUsd: 1 })).toThrow('unknown option "maxUsd"');
   });
 
-  it("B8: several servers that top a run up at the same time do not exceed the allowance together, also after a restart", async () => {
+  it("B8: several servers that top a run up at the same time do not exceed the budget together, also after a restart", async () => {
     const store = memoryStore({ hash: sha256 });
     const [one, other] = [await serve([waiter({ maxCostUsd: 1 })], { store }), await serve([], { store })];
     const token = await one.tokenOf("acme", "run");

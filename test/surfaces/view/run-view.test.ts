@@ -285,7 +285,7 @@ describe("a step", () => {
     expect(folded(tool).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
   });
 
-  test("a call that the allowance did not cover is refused", () => {
+  test("a call that the budget did not cover is refused", () => {
     const events = [...longRun(2), at(2, "task_end", { status: "budget_exhausted" })];
     expect(stepsOf(events).of(rootTaskId)).toMatchObject([{ endSeq: 2, outcome: "refused", costUsd: 0 }]);
   });

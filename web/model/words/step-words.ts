@@ -70,7 +70,7 @@ export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">):
     case "lost":
       return "lost in the crash, charged at its bound";
     case "refused":
-      return "not made: the allowance did not cover it";
+      return "not made: the budget did not cover it";
     case "cut":
       return kind === "model" && costUsd !== 0
         ? "stopped before it answered, charged at its bound"

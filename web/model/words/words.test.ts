@@ -175,7 +175,7 @@ test("the error of an exhausted budget says what the next call needed and what w
     "The next call needed at least 1 turn, and 0 turns were left of 1 turn. It was not started.",
   );
   expect(endWord("budget_exhausted", stop)).toBe("Stopped at its turns");
-  expect(endWord("budget_exhausted", null)).toBe("Stopped at its allowance");
+  expect(endWord("budget_exhausted", null)).toBe("Stopped at its budget");
   const ended = { status: "budget_exhausted", endedAt: 1, cancelled: null } as TaskView;
   expect(doing({ ...ended, stoppedAt: "turns" }, view)).toBe("stopped at its turns");
   expect(words("t1", "task_end", { status: "budget_exhausted", failure: stop })).toBe("stopped at its turns");

@@ -9,8 +9,8 @@ import { go, place, runPath, setQuery } from "../../base/route.ts";
 import { counted, grouped, oneLine, plain, shortId, usd } from "../../base/format.ts";
 import { idleSince, workedMs } from "../../model/time/idle.ts";
 import { Name } from "../../parts/name.tsx";
-import { Purse } from "../../parts/purse.tsx";
-import { purseOf, rootId } from "../../model/money.ts";
+import { BudgetMeter } from "../../parts/budget-meter.tsx";
+import { budgetUseOf, rootId } from "../../model/money.ts";
 import { inputText } from "../../model/words/input-text.ts";
 import {
   compareRuns,
@@ -279,7 +279,7 @@ function Head({
         {free > 0 && <span class="free-steps">{counted(free, "step")} free</span>}
       </p>
       <p class="row">
-        {root !== undefined && <Purse values={purseOf(root, null)} />}
+        {root !== undefined && <BudgetMeter values={budgetUseOf(root, null)} />}
         <span>{usd(root?.total.costUsd ?? 0)}</span>
       </p>
     </div>

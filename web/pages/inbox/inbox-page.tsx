@@ -334,7 +334,7 @@ function NothingWaits(): JSX.Element {
       <h1>Nothing waits for you</h1>
       <p>
         Approvals and questions of all runs appear here and where they happened, and so do runs that stopped
-        at their allowance, runs that end their processes, and messages that could not be delivered.
+        at their budget, runs that end their processes, and messages that could not be delivered.
       </p>
       {away > 0 && (
         <p class="actions">

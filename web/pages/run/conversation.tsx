@@ -11,11 +11,11 @@ import { capUsd, clock, counted, grouped, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Name } from "../../parts/name.tsx";
-import { Purse } from "../../parts/purse.tsx";
+import { BudgetMeter } from "../../parts/budget-meter.tsx";
 import { lookOfTask } from "../../model/status.ts";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { rowsIn, useBand } from "../../base/use-window.ts";
-import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
+import { budgetUseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { sharesOfRequest, sized } from "../../model/request-shares.ts";
 import { areFormsHere, openCancel, openPriority } from "../../parts/open-form.tsx";
 import { QueuedInputs } from "./queued-input.tsx";
@@ -153,7 +153,7 @@ function TaskThread({ model, view, task }: ThreadProps): JSX.Element {
           </button>
         </div>
         <p class="mid">{doingInDetail(task, view)}</p>
-        <TaskPurse model={model} task={task} />
+        <TaskBudget model={model} task={task} />
         <Saw model={model} task={task} events={events} until={until} view={view} />
         <dl class="pairs">
           <dt>Task</dt>
@@ -283,15 +283,15 @@ function Saw({
   );
 }
 
-function TaskPurse({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
-  const purse = purseOf(task, model.held);
+function TaskBudget({ model, task }: { readonly model: RunModel; readonly task: TaskView }): JSX.Element {
+  const use = budgetUseOf(task, model.held);
   return (
-    <div class="task-purse">
+    <div class="task-budget">
       <p class="row between">
-        <b class="big">{task.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
-        {purse.cap !== null && <span class="dim">of {capUsd(purse.cap)}</span>}
+        <b class="big">{task.total.costUsd === null ? "unpriced" : usd(spentOf(use))}</b>
+        {use.cap !== null && <span class="dim">of {capUsd(use.cap)}</span>}
       </p>
-      {purse.cap !== null && <Purse values={purse} size="large" tone={toneOf(task)} />}
+      {use.cap !== null && <BudgetMeter values={use} size="large" tone={toneOf(task)} />}
     </div>
   );
 }

@@ -4,8 +4,8 @@ import type { JSX } from "preact";
 import { place, runPath, setQuery } from "../../base/route.ts";
 import { columnUsd, counted, grouped, shortModel } from "../../base/format.ts";
 import { Name, shownName } from "../../parts/name.tsx";
-import { Purse } from "../../parts/purse.tsx";
-import { capWords, modelLines, purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
+import { BudgetMeter } from "../../parts/budget-meter.tsx";
+import { capWords, modelLines, budgetUseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import type { RunModel } from "../../model/run-model.ts";
 import { inTreeOrder } from "../../../src/surfaces/view/task-words.ts";
 
@@ -67,15 +67,15 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
               Own
             </SortHead>
             <th class="c-small right">Lost</th>
-            <SortHead order="total" by={by} place="c-purse">
+            <SortHead order="total" by={by} place="c-meter">
               With its reports
             </SortHead>
-            <th class="c-small right">Allowance</th>
+            <th class="c-small right">Budget</th>
           </tr>
         </thead>
         <tbody>
           {shown.map((task) => {
-            const purse = purseOf(task, held);
+            const use = budgetUseOf(task, held);
             return (
               <tr key={task.taskId}>
                 <td>
@@ -92,22 +92,22 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                   {task.own.calls}
                 </td>
                 <td class="right" data-head="Own">
-                  {columnUsd(task.own.costUsd === null ? null : purse.own)}
+                  {columnUsd(task.own.costUsd === null ? null : use.own)}
                 </td>
                 <td class={`right ${task.own.lost.calls > 0 ? "bad" : "dim"}`} data-head="Lost">
                   {task.own.lost.calls > 0 ? columnUsd(task.own.lost.costUsd) : "–"}
                 </td>
                 <td>
                   <span class="row">
-                    {purse.cap === null ? (
-                      <span class="purse none" />
+                    {use.cap === null ? (
+                      <span class="meter none" />
                     ) : (
-                      <Purse values={purse} tone={toneOf(task)} />
+                      <BudgetMeter values={use} tone={toneOf(task)} />
                     )}
-                    <span class="amount">{columnUsd(spentOf(purse))}</span>
+                    <span class="amount">{columnUsd(spentOf(use))}</span>
                   </span>
                 </td>
-                <td class="right" data-head="Allowance">
+                <td class="right" data-head="Budget">
                   {capWords(task)}
                 </td>
               </tr>
@@ -142,7 +142,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                 {lost > 0 ? columnUsd(lost) : "–"}
               </td>
               <td class="right">{columnUsd(root.total.costUsd)}</td>
-              <td class="right" data-head="Allowance">
+              <td class="right" data-head="Budget">
                 {capWords(root)}
               </td>
             </tr>

@@ -28,13 +28,13 @@ import { Icon } from "../../parts/icon.tsx";
 import { shownName } from "../../parts/name.tsx";
 import { ScoreChips, Thumbs } from "../../parts/run-scores.tsx";
 import { openCancel, openFork, openNewRun, openTopUp } from "../../parts/open-form.tsx";
-import { Purse } from "../../parts/purse.tsx";
+import { BudgetMeter } from "../../parts/budget-meter.tsx";
 import { useCurrentInView } from "../../base/use-current-in-view.ts";
 import { endWord, hasEnded, lookOf, runWord, viewWord } from "../../model/status.ts";
 import { runCancelWords } from "../../../src/surfaces/view/cancel-words.ts";
 import { Dock } from "./dock/dock.tsx";
 import { StopCard } from "./stop-card.tsx";
-import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
+import { budgetUseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { idleSince, workedMs } from "../../model/time/idle.ts";
 import { hasNoOwner } from "../../model/owner.ts";
 import { areOrdersOff, pause, resume } from "../../parts/orders.ts";
@@ -312,7 +312,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   const root = view.tasks.get(rootId);
   const isReplay = model.playhead.value !== null;
   const summary = model.summary.value;
-  const purse = root === undefined ? null : purseOf(root, model.held);
+  const use = root === undefined ? null : budgetUseOf(root, model.held);
   const until = view.endedAt ?? (isReplay ? view.at : Math.max(now.value, view.at));
   const words = runCancelWords(view);
   // A cancel that comes too late does not change how the run ended.
@@ -372,13 +372,13 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
           </a>
         </span>
       )}
-      {purse !== null && (
+      {use !== null && (
         <span>
-          <b>{root?.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
-          {purse.cap !== null && (
+          <b>{root?.total.costUsd === null ? "unpriced" : usd(spentOf(use))}</b>
+          {use.cap !== null && (
             <>
-              <Purse values={purse} {...(root !== undefined && { tone: toneOf(root) })} />
-              <span class="dim">of {capUsd(purse.cap)}</span>
+              <BudgetMeter values={use} {...(root !== undefined && { tone: toneOf(root) })} />
+              <span class="dim">of {capUsd(use.cap)}</span>
             </>
           )}
         </span>

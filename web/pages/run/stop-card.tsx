@@ -4,10 +4,10 @@ import { runPath, sessionPath } from "../../base/route.ts";
 import { capUsd, counted, grouped, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { Line } from "../../parts/line.tsx";
-import { Purse } from "../../parts/purse.tsx";
+import { BudgetMeter } from "../../parts/budget-meter.tsx";
 import { endWord, hasEnded, lookOfTask } from "../../model/status.ts";
 import { failureWords, shownCode } from "../../model/words/failure-words.ts";
-import { purseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
+import { budgetUseOf, rootId, spentOf, toneOf } from "../../model/money.ts";
 import { openTopUp } from "../../parts/open-form.tsx";
 import { areOrdersOff, resume, topUp } from "../../parts/orders.ts";
 import { isWorkflow, type RunModel } from "../../model/run-model.ts";
@@ -33,7 +33,7 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
     root === undefined
   )
     return null;
-  const purse = purseOf(root, null);
+  const use = budgetUseOf(root, null);
   const { lost } = root.total;
   const { lacks } = right;
   const word = endWord(view.status, view.failure);
@@ -96,19 +96,19 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
             )}
           </div>
         </div>
-        {purse.cap !== null && !isShort && (
+        {use.cap !== null && !isShort && (
           <div>
             <p class="row between">
-              <b class="big">{usd(spentOf(purse))}</b>
-              <span class="dim">of {capUsd(purse.cap)}</span>
+              <b class="big">{usd(spentOf(use))}</b>
+              <span class="dim">of {capUsd(use.cap)}</span>
             </p>
-            <Purse values={purse} size="large" />
+            <BudgetMeter values={use} size="large" />
             <dl class="lines">
-              <Line kind="own" name={root.agentId} amount={purse.own} />
+              <Line kind="own" name={root.agentId} amount={use.own} />
               {root.children > 0 && (
-                <Line kind="team" name={counted(root.children, "report")} amount={purse.team} />
+                <Line kind="team" name={counted(root.children, "report")} amount={use.team} />
               )}
-              {purse.lost > 0 && <Line kind="lost" name="lost calls" amount={purse.lost} />}
+              {use.lost > 0 && <Line kind="lost" name="lost calls" amount={use.lost} />}
             </dl>
           </div>
         )}
@@ -142,17 +142,17 @@ function WhereItWent({ view }: { readonly view: RunView }): JSX.Element {
       <h2>Where it went</h2>
       <ol>
         {reports.slice(0, mostReports).map((task) => {
-          const purse = purseOf(task, null);
+          const use = budgetUseOf(task, null);
           return (
             <li key={task.taskId}>
               <Glyph look={lookOfTask(task)} status={task.status} />
               <a class="cut" href={runPath(view.runId, "conversation", task.taskId)}>
                 {task.agentId}
               </a>
-              {purse.cap === null ? <span /> : <Purse values={purse} tone={toneOf(task)} />}
+              {use.cap === null ? <span /> : <BudgetMeter values={use} tone={toneOf(task)} />}
               <span>
-                {usd(spentOf(purse))}
-                {purse.cap !== null && <span class="dim"> of {capUsd(purse.cap)}</span>}
+                {usd(spentOf(use))}
+                {use.cap !== null && <span class="dim"> of {capUsd(use.cap)}</span>}
               </span>
             </li>
           );

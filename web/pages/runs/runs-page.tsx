@@ -10,7 +10,7 @@ import { ago, capUsd, clock, columnUsd, counted, grouped, shortId, span, usd } f
 import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
 import { ScoreChips } from "../../parts/run-scores.tsx";
-import { Purse } from "../../parts/purse.tsx";
+import { BudgetMeter } from "../../parts/budget-meter.tsx";
 import { endWord, hasEnded, lookOfRun, runWord } from "../../model/status.ts";
 import { openNewRun } from "../../parts/open-form.tsx";
 import { parseFilter } from "../../model/run-filter.ts";
@@ -287,8 +287,8 @@ function RunTable({ list, runs, read, isByCost, chosen, onChoose }: RunTableProp
             <th>Run</th>
             <th class="c-user">User</th>
             <th class="c-number right">Agents</th>
-            <th class="c-allowance" aria-sort={isByCost ? "descending" : "none"}>
-              Spent of allowance{isByCost && " ↓"}
+            <th class="c-budget" aria-sort={isByCost ? "descending" : "none"}>
+              Spent of budget{isByCost && " ↓"}
             </th>
             <th class="c-number right">Took</th>
             <th class="c-steps right">Steps</th>
@@ -393,7 +393,7 @@ function RunRow({ run, isSelected, isChosen, onToggle }: RunRowProps): JSX.Eleme
         )}
       </td>
       <td class="c-number right">{known === undefined ? "–" : grouped(known.agents)}</td>
-      <td class="c-allowance">
+      <td class="c-budget">
         <Spent run={run} known={known} />
       </td>
       <td class="c-number right">{clock((endedAt ?? Math.max(now.value, createdAt)) - createdAt)}</td>
@@ -403,7 +403,7 @@ function RunRow({ run, isSelected, isChosen, onToggle }: RunRowProps): JSX.Eleme
   );
 }
 
-/** The purse of a run with its numbers. Until its figures are read, the summary says what was spent. */
+/** The budget meter of a run with its numbers. Until its figures are read, the summary says what was spent. */
 function Spent({ run, known }: { readonly run: Run; readonly known: RunFigures | undefined }): JSX.Element {
   const costUsd = known === undefined || known.agents === 0 ? run.costUsd : known.costUsd;
   const cap = known?.maxCostUsd ?? null;
@@ -413,7 +413,7 @@ function Spent({ run, known }: { readonly run: Run; readonly known: RunFigures |
   const values = { own: Math.max(0, (costUsd ?? 0) - lost), team: 0, lost, held, cap };
   return (
     <>
-      {cap !== null && <Purse values={values} tone={isOver ? "done" : "live"} />}
+      {cap !== null && <BudgetMeter values={values} tone={isOver ? "done" : "live"} />}
       <span class="row between sub">
         <span>{columnUsd(costUsd)}</span>
         {known !== undefined && <span>{cap === null ? "no limit" : `of ${capUsd(cap)}`}</span>}

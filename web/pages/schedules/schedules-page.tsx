@@ -61,7 +61,7 @@ export function SchedulesPage(): JSX.Element {
             <tr>
               <th class="c-status">Status</th>
               <th>Schedule</th>
-              <th class="c-purse wide-only">Times</th>
+              <th class="c-meter wide-only">Times</th>
               <th class="c-time right">Next</th>
               <th class="c-outcomes right">Last runs</th>
               <th class="c-orders" aria-label="Orders" />
@@ -124,7 +124,7 @@ function Row({
           </span>
         )}
       </td>
-      <td class="c-purse wide-only cut">
+      <td class="c-meter wide-only cut">
         <code>{timesText(schedule.times)}</code>
       </td>
       <td class="c-time right" data-head="Next">

@@ -9,7 +9,7 @@ import { capUsd, counted, timeOfDay, usd } from "../../base/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { shownName } from "../../parts/name.tsx";
 import { Prose } from "../../parts/prose.tsx";
-import { Purse } from "../../parts/purse.tsx";
+import { BudgetMeter } from "../../parts/budget-meter.tsx";
 import { hasEnded, lookOfRun, runWord } from "../../model/status.ts";
 import { ToolCall } from "../../parts/tool-call.tsx";
 import { rootId } from "../../model/money.ts";
@@ -446,7 +446,7 @@ function RunCard({ run }: { readonly run: Run }): JSX.Element {
         <span class="label">{known === undefined ? "" : counted(known.agents, "agent")}</span>
       </span>
       <span class="row">
-        {cap !== null && <Purse values={values} tone={hasEnded(run.status) ? "done" : "live"} />}
+        {cap !== null && <BudgetMeter values={values} tone={hasEnded(run.status) ? "done" : "live"} />}
         <span class="run-spent">
           {usd(cost)}
           {cap !== null && ` of ${capUsd(cap)}`}

@@ -16,6 +16,6 @@ test("an answer that was interrupted is shown without its marker, with a sentenc
   };
   const entry = { type: "message", id: "e1", at: 1, runId: "run_1", message } as never;
   expect(historyOf([entry], [])).toMatchObject([{ text: "I look.", interrupted: "budget_exhausted" }]);
-  expect(interruptedWords("budget_exhausted")).toBe("Stopped at its allowance. The answer is not complete.");
+  expect(interruptedWords("budget_exhausted")).toBe("Stopped at its budget. The answer is not complete.");
   expect(interruptedWords("guardrail: pii")).toBe("The guardrail pii stopped the answer.");
 });

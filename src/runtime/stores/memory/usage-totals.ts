@@ -1,6 +1,6 @@
 import {
   addUsageDelta,
-  allotmentKey,
+  capShareKey,
   capScopes,
   decideDraw,
   hourText,
@@ -22,7 +22,7 @@ import {
   type UsageTotals,
 } from "../../../kernel/index.ts";
 import {
-  allotmentRange,
+  capShareRange,
   capsInForce,
   firstKeptHour,
   hourNumber,
@@ -51,8 +51,8 @@ interface Holder extends Owner {
 }
 
 /** B7: what a run holds for a day, or an agent of it. */
-interface Allotment extends Holder {
-  /** `allotmentKey`. */
+interface CapShare extends Holder {
+  /** `capShareKey`. */
   readonly key: string;
   readonly runId: RunId;
   readonly amount: number;
@@ -61,7 +61,7 @@ interface Allotment extends Holder {
 export class MemoryUsageTotals implements UsageTotals {
   readonly #tables: Tables;
   readonly #totals = new Map<string, Total>();
-  #allotments: readonly Allotment[] = [];
+  #capShares: readonly CapShare[] = [];
   /** The hour in which old hours were last deleted. */
   #cleared = -1;
 
@@ -73,16 +73,16 @@ export class MemoryUsageTotals implements UsageTotals {
     const { day, agent, caps } = request;
     const { runId, tenantId, userId } = this.#tables.owned(lease).record;
     const drawing: Holder = { tenantId, userId, agent: agent ?? "" };
-    const key = allotmentKey(day, agent);
-    const isOwn = (each: Allotment): boolean => each.runId === runId && each.key === key;
+    const key = capShareKey(day, agent);
+    const isOwn = (each: CapShare): boolean => each.runId === runId && each.key === key;
     const uses = capsInForce(caps).map(([name, limit]): CapUse => {
       const { of, per } = capScopes[name];
       const period = per === "day" ? day : monthPeriod(day);
-      const [from, before] = allotmentRange(day, per);
+      const [from, before] = capShareRange(day, per);
       const totals = [...this.#totals.values()].filter(
         (each) => each.period === period && isUnder(of, { ...each, agent: each.delta.agent }, drawing),
       );
-      const others = this.#allotments.filter(
+      const others = this.#capShares.filter(
         (each) => each.key >= from && each.key < before && isUnder(of, each, drawing) && !isOwn(each),
       );
       return {
@@ -92,11 +92,11 @@ export class MemoryUsageTotals implements UsageTotals {
         held: sumOf(others.map(({ amount }) => amount)),
       };
     });
-    const own = this.#allotments.find(isOwn)?.amount ?? 0;
+    const own = this.#capShares.find(isOwn)?.amount ?? 0;
     const outcome = decideDraw(own, request, uses);
     if (outcome.kind === "held" && outcome.amount > own) {
-      const kept = this.#allotments.filter((each) => !isOwn(each) && each.key >= oldestDay(day));
-      this.#allotments = [...kept, { ...drawing, key, runId, amount: outcome.amount }];
+      const kept = this.#capShares.filter((each) => !isOwn(each) && each.key >= oldestDay(day));
+      this.#capShares = [...kept, { ...drawing, key, runId, amount: outcome.amount }];
     }
     return outcome;
   }
@@ -132,8 +132,8 @@ export class MemoryUsageTotals implements UsageTotals {
 
   /** Adds the usage of a commit. The journal calls this together with the other changes of the commit. */
   addNow({ runId, tenantId, userId }: RunRecord, { at, usage = [], holds = {} }: Commit): void {
-    if (this.#allotments.length > 0)
-      this.#allotments = this.#allotments.flatMap((each) => {
+    if (this.#capShares.length > 0)
+      this.#capShares = this.#capShares.flatMap((each) => {
         if (each.runId !== runId) return [each];
         const amount = Math.min(each.amount, holds[each.key] ?? 0);
         return amount > 0 ? [{ ...each, amount }] : [];

@@ -1,6 +1,6 @@
 import {
   addUsageDelta,
-  allotmentKey,
+  capShareKey,
   capScopes,
   decideDraw,
   hourText,
@@ -21,7 +21,7 @@ import {
 } from "../../../kernel/index.ts";
 import { tenantOf, tenantText, type RunKey } from "../codec/stored-run.ts";
 import {
-  allotmentRange,
+  capShareRange,
   capsInForce,
   firstKeptHour,
   hourNumber,
@@ -131,7 +131,7 @@ function statementsOf(user: string) {
       adds.set(rows, known);
       return known;
     },
-    keepAllotment: `INSERT INTO {allotments} (day, tenant, ${user}, run_id, nano_usd) VALUES ($1, $2, $3, $4, $5)
+    keepCapShare: `INSERT INTO {allotments} (day, tenant, ${user}, run_id, nano_usd) VALUES ($1, $2, $3, $4, $5)
       ON CONFLICT (day, tenant, ${user}, run_id) DO UPDATE SET nano_usd = excluded.nano_usd`,
     /**
      * Reads what a cap's scope has spent and holds, and what the run holds, with one statement: between two, a commit could turn
@@ -140,14 +140,14 @@ function statementsOf(user: string) {
     usesOf(names: readonly CapName[], { day, agent, tenant, userId, runId }: Drawing): Statement {
       const values: Value[] = [];
       const at = (value: Value): string => `$${values.push(value)}`;
-      const key = allotmentKey(day, agent);
+      const key = capShareKey(day, agent);
       const whose = (of: CapScope["of"]): string => {
         if (of === "store" || of === "agent") return "";
         return ` AND tenant = ${at(tenant)}${of === "user" ? ` AND ${user} = ${at(userId)}` : ""}`;
       };
       const parts = names.flatMap((name, index) => {
         const { of, per } = capScopes[name];
-        const [from, before] = allotmentRange(day, per);
+        const [from, before] = capShareRange(day, per);
         const period = per === "day" ? day : monthPeriod(day);
         const calls = of === "agent" ? ` AND agent = ${at(agent ?? "")}` : "";
         const spent = amount("usage_totals", `period = ${at(period)}${whose(of)}${calls}`);
@@ -246,13 +246,13 @@ export class SqlUsageTotals implements UsageTotals {
     const outcome = decideDraw(own, request, uses);
     if (outcome.kind === "held" && outcome.amount > own) {
       yield* run("DELETE FROM {allotments} WHERE day < $1", oldestDay(day));
-      const key = allotmentKey(day, agent);
-      yield* run(this.#sql.keepAllotment, key, tenant, user, runId, outcome.amount);
+      const key = capShareKey(day, agent);
+      yield* run(this.#sql.keepCapShare, key, tenant, user, runId, outcome.amount);
     }
     return outcome;
   }
 
-  /** Adds the usage of a commit and lowers the allotments of its run to `holds`, inside its transaction. */
+  /** Adds the usage of a commit and lowers the cap shares of its run to `holds`, inside its transaction. */
   *addNow(owner: RunKey, { at, usage = [], holds = {} }: Commit): Work<void> {
     const held = Object.entries(holds);
     if (held.length === 0) yield* run(returnAll, owner.runId);

@@ -225,7 +225,7 @@ export class MessageWork {
       if (run !== undefined) await addOffered(run.as(owner.userId), topUp, store);
     } catch (error) {
       const { code, message } = Fault.from(error);
-      // Somebody else has used up the allowance, or has sent the input of the run again.
+      // Another person has used up what top-ups may add, or has sent the input of the run again.
       if (code !== "permission_denied" && code !== "already_exists") throw error;
       log(`channel ${channel.name}: a run was not continued: ${message}`);
       const reply = "The run was not continued: the amount can no longer be added.";

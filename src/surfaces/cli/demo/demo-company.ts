@@ -47,7 +47,7 @@ export interface CompanyOptions {
 export const companyTask = "Audit release 0.9 of tally, fix what blocks it, prepare it";
 
 /** What the lead may spend until a person adds more. It is enough for the audit, and not for the release. */
-const allowanceUsd = 0.21;
+const budgetUsd = 0.21;
 
 /**
  * The agents of the demo's run: a lead with four reports, who have seven reports of their own, and nine seats. The agent
@@ -97,7 +97,7 @@ export function demoCompany(options: CompanyOptions): OrchestratorAgent {
       { agent: release, priority: Priority.HIGH, budget: usd(0.12) },
     ],
     spawnBudget: { maxAgents: 9, allowPreempt: true },
-    budget: usd(allowanceUsd),
+    budget: usd(budgetUsd),
   });
 }
 

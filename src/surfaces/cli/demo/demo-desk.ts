@@ -9,7 +9,7 @@ export interface DemoDesk {
   readonly support: Agent;
   /** Writes a report about the orders of the shop. */
   readonly bookkeeper: Agent;
-  /** Reads the checklist of releases. Its allowance is too small for that. */
+  /** Reads the checklist of releases. Its budget is too small for that. */
   readonly upkeep: Agent;
 }
 

@@ -57,7 +57,7 @@ export function ledgerLines({ view, lost, total }: DemoLedger): readonly string[
   const root = view.tasks.at(0);
   const rule = `  ${"─".repeat(66)}`;
   return [
-    row("agent", ["calls", "tokens", "spent", "allowance"]),
+    row("agent", ["calls", "tokens", "spent", "budget"]),
     rule,
     ...(root === undefined ? [] : taskLines(view, root)),
     ...(lost.calls === 0 ? [] : [row("lost in the crash", [...figures(lost), ""])]),

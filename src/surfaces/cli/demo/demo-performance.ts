@@ -15,7 +15,7 @@ import { runAddress, tell } from "./demo-telling.ts";
 const person = { userId: "ada", streaming: true } as const;
 
 /**
- * Starts what the page shows beside the run of the company: a finished run, one that has used up its allowance, a
+ * Starts what the page shows beside the run of the company: a finished run, one that has used up its budget, a
  * schedule, and a conversation with two branches, one of which waits for a person. Resolves when all of them rest.
  */
 async function playScene(runtime: Runtime, { support, bookkeeper, upkeep }: DemoDesk): Promise<void> {

@@ -125,7 +125,7 @@ export class DemoStory {
         this.#isStopped = true;
         const { taskId, limit } = event.data;
         const spent = this.#fold.view().tasks.get(taskId)?.total.costUsd ?? 0;
-        const text = `stops at its allowance: $${spent.toFixed(3)} of $${limit.toFixed(2)} spent`;
+        const text = `stops at its budget: $${spent.toFixed(3)} of $${limit.toFixed(2)} spent`;
         return this.#at(at, this.#nameOf(taskId), text, "waits");
       }
       case "budget_top_up": {

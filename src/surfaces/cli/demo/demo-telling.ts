@@ -12,7 +12,7 @@ export function runAddress({ url }: Pick<Stage, "url">): string {
   return `${url}runs/${demoRun}`;
 }
 
-/** What the person adds when the run has used up its allowance. */
+/** What the person adds when the run has used up its budget. */
 const topUpUsd = 0.3;
 
 export interface TellingOptions {

@@ -7,10 +7,10 @@ export interface RateOptions {
   readonly burst: number;
 }
 
-/** Maximum number of callers that are remembered. A caller that is forgotten starts with a full allowance. */
+/** Maximum number of callers that are remembered. A caller that is forgotten may send a full burst again. */
 const maxCallers = 10_000;
 
-/** Limits the requests of each caller: an allowance of `burst`, refilled with `perSecond`. */
+/** Limits the requests of each caller to a `burst`, which refills with `perSecond`. */
 export class RequestRate {
   readonly #options: RateOptions;
   readonly #now: () => number;
@@ -21,7 +21,7 @@ export class RequestRate {
     this.#now = now;
   }
 
-  /** Counts a request. Throws `rate_limited`, with the seconds to wait, if the allowance is used up. */
+  /** Counts a request. Throws `rate_limited`, with the seconds to wait, if the caller has none left. */
   count(caller: string): void {
     const { perSecond, burst } = this.#options;
     const now = this.#now();

@@ -28,7 +28,7 @@ export interface RunFigures {
   readonly forkedFrom: { readonly runId: string; readonly at: number } | null;
   /** `null` if a price is unknown. */
   readonly costUsd: number | null;
-  /** Allowance of the run with all top-ups. `null` if it has no limit. */
+  /** Budget of the run with all top-ups. `null` if it has no limit. */
   readonly maxCostUsd: number | null;
   /** The other limits of the run, in the same way. */
   readonly maxTurns: number | null;

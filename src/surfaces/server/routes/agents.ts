@@ -47,7 +47,7 @@ const agent = named(
     maxCostUsd: nullable(
       number({
         description:
-          "The agent's own allowance for a run, which the budget of a submission can only lower. null: none, or not known before the start.",
+          "The agent's own budget for a run, which that of a submission can only lower. null: none, or not known before the start.",
       }),
     ),
     inputSchema,

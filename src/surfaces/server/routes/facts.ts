@@ -109,7 +109,7 @@ const figure = named(
       object({ runId, at: integer({ description: "The last event that the run shares with its origin." }) }),
     ),
     costUsd: usd,
-    maxCostUsd: nullable(number({ description: "Allowance with all top-ups. null: no limit." })),
+    maxCostUsd: nullable(number({ description: "Budget with all top-ups. null: no limit." })),
     maxTurns: nullable(integer({ description: "Limit of turns, in the same way." })),
     maxTokens: nullable(integer({ description: "Limit of tokens, in the same way." })),
     deadlineMs: nullable(number({ description: "Limit of time in milliseconds, in the same way." })),

@@ -152,7 +152,7 @@ export const openAiErrors: readonly ProviderError[] = [
   ],
   [
     "context_overflow",
-    "OpenAI 429 one request above the minute allowance, SDK",
+    "OpenAI 429 one request above the limit per minute, SDK",
     openAiSdkError(429, openAiTooLarge),
   ],
   [

@@ -7,11 +7,11 @@ import { runPath } from "../../../base/route.ts";
 import { capUsd, counted, usd } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Name } from "../../../parts/name.tsx";
-import { Purse } from "../../../parts/purse.tsx";
+import { BudgetMeter } from "../../../parts/budget-meter.tsx";
 import { lookOfTask } from "../../../model/status.ts";
 import { useSize } from "../../../base/use-size.ts";
 import { useBand } from "../../../base/use-window.ts";
-import { capWords, purseOf, spentOf, toneOf } from "../../../model/money.ts";
+import { capWords, budgetUseOf, spentOf, toneOf } from "../../../model/money.ts";
 import { doingOrResult } from "../../../../src/surfaces/view/task-words.ts";
 import { focusedTask } from "./focused-task.ts";
 import type { LevelProps } from "./level-props.ts";
@@ -25,7 +25,7 @@ import {
 } from "./chart-layout.ts";
 import { nodesOf, orgTree, type OrgNode } from "./org-tree.ts";
 
-/** The chart as cards, with strings as wide as allowances. */
+/** The chart as cards, with strings as wide as budgets. */
 export function Cards({ model, view, root, selected, select, isDead }: LevelProps): JSX.Element {
   const { ref, width } = useSize<HTMLDivElement>();
   const tree = useMemo(() => orgTree(view, root), [view, root]);
@@ -123,7 +123,7 @@ function Strings({
       </defs>
       {layout.trunks.map(({ manager, path, width, core }) => (
         <g key={manager.taskId} class={`string-of ${toneOfString(manager, view)}`}>
-          <path class="allowance" d={path} stroke-width={width} />
+          <path class="budget" d={path} stroke-width={width} />
           {core > 0 && <path class="spent" d={path} stroke-width={core} />}
         </g>
       ))}
@@ -132,7 +132,7 @@ function Strings({
           key={task.taskId}
           class={`string-of ${toneOfString(task, view)} ${charged.has(task.taskId) ? "charged" : ""}`}
         >
-          <path class="allowance" d={path} stroke-width={width} />
+          <path class="budget" d={path} stroke-width={width} />
           {core > 0 && <path class="spent" d={path} stroke-width={core} />}
           <path class="flow" d={path} stroke-width={Math.max(1, core - 1)} />
         </g>
@@ -174,7 +174,7 @@ interface CardProps {
   readonly placed: Placed;
   readonly view: RunView;
   readonly isRoot: boolean;
-  readonly held: Parameters<typeof purseOf>[1];
+  readonly held: Parameters<typeof budgetUseOf>[1];
   readonly isSelected: boolean;
   readonly isDead: boolean;
   readonly onSelect: (taskId: TaskId) => void;
@@ -183,7 +183,7 @@ interface CardProps {
 function Card({ placed, view, isRoot, held, isSelected, isDead, onSelect }: CardProps): JSX.Element {
   const { x, y, width, height, node } = placed;
   const { task } = node;
-  const purse = purseOf(task, held);
+  const use = budgetUseOf(task, held);
   const look = lookOfTask(task);
   const isOver = task.endedAt !== null;
   const words = isDead && !isOver ? "no worker owns it" : doingOrResult(task, view);
@@ -208,21 +208,21 @@ function Card({ placed, view, isRoot, held, isSelected, isDead, onSelect }: Card
         )}
       </span>
       <span class="card-doing cut">{words}</span>
-      {purse.cap === null ? (
-        <span class="purse none">
+      {use.cap === null ? (
+        <span class="meter none">
           <span class="unseen">
-            {usd(spentOf(purse))} spent, {capWords(task)}
+            {usd(spentOf(use))} spent, {capWords(task)}
           </span>
         </span>
       ) : (
-        <Purse values={purse} tone={toneOf(task)} />
+        <BudgetMeter values={use} tone={toneOf(task)} />
       )}
       <span class="card-foot" aria-hidden="true">
         <span class="cut">
-          <b>{task.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
-          {purse.held > 0 && ` + ${usd(purse.held)} held`}
+          <b>{task.total.costUsd === null ? "unpriced" : usd(spentOf(use))}</b>
+          {use.held > 0 && ` + ${usd(use.held)} held`}
         </span>
-        <span>{purse.cap === null ? capWords(task) : `of ${capUsd(purse.cap)}`}</span>
+        <span>{use.cap === null ? capWords(task) : `of ${capUsd(use.cap)}`}</span>
       </span>
     </div>
   );

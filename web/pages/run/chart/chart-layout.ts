@@ -24,7 +24,7 @@ const straight = 48;
 const mostSideBySide = 8;
 const trunkWidth = 10;
 
-/** Width of the string of the root's whole allowance. */
+/** Width of the string of the root's whole budget. */
 const wholeString = 54;
 
 export interface Placed {
@@ -35,16 +35,16 @@ export interface Placed {
   readonly height: number;
 }
 
-interface PurseString {
+interface BudgetString {
   readonly task: TaskView;
   readonly path: string;
   readonly width: number;
-  /** Width of its core: what is spent of the allowance. */
+  /** Width of its core: what is spent of the budget. */
   readonly core: number;
 }
 
 /** One line for the strings of many reports, from which a short string leads to each of them. */
-interface Trunk extends Omit<PurseString, "task"> {
+interface Trunk extends Omit<BudgetString, "task"> {
   readonly manager: TaskView;
 }
 
@@ -58,7 +58,7 @@ export interface RestLine {
 
 export interface ChartLayout {
   readonly cards: readonly Placed[];
-  readonly strings: readonly PurseString[];
+  readonly strings: readonly BudgetString[];
   readonly trunks: readonly Trunk[];
   readonly rests: readonly RestLine[];
   readonly width: number;
@@ -86,7 +86,7 @@ function slotsOf(columns: number, inner: number): Slots {
 
 class Layout {
   readonly #cards: Placed[] = [];
-  readonly #strings: PurseString[] = [];
+  readonly #strings: BudgetString[] = [];
   readonly #trunks: Trunk[] = [];
   readonly #rests: RestLine[] = [];
   readonly #root: OrgNode;
@@ -232,7 +232,7 @@ class Layout {
       this.#string(node.task, elbowRight(x, y + 20 - radius, y + 20, targetX), 2);
   }
 
-  /** Widths by allowance, at least 2 px, scaled down if together they need more than there is. */
+  /** Widths by budget, at least 2 px, scaled down if together they need more than there is. */
   #widths(tasks: readonly TaskView[], space: number, whole: number): readonly number[] {
     const widths = tasks.map(({ budget }) => {
       const cap = budget?.maxCostUsd ?? null;

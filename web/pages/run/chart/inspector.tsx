@@ -11,11 +11,11 @@ import { Glyph } from "../../../parts/glyph.tsx";
 import { Icon } from "../../../parts/icon.tsx";
 import { Line } from "../../../parts/line.tsx";
 import { Name } from "../../../parts/name.tsx";
-import { Purse } from "../../../parts/purse.tsx";
-import type { PurseTone } from "../../../model/money.ts";
+import { BudgetMeter } from "../../../parts/budget-meter.tsx";
+import type { MeterTone } from "../../../model/money.ts";
 import { taskWord } from "../../../../src/surfaces/view/status-words.ts";
 import { lookOfTask } from "../../../model/status.ts";
-import { purseOf, rootId, spentOf, toneOf } from "../../../model/money.ts";
+import { budgetUseOf, rootId, spentOf, toneOf } from "../../../model/money.ts";
 import { isPastRead } from "../../../model/live-past.ts";
 import { openCancel, openPriority, openTopUp } from "../../../parts/open-form.tsx";
 import { areOrdersOff } from "../../../parts/orders.ts";
@@ -36,7 +36,7 @@ const tones = {
   cancelled: "",
 } as const;
 
-/** One agent: its purse with its lines, orders, other caps, facts and last steps. */
+/** One agent: its budget meter with its lines, orders, other caps, facts and last steps. */
 export function Inspector({
   model,
   view,
@@ -71,7 +71,7 @@ export function Inspector({
         <Close />
       </div>
       {does !== word.toLowerCase() && <p class="mid">{does}</p>}
-      <PurseLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
+      <BudgetLines model={model} task={task} tone={isOwnerless ? "done" : toneOf(task)} />
       <div class="actions task-orders">
         {!isReplay && !hasEndedTask(task) && raisable(task.budget, right).length > 0 && (
           <button
@@ -184,22 +184,22 @@ function Absent({ model, taskId }: { readonly model: RunModel; readonly taskId: 
   );
 }
 
-function PurseLines({
+function BudgetLines({
   model,
   task,
   tone,
 }: {
   readonly model: RunModel;
   readonly task: TaskView;
-  readonly tone: PurseTone;
+  readonly tone: MeterTone;
 }): JSX.Element {
-  const purse = purseOf(task, model.held);
-  const { own, team, lost, held, cap } = purse;
+  const use = budgetUseOf(task, model.held);
+  const { own, team, lost, held, cap } = use;
   const left = cap === null ? null : Math.max(0, cap - own - team - lost - held);
   return (
-    <div class="task-purse">
+    <div class="task-budget">
       <p class="row between">
-        <b class="big">{task.total.costUsd === null ? "unpriced" : usd(spentOf(purse))}</b>
+        <b class="big">{task.total.costUsd === null ? "unpriced" : usd(spentOf(use))}</b>
         {cap !== null && cap > 0 && (
           <span class="dim">
             of {capUsd(cap)}, {Math.round((100 * (own + team + lost + held)) / cap)} %{" "}
@@ -207,7 +207,7 @@ function PurseLines({
           </span>
         )}
       </p>
-      {cap !== null && <Purse values={purse} size="large" tone={tone} />}
+      {cap !== null && <BudgetMeter values={use} size="large" tone={tone} />}
       <dl class={`lines ${tone}`}>
         <Line kind="own" name="own calls" amount={own} />
         {task.children > 0 && <Line kind="team" name="reports" amount={team} />}

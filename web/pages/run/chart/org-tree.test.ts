@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { rootTaskId, type TaskId } from "../../../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../../../src/surfaces/view/run-view.ts";
-import { purseOfTeam, spendOfTeam, teamsOf } from "./org-tree.ts";
+import { budgetUseOfTeam, spendOfTeam, teamsOf } from "./org-tree.ts";
 
 const nothing = { tokens: 0, calls: 0, lost: { tokens: 0, calls: 0, costUsd: 0 } };
 
@@ -32,13 +32,13 @@ test("a report without reports has a box with its name, and the root has one too
   expect(spendOfTeam(teams[2]!)).toBe(0.04);
 });
 
-test("many reports without reports are one team, whose purse adds up what they spent, lost and hold", () => {
+test("many reports without reports are one team, whose budget meter adds up what they spent, lost and hold", () => {
   const reports = Array.from({ length: 20 }, (_each, at) => task(`r${at}`, rootTaskId, 0, 0.2));
   const [team] = teamsOf(viewOf([root, ...reports]), root);
   expect([team?.isRest, team?.members.length]).toEqual([true, 20]);
-  const purse = purseOfTeam(team!, (taskId: TaskId) => (taskId === reports[0]?.taskId ? 0.5 : 0));
-  expect(purse.held).toBe(0.5);
-  expect(purse.lost).toBeCloseTo(1);
-  expect(purse.own + purse.team + purse.lost).toBeCloseTo(4);
-  expect(purse.cap).toBe(20);
+  const use = budgetUseOfTeam(team!, (taskId: TaskId) => (taskId === reports[0]?.taskId ? 0.5 : 0));
+  expect(use.held).toBe(0.5);
+  expect(use.lost).toBeCloseTo(1);
+  expect(use.own + use.team + use.lost).toBeCloseTo(4);
+  expect(use.cap).toBe(20);
 });

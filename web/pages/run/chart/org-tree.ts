@@ -1,6 +1,6 @@
-import type { PurseValues } from "../../../model/money.ts";
+import type { BudgetUse } from "../../../model/money.ts";
 import type { Held } from "../../../model/held.ts";
-import { purseOf } from "../../../model/money.ts";
+import { budgetUseOf } from "../../../model/money.ts";
 import type { TaskId } from "../../../../src/kernel/index.ts";
 import type { RunView, TaskView } from "../../../../src/surfaces/view/run-view.ts";
 import { lookOfTask } from "../../../model/status.ts";
@@ -111,21 +111,21 @@ export function spendOfTeam({ head, members, isRest, isRoot }: Team): number {
 }
 
 /** What a team spent, lost and holds. */
-export function purseOfTeam(team: Team, held: Held): PurseValues {
+export function budgetUseOfTeam(team: Team, held: Held): BudgetUse {
   const { head, members, isRest, isRoot } = team;
   const cap = capOfTeam(team);
   if (isRoot) {
     const lost = head.own.lost.costUsd ?? 0;
     return { own: spendOfTeam(team) - lost, team: 0, lost, held: 0, cap };
   }
-  if (!isRest) return { ...purseOf(head, held), cap };
-  const purses = members.map((member) => purseOf(member, held));
-  const sum = (part: "lost" | "held"): number => purses.reduce((total, purse) => total + purse[part], 0);
+  if (!isRest) return { ...budgetUseOf(head, held), cap };
+  const uses = members.map((member) => budgetUseOf(member, held));
+  const sum = (part: "lost" | "held"): number => uses.reduce((total, use) => total + use[part], 0);
   return { own: 0, team: spendOfTeam(team) - sum("lost"), lost: sum("lost"), held: sum("held"), cap };
 }
 
 export function capOfTeam({ head, members, isRest, isRoot }: Team): number | null {
-  // The allowance of the task is that of all teams together.
+  // The budget of the task is that of all teams together.
   if (isRoot) return null;
   if (!isRest) return head.budget?.maxCostUsd ?? null;
   const caps = members.map(({ budget }) => budget?.maxCostUsd ?? 0);

@@ -5,11 +5,11 @@ import type { TaskView } from "../../../../src/surfaces/view/run-view.ts";
 import { capUsd, columnUsd } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Name } from "../../../parts/name.tsx";
-import { Purse } from "../../../parts/purse.tsx";
+import { BudgetMeter } from "../../../parts/budget-meter.tsx";
 import { lookOfTask } from "../../../model/status.ts";
 import { useKeptFocus } from "../../../base/use-kept-focus.ts";
 import { rowsIn, useBand } from "../../../base/use-window.ts";
-import { capWords, purseOf, spentOf, toneOf } from "../../../model/money.ts";
+import { capWords, budgetUseOf, spentOf, toneOf } from "../../../model/money.ts";
 import { doingOrResult } from "../../../../src/surfaces/view/task-words.ts";
 import { useTreeOrder } from "../../../model/use-tree-order.ts";
 import { focusedTask, taskOf } from "./focused-task.ts";
@@ -67,9 +67,9 @@ export function Rows(level: LevelProps): JSX.Element {
           <tr>
             <th>Agent</th>
             <th class="c-doing">Now</th>
-            <th class="c-purse wide-only">Purse</th>
+            <th class="c-meter wide-only">Budget used</th>
             <th class="c-small right">Spent</th>
-            <th class="c-small right wide-only">Allowance</th>
+            <th class="c-small right wide-only">Budget</th>
           </tr>
         </thead>
         <tbody ref={ref}>
@@ -94,7 +94,7 @@ function Row({
   isDead,
   task,
 }: LevelProps & { readonly task: TaskView }): JSX.Element {
-  const purse = purseOf(task, model.held);
+  const use = budgetUseOf(task, model.held);
   const indent = `${Math.min(10, task.depth - root.depth) * 16}px`;
   return (
     <tr
@@ -115,15 +115,15 @@ function Row({
       <td class="cut mid c-doing">
         {isDead && task.endedAt === null ? "no owner" : doingOrResult(task, view)}
       </td>
-      <td class="wide-only">{purse.cap !== null && <Purse values={purse} tone={toneOf(task)} />}</td>
+      <td class="wide-only">{use.cap !== null && <BudgetMeter values={use} tone={toneOf(task)} />}</td>
       <td class="right row-money">
         <span>
-          {columnUsd(spentOf(purse))}
-          {purse.cap !== null && <span class="narrow-only dim"> of {capUsd(purse.cap)}</span>}
+          {columnUsd(spentOf(use))}
+          {use.cap !== null && <span class="narrow-only dim"> of {capUsd(use.cap)}</span>}
         </span>
-        {purse.cap !== null && (
+        {use.cap !== null && (
           <span class="narrow-only" aria-hidden="true">
-            <Purse values={purse} size="small" tone={toneOf(task)} />
+            <BudgetMeter values={use} size="small" tone={toneOf(task)} />
           </span>
         )}
       </td>

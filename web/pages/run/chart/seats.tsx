@@ -5,19 +5,19 @@ import { runPath } from "../../../base/route.ts";
 import { capUsd, counted, grouped, usd } from "../../../base/format.ts";
 import { Glyph } from "../../../parts/glyph.tsx";
 import { Name } from "../../../parts/name.tsx";
-import { Purse } from "../../../parts/purse.tsx";
-import type { PurseTone, PurseValues } from "../../../model/money.ts";
+import { BudgetMeter } from "../../../parts/budget-meter.tsx";
+import type { MeterTone, BudgetUse } from "../../../model/money.ts";
 import { lookOfTask, type Look } from "../../../model/status.ts";
 import { useKeptFocus } from "../../../base/use-kept-focus.ts";
 import type { LevelProps } from "./level-props.ts";
-import { byNeed, capOfTeam, purseOfTeam, spendOfTeam, urgencyOf, type Team } from "./org-tree.ts";
+import { byNeed, capOfTeam, budgetUseOfTeam, spendOfTeam, urgencyOf, type Team } from "./org-tree.ts";
 import { TeamIndex } from "./team-index.ts";
 
 const perLine = 11;
 const size = 11;
 const step = 13;
 
-/** The chart for thousands of agents: a team is a box, an agent a square that is filled as far as its purse is used. */
+/** The chart for thousands of agents: a team is a box, an agent a square that is filled as far as its budget is used. */
 export function Seats({ model, view, root }: LevelProps): JSX.Element {
   // A team that needs a person moves to the front, with the focus if it has it.
   useKeptFocus();
@@ -28,7 +28,7 @@ export function Seats({ model, view, root }: LevelProps): JSX.Element {
     <div class="teams-view">
       <p class="row wrap">
         <span class="mid wide-only">
-          One square is one agent, filled as far as its purse is used. The strip is the allowance: as wide as
+          One square is one agent, filled as far as its budget is used. The strip is the budget: as wide as
           each team's share, filled as far as it is spent.
         </span>
         <span class="grow" />
@@ -37,7 +37,12 @@ export function Seats({ model, view, root }: LevelProps): JSX.Element {
       <Split teams={teams} />
       <div class="teams">
         {teams.map((team) => (
-          <TeamBox key={keyOf(team)} team={team} runId={model.runId} purse={purseOfTeam(team, model.held)} />
+          <TeamBox
+            key={keyOf(team)}
+            team={team}
+            runId={model.runId}
+            use={budgetUseOfTeam(team, model.held)}
+          />
         ))}
       </div>
       {teams.length === 0 && <p class="dim">{root.agentId} has hired no one yet.</p>}
@@ -72,7 +77,7 @@ function Counts({ counts }: { readonly counts: ReadonlyMap<Look, number> }): JSX
   );
 }
 
-/** The allowance split by team: as wide as the team's share, filled as far as it is spent. Who has no share is left out. */
+/** The budget split by team: as wide as the team's share, filled as far as it is spent. Who has no share is left out. */
 function Split({ teams: all }: { readonly teams: readonly Team[] }): JSX.Element | null {
   const shares = all.filter((team) => capOfTeam(team) !== null);
   const teams = shares.length > 0 ? shares : all;
@@ -86,7 +91,7 @@ function Split({ teams: all }: { readonly teams: readonly Team[] }): JSX.Element
       viewBox="0 0 1000 40"
       preserveAspectRatio="none"
       role="img"
-      aria-label="The allowance, split by team"
+      aria-label="The budget, split by team"
     >
       {teams.map((team, at) => {
         const cap = caps[at] ?? 0;
@@ -97,7 +102,7 @@ function Split({ teams: all }: { readonly teams: readonly Team[] }): JSX.Element
         const need = needOfTeam(team);
         return (
           <g key={keyOf(team)} class={toneOfTeam(team)}>
-            <rect class="allowance" x={left} y="6" width={Math.max(1, width - 2)} height="34" />
+            <rect class="budget" x={left} y="6" width={Math.max(1, width - 2)} height="34" />
             <rect
               class="spent"
               x={left}
@@ -118,7 +123,7 @@ function needOfTeam(team: Team): "" | "failed" | "waits" {
 }
 
 /** A team is done when all its agents have ended. */
-function toneOfTeam({ members }: Team): PurseTone {
+function toneOfTeam({ members }: Team): MeterTone {
   return members.every((member) => member.endedAt !== null) ? "done" : "live";
 }
 
@@ -127,8 +132,8 @@ function toneOfTeam({ members }: Team): PurseTone {
  * was drawn first: the heap would contain one whole page per team.
  */
 class TeamBox extends Component<BoxProps> {
-  override shouldComponentUpdate({ team, runId, purse }: BoxProps): boolean {
-    return team !== this.props.team || runId !== this.props.runId || purse.held !== this.props.purse.held;
+  override shouldComponentUpdate({ team, runId, use }: BoxProps): boolean {
+    return team !== this.props.team || runId !== this.props.runId || use.held !== this.props.use.held;
   }
 
   override render(props: BoxProps): JSX.Element {
@@ -139,17 +144,17 @@ class TeamBox extends Component<BoxProps> {
 interface BoxProps {
   readonly team: Team;
   readonly runId: string;
-  readonly purse: PurseValues;
+  readonly use: BudgetUse;
 }
 
 function keyOf({ head, isRest, isRoot }: Team): string {
   return `${head.taskId} ${isRest} ${isRoot}`;
 }
 
-function teamBox({ team, runId, purse }: BoxProps): JSX.Element {
+function teamBox({ team, runId, use }: BoxProps): JSX.Element {
   const { head, members, isRest } = team;
   const spent = spendOfTeam(team);
-  const { cap } = purse;
+  const { cap } = use;
   const lines = Math.ceil(members.length / perLine);
   const name = isRest ? `reports of ${head.agentId}` : head.agentId;
   const zoom = isRest && members.length > 24 ? "rows" : members.length > 60 ? "rows" : "cards";
@@ -165,7 +170,7 @@ function teamBox({ team, runId, purse }: BoxProps): JSX.Element {
         </b>
         <span class="count">{grouped(members.length)}</span>
       </span>
-      {cap !== null && <Purse values={purse} size="small" tone={toneOfTeam(team)} />}
+      {cap !== null && <BudgetMeter values={use} size="small" tone={toneOfTeam(team)} />}
       <svg width={perLine * step} height={lines * step} aria-hidden="true">
         {squares(byNeed(members)).map(([kind, path]) => (
           <path key={kind} class={kind} d={path} />
@@ -175,8 +180,8 @@ function teamBox({ team, runId, purse }: BoxProps): JSX.Element {
       <span class="row between label">
         <span class="cut">
           {usd(spent)}
-          {purse.held > 0 && ` + ${usd(purse.held)}`}
-          {purse.held > 0 && <span class="wide-only"> held</span>}
+          {use.held > 0 && ` + ${usd(use.held)}`}
+          {use.held > 0 && <span class="wide-only"> held</span>}
         </span>
         {cap !== null && <span>of {capUsd(cap)}</span>}
       </span>

@@ -115,7 +115,7 @@ test("no step of a fork lasts from the shared part into its own, and shared step
   for (const [isShared, isFree] of results) expect(isFree).toBe(isShared);
 });
 
-test("what a fork spent never falls: neither its curve nor its purse has what the origin paid", () => {
+test("what a fork spent never falls: neither its curve nor its budget meter has what the origin paid", () => {
   const past = new RunPast();
   for (const event of events) past.add(event, { seats: 0, isWaitOver: false });
   const spend = past.trace.spend.map(({ value }) => value);

@@ -264,7 +264,7 @@ const kinds = [
   ["tool", "tool call"],
   ["open", "in flight"],
   ["lost", "lost: charged, no answer"],
-  ["refused", "not made: allowance used up"],
+  ["refused", "not made: budget used up"],
   ["report", "a report works"],
   ["person", "waits for you"],
   ["paused", "paused"],

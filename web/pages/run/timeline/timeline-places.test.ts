@@ -136,7 +136,7 @@ test("the label of a crash is inside the plot, and labels do not cover each othe
   expect(flagPlaces(two, 1_000).map(({ line }) => line)).toEqual([0, 1]);
 });
 
-test("labels of the axis and the allowance stay clear of an early fold, and short runs have different times", () => {
+test("labels of the axis and the budget stay clear of an early fold, and short runs have different times", () => {
   const early = timeScale(
     {
       startedAt: 0,

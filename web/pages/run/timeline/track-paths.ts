@@ -29,7 +29,7 @@ function foldPath(fold: Fold | undefined, height: number, ground: number): strin
   return `H${left.toFixed(1)}V${ground}H${right.toFixed(1)}V${height.toFixed(1)}`;
 }
 
-/** A line of values that hold from one point to the next, such as an allowance that was topped up. */
+/** A line of values that hold from one point to the next, such as a budget that was topped up. */
 export function linePath(first: number, points: readonly TracePoint[], scale: TimeScale, y: Height): string {
   let path = `M0 ${y(first).toFixed(1)}`;
   for (const { at, seq, value } of points)

@@ -7,8 +7,8 @@ import type { TracePoint } from "../../../../src/surfaces/view/run-trace.ts";
 import { type TimeScale, clearOfFolds, isClear } from "../../../model/time/time-scale.ts";
 import { areaPath, heldPath, linePath } from "./track-paths.ts";
 
-/** A label of the line of the allowance, which stands where the line has this value. */
-interface AllowanceLabel {
+/** A label of the line of the budget, which stands where the line has this value. */
+interface BudgetLabel {
   readonly left: number;
   readonly text: string;
   readonly value: number;
@@ -17,8 +17,8 @@ interface AllowanceLabel {
 const labelWidth = 104;
 const indent = 4;
 
-function label(value: number, left: number): AllowanceLabel {
-  return { left, text: `allowance ${capUsd(value)}`, value };
+function label(value: number, left: number): BudgetLabel {
+  return { left, text: `budget ${capUsd(value)}`, value };
 }
 
 /** The first place at or after `x` at which a label covers no fold. Without one, before `x`, or the right end of the plot. */
@@ -29,12 +29,12 @@ function placeFor(x: number, scale: TimeScale): number {
   return clear ?? Math.max(0, Math.min(x, scale.width - labelWidth));
 }
 
-/** The labels of the first allowance, at the start, and of the newest one, after the last top-up if it fits there. */
-export function allowanceLabels(
+/** The labels of the first budget, at the start, and of the newest one, after the last top-up if it fits there. */
+export function budgetLabels(
   cap: number | null,
   topUps: readonly TracePoint[],
   scale: TimeScale,
-): readonly AllowanceLabel[] {
+): readonly BudgetLabel[] {
   if (cap === null) return [];
   const first = topUps.reduce((sum, { value }) => sum - value, cap);
   const start = placeFor(indent, scale);
@@ -56,7 +56,7 @@ export interface TrackProps {
 
 const moneyHeight = 112;
 
-/** What is spent and held over time, below the allowance. */
+/** What is spent and held over time, below the budget. */
 export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX.Element {
   const { trace } = model;
   const root = view.tasks.get(rootId);
@@ -84,7 +84,7 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
     <div class="lane money-track">
       <span class="lane-name">
         <b>Money</b>
-        <span class="label">spent, held, allowance</span>
+        <span class="label">spent, held, budget</span>
       </span>
       <span class="plot">
         <svg
@@ -97,10 +97,10 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
           <path class="held" d={hatched} />
           {cap !== null && <path class="cap" d={capLine(topUps, scale, cap, y)} />}
         </svg>
-        {allowanceLabels(cap, topUps, scale).map(({ left, text, value }) => (
+        {budgetLabels(cap, topUps, scale).map(({ left, text, value }) => (
           <span
             key={text}
-            class="allowance label"
+            class="budget label"
             style={{ left: `${left}px`, top: `${Math.max(0, y(value) - 18)}px` }}
           >
             {text}
@@ -108,7 +108,7 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
         ))}
         {cap === null && spent > 0 && (
           <span
-            class="allowance label"
+            class="budget label"
             style={{ left: `${clearOfFolds(scale.folds, 4, 160)}px`, top: `${Math.max(0, y(spent) - 18)}px` }}
           >
             no limit; {usd(spent)} at the top
@@ -123,7 +123,7 @@ export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX
   );
 }
 
-/** The allowance over time: it rises at every top-up. */
+/** The budget over time: it rises at every top-up. */
 function capLine(
   topUps: readonly TracePoint[],
   scale: TimeScale,
@@ -131,8 +131,8 @@ function capLine(
   y: (value: number) => number,
 ): string {
   const first = topUps.reduce((sum, { value }) => sum - value, cap);
-  let allowance = first;
-  const points = topUps.map((each) => ({ ...each, value: (allowance += each.value) }));
+  let budget = first;
+  const points = topUps.map((each) => ({ ...each, value: (budget += each.value) }));
   return linePath(first, points, scale, y);
 }
 

@@ -153,7 +153,7 @@ const monthAmounts = [
 
 /**
  * Format 29. `usage_totals` also has a row per month (`monthPeriod`), for caps per month (B7). Earlier versions would not add to it.
- * Allotments may belong to an agent of a run (`allotmentKey`).
+ * Cap shares may belong to an agent of a run (`capShareKey`).
  */
 const months = `
   INSERT INTO {usage_totals} (period, tenant, user_name, agent, model, detailed, ${monthAmounts.join(", ")})

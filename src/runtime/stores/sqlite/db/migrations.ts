@@ -131,7 +131,7 @@ const migrations: readonly string[] = [
   // Format 28. Tasks may wait for money without a seat (B5). Earlier versions would not know the commands of their seats.
   "SELECT 1;",
   // Format 29. `usage_totals` also has a row per month (`monthPeriod`), for caps per month (B7). Earlier versions would not add to it.
-  // Allotments may belong to an agent of a run (`allotmentKey`).
+  // Cap shares may belong to an agent of a run (`capShareKey`).
   `
   INSERT INTO usage_totals (period, tenant, user, agent, model, detailed, ${monthAmounts.join(", ")})
     SELECT 'm' || substr(period, 1, 7), tenant, user, agent, model, MIN(detailed), ${monthAmounts.map((column) => `SUM(${column})`).join(", ")}

@@ -54,7 +54,7 @@ const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucke
  * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
  *   A row holds a month (`monthPeriod`), a day or an hour (`hourPeriod`). `detailed` is 0 in rows with usage of formats before 19, which counted neither failures
  *   nor durations. `latency_0` and the following count calls by duration (`latencyBoundsMs`).
- * - `allotments`: what runs in progress hold of the spending caps (B7).
+ * - `allotments`: cap shares, which are the parts of the spending caps that runs in progress hold (B7).
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.

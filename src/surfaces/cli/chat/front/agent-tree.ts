@@ -200,7 +200,7 @@ export function shortUsd(amount: number | null): string {
   return `$${amount >= 100 ? amount.toFixed(2) : amount.toFixed(4)}`;
 }
 
-function purse({ total, budget }: TaskView): string {
+function costOfBudget({ total, budget }: TaskView): string {
   const cap = budget?.maxCostUsd ?? null;
   return cap === null ? shortUsd(total.costUsd) : `${shortUsd(total.costUsd)} of ${shortUsd(cap)}`;
 }
@@ -232,10 +232,10 @@ function columnsOf(
     title: "COST",
     width: widthOf(
       "COST",
-      rows.map(({ task }) => purse(task)),
+      rows.map(({ task }) => costOfBudget(task)),
     ),
     isRight: true,
-    cell: ({ task }) => ({ text: purse(task), ...quiet(task) }),
+    cell: ({ task }) => ({ text: costOfBudget(task), ...quiet(task) }),
   };
   const turns: Column = {
     title: "TURNS",

@@ -121,7 +121,7 @@ async function own(store: Store, place: number, workerId: string): Promise<Lease
   return lease;
 }
 
-/** Adds what the run has paid to the totals. It keeps only `holds` of its allotments. */
+/** Adds what the run has paid to the totals. It keeps only `holds` of its cap shares. */
 async function rest(store: Store, payer: Payer, holds?: Readonly<Record<string, number>>): Promise<void> {
   const usage = [...payer.paid].map(([on, nanoUsd]) => ({
     ...noUsageDelta,
@@ -140,7 +140,7 @@ async function rest(store: Store, payer: Payer, holds?: Readonly<Record<string, 
 }
 
 /** U7, U8, B7: runs draw, pay, rest, crash and are deleted in any order. Compared with amounts counted from scratch. */
-export const allotmentModel: Model = (open) =>
+export const capShareModel: Model = (open) =>
   onStore(moves, open, async (store, sequence) => {
     const payers: Payer[] = [];
     for (const [place, owner] of owners.entries()) {

@@ -1,23 +1,23 @@
 import { expect, test } from "vitest";
 import type { RunView } from "../../../../src/surfaces/view/run-view.ts";
 import { timeScale } from "../../../model/time/time-scale.ts";
-import { allowanceLabels } from "./tracks.tsx";
+import { budgetLabels } from "./tracks.tsx";
 
 const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
 
-test("each label of the allowance stands where the line has its value", () => {
+test("each label of the budget stands where the line has its value", () => {
   const topUps = [{ at: 600, seq: 5, value: 0.3 }];
-  expect(allowanceLabels(0.51, topUps, scale)).toEqual([
-    { left: 4, text: "allowance $0.21", value: 0.51 - 0.3 },
-    { left: 604, text: "allowance $0.51", value: 0.51 },
+  expect(budgetLabels(0.51, topUps, scale)).toEqual([
+    { left: 4, text: "budget $0.21", value: 0.51 - 0.3 },
+    { left: 604, text: "budget $0.51", value: 0.51 },
   ]);
-  expect(allowanceLabels(0.51, [], scale)).toEqual([{ left: 4, text: "allowance $0.51", value: 0.51 }]);
-  expect(allowanceLabels(null, [], scale)).toEqual([]);
+  expect(budgetLabels(0.51, [], scale)).toEqual([{ left: 4, text: "budget $0.51", value: 0.51 }]);
+  expect(budgetLabels(null, [], scale)).toEqual([]);
 });
 
-test("the label of the first allowance is left out if the first top-up leaves no room for it", () => {
+test("the label of the first budget is left out if the first top-up leaves no room for it", () => {
   const topUps = [{ at: 20, seq: 5, value: 1 }];
-  expect(allowanceLabels(2, topUps, scale)).toEqual([{ left: 24, text: "allowance $2.00", value: 2 }]);
+  expect(budgetLabels(2, topUps, scale)).toEqual([{ left: 24, text: "budget $2.00", value: 2 }]);
 });
 
 test("a label that would cover the fold of a crash stands after it, inside the plot", () => {
@@ -25,9 +25,9 @@ test("a label that would cover the fold of a crash stands after it, inside the p
   const view = { startedAt: 0, recoveries: [crash], forkedFrom: null } as unknown as RunView;
   const folded = timeScale(view, 1_250, 1_000, 0.1);
   const [fold] = folded.folds;
-  const labels = allowanceLabels(0.51, [{ at: 620, seq: 5, value: 0.3 }], folded);
+  const labels = budgetLabels(0.51, [{ at: 620, seq: 5, value: 0.3 }], folded);
   expect(labels.at(-1)?.left).toBe((fold?.x ?? 0) + (fold?.width ?? 0) + 4);
-  const late = allowanceLabels(0.51, [{ at: 1_240, seq: 9, value: 0.3 }], folded);
+  const late = budgetLabels(0.51, [{ at: 1_240, seq: 9, value: 0.3 }], folded);
   expect(late.at(-1)?.left).toBeCloseTo(folded.x({ at: 1_240, seq: 9 }) - 4 - 104);
 });
 
@@ -36,6 +36,6 @@ test("a label without room after its top-up and the fold behind it stands before
   const view = { startedAt: 0, recoveries: [crash], forkedFrom: null } as unknown as RunView;
   const narrow = timeScale(view, 1_150, 358, 0.12);
   const topUp = { at: 680, seq: 5, value: 0.3 };
-  const labels = allowanceLabels(0.51, [topUp], narrow);
+  const labels = budgetLabels(0.51, [topUp], narrow);
   expect(labels.at(-1)?.left).toBeCloseTo(narrow.x(topUp) - 4 - 104);
 });

@@ -1,4 +1,4 @@
-import { allotmentKey, usageNameOf, type AgentId, type Commit } from "../../kernel/index.ts";
+import { capShareKey, usageNameOf, type AgentId, type Commit } from "../../kernel/index.ts";
 
 /** A reservation, or the request for one. */
 interface CoveredReservation {
@@ -7,16 +7,16 @@ interface CoveredReservation {
 }
 
 /** B7: what a run holds of the caps, as far as its owner knows. */
-export class HeldAllotment {
-  /** What the run holds, by `allotmentKey`, in nano-dollars. */
+export class HeldCapShare {
+  /** What the run holds, by `capShareKey`, in nano-dollars. */
   readonly #amounts = new Map<string, number>();
-  /** Whether a cap counts by agent, so that each agent of the run has an allotment of its own. */
+  /** Whether a cap counts by agent, so that each agent of the run has a cap share of its own. */
   isByAgent = false;
-  /** Whether the store may hold an allotment of the run, which a commit has to return. A field: every commit asks. */
+  /** Whether the store may hold a cap share of the run, which a commit has to return. A field: every commit asks. */
   mayExist = false;
   #returns = 0;
 
-  /** How often the run has returned its allotment. An answer to a draw that began before a return is out of date. */
+  /** How often the run has returned its cap share. An answer to a draw that began before a return is out of date. */
   get returns(): number {
     return this.#returns;
   }
@@ -26,16 +26,16 @@ export class HeldAllotment {
     this.mayExist = true;
   }
 
-  /** The agent of whose allotment a call is paid. `undefined` if the run has one for all agents. */
+  /** The agent of whose cap share a call is paid. `undefined` if the run has one for all agents. */
   agentOf({ label }: CoveredReservation): string | undefined {
     if (!this.isByAgent) return undefined;
     return label === undefined ? "" : usageNameOf(label.agentId);
   }
 
-  /** The key of the allotment of which a call is paid. `undefined` for a reservation that is no call. */
+  /** The key of the cap share of which a call is paid. `undefined` for a reservation that is no call. */
   keyOf(reservation: CoveredReservation): string | undefined {
     const { day } = reservation;
-    return day === undefined ? undefined : allotmentKey(day, this.agentOf(reservation));
+    return day === undefined ? undefined : capShareKey(day, this.agentOf(reservation));
   }
 
   amount(key: string): number {
@@ -46,7 +46,7 @@ export class HeldAllotment {
     this.#amounts.set(key, amount);
   }
 
-  /** U8: a commit with `usage` returns the allotment, except for what the run still holds. */
+  /** U8: a commit with `usage` returns the cap share, except for what the run still holds. */
   giveBack(holds: Commit["holds"] = {}): void {
     this.#amounts.clear();
     for (const [key, amount] of Object.entries(holds)) this.#amounts.set(key, amount);

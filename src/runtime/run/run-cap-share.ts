@@ -1,6 +1,6 @@
 import {
   addDays,
-  allotmentKey,
+  capShareKey,
   boundOf,
   capsAgents,
   capScopes,
@@ -18,9 +18,9 @@ import {
 } from "../../kernel/index.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
-import type { CoveredCall, DrawnAllotment, TaskAllotment } from "../task/task-host.ts";
+import type { CoveredCall, DrawnCapShare, TaskCapShare } from "../task/task-host.ts";
 
-export interface RunAllotmentOptions {
+export interface RunCapShareOptions {
   readonly log: RunLog;
   readonly state: RunState;
   readonly caps: CapLimits;
@@ -28,47 +28,47 @@ export interface RunAllotmentOptions {
   readonly record: Pick<RunRecord, "tenantId" | "userId">;
 }
 
-/** B7: the allotment of one run. Every reservation of the run is covered by it before the ledger decides. */
-export class RunAllotment implements TaskAllotment {
+/** B7: the cap share of one run. Every reservation of the run is covered by it before the ledger decides. */
+export class RunCapShare implements TaskCapShare {
   readonly #log: RunLog;
   readonly #state: RunState;
   readonly #caps: CapLimits;
   readonly #unknownPrice: UnknownPrice;
   readonly #record: Pick<RunRecord, "tenantId" | "userId">;
 
-  constructor({ log, state, caps, unknownPrice, record }: RunAllotmentOptions) {
+  constructor({ log, state, caps, unknownPrice, record }: RunCapShareOptions) {
     this.#log = log;
     this.#state = state;
     this.#caps = caps;
     this.#unknownPrice = unknownPrice;
     this.#record = record;
-    state.allotment.isByAgent = capsAgents(caps);
+    state.capShare.isByAgent = capsAgents(caps);
     // The last owner may have died after it drew.
-    state.allotment.expect();
+    state.capShare.expect();
   }
 
   cover(command: ReserveCommand, mayClamp: boolean): CoveredCall {
     if (!isPriced(command)) return this.#unknownPrice === "refuse" ? { kind: "unpriced" } : { kind: "whole" };
     const key = this.#keyOf(command);
-    const free = this.#state.allotment.amount(key) - this.#used(key);
+    const free = this.#state.capShare.amount(key) - this.#used(key);
     const { maxTokens } = command.output;
     if (boundOf(command, maxTokens).nanoUsd <= free) return { kind: "whole" };
     const outputTokens = mayClamp ? outputThatFits(command, free) : undefined;
     return outputTokens === undefined ? { kind: "short" } : { kind: "clamped", outputTokens };
   }
 
-  async draw(command: ReserveCommand, mayWait: boolean): Promise<DrawnAllotment> {
-    const { allotment } = this.#state;
+  async draw(command: ReserveCommand, mayWait: boolean): Promise<DrawnCapShare> {
+    const { capShare } = this.#state;
     const { day = "" } = command;
     const key = this.#keyOf(command);
-    const agent = allotment.agentOf(command);
+    const agent = capShare.agentOf(command);
     const { maxTokens, minTokens = 1 } = command.output;
     for (;;) {
       const used = this.#used(key);
       const least = boundOf(command, Math.min(minTokens, maxTokens)).nanoUsd;
       const whole = boundOf(command, maxTokens).nanoUsd;
-      const { returns } = allotment;
-      allotment.expect();
+      const { returns } = capShare;
+      capShare.expect();
       const caps = this.#caps;
       const amounts = { need: used + least, want: used + whole };
       const outcome = await this.#log.draw({
@@ -78,11 +78,11 @@ export class RunAllotment implements TaskAllotment {
         caps,
         mayWait,
       });
-      // A commit returned the allotment meanwhile, for example because the run was paused.
-      if (returns !== allotment.returns) continue;
+      // A commit returned the cap share meanwhile, for example because the run was paused.
+      if (returns !== capShare.returns) continue;
       if (outcome.kind === "held") {
         const { amount, tight } = outcome;
-        allotment.set(key, amount);
+        capShare.set(key, amount);
         return { kind: "held", tight: tight === null ? null : this.#exhaustion(command, tight, whole) };
       }
       // A call of the run ended meanwhile, so that less is needed.
@@ -97,24 +97,24 @@ export class RunAllotment implements TaskAllotment {
   }
 
   #keyOf(command: ReserveCommand): string {
-    return this.#state.allotment.keyOf(command) ?? "";
+    return this.#state.capShare.keyOf(command) ?? "";
   }
 
-  /** What the run has spent, reserved or requested of an allotment since it last returned it. */
+  /** What the run has spent, reserved or requested of a cap share since it last returned it. */
   #used(key: string): number {
-    const { allotment, ledger } = this.#state;
+    const { capShare, ledger } = this.#state;
     let used = this.#spent(key);
-    for (const each of ledger.open) if (allotment.keyOf(each) === key) used += each.held.nanoUsd;
+    for (const each of ledger.open) if (capShare.keyOf(each) === key) used += each.held.nanoUsd;
     for (const each of ledger.waiting)
-      if (allotment.keyOf(each) === key) used += boundOf(each, each.output.maxTokens).nanoUsd;
+      if (capShare.keyOf(each) === key) used += boundOf(each, each.output.maxTokens).nanoUsd;
     return used;
   }
 
   /** A correction may have lowered what is spent. The totals of the store do not know that yet, so it frees nothing here. */
   #spent(key: string): number {
-    const { allotment, ledger } = this.#state;
+    const { capShare, ledger } = this.#state;
     const isMeant = ({ day, agent }: { readonly day: string; readonly agent: string }): boolean =>
-      allotmentKey(day, allotment.isByAgent ? agent : undefined) === key;
+      capShareKey(day, capShare.isByAgent ? agent : undefined) === key;
     const rows = Object.values(ledger.tally);
     return Math.max(
       0,
@@ -133,7 +133,7 @@ export class RunAllotment implements TaskAllotment {
     const key = this.#keyOf(command);
     const spent = use.spent + this.#spent(key);
     const held = use.held + this.#used(key) - this.#spent(key);
-    const agent = of === "agent" ? this.#state.allotment.agentOf(command) : undefined;
+    const agent = of === "agent" ? this.#state.capShare.agentOf(command) : undefined;
     const cap = {
       name,
       tenantId: this.#record.tenantId,

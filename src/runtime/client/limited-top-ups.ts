@@ -17,7 +17,7 @@ import type { RunStore } from "./run-store.ts";
 /** The namespace of what limited top-ups have added, by run. */
 const namespace = "top-ups";
 
-type AllowanceStore = Pick<RunStore, "events" | "records">;
+type TopUpStore = Pick<RunStore, "events" | "records">;
 
 /** What limited top-ups have added to a run. */
 interface Used extends Spend {
@@ -28,22 +28,18 @@ interface Used extends Spend {
 }
 
 /** B8: what limited top-ups may still add to a run. */
-export async function allowanceLeft(store: AllowanceStore, run: RunRecord): Promise<TopUp> {
-  const allowed = await allowanceOf(store, run);
+export async function topUpLeft(store: TopUpStore, run: RunRecord): Promise<TopUp> {
+  const allowed = await topUpLimitOf(store, run);
   return toTopUp(difference(allowed, usedIn(await store.records.get(placeOf(run)), run)));
 }
 
 /**
- * B8: counts a limited top-up against the allowance of the run. Throws `permission_denied` if it does not fit. The sum is
+ * B8: counts a limited top-up, and refuses it with `permission_denied` if limited top-ups would add more to the run than they may. The sum is
  * a record that is written only if no other process has changed it, so that several servers do not exceed it together.
  */
-export async function useAllowance(
-  store: AllowanceStore,
-  run: RunRecord,
-  add: Partial<TopUp>,
-): Promise<void> {
+export async function countTopUp(store: TopUpStore, run: RunRecord, add: Partial<TopUp>): Promise<void> {
   const wanted = readTopUp(add);
-  const allowed = await allowanceOf(store, run);
+  const allowed = await topUpLimitOf(store, run);
   for (;;) {
     const found = await store.records.get(placeOf(run));
     const left = difference(allowed, usedIn(found, run));
@@ -61,7 +57,7 @@ export async function useAllowance(
  * The first event of a run says what limited top-ups may add in all, or, of a run that was started by name, the event of its
  * adoption (L18), which is its second one.
  */
-async function allowanceOf({ events }: AllowanceStore, { runId }: RunRecord): Promise<RaisedCaps> {
+async function topUpLimitOf({ events }: TopUpStore, { runId }: RunRecord): Promise<RaisedCaps> {
   let first: Partial<TopUp> = {};
   for await (const event of events.read(runId, 0)) {
     if (event.seq > 1) break;
@@ -70,17 +66,17 @@ async function allowanceOf({ events }: AllowanceStore, { runId }: RunRecord): Pr
   return readTopUp(first);
 }
 
-/** B5, B8: the answer to a question for a top-up with its amount, which counts against the allowance if it is limited. */
+/** B5, B8: the answer to a question for a top-up with its amount, which counts against that limit if it is limited. */
 export async function topUpAnswer(
-  store: AllowanceStore,
+  store: TopUpStore,
   run: RunRecord,
   request: ApprovalRequest,
   given: ApprovalDecision,
   limited: boolean,
 ): Promise<ApprovalDecision> {
   if (given.decision !== "approved") return given;
-  const add = approvedTopUp(request, given.input, limited ? await allowanceLeft(store, run) : undefined);
-  if (limited) await useAllowance(store, run, add);
+  const add = approvedTopUp(request, given.input, limited ? await topUpLeft(store, run) : undefined);
+  if (limited) await countTopUp(store, run, add);
   return { ...given, input: { ...add } };
 }
 

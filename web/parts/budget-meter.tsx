@@ -1,15 +1,15 @@
-import type { PurseTone, PurseValues } from "../model/money.ts";
+import type { MeterTone, BudgetUse } from "../model/money.ts";
 import type { JSX } from "preact";
 import { capUsd, usd } from "../base/format.ts";
 
-interface PurseProps {
-  readonly values: PurseValues;
+interface MeterProps {
+  readonly values: BudgetUse;
   readonly size?: "small" | "large";
-  readonly tone?: PurseTone;
+  readonly tone?: MeterTone;
 }
 
-/** One allowance as a bar: solid is spent, hatched is held, red is lost, empty is left, the right edge is the cap. */
-export function Purse({ values, size, tone = "live" }: PurseProps): JSX.Element {
+/** One budget as a bar: solid is spent, hatched is held, red is lost, empty is left, the right edge is the budget. */
+export function BudgetMeter({ values, size, tone = "live" }: MeterProps): JSX.Element {
   const { own, team, lost, held, cap } = values;
   const used = own + team + lost + held;
   const whole = cap ?? (used === 0 ? 1 : used);
@@ -20,9 +20,9 @@ export function Purse({ values, size, tone = "live" }: PurseProps): JSX.Element 
     cap === null || cap === 0 ? "" : used >= cap * 0.9999 ? " full" : used >= cap * 0.9 ? " warn" : "";
   return (
     <span
-      class={`purse ${tone}${size === undefined ? "" : ` ${size}`}${state}`}
+      class={`meter ${tone}${size === undefined ? "" : ` ${size}`}${state}`}
       role="img"
-      aria-label={purseText(values)}
+      aria-label={meterText(values)}
     >
       {own > 0 && <i class="own" style={share(own)} />}
       {team > 0 && <i class="team" style={share(team)} />}
@@ -32,8 +32,8 @@ export function Purse({ values, size, tone = "live" }: PurseProps): JSX.Element 
   );
 }
 
-/** The purse as a sentence, for people who do not see the bar. */
-function purseText({ own, team, lost, held, cap }: PurseValues): string {
+/** The budget meter as a sentence, for people who do not see the bar. */
+function meterText({ own, team, lost, held, cap }: BudgetUse): string {
   const parts = [`${usd(own + team + lost)} ${cap === null ? "" : `of ${capUsd(cap)} `}spent`];
   if (lost > 0) parts.push(`${usd(lost)} of it lost`);
   if (held > 0) parts.push(`${usd(held)} held`);

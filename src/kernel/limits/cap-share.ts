@@ -1,8 +1,8 @@
 import type { CapLimits, CapName } from "./budget.ts";
 
 /**
- * B7: an allotment is the part of the caps that a run holds for one UTC day, or, if a cap counts by agent, that an agent of the
- * run holds for it. A run pays only from its allotment, and
+ * B7: a cap share is the part of the caps that a run holds for one UTC day, or, if a cap counts by agent, that an agent of the
+ * run holds for it. A run pays only from its cap share, and
  * draws more before a call that does not fit. The commit that settles a call adds what it cost to the totals and returns
  * what no other open call of the run needs. All amounts are nano-dollars.
  */
@@ -11,7 +11,7 @@ export interface DrawRequest {
   readonly day: string;
   /** Name of the agent for whose call the run draws. Present if a cap counts by agent. */
   readonly agent?: string;
-  /** The least that the run must hold: what it has spent and reserved since it last returned its allotment, and the call. */
+  /** The least that the run must hold: what it has spent and reserved since it last returned its cap share, and the call. */
   readonly need: number;
   /** What the run would like to hold. At least `need`. */
   readonly want: number;
@@ -30,8 +30,8 @@ export interface CapUse {
   readonly held: number;
 }
 
-/** The key of an allotment of a run, in `Commit.holds` and in stores. A space cannot be part of a day. */
-export function allotmentKey(day: string, agent?: string): string {
+/** The key of a cap share of a run, in `Commit.holds` and in stores. A space cannot be part of a day. */
+export function capShareKey(day: string, agent?: string): string {
   return agent === undefined ? day : `${day} ${agent}`;
 }
 
