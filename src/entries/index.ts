@@ -1,4 +1,4 @@
-// The names that an agent program needs. docs/reference.md explains each of them; src/entries/kernel.ts has the contracts
+// The names that an agent program needs. docs/reference/reference.md explains each of them; src/entries/kernel.ts has the contracts
 // for authors of stores, engines, models and architectures.
 
 // With this line in an entry, TypeScript can name the types of reeve/kernel in the declarations of a program that imports

@@ -9,7 +9,7 @@ import { repository } from "../gates/run-node.ts";
 import { lacksTmux, openTerminal } from "./terminal.ts";
 
 test("the page of the chat names every command and every key", async () => {
-  const page = await readFile(join(repository, "docs/chat.md"), "utf8");
+  const page = await readFile(join(repository, "docs/guides/chat.md"), "utf8");
   expect(chatCommands.filter(({ name }) => !page.includes(`\`/${name}`)).map(({ name }) => name)).toEqual([]);
   const actions = keyRows(usualKeys).map(([, about]) => /\((\w+)\)$/u.exec(about)?.[1]);
   expect(actions.filter((name) => name !== undefined && !page.includes(`\`${name}\``))).toEqual([]);

@@ -5,10 +5,10 @@ import { expect, test } from "vitest";
 import { pathsIn } from "./document-names.ts";
 import { repository } from "./run-node.ts";
 
-const architecture = await readFile(join(repository, "docs/architecture.md"), "utf8");
+const architecture = await readFile(join(repository, "docs/contributing/architecture.md"), "utf8");
 const index = indexOf(architecture);
 
-test("docs/architecture.md has a row for every layer of src and every folder of agents, runtime, surfaces and web", () => {
+test("docs/contributing/architecture.md has a row for every layer of src and every folder of agents, runtime, surfaces and web", () => {
   const folders = [
     "src",
     "src/agents",
@@ -24,7 +24,7 @@ test("docs/architecture.md has a row for every layer of src and every folder of 
   expect(folders.filter((folder) => !architecture.includes(`| \`${folder}/\``))).toEqual([]);
 });
 
-test("the path of a prompt in docs/architecture.md has at most 45 files, each once", () => {
+test("the path of a prompt in docs/contributing/architecture.md has at most 45 files, each once", () => {
   const rows = sectionOf(architecture, "The path of a prompt").matchAll(/^\| \d+ \| (?:-> )?`([^`]+)` \|/gmu);
   const files = [...rows].map(([, file]) => file);
   expect(files.length).toBeGreaterThan(30);

@@ -37,7 +37,7 @@ const coreImports = {
   message: "the runtime's core imports the kernel's index and no package",
 };
 
-/** Pairs of folders in which the first must not import the second, as in section "Folders" of docs/architecture.md. */
+/** Pairs of folders in which the first must not import the second, as in section "Folders" of docs/contributing/architecture.md. */
 const folderArrows: readonly (readonly [layer: string, from: string, to: string])[] = [
   ["src/kernel", "stores", "agent"],
   ["src/kernel", "events", "stores"],

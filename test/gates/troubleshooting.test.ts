@@ -4,15 +4,15 @@ import { expect, test } from "vitest";
 import { repository } from "./run-node.ts";
 
 const sources = await readSources();
-const page = await readFile(join(repository, "docs/troubleshooting.md"), "utf8");
+const page = await readFile(join(repository, "docs/operations/troubleshooting.md"), "utf8");
 const messages = quotedMessages(page);
 
-test("docs/troubleshooting.md quotes at least twenty error messages", () => {
+test("docs/operations/troubleshooting.md quotes at least twenty error messages", () => {
   expect(messages.length).toBeGreaterThanOrEqual(20);
 });
 
 test.for(messages)(
-  "the source contains the error message that docs/troubleshooting.md quotes: %s",
+  "the source contains the error message that docs/operations/troubleshooting.md quotes: %s",
   (message) => {
     expect(isInSource(message)).toBe(true);
   },

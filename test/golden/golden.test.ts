@@ -34,7 +34,7 @@ function grouped(findings: readonly Finding[]): Readonly<Record<string, readonly
 }
 
 /**
- * If one of these tests fails, existing files can no longer be read: see docs/journal.md, "Files of earlier versions".
+ * If one of these tests fails, existing files can no longer be read: see docs/why/journal.md, "Files of earlier versions".
  */
 describe.for(golden)("J9: the golden journal %s", (name) => {
   const all = findingsOfText(read(name.replace(/sql$/u, "jsonl")));

@@ -1,4 +1,4 @@
-// Writes the golden journal of today's format: `npm run golden`. See docs/journal.md for when to.
+// Writes the golden journal of today's format: `npm run golden`. See docs/why/journal.md for when to.
 import { mkdtemp, readdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

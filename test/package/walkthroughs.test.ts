@@ -14,16 +14,16 @@ const walkthroughs = Object.entries(await readDocuments()).flatMap(([document, m
 );
 
 test.for([
-  { document: "docs/channels.md", count: 1 },
-  { document: "docs/coming-from.md", count: 5 },
-  { document: "docs/coming-from-engines.md", count: 5 },
-  { document: "docs/coming-from-paperclip.md", count: 1 },
-  { document: "docs/experiments.md", count: 1 },
-  { document: "docs/getting-started.md", count: 6 },
-  { document: "docs/sessions.md", count: 1 },
-  { document: "docs/streaming.md", count: 2 },
-  { document: "docs/testing.md", count: 1 },
-  { document: "docs/workflows.md", count: 1 },
+  { document: "docs/guides/channels.md", count: 1 },
+  { document: "docs/coming-from/coming-from.md", count: 5 },
+  { document: "docs/coming-from/coming-from-engines.md", count: 5 },
+  { document: "docs/coming-from/coming-from-paperclip.md", count: 1 },
+  { document: "docs/guides/experiments.md", count: 1 },
+  { document: "docs/start/getting-started.md", count: 6 },
+  { document: "docs/guides/sessions.md", count: 1 },
+  { document: "docs/guides/streaming.md", count: 2 },
+  { document: "docs/guides/testing.md", count: 1 },
+  { document: "docs/guides/workflows.md", count: 1 },
 ])("$document has at least $count commands that are run", ({ document, count }) => {
   const markdown = walkthroughs.find((page) => page.document === document)?.markdown ?? "";
   expect(commands(markdown).length).toBeGreaterThanOrEqual(count);

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { globSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { repository } from "../gates/run-node.ts";
@@ -49,9 +49,9 @@ function uncommented(names: Names): readonly string[] {
 
 /** The words in code font and in programs of the documentation pages. */
 function documentedWords(): ReadonlySet<string> {
-  const pages = readdirSync(join(repository, "docs")).filter((file) => file.endsWith(".md"));
+  const pages = globSync("docs/*/*.md", { cwd: repository, exclude: ["docs/decisions/**"] });
   const words = pages.flatMap((page) => {
-    const text = readFileSync(join(repository, "docs", page), "utf8");
+    const text = readFileSync(join(repository, page), "utf8");
     return [...text.matchAll(/```[\s\S]*?```|`[^`\n]+`/gu)].flatMap(([code]) => code.match(/[\w$]+/gu) ?? []);
   });
   return new Set(words);
@@ -66,9 +66,10 @@ describe("public names of reeve", () => {
     expect([...names.keys()].filter((name) => !words.has(name))).toEqual([]);
   });
 
-  test("docs/reference.md lists every name of reeve in a row with a link", () => {
+  test("docs/reference/reference.md lists every name of reeve in a row with a link", () => {
     const reference =
-      readFileSync(join(repository, "docs/reference.md"), "utf8").split("## Other subpaths")[0] ?? "";
+      readFileSync(join(repository, "docs/reference/reference.md"), "utf8").split("## Other subpaths")[0] ??
+      "";
     const rows = [...reference.matchAll(/^\| (`[^|]+) \|[^|]+\| \[.+\]\(.+\) \|$/gmu)].map(
       ([, cell = ""]) => cell,
     );

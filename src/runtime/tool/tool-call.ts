@@ -76,7 +76,7 @@ export class ToolStep implements StepIdentity {
 }
 
 /**
- * Passes one call through its pipeline and runs the tool's body. The order is that of `docs/middleware.md`: the call
+ * Passes one call through its pipeline and runs the tool's body. The order is that of `docs/guides/middleware.md`: the call
  * limit, the repair, the tools of the task, `before`, the person, `around`, the body, `after`. F1: a phase that is not
  * configured is skipped. T2: an error is a result that the model can react to.
  */

@@ -111,7 +111,7 @@ test.skipIf("problem" in bubblewrap)(
     expect(await readFile(join(folder, "tally/CHANGELOG.md"), "utf8")).toContain("## 0.9.0");
     expect(await readFile(join(folder, "tally/src/round.js"), "utf8")).toContain("e-2");
     expect(await readdir(join(folder, "reeve-home/homes"))).toHaveLength(2);
-    const guide = out.find((line) => line.endsWith("docs/hire.md")) ?? "";
+    const guide = out.find((line) => line.endsWith("docs/guides/hire.md")) ?? "";
     expect(await readFile(join(cwd, guide.trim()), "utf8")).toContain("# Hired agents");
   },
 );

@@ -55,7 +55,7 @@ export interface ToolParts {
 }
 
 /**
- * Composes the pipeline of an agent's tool calls. This is the one order of its entries, which `docs/middleware.md`
+ * Composes the pipeline of an agent's tool calls. This is the one order of its entries, which `docs/guides/middleware.md`
  * documents. F1: only configured parts become entries, and the result is `undefined` if there are none.
  */
 export function toolPipeline(parts: ToolParts): ToolPipeline | undefined {

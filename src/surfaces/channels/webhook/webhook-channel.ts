@@ -102,7 +102,7 @@ type Body = ValueOf<typeof body>;
 
 /**
  * A channel for programs: they send signed messages to `/channels/NAME`, and receive the answer in the response or at a
- * callback address. `docs/channels.md` describes the bodies.
+ * callback address. `docs/guides/channels.md` describes the bodies.
  */
 export function webhookChannel(options: WebhookOptions): ChannelAdapter {
   const { name, secret, callbackUrl, waitMs } = knownOptions.read("webhookChannel()", options);

@@ -191,7 +191,7 @@ export class Performance {
     const all = [
       ...commands,
       ["npx reeve init", "a workspace for agents of your own"],
-      [relative(process.cwd(), join(packageRoot, "docs/getting-started.md")), "a first program"],
+      [relative(process.cwd(), join(packageRoot, "docs/start/getting-started.md")), "a first program"],
     ] as const;
     for (const [command, what] of all) {
       await this.#out(`  ${command}`);

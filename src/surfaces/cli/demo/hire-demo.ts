@@ -261,7 +261,7 @@ class HirePerformance {
           ] as const)
         : []),
       ["npx reeve init --company", "a lead and the agents that are installed here, with a budget"],
-      [relative(process.cwd(), join(packageRoot, "docs/hire.md")), "Claude Code, Codex and others"],
+      [relative(process.cwd(), join(packageRoot, "docs/guides/hire.md")), "Claude Code, Codex and others"],
     ];
     await this.#out("");
     await this.#out(this.#paint.bold("Next"));

@@ -8,7 +8,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 import { collect } from "./server-program.ts";
 
 const runHelp = `
-Runs experiments: cases that agents answer and scorers score (docs/experiments.md). Without FILE it runs those of
+Runs experiments: cases that agents answer and scorers score (docs/guides/experiments.md). Without FILE it runs those of
 evals/**/*.eval.{ts,mts,js,mjs} of this project, whose code you must trust; a file that you name needs no trust. Progress goes
 to stderr, and the report to stdout.
 

@@ -26,7 +26,7 @@ Examples:
   $ reeve token create --scope admin && reeve serve --host 0.0.0.0`;
 
 const acpHelp = `
-For editors such as Zed, which start this command and show its sessions; docs/acp.md has their settings. Needs the
+For editors such as Zed, which start this command and show its sessions; docs/guides/acp.md has their settings. Needs the
 packages @agentclientprotocol/sdk and zod. The editor's folder is that of the workspace and of the tools. Runs are
 stored: after a crash the editor loads the session, and /resume continues the run. stdout carries the protocol only.
 

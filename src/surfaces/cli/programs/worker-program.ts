@@ -20,7 +20,7 @@ Requests for other host names than those of its address and of --allow-host get 
 On SIGTERM or Ctrl-C it claims no more runs, lets calls in flight settle, releases its runs and ends with code 0. A
 second signal ends it at once. On SIGHUP it reads the files of the workspace again.
 
-With --engine restate a Restate server decides which worker drives a run and when (docs/restate.md). The worker needs the
+With --engine restate a Restate server decides which worker drives a run and when (docs/operations/restate.md). The worker needs the
 package @restatedev/restate-sdk and a port of its own, at which Restate invokes it. reeve deploy registers that address.
 
 ${exitCodeTable()}

@@ -25,7 +25,7 @@ const order = [
 
 /** The rows of the table in the documentation: the entry and its phase. */
 function documentedOrder(): string[][] {
-  const page = readFileSync(new URL("../../../../docs/middleware.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../../../docs/guides/middleware.md", import.meta.url), "utf8");
   const [section = ""] = page.split("### The entries of a tool call").slice(1);
   const [table = ""] = section.split("\n#");
   const rows = table.split("\n").filter((line) => /^\| \d+ \|/u.test(line));

@@ -20,7 +20,7 @@ check what they report. Each employee works in a worktree of its own. Say in the
 
 function employee(harness: string): string {
   return `---
-# An agent that another program is: docs/hire.md. It needs the key of its provider in the environment.
+# An agent that another program is: docs/guides/hire.md. It needs the key of its provider in the environment.
 description: Changes code in a worktree of its own, as ${harness}
 harness: ${harness}
 isolation: worktree
