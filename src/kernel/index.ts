@@ -5,7 +5,7 @@
 
 // Values without dependencies: ids, JSON, clock, errors with codes.
 export type { CancelSignal } from "./base/cancel-signal.ts";
-export type { Clock, Hash, IdSource, Random } from "./base/sources.ts";
+export type { Clock, EventLoop, Hash, IdSource, Random } from "./base/sources.ts";
 export { describeValue } from "./base/describe-value.ts";
 export {
   type ErrorKind,

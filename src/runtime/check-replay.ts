@@ -14,7 +14,7 @@ import { workerContext } from "./local-worker-context.ts";
 import { openStore, type StoreAddress } from "./open-store.ts";
 import { LiveContexts } from "./process/live-contexts.ts";
 import { sha256 } from "./process/sha256.ts";
-import { systemClock } from "./process/system-sources.ts";
+import { systemClock, systemEventLoop } from "./process/system-sources.ts";
 import { checkRun, type CheckedRun, type SkippedTask } from "./run/replay-check.ts";
 import type { ReplayDifference } from "./run/task-replay.ts";
 import { watching, type SourceUse } from "./run/watched-sources.ts";
@@ -83,7 +83,12 @@ export async function checkReplay(options: CheckReplayOptions): Promise<ReplayRe
   const store = typeof given === "string" ? await openStore(given, { create: false }) : given;
   try {
     const defaults: RuntimeOptions = {};
-    const checked = { ...runtimeTable.read("checkReplay()", defaults), clock: systemClock, hash: sha256 };
+    const checked = {
+      ...runtimeTable.read("checkReplay()", defaults),
+      clock: systemClock,
+      eventLoop: systemEventLoop,
+      hash: sha256,
+    };
     const worker = workerContext(store, checked, {
       agents,
       contexts: new LiveContexts(),

@@ -31,7 +31,7 @@ import { openRuntimes, warn, type OpenRuntime } from "./process/open-runtimes.ts
 import type { CronLoader } from "./process/schedule-record.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
-import { systemClock, uuidSource } from "./process/system-sources.ts";
+import { systemClock, systemEventLoop, uuidSource } from "./process/system-sources.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { workerContext, type WorkerOptions } from "./local-worker-context.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
@@ -51,10 +51,10 @@ import { UnhostedRuns } from "./worker/unhosted-runs.ts";
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const checked = runtimeTable.read("openRuntime()", options);
-  const { clock = systemClock, hash = sha256 } = checked;
+  const { clock = systemClock, eventLoop = systemEventLoop, hash = sha256 } = checked;
   const store = await storeOf(options, hash, clock);
   try {
-    const worker = new LocalWorker(store, { ...checked, clock, hash });
+    const worker = new LocalWorker(store, { ...checked, clock, eventLoop, hash });
     await worker.start();
     return new RuntimeView(worker);
   } catch (error) {
@@ -75,7 +75,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   readonly engine: Engine;
   readonly agents: AgentRegistry;
   readonly contexts = new LiveContexts();
-  readonly awaited = new AwaitedRuns();
+  readonly awaited: AwaitedRuns;
   readonly lifetime = new RuntimeLifetime();
   readonly unhosted: UnhostedRuns;
   readonly cron: CronLoader;
@@ -103,16 +103,18 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   #closing: Promise<void> | undefined;
 
   constructor(store: Store, options: WorkerOptions) {
-    const { clock, concurrency, sameName, versionPolicy } = options;
+    const { clock, eventLoop, concurrency, sameName, versionPolicy } = options;
     const workerId = options.workerId ?? `worker-${uuidSource.next()}`;
     this.#onError = options.onError ?? warn;
     this.#closeGraceMs = options.closeGraceMs;
     this.#closeOn = options.closeOn ?? [];
+    this.awaited = new AwaitedRuns(eventLoop);
     this.agents = new AgentRegistry({ sameName, versionPolicy, clock });
     const onError = (error: unknown): void => this.#report(error);
     const sweep = (option: RetentionOption, collect: (before: number) => Promise<unknown>) => {
       const keepMs = options[option];
-      return keepMs === undefined ? undefined : new RetentionSweep({ keepMs, collect, clock, onError });
+      if (keepMs === undefined) return undefined;
+      return new RetentionSweep({ keepMs, collect, clock, eventLoop, onError });
     };
     this.#endedRuns = sweep("keepEndedRunsMs", (endedBefore) => this.collect({ endedBefore }));
     this.#sweeps = [
@@ -174,6 +176,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.engine = engine({
       leases: store.leases,
       clock,
+      eventLoop,
       workerId,
       host: this.context.host,
       // A run that works needs at least one slot. Other runs stay in the store, where workers with free slots find them.

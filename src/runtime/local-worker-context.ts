@@ -4,6 +4,7 @@ import {
   modelTimeouts,
   retrySettings,
   type Clock,
+  type EventLoop,
   type Hash,
   type Store,
 } from "../kernel/index.ts";
@@ -21,9 +22,10 @@ import { TaskSlots } from "./process/task-slots.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import type { CheckedRuntimeOptions } from "./runtime-options.ts";
 
-/** The options of a worker: those of its runtime, with a clock and a hash. */
+/** The options of a worker: those of its runtime, with a clock, an event loop and a hash. */
 export interface WorkerOptions extends CheckedRuntimeOptions {
   readonly clock: Clock;
+  readonly eventLoop: EventLoop;
   readonly hash: Hash;
 }
 
@@ -38,12 +40,13 @@ interface WorkerParts
 
 /** Creates what all runs of a worker share. Refuses invalid options. */
 export function workerContext(store: Store, options: WorkerOptions, parts: WorkerParts): WorkerContext {
-  const { clock, hash } = options;
+  const { clock, eventLoop, hash } = options;
   const { agents, contexts, concurrency, extensionPort } = parts;
   const host = options.host ?? hostname();
   return {
     store,
     clock,
+    eventLoop,
     host,
     homes: new KeptHomes({ store, hash, host, remove: options.removeHome, onError: parts.onError }),
     ...(parts.engine !== undefined && { engine: parts.engine }),
@@ -64,8 +67,8 @@ export function workerContext(store: Store, options: WorkerOptions, parts: Worke
     runRetry: runRetry(options.runRetry),
     slots: new TaskSlots(concurrency),
     attendance: new Attendance(),
-    callTimeouts: new CallTimeouts(clock),
-    idleFlusher: new IdleFlusher(),
+    callTimeouts: new CallTimeouts(clock, eventLoop),
+    idleFlusher: new IdleFlusher(eventLoop),
     contentHashes: new ContentHashes(hash),
     sizes: new SizeLimit(options.maxValueBytes),
     stopGraceMs: options.stopGraceMs,

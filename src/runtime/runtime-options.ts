@@ -9,6 +9,7 @@ import {
   type Fault,
   type Clock,
   type EngineFactory,
+  type EventLoop,
   type ExtensionSurface,
   type Hash,
   type IdSource,
@@ -58,6 +59,8 @@ export interface RuntimeOptions {
   readonly inbox?: Partial<InboxSettings>;
   /** Clock for deadlines, delays and timestamps. Default: the machine's clock. */
   readonly clock?: Clock;
+  /** The turns of the event loop, in which the runtime orders its work. Default: those of this process. */
+  readonly eventLoop?: EventLoop;
   /** Source of the ids of runs, sessions and messages. Default: random UUIDs. */
   readonly ids?: IdSource;
   /** Hash function for digests and the event chain. Default: SHA-256. */
@@ -236,6 +239,7 @@ const runtimeKinds = {
   auditKey: is.any,
   inbox: is.checkedBy(inboxSettings),
   clock: is.any,
+  eventLoop: is.any,
   ids: is.any,
   hash: is.any,
   random: is.any,

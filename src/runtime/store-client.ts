@@ -42,7 +42,7 @@ import { LiveContexts } from "./process/live-contexts.ts";
 import { openRuntimes, warn, type OpenRuntime } from "./process/open-runtimes.ts";
 import { RuntimeLifetime } from "./process/runtime-lifetime.ts";
 import { sha256 } from "./process/sha256.ts";
-import { systemClock } from "./process/system-sources.ts";
+import { systemClock, systemEventLoop } from "./process/system-sources.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import { workerContext, type WorkerOptions } from "./local-worker-context.ts";
 import { RuntimeView, type RuntimeWorker } from "./runtime-view.ts";
@@ -88,9 +88,9 @@ function requireStore(store: unknown): void {
 export async function createClient(options: ClientOptions): Promise<Client> {
   clientTable.read("openClient()", options);
   const checked = runtimeTable.read<RuntimeOptions>("openClient()", options);
-  const { clock = systemClock, hash = sha256 } = checked;
+  const { clock = systemClock, eventLoop = systemEventLoop, hash = sha256 } = checked;
   const store = await storeOf(options, hash, clock);
-  return new StoreClient(new RuntimeView(new ClientWorker(store, { ...checked, clock, hash })));
+  return new StoreClient(new RuntimeView(new ClientWorker(store, { ...checked, clock, eventLoop, hash })));
 }
 
 /** What a `RuntimeView` needs of a worker, without one: no agent is hosted, and no run is claimed. */
@@ -99,7 +99,7 @@ class ClientWorker implements RuntimeWorker, OpenRuntime {
   readonly engine: Pick<Engine, "claimer"> = {};
   readonly agents: AgentRegistry;
   readonly contexts = new LiveContexts();
-  readonly awaited = new AwaitedRuns();
+  readonly awaited: AwaitedRuns;
   readonly lifetime = new RuntimeLifetime();
   readonly unhosted: UnhostedRuns;
   readonly maxSchedulesPerTenant = undefined;
@@ -114,6 +114,7 @@ class ClientWorker implements RuntimeWorker, OpenRuntime {
     const onError = (error: unknown): void => report(Fault.from(error));
     this.#store = store;
     this.#keepAlive = keepAlive;
+    this.awaited = new AwaitedRuns(options.eventLoop);
     this.agents = new AgentRegistry({ sameName, versionPolicy, clock });
     const { agents, contexts } = this;
     this.context = workerContext(store, options, {

@@ -1,5 +1,5 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
-import type { Clock } from "../base/sources.ts";
+import type { Clock, EventLoop } from "../base/sources.ts";
 import type { AgentsOfName, AgentVersion, ClaimOptions, Lease, Leases, Rest } from "../stores/lease.ts";
 import type { StoreChange } from "../stores/store.ts";
 
@@ -36,6 +36,7 @@ export interface RunHost {
 export interface EnginePort {
   readonly leases: Leases;
   readonly clock: Clock;
+  readonly eventLoop: EventLoop;
   /** Name of this worker in the leases. */
   readonly workerId: string;
   /** L21: name of the machine of this worker. */

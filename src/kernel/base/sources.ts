@@ -10,6 +10,20 @@ export interface Clock {
   schedule(atMs: number, callback: () => void, options?: { readonly background?: boolean }): () => void;
 }
 
+/**
+ * The turns of the event loop. It is injected, so that a simulation decides what runs in which turn, and when a turn comes.
+ */
+export interface EventLoop {
+  /** Calls `callback` in this turn, after the code that runs now and before any other turn. */
+  soon(callback: () => void): void;
+  /** Calls `callback` in this turn, when all code that continues from settled promises is blocked. */
+  whenBlocked(callback: () => void): void;
+  /** Calls `callback` in the next turn, after due timers and sockets were served. */
+  nextTurn(callback: () => void): void;
+  /** Returns the milliseconds of a clock that is never set. Only differences have a meaning. */
+  elapsed(): number;
+}
+
 /** The source of new ids. Each id is unique and consists of letters, digits, `-` and `_`. */
 export interface IdSource {
   next(): string;

@@ -1,4 +1,5 @@
 import {
+  type EventLoop,
   Fault,
   messageText,
   type SearchHit,
@@ -39,14 +40,18 @@ export interface Search {
  * Searches the visible entries of sessions, one session after the other, and yields to the event loop between pages.
  * Costs O(entries read).
  */
-export async function searchSessions(sessions: Sessions, search: Search): Promise<SearchPage> {
+export async function searchSessions(
+  sessions: Sessions,
+  search: Search,
+  eventLoop: EventLoop,
+): Promise<SearchPage> {
   const hits: SearchHit[] = [];
   let position = search.after === undefined ? start : positionOf(search.after);
   for (;;) {
     const found = await nextSession(sessions, search, position.list);
     if (found === undefined) return { hits, next: null };
     const after = found.sessionId === position.sessionId ? position.entryId : null;
-    for await (const hit of searchSession(sessions, found.sessionId, search, after)) {
+    for await (const hit of searchSession(sessions, found.sessionId, search, after, eventLoop)) {
       if (hits.length === search.limit) {
         const last = hits.at(-1);
         const entryId = last?.sessionId === found.sessionId ? last.entryId : null;
@@ -91,6 +96,7 @@ async function* searchSession(
   sessionId: SessionId,
   { text, scope }: Search,
   from: string | null,
+  eventLoop: EventLoop,
 ): AsyncGenerator<SearchHit> {
   const wanted = text.toLowerCase();
   for (let after = from; ;) {
@@ -106,7 +112,7 @@ async function* searchSession(
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;
     after = last.entry.id;
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => eventLoop.nextTurn(resolve));
   }
 }
 

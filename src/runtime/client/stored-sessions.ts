@@ -381,14 +381,16 @@ export class StoredSessions implements RuntimeSessions {
     searchTable.read("sessions.search()", options);
     checkText("text", text);
     const { sessionId, limit = 20, after } = options;
-    return searchSessions(this.#worker.store.sessions, {
+    const { store, eventLoop } = this.#worker;
+    const search = {
       text,
       limit,
       query: sessionQuery(options, this.#scope.scope),
       ...this.#scope,
       ...(sessionId !== undefined && { sessionId: parseSessionId(sessionId) }),
       ...(after !== undefined && { after }),
-    });
+    };
+    return searchSessions(store.sessions, search, eventLoop);
   }
 
   async contextUsage(sessionId: string): Promise<SessionUsage> {

@@ -162,7 +162,7 @@ async function registerAgain(
       () => undefined,
     );
   for (let turn = 0; missing.size > 0 && turn < maxTurns; turn++) {
-    await new Promise((resolve) => setImmediate(resolve));
+    await new Promise<void>((resolve) => runner.worker.eventLoop.nextTurn(resolve));
     for (const address of missing) if (runner.undos?.has(address) === true) missing.delete(address);
   }
 }

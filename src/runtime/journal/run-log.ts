@@ -311,7 +311,7 @@ export class RunLog implements FlushableLog {
   /** Lets timers and sockets run before the next write. */
   #nextTurn(): Promise<void> {
     return (this.#writing = new Promise((resolve) => {
-      setImmediate(() => {
+      this.#idleFlusher.eventLoop.nextTurn(() => {
         this.#writing = undefined;
         resolve();
       });

@@ -1,12 +1,17 @@
-import type { RunId } from "../../kernel/index.ts";
+import type { EventLoop, RunId } from "../../kernel/index.ts";
 
 /** The runs of this process whose result a caller awaits or may await in a moment. They are not collected. */
 export class AwaitedRuns {
+  readonly #loop: EventLoop;
   /** Number of callers that await the result of each run. */
   readonly #callers = new Map<RunId, number>();
   /** Runs that were submitted in this turn of the event loop or in the one before. */
   #submitted = new Set<RunId>();
   #submittedBefore = new Set<RunId>();
+
+  constructor(loop: EventLoop) {
+    this.#loop = loop;
+  }
 
   get ids(): readonly RunId[] {
     return [...this.#callers.keys(), ...this.#submitted, ...this.#submittedBefore];
@@ -14,7 +19,7 @@ export class AwaitedRuns {
 
   /** Keeps a submitted run for at least one turn of the event loop, in which its caller may ask for the result. */
   addSubmitted(runId: RunId): void {
-    if (this.#submitted.size === 0 && this.#submittedBefore.size === 0) setImmediate(this.#endTurn);
+    if (this.#submitted.size === 0 && this.#submittedBefore.size === 0) this.#loop.nextTurn(this.#endTurn);
     this.#submitted.add(runId);
   }
 
@@ -35,6 +40,6 @@ export class AwaitedRuns {
   readonly #endTurn = (): void => {
     this.#submittedBefore = this.#submitted;
     this.#submitted = new Set();
-    if (this.#submittedBefore.size > 0) setImmediate(this.#endTurn);
+    if (this.#submittedBefore.size > 0) this.#loop.nextTurn(this.#endTurn);
   };
 }

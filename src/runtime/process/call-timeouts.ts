@@ -1,4 +1,4 @@
-import type { Clock } from "../../kernel/index.ts";
+import type { Clock, EventLoop } from "../../kernel/index.ts";
 
 /** A timeout that can be added to `CallTimeouts`. */
 export interface PendingTimeout {
@@ -28,14 +28,16 @@ export class CallTimeout implements PendingTimeout {
  */
 export class CallTimeouts {
   readonly #clock: Clock;
+  readonly #loop: EventLoop;
   readonly #pending: PendingTimeout[] = [];
   /** The time to which the timer is set. Epoch milliseconds. */
   #timerAt = Number.POSITIVE_INFINITY;
   #clearTimer: (() => void) | undefined;
   #isCheckScheduled = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, loop: EventLoop) {
     this.#clock = clock;
+    this.#loop = loop;
   }
 
   add(timeout: PendingTimeout): void {
@@ -49,7 +51,7 @@ export class CallTimeouts {
     this.#isCheckScheduled = true;
     // A timer without a pending timeout would keep the process alive. It is cleared a moment later, because the next
     // call may start at once.
-    setImmediate(() => {
+    this.#loop.nextTurn(() => {
       this.#isCheckScheduled = false;
       if (this.#pending.length === 0) this.#resetTimer();
     });

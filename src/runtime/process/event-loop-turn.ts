@@ -1,18 +1,22 @@
+import type { EventLoop } from "../../kernel/index.ts";
+
 /** Measures how long the current turn of the event loop has lasted, from the first time it was asked. */
 export class EventLoopTurn {
+  readonly #loop: EventLoop;
   readonly #maxMs: number;
   #startedAt: number | undefined;
 
-  constructor(maxMs: number) {
+  constructor(loop: EventLoop, maxMs: number) {
+    this.#loop = loop;
     this.#maxMs = maxMs;
   }
 
   /** Whether the turn has lasted `maxMs`, so that timers and sockets should be served first. */
   get isExhausted(): boolean {
-    const now = performance.now();
+    const now = this.#loop.elapsed();
     if (this.#startedAt !== undefined) return now - this.#startedAt >= this.#maxMs;
     this.#startedAt = now;
-    setImmediate(this.#end);
+    this.#loop.nextTurn(this.#end);
     return false;
   }
 

@@ -1,3 +1,5 @@
+import type { EventLoop } from "../../kernel/index.ts";
+
 /** A log with records that are not written yet. */
 export interface FlushableLog {
   /** Writes the records. */
@@ -42,11 +44,16 @@ export class IdleWait {
 
 /** Writes the records of logs that nothing else has written in a full turn of the event loop. */
 export class IdleFlusher {
+  readonly eventLoop: EventLoop;
   /** Logs that were added in the current turn of the event loop. */
   #added: IdleWait[] = [];
   /** Logs that were added in the turn before. */
   #waiting: IdleWait[] = [];
   #turn = 0;
+
+  constructor(eventLoop: EventLoop) {
+    this.eventLoop = eventLoop;
+  }
 
   /**
    * Calls `writeIdle` of the log after one full turn of the event loop, unless the wait is cancelled before. `last` is the
@@ -58,7 +65,7 @@ export class IdleFlusher {
       last.renew(log);
       return last;
     }
-    if (this.#added.length === 0 && this.#waiting.length === 0) setImmediate(this.#endTurn);
+    if (this.#added.length === 0 && this.#waiting.length === 0) this.eventLoop.nextTurn(this.#endTurn);
     const wait = new IdleWait(log, this.#turn);
     this.#added.push(wait);
     return wait;
@@ -73,7 +80,7 @@ export class IdleFlusher {
     this.#turn++;
     this.#waiting = this.#added;
     this.#added = [];
-    if (this.#waiting.length > 0) setImmediate(this.#endTurn);
+    if (this.#waiting.length > 0) this.eventLoop.nextTurn(this.#endTurn);
     for (const wait of due) wait.end();
   };
 }

@@ -1,5 +1,5 @@
 import type { randomUUID as randomUuid } from "node:crypto";
-import type { Clock, IdSource, Random } from "../../kernel/index.ts";
+import type { Clock, EventLoop, IdSource, Random } from "../../kernel/index.ts";
 
 /**
  * Longest delay of one `setTimeout`. A timer of Node counts neither the sleep of the machine nor a change of its clock, so
@@ -24,6 +24,15 @@ export const systemClock: Clock = {
     arm(atMs - Date.now());
     return () => clearTimeout(timer);
   },
+};
+
+/** The event loop of this process. */
+export const systemEventLoop: EventLoop = {
+  soon: (callback) => queueMicrotask(callback),
+  // Scheduled from a microtask, the tick runs when no microtask is left.
+  whenBlocked: (callback) => queueMicrotask(() => process.nextTick(callback)),
+  nextTurn: (callback) => void setImmediate(callback),
+  elapsed: () => performance.now(),
 };
 
 /** `Math.random`. Not for secrets. */

@@ -6,6 +6,7 @@ import {
   type Clock,
   type EmittableEvent,
   type Engine,
+  type EventLoop,
   type ExtensionPort,
   type Hash,
   type IdSource,
@@ -56,6 +57,7 @@ export interface PortOwner extends Pick<RunFacts, "tenantId" | "userId" | "sessi
 export interface WorkerContext {
   readonly store: Store;
   readonly clock: Clock;
+  readonly eventLoop: EventLoop;
   /** L21: name of the machine of this worker. */
   readonly host: string;
   /** The home folders that programs have left on this machine. */

@@ -398,9 +398,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
 
   /** A call of a task has ended. The code may continue first: it may end its task. */
   noteCallEnd(): void {
-    if (this.#isDraining) setImmediate(() => this.#releaseDrained());
+    if (this.#isDraining) this.#worker.eventLoop.nextTurn(() => this.#releaseDrained());
     if (this.#onCallsSettled !== undefined)
-      setImmediate(() => {
+      this.#worker.eventLoop.nextTurn(() => {
         if (this.#isClosed || !this.#isCalling) this.#onCallsSettled?.();
       });
   }

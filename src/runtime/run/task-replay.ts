@@ -13,7 +13,7 @@ import { abandonmentOf, isInside } from "../journal/branch-values.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { TaskState } from "../journal/task-state.ts";
 import { isCompensating, isPatch } from "../journal/wait-names.ts";
-import { systemClock } from "../process/system-sources.ts";
+import { systemClock, systemEventLoop } from "../process/system-sources.ts";
 import type { ReplayProbe } from "../task/step-journal.ts";
 import type { SourceUse } from "./watched-sources.ts";
 
@@ -110,7 +110,7 @@ export class TaskReplay implements ReplayProbe {
     let since = 0;
     let isComplete = false;
     while (this.#end === undefined) {
-      await new Promise((resolve) => setImmediate(resolve));
+      await new Promise<void>((resolve) => systemEventLoop.nextTurn(resolve));
       if (this.#requests !== seen) {
         seen = this.#requests;
         quiet = 0;

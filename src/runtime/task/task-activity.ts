@@ -2,6 +2,7 @@ import {
   CancellationError,
   type CancellationToken,
   type CancelListener,
+  type EventLoop,
   type TaskId,
 } from "../../kernel/index.ts";
 import type { SlotYielder } from "../process/async-context.ts";
@@ -19,6 +20,7 @@ export interface TaskActivityOptions {
   readonly slots: TaskSlots;
   /** Cancellation of the whole task. */
   readonly token: CancellationToken;
+  readonly eventLoop: EventLoop;
 }
 
 /** A program that lives in an attempt of the task. */
@@ -53,6 +55,7 @@ export class TaskActivity implements SlotYielder {
   readonly #host: TaskHost;
   readonly #token: CancellationToken;
   readonly #slot: TaskSlot;
+  readonly #eventLoop: EventLoop;
   readonly #calls = new InFlightCalls();
   #waits: readonly AwaitedName[] = [];
   /** Number of delayed lines. */
@@ -69,7 +72,8 @@ export class TaskActivity implements SlotYielder {
   /** Whether `drop` was called: no call of the task settles any more. */
   isDropped = false;
 
-  constructor({ taskId, host, slots, token }: TaskActivityOptions) {
+  constructor({ taskId, host, slots, token, eventLoop }: TaskActivityOptions) {
+    this.#eventLoop = eventLoop;
     this.#taskId = taskId;
     this.#host = host;
     this.#token = token;
@@ -422,7 +426,7 @@ export class TaskActivity implements SlotYielder {
   /** Checks in the next turn of the event loop, because another line of the task may continue in this one. */
   #noteRestSoon(): void {
     if (this.#waits.length > 0 || this.#parked.length > 0 || this.#yields > 0 || this.#delays > 0)
-      setImmediate(() => this.noteRest());
+      this.#eventLoop.nextTurn(() => this.noteRest());
   }
 }
 

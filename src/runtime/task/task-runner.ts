@@ -219,7 +219,7 @@ export class TaskRunner implements CancellationRoot {
     this.state = state;
     this.host = host;
     const { token } = this;
-    const { clock, hash, slots } = worker;
+    const { clock, eventLoop, hash, slots } = worker;
     const task = state.task(taskId);
     this.task = task;
     this.folder = task.record.folder ?? null;
@@ -228,7 +228,7 @@ export class TaskRunner implements CancellationRoot {
       if (!this.isDropped) this.#fail?.(fault);
     };
     this.journal = new StepJournal({ taskId, task, log, waits: host.waits, clock, hash, onMismatch, probe });
-    this.activity = new TaskActivity({ taskId, host, slots, token });
+    this.activity = new TaskActivity({ taskId, host, slots, token, eventLoop });
     this.inside = { facts: this.facts, task: this.activity };
     const { cancelled } = task;
     if (cancelled !== null) token.cancel(cancelled.reason, cancelled.status);
@@ -414,7 +414,7 @@ export class TaskRunner implements CancellationRoot {
    */
   async leave(reason: unknown): Promise<never> {
     // In a turn of its own, so that the end of code that has returned is known, and that a loop leaves time for others.
-    await new Promise<void>((resolve) => void setImmediate(resolve));
+    await new Promise<void>((resolve) => this.worker.eventLoop.nextTurn(resolve));
     if (!this.isDropped && !this.#isEnded && !this.hasReturned) {
       this.#isAbandoned = true;
       if (!this.#resources.isEmpty) await this.activity.whileAlive(this.#resources.close());

@@ -5,6 +5,7 @@ import {
   type DriveResult,
   type Engine,
   type EnginePort,
+  type EventLoop,
   type Lease,
   type RunClaimer,
   type RunHost,
@@ -23,12 +24,14 @@ import { EventLoopTurn } from "../process/event-loop-turn.ts";
  * choice to the store.
  */
 export class RunStartQueue {
+  readonly #loop: EventLoop;
   readonly #turn: EventLoopTurn;
   readonly #waiting: (() => void)[] = [];
   /** Whether a run has started and may still be able to continue without I/O. */
   #isBusy = false;
 
-  constructor(turn: EventLoopTurn) {
+  constructor(loop: EventLoop, turn: EventLoopTurn) {
+    this.#loop = loop;
     this.#turn = turn;
   }
 
@@ -40,22 +43,18 @@ export class RunStartQueue {
   /** Resolves when the caller may start its run. `undefined` means at once. */
   waitTurn(): Promise<void> | undefined {
     const isFree = !this.#isBusy && !this.#turn.isExhausted;
-    if (!this.#isBusy) queueMicrotask(this.#startNextWhenBlocked);
+    if (!this.#isBusy) this.#loop.whenBlocked(this.#startNext);
     this.#isBusy = true;
     return isFree ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /**
-   * Scheduled from a microtask, the tick runs when no microtask is left, that is, when every started run is blocked.
-   */
-  readonly #startNextWhenBlocked = (): void => process.nextTick(this.#startNext);
-
+  /** Called when every started run is blocked. */
   readonly #startNext = (): void => {
     if (this.#waiting.length === 0) this.#isBusy = false;
-    else if (this.#turn.isExhausted) setImmediate(this.#startNext);
+    else if (this.#turn.isExhausted) this.#loop.nextTurn(this.#startNext);
     else {
       this.#waiting.shift()?.();
-      queueMicrotask(this.#startNextWhenBlocked);
+      this.#loop.whenBlocked(this.#startNext);
     }
   };
 }
@@ -86,7 +85,7 @@ export class LocalEngine implements Engine, RunClaimer {
   readonly #options: EnginePort;
   readonly #driveOptions: DriveOptions = { onIdle: (isIdle) => this.#noteIdle(isIdle ? 1 : -1) };
   readonly #driven = new Map<Lease, Promise<void>>();
-  readonly #startQueue = new RunStartQueue(new EventLoopTurn(maxTurnMs));
+  readonly #startQueue: RunStartQueue;
   /**
    * J9: runs with a task of a version that is not hosted here. They are found when a claimed run is loaded, and not
    * claimed again.
@@ -117,6 +116,8 @@ export class LocalEngine implements Engine, RunClaimer {
 
   constructor(options: EnginePort) {
     this.#options = options;
+    const { eventLoop } = options;
+    this.#startQueue = new RunStartQueue(eventLoop, new EventLoopTurn(eventLoop, maxTurnMs));
   }
 
   async start(host: RunHost): Promise<void> {
@@ -138,7 +139,7 @@ export class LocalEngine implements Engine, RunClaimer {
   #claimSoon(): void {
     if (this.#host === undefined || this.#isClaimDue) return;
     this.#isClaimDue = true;
-    if (this.#claiming === undefined) queueMicrotask(this.#claimAll);
+    if (this.#claiming === undefined) this.#options.eventLoop.soon(this.#claimAll);
   }
 
   /**

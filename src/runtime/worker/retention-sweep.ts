@@ -1,10 +1,11 @@
-import type { Clock } from "../../kernel/index.ts";
+import type { Clock, EventLoop } from "../../kernel/index.ts";
 
 export interface RetentionSweepOptions {
   readonly keepMs: number;
   /** Deletes everything that ended before this time. Epoch milliseconds. */
   readonly collect: (before: number) => Promise<unknown>;
   readonly clock: Clock;
+  readonly eventLoop: EventLoop;
   readonly onError: (error: unknown) => void;
 }
 
@@ -28,7 +29,7 @@ export class RetentionSweep {
   #isStopped = false;
   /** Number of runs that `note` has counted since the last sweep. */
   #endedRuns = 0;
-  /** When the last sweep ended, by `performance.now()`. */
+  /** When the last sweep ended, by `EventLoop.elapsed`. */
   #sweptAt = 0;
   /** Duration of the last sweep. */
   #sweepMs = 0;
@@ -52,10 +53,11 @@ export class RetentionSweep {
    */
   note(): void {
     if (this.#options.keepMs >= minIntervalMs) return;
-    if (performance.now() - this.#sweptAt < this.#sweepMs * pauseFactor) return;
+    const { eventLoop } = this.#options;
+    if (eventLoop.elapsed() - this.#sweptAt < this.#sweepMs * pauseFactor) return;
     this.#endedRuns++;
-    if (this.#endedRuns === 1) setImmediate(this.#sweepEnded);
-    if (this.#endedRuns === maxEndedRuns) process.nextTick(this.#sweepEnded);
+    if (this.#endedRuns === 1) eventLoop.nextTurn(this.#sweepEnded);
+    if (this.#endedRuns === maxEndedRuns) eventLoop.whenBlocked(this.#sweepEnded);
   }
 
   readonly #sweepEnded = (): void => {
@@ -80,14 +82,14 @@ export class RetentionSweep {
   }
 
   async #sweep(): Promise<void> {
-    const { collect, clock, keepMs, onError } = this.#options;
-    const startedAt = performance.now();
+    const { collect, clock, eventLoop, keepMs, onError } = this.#options;
+    const startedAt = eventLoop.elapsed();
     try {
       await collect(clock.now() - keepMs);
     } catch (error) {
       onError(error);
     }
-    this.#sweptAt = performance.now();
+    this.#sweptAt = eventLoop.elapsed();
     this.#sweepMs = this.#sweptAt - startedAt;
   }
 }

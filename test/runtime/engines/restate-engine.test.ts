@@ -14,6 +14,7 @@ import { Ingress } from "../../../src/runtime/engines/restate/ingress.ts";
 import { RestateEngine } from "../../../src/runtime/engines/restate/restate-engine.ts";
 import type { Slice } from "../../../src/runtime/engines/restate/run-object.ts";
 import { memoryStore, sha256 } from "../../../src/runtime/index.ts";
+import { systemEventLoop } from "../../../src/runtime/process/system-sources.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 import { agentId, runRecord } from "../../../src/testing/contracts/store-fixtures.ts";
 
@@ -35,6 +36,7 @@ async function newBench(
   const port: EnginePort = {
     leases: store.leases,
     clock,
+    eventLoop: systemEventLoop,
     workerId: "here",
     host: "here",
     concurrency: 2,

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { IdleFlusher } from "../../../src/runtime/process/idle-flusher.ts";
+import { systemEventLoop } from "../../../src/runtime/process/system-sources.ts";
 
 /** Lets one turn of the event loop end. */
 function nextTurn(): Promise<void> {
@@ -15,7 +16,7 @@ class CountingLog {
 }
 
 test("the flusher writes a log once, after one full turn of the event loop", async () => {
-  const flusher = new IdleFlusher();
+  const flusher = new IdleFlusher(systemEventLoop);
   const log = new CountingLog();
   flusher.add(log);
   await nextTurn();
@@ -26,7 +27,7 @@ test("the flusher writes a log once, after one full turn of the event loop", asy
 });
 
 test("the flusher does not write a log whose wait was cancelled", async () => {
-  const flusher = new IdleFlusher();
+  const flusher = new IdleFlusher(systemEventLoop);
   const written = new CountingLog();
   const other = new CountingLog();
   flusher.add(written).cancel();
@@ -38,7 +39,7 @@ test("the flusher does not write a log whose wait was cancelled", async () => {
 });
 
 test("the flusher writes a log that is added again after its wait was cancelled", async () => {
-  const flusher = new IdleFlusher();
+  const flusher = new IdleFlusher(systemEventLoop);
   const log = new CountingLog();
   flusher.add(log).cancel();
   await nextTurn();
@@ -51,7 +52,7 @@ test("the flusher writes a log that is added again after its wait was cancelled"
 });
 
 test("a log that is added again takes its cancelled place within a turn of the event loop, and another place later", async () => {
-  const flusher = new IdleFlusher();
+  const flusher = new IdleFlusher(systemEventLoop);
   const log = new CountingLog();
   const first = flusher.add(log);
   first.cancel();

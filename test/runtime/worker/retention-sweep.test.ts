@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { systemEventLoop } from "../../../src/runtime/process/system-sources.ts";
 import { RetentionSweep } from "../../../src/runtime/worker/retention-sweep.ts";
 import { FakeClock } from "../../../src/testing/index.ts";
 
@@ -9,6 +10,7 @@ function setUp(): { readonly retention: RetentionSweep; readonly sweeps: () => n
     keepMs: 0,
     collect,
     clock: new FakeClock(),
+    eventLoop: systemEventLoop,
     onError: () => undefined,
   });
   return { retention, sweeps: () => sweeps };

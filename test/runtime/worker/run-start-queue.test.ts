@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { Priority, type SubmitOptions } from "../../../src/kernel/index.ts";
 import { RunStartQueue } from "../../../src/runtime/worker/local-engine.ts";
 import { EventLoopTurn } from "../../../src/runtime/process/event-loop-turn.ts";
+import { systemEventLoop } from "../../../src/runtime/process/system-sources.ts";
 import { agent, setUp } from "../runtime-setup.ts";
 
 /** Starts when the queue allows it, and then continues for some microtasks. */
@@ -14,7 +15,7 @@ async function start(queue: RunStartQueue, name: string, log: string[]): Promise
 }
 
 test("a run starts when the run before it is blocked", async () => {
-  const queue = new RunStartQueue(new EventLoopTurn(60_000));
+  const queue = new RunStartQueue(systemEventLoop, new EventLoopTurn(systemEventLoop, 60_000));
   const log: string[] = [];
   await Promise.all(["a", "b", "c"].map((name) => start(queue, name, log)));
   await start(queue, "d", log);
@@ -22,15 +23,15 @@ test("a run starts when the run before it is blocked", async () => {
 });
 
 test("waitTurn() returns undefined for the first run of a tick and a promise for the second", () => {
-  const queue = new RunStartQueue(new EventLoopTurn(60_000));
+  const queue = new RunStartQueue(systemEventLoop, new EventLoopTurn(systemEventLoop, 60_000));
   expect(queue.waitTurn()).toBeUndefined();
   expect(queue.waitTurn()).toBeInstanceOf(Promise);
 });
 
 test("no run starts in an exhausted turn of the event loop", async () => {
-  const turn = new EventLoopTurn(0);
+  const turn = new EventLoopTurn(systemEventLoop, 0);
   expect(turn.isExhausted).toBe(false);
-  const queue = new RunStartQueue(turn);
+  const queue = new RunStartQueue(systemEventLoop, turn);
   const log: string[] = [];
   const started = start(queue, "a", log);
   for (let count = 0; count < 100; count++) await Promise.resolve();

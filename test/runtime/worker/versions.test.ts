@@ -22,6 +22,7 @@ import { IdleFlusher } from "../../../src/runtime/process/idle-flusher.ts";
 import { ContentHashes } from "../../../src/runtime/process/content-hashes.ts";
 import { KeptHomes } from "../../../src/runtime/process/kept-homes.ts";
 import { SizeLimit } from "../../../src/runtime/process/size-limit.ts";
+import { systemEventLoop } from "../../../src/runtime/process/system-sources.ts";
 import { TaskSlots } from "../../../src/runtime/process/task-slots.ts";
 import { FakeClock, sequentialIds } from "../../../src/testing/index.ts";
 import { agent, settle } from "../runtime-setup.ts";
@@ -37,6 +38,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
   const worker: WorkerContext = {
     store,
     clock,
+    eventLoop: systemEventLoop,
     host: "here",
     homes: new KeptHomes({ store, hash: sha256, host: "here", onError: () => undefined }),
     ids: sequentialIds(name),
@@ -51,8 +53,8 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
     runRetry: runRetry(),
     slots: new TaskSlots(8),
     attendance: new Attendance(),
-    callTimeouts: new CallTimeouts(clock),
-    idleFlusher: new IdleFlusher(),
+    callTimeouts: new CallTimeouts(clock, systemEventLoop),
+    idleFlusher: new IdleFlusher(systemEventLoop),
     contentHashes: new ContentHashes(sha256),
     sizes: new SizeLimit(),
     stopGraceMs: 0,
@@ -65,6 +67,7 @@ function makeWorker({ store, clock, policy }: Hosting, name: string, ...hosted: 
   const engine = new LocalEngine({
     leases: store.leases,
     clock,
+    eventLoop: systemEventLoop,
     workerId: name,
     host: "here",
     concurrency: 8,

@@ -1,10 +1,10 @@
-import { setImmediate } from "node:timers/promises";
 import {
   chainStart,
   eraseCommit,
   Fault,
   type Commit,
   type Erasure,
+  type EventLoop,
   type LogVerdict,
 } from "../../../kernel/index.ts";
 import type { Chain } from "./chain.ts";
@@ -27,7 +27,12 @@ export interface StoredLog {
 }
 
 /** E1: checks that a log is what its owners wrote, except for text whose erasure its commits ordered. */
-export async function checkLog(log: StoredLog, chain: Chain, head: string | undefined): Promise<LogVerdict> {
+export async function checkLog(
+  log: StoredLog,
+  chain: Chain,
+  head: string | undefined,
+  eventLoop: EventLoop,
+): Promise<LogVerdict> {
   const { run, end, pages, decode } = log;
   const marked = readable(() => erasuresOf(run));
   if (marked === undefined) return broken(0, "the list of erased tasks is not readable");
@@ -35,7 +40,7 @@ export async function checkLog(log: StoredLog, chain: Chain, head: string | unde
   let [number, seq] = [0, 0];
   let [link, last] = [chainStart(run), chainStart(run)];
   let headSeq: number | null = null;
-  let began = performance.now();
+  let began = eventLoop.elapsed();
   for await (const page of pages) {
     for (const row of page) {
       if (row.number !== number) return broken(seq, `commit ${number} is missing`);
@@ -52,9 +57,9 @@ export async function checkLog(log: StoredLog, chain: Chain, head: string | unde
       [number, seq, link] = [number + 1, row.nextEvent, row.link];
       last = chain.head(last, row, commit.erases);
       if (last === head) headSeq = seq;
-      if (performance.now() - began > sliceMs) {
-        await setImmediate();
-        began = performance.now();
+      if (eventLoop.elapsed() - began > sliceMs) {
+        await new Promise<void>((resolve) => eventLoop.nextTurn(resolve));
+        began = eventLoop.elapsed();
       }
     }
   }

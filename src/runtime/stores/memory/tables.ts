@@ -19,6 +19,7 @@ import { FlowQueues, gateOf } from "./flow-queue.ts";
 import { ReadyRuns } from "./ready-runs.ts";
 
 const ready: Rest = { kind: "ready" };
+const settled = Promise.resolve();
 
 /**
  * Data that the contracts of the memory store share. Each change is synchronous, so no reader sees a partial change.
@@ -125,7 +126,7 @@ export class Tables {
   announce(change: StoreChange): void {
     if (this.#changes === undefined) {
       this.#changes = [change];
-      queueMicrotask(this.#tell);
+      void settled.then(this.#tell);
     } else this.#changes.push(change);
   }
 

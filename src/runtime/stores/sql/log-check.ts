@@ -1,4 +1,5 @@
 import type { Commit, LogVerdict, MaybePromise, RunId } from "../../../kernel/index.ts";
+import { systemEventLoop } from "../../process/system-sources.ts";
 import type { Chain } from "../codec/chain.ts";
 import type { CommitRow } from "../codec/commit-row.ts";
 import { checkLog } from "../codec/log-check.ts";
@@ -35,7 +36,7 @@ export class LogCheck {
       const { run, number: end } = await this.#source.end(runId);
       const pages = this.#source.pages(run, 0, end);
       const decode = (row: CommitRow): Commit => this.#source.decode(run, row);
-      const verdict = await checkLog({ run, end, pages, decode }, this.#chain, head);
+      const verdict = await checkLog({ run, end, pages, decode }, this.#chain, head, systemEventLoop);
       if (verdict.ok) return { run, verdict };
       // An erasure that was ordered and carried out during the check looks like one that no commit ordered. Check
       // again.

@@ -424,11 +424,14 @@ async function releaseAfter(
   if (!isReleased) await leases.release(lease, rest);
 }
 
+const none = (): void => undefined;
+
 /** A port with which an engine can be created but not started. */
 function portOf(store: Store): EnginePort {
   return {
     leases: store.leases,
     clock: { now: () => 0, schedule: () => () => undefined },
+    eventLoop: { soon: none, whenBlocked: none, nextTurn: none, elapsed: () => 0 },
     workerId: "none",
     host: "here",
     concurrency: 1,

@@ -1,6 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { Fault } from "../../../../kernel/index.ts";
 import { EventLoopTurn } from "../../../process/event-loop-turn.ts";
+import { systemEventLoop } from "../../../process/system-sources.ts";
 import { BusyWait } from "./busy-wait.ts";
 import type { Database } from "./database.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
@@ -103,7 +104,7 @@ export class GroupCommit {
   #flushing = false;
   #scheduled = false;
   /** Lets timers and sockets run if there is an endless sequence of writes. */
-  readonly #turn = new EventLoopTurn(longestTurnMs);
+  readonly #turn = new EventLoopTurn(systemEventLoop, longestTurnMs);
   #idle: (() => void)[] = [];
 
   constructor(database: Database, watch?: WriteWatch) {
