@@ -161,7 +161,7 @@ describe("reeve chat --mode rpc", () => {
           ? { tool: "write", input: { path: "haiku.txt", content: "green lamp\n" } }
           : { text: "It is written." },
       );
-      const client = join(repository, "examples/43-chat.py");
+      const client = join(repository, "examples/recipes/chat-rpc.py");
       expect((await readFile(client, "utf8")).split("\n").length).toBeLessThanOrEqual(101);
       const command = [process.execPath, main, "chat", "--mode", "rpc", "--tools", "all", "--sandbox", "off"];
       const { stdout } = await promisify(execFile)("python3", [client, ...command, "--", "Write a haiku"], {

@@ -143,7 +143,8 @@ test("every relative link in a document leads to a file, and its anchor to a hea
 });
 
 test("every relative link in README.md, CHANGELOG.md and docs leads to a file that the package contains", () => {
-  const shipped = /^(?:README|CHANGELOG)\.md$|^LICENSE$|^docs\/|^examples\/[\w-]+\.(?:ts|py)$/u;
+  const shipped =
+    /^(?:README|CHANGELOG)\.md$|^LICENSE$|^docs\/|^examples\/(?:[\w-]+\/)*[\w-]+\.(?:ts|py|md)$/u;
   const targets = Object.entries(documents).flatMap(([document, markdown]) =>
     links(markdown).map((target) => fileOf(document, target)),
   );

@@ -1,5 +1,5 @@
 import { cp, readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { afterAll, beforeAll, expect, inject, test, vi } from "vitest";
 import { PostgresServer } from "../postgres/server.ts";
 import { RestateServer } from "../restate/server.ts";
@@ -25,17 +25,28 @@ afterAll(async () => {
 const { project } = inject("installed");
 const folder = join(project, "examples");
 await cp(join(project, "node_modules/reeve/examples"), folder, { recursive: true });
-const examples = (await readdir(folder)).filter((file) => file.endsWith(".ts"));
+const files = await readdir(folder, { recursive: true });
+const examples = files.filter((file) => /^[^/]+\/[^/]+\.(?:ts|py)$/u.test(file)).toSorted();
+const programs = examples.filter((file) => file.endsWith(".ts"));
 
 /** Examples that start, kill or configure processes have one of their own. */
-const sources = await Promise.all(examples.map((example) => readFile(join(folder, example), "utf8")));
+const sources = await Promise.all(programs.map((example) => readFile(join(folder, example), "utf8")));
 const hasProcess = (_: string, index: number): boolean => /\bprocess\b/u.test(sources[index] ?? "");
-const alone = examples.filter(hasProcess);
-const together = examples.filter((example) => !alone.includes(example));
+const alone = programs.filter(hasProcess);
+const together = programs.filter((example) => !alone.includes(example));
 
 test("the package has examples", () => {
-  expect(together).toContain("01-hello.ts");
-  expect(alone).toContain("03-resume.ts");
+  expect(together).toContain("first-steps/hello.ts");
+  expect(alone).toContain("first-steps/resume.ts");
+});
+
+test("the README of each folder lists every program of the folder", async () => {
+  const missing: string[] = [];
+  for (const example of examples) {
+    const readme = await readFile(join(folder, dirname(example), "README.md"), "utf8");
+    if (!readme.includes(`](${basename(example)})`)) missing.push(example);
+  }
+  expect(missing).toEqual([]);
 });
 
 test("every example that starts no process runs to its end without a network", async () => {

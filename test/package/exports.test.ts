@@ -70,12 +70,17 @@ test("every path in exports and its types are in the tarball", () => {
 
 test("the tarball contains only the manifest, documents, examples, the page, built code and its licences", () => {
   const known =
-    /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/[\w-]+\.(?:ts|py)|examples\/workspace\/.+|dist\/.+\.(?:js|d\.ts)|dist\/bundled-licences\.txt|dist\/page\/.+)$/u;
+    /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/.+\.md|examples\/(?:[\w-]+\/)?[\w-]+\.(?:ts|py|md)|examples\/first-steps\/workspace\/.+|dist\/.+\.(?:js|d\.ts)|dist\/bundled-licences\.txt|dist\/page\/.+)$/u;
   expect(packed.filter((file) => !known.test(file))).toEqual([]);
 });
 
 test("the tarball contains the changelog, every page of docs and every example", async () => {
-  const pages = await filesMatching(["CHANGELOG.md", "docs/**/*.md", "examples/*.ts"]);
+  const pages = await filesMatching([
+    "CHANGELOG.md",
+    "docs/**/*.md",
+    "examples/*.md",
+    "examples/*/*.{md,ts,py}",
+  ]);
   expect(pages.length).toBeGreaterThan(20);
   expect(packed).toEqual(expect.arrayContaining([...pages]));
 });
