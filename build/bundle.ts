@@ -13,7 +13,7 @@ const rooted = ["runtime/stores/sqlite/db/checkpointer", "surfaces/cli/demo/demo
 
 /**
  * Packages that the bundle contains, with the packages that they need, so that `reeve chat` works after a plain install. Each
- * is a development dependency of the clone (decision 192). All other packages are dependencies of the published one.
+ * is a development dependency of the clone (docs/notes/command-line.md#the-chat-draws-with-pi-tui). All other packages are dependencies of the published one.
  */
 export const bundledPackages = ["@earendil-works/pi-tui", "get-east-asian-width", "marked"] as const;
 

@@ -60,7 +60,7 @@ const peersLoaded = [
   "src/runtime/engines/restate/endpoint.ts unlisted @restatedev/restate-sdk",
 ];
 
-/** The only places that import a package which the published one contains (decision 192). */
+/** The only places that import a package which the published one contains (docs/notes/command-line.md#the-chat-draws-with-pi-tui). */
 const bundled = [
   "src/surfaces/cli/chat/screen/node-terminal.ts unlisted @earendil-works/pi-tui",
   "src/surfaces/cli/chat/screen/pi-board.ts unlisted @earendil-works/pi-tui",

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { commandLine } from "../../src/surfaces/cli/program.ts";
 import { processTerminal } from "../../src/surfaces/cli/terminal/process-terminal.ts";
 import { fences } from "../package/code-blocks.ts";
-import { readDocuments } from "../package/documents.ts";
+import { filesMatching, readDocuments } from "../package/documents.ts";
 import { entriesIn, missingCommands, pathExists, pathsIn, scriptsIn } from "./document-names.ts";
 import { repository } from "./run-node.ts";
 
@@ -29,8 +29,8 @@ function missingIn(find: (markdown: string) => readonly string[]): readonly stri
 }
 
 test("every command and option of reeve that a document names is declared", () => {
-  // The records of decisions and the changelog also name what was replaced.
-  const current = Object.entries(guides).filter(([page]) => !/^docs\/decisions\/|^CHANGELOG/u.test(page));
+  // The changelog also names what was replaced.
+  const current = Object.entries(guides).filter(([page]) => page !== "CHANGELOG.md");
   const missing = current.flatMap(([page, markdown]) =>
     missingCommands(markdown, program).map(({ line, problem }) => `${page}:${line}: ${problem}`),
   );
@@ -144,21 +144,37 @@ test("every relative link in a document leads to a file, and its anchor to a hea
 
 test("every relative link in README.md, CHANGELOG.md and docs leads to a file that the package contains", () => {
   const shipped =
-    /^(?:README|CHANGELOG)\.md$|^LICENSE$|^docs\/|^examples\/(?:[\w-]+\/)*[\w-]+\.(?:ts|py|md)$/u;
-  const targets = Object.entries(documents).flatMap(([document, markdown]) =>
+    /^(?:README|CHANGELOG)\.md$|^LICENSE$|^docs\/(?!notes\/)|^examples\/(?:[\w-]+\/)*[\w-]+\.(?:ts|py|md)$/u;
+  const packed = Object.entries(documents).filter(([document]) => shipped.test(document));
+  const targets = packed.flatMap(([document, markdown]) =>
     links(markdown).map((target) => fileOf(document, target)),
   );
   expect(targets.length).toBeGreaterThan(100);
   expect(targets.filter((file) => !shipped.test(file))).toEqual([]);
 });
 
-test("every page of docs, except decisions, is linked from README.md or from another page", () => {
+test("every note that a file names exists and has the heading that the file names", async () => {
+  const sources = ["{build,bench,examples,src,test,web}/**/*.{ts,tsx}", "*.md", "docs/**/*.md"];
+  const files = (await filesMatching(sources)).filter((file) => file !== "test/gates/documents.test.ts");
+  const missing: string[] = [];
+  for (const file of files) {
+    const text = await readFile(join(repository, file), "utf8");
+    missing.push(...missingNotes(text).map((note) => `${file}: ${note}`));
+  }
+  expect(missing).toEqual([]);
+  expect(missingNotes("docs/notes/money.md#caps, docs/notes/money.md#coins, docs/notes/none.md")).toEqual([
+    "docs/notes/money.md#coins",
+    "docs/notes/none.md",
+  ]);
+});
+
+test("every page of docs is linked from README.md, CONTRIBUTING.md or another page", () => {
   const linked = new Set(
-    Object.entries(documents).flatMap(([document, markdown]) =>
+    Object.entries(guides).flatMap(([document, markdown]) =>
       links(markdown).map((target) => fileOf(document, target)),
     ),
   );
-  const pages = Object.keys(documents).filter((name) => /^docs\/(?!decisions\/)/u.test(name));
+  const pages = Object.keys(documents).filter((name) => name.startsWith("docs/"));
   expect(pages.length).toBeGreaterThan(15);
   expect(pages.filter((page) => !linked.has(page))).toEqual([]);
 });
@@ -168,6 +184,16 @@ test("brokenLinks() names the document and the link that leads nowhere", async (
     "[a](docs/guides/agents.md) [b](docs/nowhere.md) [c](#here) [d](#there)\n\n## Here\n\n```md\n[e](nowhere.md)\n```\n";
   expect(await brokenLinks({ "page.md": page })).toEqual(["page.md: docs/nowhere.md", "page.md: #there"]);
 });
+
+/** Returns the design notes that a text names and that do not exist, or lack the heading. */
+function missingNotes(text: string): readonly string[] {
+  return [...text.matchAll(/docs\/notes\/[\w-]+\.md(?:#[\w-]+)?/gu)].flatMap(([named]) => {
+    const [path = "", anchor] = named.split("#", 2);
+    const page = documents[path];
+    const isThere = page !== undefined && (anchor === undefined || anchors(page).has(anchor));
+    return isThere ? [] : [named];
+  });
+}
 
 function allCommands(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(allCommands)];

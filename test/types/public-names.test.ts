@@ -49,7 +49,7 @@ function uncommented(names: Names): readonly string[] {
 
 /** The words in code font and in programs of the documentation pages. */
 function documentedWords(): ReadonlySet<string> {
-  const pages = globSync("docs/*/*.md", { cwd: repository, exclude: ["docs/decisions/**"] });
+  const pages = globSync("docs/*/*.md", { cwd: repository, exclude: ["docs/notes/**"] });
   const words = pages.flatMap((page) => {
     const text = readFileSync(join(repository, page), "utf8");
     return [...text.matchAll(/```[\s\S]*?```|`[^`\n]+`/gu)].flatMap(([code]) => code.match(/[\w$]+/gu) ?? []);
