@@ -33,13 +33,23 @@ type Declare = (title: string, body: () => Promise<void>, timeoutMs?: number) =>
 const caseHangs = isFull ? undefined : 180_000;
 
 /**
- * Returns a function that declares part number `part`, from 0, of `parts` parts of the cases of an engine's contract, and all
- * cases about the engine itself (G). In `npm test`, pairs of an engine and a store share the other cases, which run all on the
- * local engine with the memory store and with SQLite.
+ * Returns a function that declares, in `npm test`, the first case of every promise that it receives, and each case that `isOwn`
+ * selects by its title. The promise is the first word of a title, such as `J5` or `sleep`. Implementations that share a sample
+ * declare part number `part`, from 0, of `parts` parts of it. On the memory store and on SQLite, all cases of a contract run.
  */
-export function shareOf(declare: Declare, part: number, parts: number): Declare {
-  let index = 0;
+export function sampleOf(
+  declare: Declare,
+  isOwn: (title: string) => boolean,
+  { part, parts }: { readonly part: number; readonly parts: number } = { part: 0, parts: 1 },
+): Declare {
+  const seen = new Set<string>();
   return (title, body) => {
-    if (isFull || title.startsWith("G") || index++ % parts === part) declare(title, body, caseHangs);
+    const promise = /^\w+/u.exec(title)?.[0] ?? title;
+    const isInSample = !seen.has(promise) && seen.size % parts === part;
+    seen.add(promise);
+    if (isFull || isOwn(title) || isInSample) declare(title, body, caseHangs);
   };
 }
+
+/** Whether a case of the engine contract is about the engine itself: who drives a run, and when. */
+export const isOfEngine = (title: string): boolean => title.startsWith("G");

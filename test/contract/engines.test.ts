@@ -3,7 +3,7 @@ import { createRuntime } from "../../src/runtime/local-runtime.ts";
 import { LocalEngine } from "../../src/runtime/worker/local-engine.ts";
 import { engineContract, type EngineHarness } from "../../src/testing/contracts/index.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
-import { shareOf } from "../effort.ts";
+import { isOfEngine, sampleOf } from "../effort.ts";
 import { assembledCases } from "./assembled-cases.ts";
 import { roundRobinEngine } from "./round-robin-engine.ts";
 import type { EngineFactory } from "../../src/kernel/index.ts";
@@ -19,8 +19,8 @@ for (const [name, engine] of Object.entries(engines))
   for (const [index, [store, prepare]] of twoStores.entries())
     describe(`${name} engine, ${store} store`, () => {
       const harness: EngineHarness = {
-        // The engine uses all stores in the same way, so that two of them share the cases of the second engine.
-        test: name === "local" ? test : shareOf(test, index, 2),
+        // An engine uses all stores in the same way, so that two of them share the sample for the second engine.
+        test: name === "local" ? test : sampleOf(test, isOfEngine, { part: index, parts: 2 }),
         expect,
         engine,
         hostsPrograms: name === "local",

@@ -1,5 +1,7 @@
 import axe from "axe-core";
 import type { Page } from "playwright-core";
+import { isFull } from "../effort.ts";
+import { pushPath } from "./page-server.ts";
 
 interface AxeResult {
   readonly violations: readonly {
@@ -9,16 +11,22 @@ interface AxeResult {
   }[];
 }
 
-/** Lists the serious issues that axe finds in the views at `paths`, with the contrast in both themes. */
+/**
+ * Lists the serious issues that axe finds in the views at `paths`. `npm test` looks at the views in the light and in the dark
+ * theme in turn, and `npm run test:full` at the contrast of each of them in the other theme, too.
+ */
 export async function axeIssues(page: Page, paths: readonly string[]): Promise<readonly string[]> {
   // Through the debugger, because the page's policy refuses scripts from elsewhere.
   await page.evaluate(axe.source);
   const found: string[] = [];
   for (const path of paths) {
-    await goWithin(page, path);
+    await pushPath(page, path);
+    // A session on a narrow screen hides its heading.
+    await page.locator("main h1").first().waitFor({ state: "attached" });
     for (const issue of await issuesOf(page, { resultTypes: ["violations"] }))
       found.push(`${path}: ${issue}`);
     await page.keyboard.press("t");
+    if (!isFull) continue;
     const contrast = { runOnly: ["color-contrast"], resultTypes: ["violations"] };
     for (const issue of await issuesOf(page, contrast)) found.push(`${path} in the other theme: ${issue}`);
   }
@@ -32,15 +40,6 @@ export async function axeIssuesHere(page: Page): Promise<readonly string[]> {
   await page.emulateMedia({ colorScheme: "dark" });
   const contrast = { runOnly: ["color-contrast"], resultTypes: ["violations"] };
   return [...found, ...(await issuesOf(page, contrast))];
-}
-
-/** Goes to a view as the browser's history does, without loading the page again. */
-async function goWithin(page: Page, path: string): Promise<void> {
-  await page.evaluate(
-    `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"));`,
-  );
-  // A session on a narrow screen hides its heading.
-  await page.locator("main h1").first().waitFor({ state: "attached" });
 }
 
 async function issuesOf(page: Page, options: object): Promise<readonly string[]> {

@@ -1,6 +1,7 @@
 import type { Locator } from "playwright-core";
 import { expect, onTestFinished, test } from "vitest";
 import { answerJson } from "../capabilities/gateway/mock-upstream.ts";
+import { isFull } from "../effort.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { gatewayModel, openProgram, type Program, type ProgramOptions } from "./gateway-program.ts";
 import { waitsForPerson } from "./page-runs.ts";
@@ -98,7 +99,7 @@ test("a refusal because of the budget is shown with the model, and a run that an
   await run.cancel("the test ends");
 });
 
-test.each([1440, 1024, 390])(
+test.each(isFull ? [1440, 1024, 390] : [390])(
   "the views of a gateway run fit %i px, cut no status and no amount, and have no serious issue in axe",
   async (width) => {
     const ended = await program(`stopped-${width}`, { onBudget: "end" });

@@ -2,6 +2,7 @@ import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
 import { isWithin } from "./box.ts";
 import { narrowIssues } from "./narrow-issues.ts";
+import { goWithin } from "./page-server.ts";
 import { decisions, releaseRun, submitRun, waitsForPerson } from "./page-runs.ts";
 import { pageTests, shown } from "./page-tests.ts";
 
@@ -40,7 +41,7 @@ test.each([
   const page = await open("/runs", { viewport });
   const issues: string[] = [];
   for (const [path, ready] of Object.entries(paths)) {
-    await page.goto(`${server.url}${what === "a run" ? `/runs/${runId}` : ""}/${path}`);
+    await goWithin(page, `${what === "a run" ? `/runs/${runId}` : ""}/${path}`);
     await page.locator(ready).first().waitFor();
     issues.push(...(await narrowIssues(page)).map((issue) => `${path}: ${issue}`));
   }

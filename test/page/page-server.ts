@@ -184,3 +184,20 @@ export async function goTo(page: Page, url: string): Promise<void> {
   }).then((name) => import(name)).then(() => document.fonts.ready).then(() => undefined)`;
   await page.evaluate(loaded);
 }
+
+/**
+ * Goes to a path as the browser's history does, which takes a quarter of the time of loading the page again. A view without
+ * content is between both, so that nothing of the view before is taken for the new one.
+ */
+export async function goWithin(page: Page, path: string): Promise<void> {
+  await pushPath(page, "/nowhere");
+  await page.getByRole("heading", { name: "Nothing is here" }).waitFor();
+  await pushPath(page, path);
+}
+
+/** Changes the address as a link of the page does. The view of the same path keeps its state. */
+export async function pushPath(page: Page, path: string): Promise<void> {
+  await page.evaluate(
+    `history.pushState(null, "", ${JSON.stringify(path)}); dispatchEvent(new PopStateEvent("popstate"));`,
+  );
+}

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll } from "vitest";
 import { buildPage } from "../../build/page.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 import { company, soloists } from "./company.ts";
-import { goTo, openPage, PageServer, watchPage, wide, type OpenPage } from "./page-server.ts";
+import { goWithin, openPage, PageServer, watchPage, wide, type OpenPage } from "./page-server.ts";
 import { Stage, type Line } from "./stage.ts";
 
 /** Models that forks change to, with what they answer each time. */
@@ -100,7 +100,7 @@ export async function shown(what: Locator): Promise<boolean> {
 
 /** One page that the tests of a file share. */
 interface SharedPage {
-  /** Goes to a path. */
+  /** Goes to a path, without loading the page again. */
   readonly open: (path: string) => Promise<Page>;
   /** Says which problem of the page a test expects. */
   readonly expect: OpenPage["expect"];
@@ -135,7 +135,7 @@ export function sharedPage(
   });
   return {
     open: async (path) => {
-      await goTo(watched.page, `${server.url}${path}`);
+      await goWithin(watched.page, path);
       return watched.page;
     },
     expect: (problem) => watched.expect(problem),

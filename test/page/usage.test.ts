@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { addDays, utcDay, visibleLine } from "../../src/kernel/index.ts";
 import { delta, spend } from "../../src/testing/contracts/usage-fixtures.ts";
+import { isFull } from "../effort.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { narrowIssues } from "./narrow-issues.ts";
 import { pageTests, shown } from "./page-tests.ts";
@@ -117,7 +118,7 @@ test("usage says what was charged without reported usage and what it likely cost
   expect(await shown(page.getByText(`${charged} ${unknown}`))).toBe(true);
 });
 
-test.each([1440, 1024, 390])(
+test.each(isFull ? [1440, 1024, 390] : [390])(
   "usage with hostile names fits %i px and has no serious issue in axe",
   async (width) => {
     await seed();

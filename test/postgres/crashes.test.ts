@@ -4,5 +4,5 @@ import { describeKillPoints } from "../crash/kill-point-cases.ts";
 
 process.env[crashServer] = inject("postgresUrl");
 
-// Turns, mail that wakes a run, and a timer. `npm run test:crash -- --project postgres` kills at every write of more workloads.
-describeKillPoints("PostgreSQL, J1, J6, B1, B3, E1, E4, H1, H4", ["toolLoop", "approval", "sleep", "saga"]);
+// Mail that wakes a run, and a timer. `npm run test:crash -- --project postgres` kills at every write of more workloads.
+describeKillPoints("PostgreSQL, J1, J6, B1, B3, E1, E4, H1, H4", ["approval", "sleep"]);

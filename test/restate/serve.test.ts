@@ -2,6 +2,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { RestateAdmin } from "../../src/assembly/restate.ts";
+import { isFull } from "../effort.ts";
 import { newSchema, query } from "../postgres/schemas.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { main, reeve } from "../surfaces/cli/reeve-process.ts";
@@ -47,7 +48,10 @@ function apiOf(origin: string) {
   };
 }
 
-describe.for(["SQLite", "PostgreSQL"] as const)("reeve serve --engine restate, %s store", (kind) => {
+// The tests of `reeve worker` run on the other store in `npm test`.
+const stores = isFull ? (["SQLite", "PostgreSQL"] as const) : (["PostgreSQL"] as const);
+
+describe.for(stores)("reeve serve --engine restate, %s store", (kind) => {
   const storeOf = async (folder: string): Promise<string> => {
     if (kind === "SQLite") {
       await mkdir(join(folder, ".reeve"), { recursive: true });

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } f
 import { Agent, openRuntime, type Runtime } from "../../src/entries/index.ts";
 import { RestateAdmin, restate } from "../../src/assembly/restate.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
+import { isFull } from "../effort.ts";
 import { newSchema, query } from "../postgres/schemas.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { main, reeve, reeveProcess } from "../surfaces/cli/reeve-process.ts";
@@ -72,7 +73,10 @@ async function newSite(
   };
 }
 
-describe.for(["SQLite", "PostgreSQL"] as const)("reeve worker --engine restate, %s store", (kind) => {
+// The tests of `reeve serve` run on the other store in `npm test`.
+const stores = isFull ? (["SQLite", "PostgreSQL"] as const) : (["SQLite"] as const);
+
+describe.for(stores)("reeve worker --engine restate, %s store", (kind) => {
   const storeOf = async (folder: string): Promise<`sqlite:${string}` | `postgres://${string}`> => {
     if (kind === "SQLite") {
       await mkdir(join(folder, ".reeve"), { recursive: true });
