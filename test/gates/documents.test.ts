@@ -162,10 +162,8 @@ test("every note that a file names exists and has the heading that the file name
     missing.push(...missingNotes(text).map((note) => `${file}: ${note}`));
   }
   expect(missing).toEqual([]);
-  expect(missingNotes("docs/notes/money.md#caps, docs/notes/money.md#coins, docs/notes/none.md")).toEqual([
-    "docs/notes/money.md#coins",
-    "docs/notes/none.md",
-  ]);
+  const planted = "docs/notes/money.md#caps, docs/notes/money.md#coins, docs/notes/none.md, decision 75";
+  expect(missingNotes(planted)).toEqual(["docs/notes/money.md#coins", "docs/notes/none.md", "decision 75"]);
 });
 
 test("every page of docs is linked from README.md, CONTRIBUTING.md or another page", () => {
@@ -185,9 +183,9 @@ test("brokenLinks() names the document and the link that leads nowhere", async (
   expect(await brokenLinks({ "page.md": page })).toEqual(["page.md: docs/nowhere.md", "page.md: #there"]);
 });
 
-/** Returns the design notes that a text names and that do not exist, or lack the heading. */
+/** Returns the design notes that a text names and that do not exist, or lack the heading, and records of decisions by number. */
 function missingNotes(text: string): readonly string[] {
-  return [...text.matchAll(/docs\/notes\/[\w-]+\.md(?:#[\w-]+)?/gu)].flatMap(([named]) => {
+  return [...text.matchAll(/docs\/notes\/[\w-]+\.md(?:#[\w-]+)?|\bdecision \d+/giu)].flatMap(([named]) => {
     const [path = "", anchor] = named.split("#", 2);
     const page = documents[path];
     const isThere = page !== undefined && (anchor === undefined || anchors(page).has(anchor));
