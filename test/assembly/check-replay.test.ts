@@ -192,18 +192,21 @@ describe("checkReplay() on changed code", () => {
       null,
       /throws no receipt/u,
     ],
-  ])("names the first difference: %s", async (_, after, position, recorded, asked, message) => {
-    const { differences } = await check(before, after);
-    expect(differences).toHaveLength(1);
-    expect(differences[0]).toMatchObject({
-      runId: "run_order-1",
-      taskId: "t0",
-      position,
-      recorded,
-      asked,
-      message: expect.stringMatching(message),
-    });
-  });
+  ])(
+    "checkReplay() names the first difference of changed code: %s",
+    async (_, after, position, recorded, asked, message) => {
+      const { differences } = await check(before, after);
+      expect(differences).toHaveLength(1);
+      expect(differences[0]).toMatchObject({
+        runId: "run_order-1",
+        taskId: "t0",
+        position,
+        recorded,
+        asked,
+        message: expect.stringMatching(message),
+      });
+    },
+  );
 
   test("checkReplay() accepts code that is guarded by ctx.patched, and a step with formerly", async () => {
     const { differences, runs } = await check(before, async (ctx) => {

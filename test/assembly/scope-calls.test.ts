@@ -79,17 +79,19 @@ describe("J2: a call of a workflow that is not awaited", () => {
     ["ctx.race()", (ctx) => ctx.race({ a: (branch) => branch.waitForSignal("go") })],
     ["ctx.promise()", (ctx) => ctx.promise().promise.result()],
     ['ctx.call("leaf")', (ctx) => ctx.call(leaf, 1)],
-  ])("fails the run with journal_ambiguous if it is in flight at the end: %s", (name, call) =>
-    withRuntime(async (runtime) => {
-      const hasty = workflow("hasty", { agents: [leaf] }, async (ctx) => {
-        void call(ctx);
-        return "end";
-      });
-      const { status, error } = await (await runtime.start(hasty, null)).result();
-      expect([status, error?.code]).toEqual(["failed", "journal_ambiguous"]);
-      expect(error?.message).toMatch(/ was in flight at the end of the function; await it/u);
-      expect(error?.message.startsWith(name)).toBe(true);
-    }),
+  ])(
+    "J2: a call of a workflow that is not awaited fails the run with journal_ambiguous if it is in flight at the end: %s",
+    (name, call) =>
+      withRuntime(async (runtime) => {
+        const hasty = workflow("hasty", { agents: [leaf] }, async (ctx) => {
+          void call(ctx);
+          return "end";
+        });
+        const { status, error } = await (await runtime.start(hasty, null)).result();
+        expect([status, error?.code]).toEqual(["failed", "journal_ambiguous"]);
+        expect(error?.message).toMatch(/ was in flight at the end of the function; await it/u);
+        expect(error?.message.startsWith(name)).toBe(true);
+      }),
   );
 
   test("the error of a call names the branch, the item, the handler and the compensation that ended before it", () =>

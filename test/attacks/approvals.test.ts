@@ -136,12 +136,15 @@ describe("an answer that is no decision", () => {
     ["an inherited decision of another kind", { decision: 1 }],
   ];
 
-  test.each(invalid)("of a handler does not run the tool: %s", async (_name, said) => {
-    const onAsk = () => said as ApprovalDecision;
-    const run = await start(attacker(() => [wiper()], {}, { ask: ["wipe"], onAsk }));
-    expect((await run.result()).output).toMatchObject({ text: expect.stringMatching(/^\[denied: /u) });
-    expect(wiped).toEqual([]);
-  });
+  test.each(invalid)(
+    "the answer of an approval handler does not run the tool if it is not a decision: %s",
+    async (_name, said) => {
+      const onAsk = () => said as ApprovalDecision;
+      const run = await start(attacker(() => [wiper()], {}, { ask: ["wipe"], onAsk }));
+      expect((await run.result()).output).toMatchObject({ text: expect.stringMatching(/^\[denied: /u) });
+      expect(wiped).toEqual([]);
+    },
+  );
 
   test.each(invalid)(
     "an answer that is no decision is refused by approve(), and the question stays: %s",
@@ -281,7 +284,7 @@ describe("arguments that evade a rule", () => {
     ["a default", {}],
     ["percent signs", { usd: 5, to: "%65ve" }],
     ["arguments of another shape", { usd: { amount: 900 } }],
-  ])("that a person wrote are judged as they are executed: %s", async (_name, input) => {
+  ])("edited arguments that evade a rule are judged as they are executed: %s", async (_name, input) => {
     const rules: PermissionsOptions = {
       ask: ["wipe"],
       deny: [{ tool: "wipe", when: isEve, reason: "not to eve" }],
@@ -304,7 +307,7 @@ describe("arguments that evade a rule", () => {
     ["a zero byte", ".env\0.txt"],
     ["a list", [".env"]],
     ["an object", { toString: ".env" }],
-  ])("with another spelling of a path are denied: %s", async (_name, path) => {
+  ])("arguments with another spelling of a path are denied: %s", async (_name, path) => {
     const open = wiper({ needsApproval: () => false });
     const rule = pathRule({ tool: "wipe", root: "/home/ada", paths: [".env"], reason: "not this file" });
     const run = await start(attacker(() => [open], { path }, { deny: [rule] }));

@@ -194,7 +194,7 @@ describe.each(identities())("file tools as $name", (identity) => {
   );
 
   test.each([".git/refs/heads/topic", ".git/index", ".git/objects/pack/new", "sub/file", "half/new"])(
-    "still write %s",
+    "file tools still write %s",
     async (path) => {
       const { inside } = worlds.take();
       const result = await attacker.call({ root: inside, tool: "write", input: { path, content: "x" } });

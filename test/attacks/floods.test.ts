@@ -51,7 +51,7 @@ describe("a pattern that backtracks exponentially", () => {
   ];
 
   test.each(patterns)(
-    "in a tool's schema refuses the arguments and does not stop the process: %s",
+    "a pattern in a tool's schema that backtracks exponentially refuses the arguments and does not stop the process: %s",
     async (pattern) => {
       const runtime = await openRuntime({ unknownPrice: "ignore" });
       let calls = 0;
@@ -97,7 +97,7 @@ describe("a pattern that backtracks exponentially", () => {
     },
   );
 
-  test("in patternProperties does not stop the process", async () => {
+  test("a pattern in patternProperties that backtracks exponentially does not stop the process", async () => {
     const runtime = await openRuntime({ unknownPrice: "ignore" });
     const find = tool({
       name: "find",
@@ -182,7 +182,7 @@ describe.each(twoStores)("a flood of runs on the %s store", (_store, prepare) =>
   ];
 
   test.each(rows)(
-    "of one party does not delay a run of %s by more than the runs that have begun",
+    "a flood of runs of one party does not delay a run of %s by more than the runs that have begun",
     async (_who, many, one) => {
       const open = await prepare();
       const order: string[] = [];

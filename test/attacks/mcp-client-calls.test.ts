@@ -74,23 +74,30 @@ describe("a call that a server answers badly ends with an error that the model c
     ],
     ["a stream that ends without a result", (_id, response) => void stream(response).end(": nothing\n\n")],
     ["events that are not JSON", (_id, response) => void stream(response).end("data: {nonsense\n\n")],
-  ])("%s", async ([, call]) => {
-    const clock = new FakeClock();
-    const tools = await toolsOf({ tools: [{ ...good, name: "bad" }], call }, { timeoutMs: 5_000 }, { clock });
-    const runtime = await runtimeHere();
-    const agent = caller(tools);
-    const run = await runtime.submit(agent, { toolName: "mcp__evil__bad", input: {} });
-    const result = run.result();
-    const state = { isOver: false };
-    void result.finally(() => (state.isOver = true));
-    // A server that sends nothing more runs into the timeout, which follows the fake clock.
-    for (const start = Date.now(); !state.isOver;) {
-      await new Promise(setImmediate);
-      if (Date.now() - start > 1_000) await clock.advance(5_001);
-    }
-    expect((await result).output).toMatchObject({ isError: true });
-    expect(await callOnce(runtime, agent, "mcp__evil__good")).toMatchObject({ output: { text: "fine" } });
-  });
+  ])(
+    "a call that a server answers badly ends with an error that the model can read: %s",
+    async ([, call]) => {
+      const clock = new FakeClock();
+      const tools = await toolsOf(
+        { tools: [{ ...good, name: "bad" }], call },
+        { timeoutMs: 5_000 },
+        { clock },
+      );
+      const runtime = await runtimeHere();
+      const agent = caller(tools);
+      const run = await runtime.submit(agent, { toolName: "mcp__evil__bad", input: {} });
+      const result = run.result();
+      const state = { isOver: false };
+      void result.finally(() => (state.isOver = true));
+      // A server that sends nothing more runs into the timeout, which follows the fake clock.
+      for (const start = Date.now(); !state.isOver;) {
+        await new Promise(setImmediate);
+        if (Date.now() - start > 1_000) await clock.advance(5_001);
+      }
+      expect((await result).output).toMatchObject({ isError: true });
+      expect(await callOnce(runtime, agent, "mcp__evil__good")).toMatchObject({ output: { text: "fine" } });
+    },
+  );
 
   function flood(response: ServerResponse, piece: string): void {
     const more = (): void => {
@@ -127,7 +134,7 @@ describe("a call ends in time", () => {
       (send) => send({ method: "notifications/evil", params: {} }),
     ],
     ["changed tools without end", (send) => send({ method: "notifications/tools/list_changed" })],
-  ])("despite %s", async ([, notify]) => {
+  ])("a call ends in time despite %s", async ([, notify]) => {
     const clock = new FakeClock();
     const sent: (() => void)[] = [];
     const tools = await toolsOf(

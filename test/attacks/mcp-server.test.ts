@@ -51,7 +51,7 @@ describe("the MCP endpoint refuses a foreign or malformed Host", () => {
     ["no header", null, [400]],
     ["a private address", "192.168.0.1", [403]],
     ["a decimal address", "2130706433.evil", [403]],
-  ])("%s", async ([, host, statuses]) => {
+  ])("the MCP endpoint refuses a foreign or malformed Host: %s", async ([, host, statuses]) => {
     const found = await attacked({ host, headers: [...json, ada], body: hello });
     expect(found).toEqual(contained(statuses));
   });
@@ -80,7 +80,7 @@ describe("the MCP endpoint refuses a foreign Origin", () => {
     "not an origin",
     "http://",
     "http://[",
-  ])("%s", async (origin) => {
+  ])("the MCP endpoint refuses a foreign Origin: %s", async (origin) => {
     const found = await attacked({ headers: [...json, ada, `origin: ${origin}`], body: hello });
     expect(found).toEqual(contained([403]));
   });
@@ -88,7 +88,7 @@ describe("the MCP endpoint refuses a foreign Origin", () => {
 
 describe("the MCP endpoint answers a method that it does not use", () => {
   test.each(["TRACE", "PUT", "PATCH", "OPTIONS", "PROPFIND", "LOCK", "PURGE", "HEAD"])(
-    "%s",
+    "the MCP endpoint answers a method that it does not use: %s",
     async (method) => {
       const { status } = await raw({ line: `${method} /mcp HTTP/1.1`, headers: [ada] });
       expect(status).toBe(405);
@@ -157,11 +157,14 @@ describe("the MCP endpoint refuses a malformed or oversized request", () => {
       { headers: ["mcp-protocol-version: 1999-01-01"], body: rpc("tools/list") },
       [400],
     ],
-  ])("%s", async ([, { headers = [], ...request }, statuses]) => {
-    const kinds = headers.some((header) => header.startsWith("content-type")) ? [] : json;
-    const found = await attacked({ ...request, headers: [...kinds, ada, ...headers] });
-    expect(found).toEqual(contained(statuses));
-  });
+  ])(
+    "the MCP endpoint refuses a malformed or oversized request: %s",
+    async ([, { headers = [], ...request }, statuses]) => {
+      const kinds = headers.some((header) => header.startsWith("content-type")) ? [] : json;
+      const found = await attacked({ ...request, headers: [...kinds, ada, ...headers] });
+      expect(found).toEqual(contained(statuses));
+    },
+  );
 });
 
 describe("a caller of the MCP endpoint cannot use the session of another user", () => {
@@ -235,15 +238,18 @@ describe("a caller of the MCP endpoint cannot use the session of another user", 
       }),
       [400, 404],
     ],
-  ])("by %s", async ([, attack, statuses]) => {
-    const session = await begin();
-    calls.length = 0;
-    expect(statuses).toContain((await raw(attack(session))).status);
-    expect(calls).toEqual([]);
-    expect((await callIn(session, ada, { name: "count", arguments: {} })).answer).toContain("call 1");
-  });
+  ])(
+    "a caller of the MCP endpoint cannot use the session of another user by %s",
+    async ([, attack, statuses]) => {
+      const session = await begin();
+      calls.length = 0;
+      expect(statuses).toContain((await raw(attack(session))).status);
+      expect(calls).toEqual([]);
+      expect((await callIn(session, ada, { name: "count", arguments: {} })).answer).toContain("call 1");
+    },
+  );
 
-  test("by the idempotency key of another user's call", async () => {
+  test("a caller of the MCP endpoint cannot use the session of another user with the idempotency key of that user's call", async () => {
     calls.length = 0;
     const call = { name: "count", arguments: {}, _meta: { "reeve/idempotencyKey": "shared" } };
     const first = await callIn(await begin(ada), ada, call);
@@ -276,7 +282,7 @@ describe("a call of the MCP endpoint executes nothing", () => {
       "an answer to a question that was not asked",
       { name: "pay", arguments: {}, inputResponses: { question: { action: "accept" } } },
     ],
-  ])("with %s", async ([, params]) => {
+  ])("a call of the MCP endpoint with %s executes nothing", async ([, params]) => {
     const session = await begin();
     calls.length = 0;
     await callIn(session, ada, params);
@@ -284,7 +290,7 @@ describe("a call of the MCP endpoint executes nothing", () => {
     expect(await isServing()).toBe(true);
   });
 
-  test("with more than 100,000 values, which are refused before they are parsed", async () => {
+  test("a call of the MCP endpoint with more than 100,000 values executes nothing, because they are refused before they are parsed", async () => {
     const session = await begin();
     calls.length = 0;
     const body = rpc("tools/call", {
@@ -312,14 +318,14 @@ describe("a flood of the MCP endpoint leaves room for others", () => {
     ["300 malformed requests", { headers: [...json, eve], body: "{" }],
     ["300 requests with a foreign Host", { host: "evil.example", headers: [...json, eve], body: hello }],
     ["300 TRACE requests", { line: "TRACE /mcp HTTP/1.1", headers: [eve] }],
-  ])("%s", async ([, attack]) => {
+  ])("a flood of the MCP endpoint leaves room for others: %s", async ([, attack]) => {
     const session = await begin();
     for (let round = 0; round < 6; round++) await Promise.all(Array.from({ length: 50 }, () => raw(attack)));
     expect((await callIn(session, ada, { name: "count", arguments: {} })).answer).toContain("call ");
     expect(await isServing()).toBe(true);
   });
 
-  test("100 connections that send half a request", async () => {
+  test("100 connections that send half a request leave room for others", async () => {
     const sockets = Array.from({ length: 100 }, () => connection());
     for (const socket of sockets) socket.write("POST /mcp HTTP/1.1\r\nhost: lo");
     expect(await isServing()).toBe(true);

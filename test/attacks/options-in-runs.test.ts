@@ -44,7 +44,7 @@ test.each(inRuns)("ctx.%s() refuses a misspelt option", async (name, call, neare
 });
 
 describe("a runtime and its handles", () => {
-  test("refuse misspelt options", async () => {
+  test("a runtime and its handles refuse misspelt options", async () => {
     const runtime = await reeve.openRuntime();
     onTestFinished(() => runtime.close());
     const run = await runtime.submit(agent, "Go.");
@@ -57,7 +57,7 @@ describe("a runtime and its handles", () => {
     await run.result();
   });
 
-  test("refuse a misspelt option of register()", async () => {
+  test("register() refuses a misspelt option", async () => {
     const runtime = await reeve.openRuntime();
     onTestFinished(() => runtime.close());
     const register = runtime.register.bind(runtime) as Untyped;
@@ -67,7 +67,7 @@ describe("a runtime and its handles", () => {
     );
   });
 
-  test("refuse misspelt options of an audit log", async () => {
+  test("the audit log refuses misspelt options", async () => {
     const log = reeve.auditLog(reeve.memoryStore({ hash: reeve.sha256 }));
     const read = async () => {
       for await (const entry of log.read("run_1", { outside_only: true } as object)) return entry;

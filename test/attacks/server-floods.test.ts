@@ -185,7 +185,7 @@ describe("a large or strange body", () => {
 });
 
 describe("many requests", () => {
-  it("of one token are refused with 429 above its rate, while another token is served", async () => {
+  it("many requests of one token are refused with 429 above its rate, while another token is served", async () => {
     const server = await serve(agentsOfExamples, { limits: { requestsPerSecond: 1, requestBurst: 5 } });
     const [greedy, other] = [await server.tokenOf("acme"), await server.tokenOf("acme")];
     const statuses: number[] = [];
@@ -196,7 +196,7 @@ describe("many requests", () => {
     expect((await server.call("GET", "/api/agents", { token: other })).status).toBe(200);
   });
 
-  it("that guess tokens are slowed down together, and do not lock out a valid token", async () => {
+  it("many requests that guess tokens are slowed down together, and do not lock out a valid token", async () => {
     const server = await serve(agentsOfExamples, { limits: { requestsPerSecond: 1, requestBurst: 3 } });
     const statuses: number[] = [];
     for (let count = 0; count < 6; count++)
@@ -211,7 +211,7 @@ describe("many requests", () => {
     expect((await server.call("GET", "/api/agents")).status).toBe(200);
   });
 
-  it("for streams are refused above the limit of the server, and a connection above the limit is closed", async () => {
+  it("requests for streams are refused above the limit of the server, and a connection above the limit is closed", async () => {
     const server = await serve(agentsOfExamples, { limits: { maxStreams: 3 } });
     const tokens = await Promise.all(["a", "b", "c", "d"].map((tenant) => server.tokenOf(tenant)));
     const statuses: number[] = [];
@@ -238,7 +238,7 @@ describe("many requests", () => {
 });
 
 describe("a slow client", () => {
-  it("that does not finish its headers or its body is disconnected", async () => {
+  it("a slow client that does not finish its headers or its body is disconnected", async () => {
     const server = await serve([], { listen: { headersTimeoutMs: 40, requestTimeoutMs: 60 } });
     expect(await rawBytes(server.port, "GET /api/runs HTTP/1.1\r\nHost: 127")).toMatch(/^HTTP\/1\.1 408/u);
     const head = `POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${server.admin}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
@@ -247,7 +247,7 @@ describe("a slow client", () => {
     expect(answer).toMatch(/^(?:HTTP\/1\.1 4\d\d.*|ECONNRESET|)$/su);
   });
 
-  it("that does not read a stream is disconnected, can resume, and slows neither the run nor another reader", async () => {
+  it("a slow client that does not read a stream is disconnected, can resume, and slows neither the run nor another reader", async () => {
     const chatty = agent("chatty", async (ctx) => {
       await ctx.waitForSignal("go");
       for (let at = 0; at < 300; at++) await ctx.step("s", async () => "x".repeat(100));
@@ -284,7 +284,7 @@ describe("a slow client", () => {
 });
 
 describe("two people", () => {
-  it("who answer one question at once get 202 and 409, and the first answer counts", async () => {
+  it("two people who answer one question at once get 202 and 409, and the first answer counts", async () => {
     const server = await serve(agentsOfExamples);
     const { waiting } = await exampleWorld(server);
     const answers = await Promise.all(

@@ -114,17 +114,20 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(attacker.isAlive).toBe(true);
     });
 
-    test.each(attacksAs(identity, floods))("are contained when they start %s", async (_, command) => {
-      const { text } = await run(command, { limits: small });
-      expect(text).not.toContain("BREACH");
-      expect(attacker.isAlive).toBe(true);
-    });
+    test.each(attacksAs(identity, floods))(
+      "commands in the sandbox are contained when they start %s",
+      async (_, command) => {
+        const { text } = await run(command, { limits: small });
+        expect(text).not.toContain("BREACH");
+        expect(attacker.isAlive).toBe(true);
+      },
+    );
 
     test.each([
       ["200 MB of output", "head -c 200M /dev/zero | tr '\\0' x"],
       ["endless output", "yes"],
       ["output without line breaks to both streams", "cat /dev/zero >&2 & cat /dev/zero"],
-    ])("return a bounded result for %s", async (_, command) => {
+    ])("bash in the sandbox returns a bounded result for %s", async (_, command) => {
       const { text } = await run(command, {}, 1_500);
       expect(text.length).toBeLessThan(40_000);
     });
@@ -133,13 +136,13 @@ describe.each(identities())("shell commands as $name", (identity) => {
       ["a process in its own session", "setsid MARKER > /dev/null 2>&1 &"],
       ["a process that ignores signals", "(trap '' TERM HUP INT; exec MARKER) > /dev/null 2>&1 &"],
       ["a process with two parents fewer", "( ( exec MARKER ) & ) > /dev/null 2>&1"],
-    ])("leave no process behind after %s", async (_, command) => {
+    ])("commands in the sandbox leave no process behind after %s", async (_, command) => {
       const marker = `${600_000 + attacker.pid}.${Math.random().toString().slice(2, 10)}`;
       await run(command.replace("MARKER", `sleep ${marker}`));
       expect(processesWith(marker)).toEqual([]);
     });
 
-    test("create nothing in the workspace to protect it", async () => {
+    test("commands in the sandbox create nothing in the workspace to protect it", async () => {
       const world = worlds.take();
       const before = snapshot(world.folder);
       await attacker.call({ root: world.inside, tool: "bash", input: { command: "true" } });
@@ -166,7 +169,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       },
     );
 
-    test("report new control files, and undo those of an existing repository", async () => {
+    test("commands in the sandbox report new control files, and undo those of an existing repository", async () => {
       const { world, result, text } = await run("mkdir new; echo x > new/.envrc; echo ../x > .git/commondir");
       expect(result.metadata?.["sandbox"]).toMatchObject({
         created: [join(world.inside, "new/.envrc")],
@@ -177,7 +180,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(kept.filter((name) => name.startsWith("commondir.refused-"))).toHaveLength(1);
     });
 
-    test("end at the first change of a control file that could not be mounted, before a program obeys it", async () => {
+    test("commands in the sandbox end at the first change of a control file that could not be mounted, before a program obeys it", async () => {
       const command = "echo ../x > .git/commondir; sleep 2; cat .git/commondir; echo late > late; sleep 60";
       const { world, text } = await run(command);
       expect(text).toMatch(
@@ -186,7 +189,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(await readdir(world.inside)).not.toContain("late");
     });
 
-    test("commit to a repository, whose index, objects and refs stay writable", async () => {
+    test("commands in the sandbox commit to a repository, whose index, objects and refs stay writable", async () => {
       const world = worlds.take();
       const repository = join(world.inside, "project");
       await mkdir(repository);
@@ -213,7 +216,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(String(git("log", "--format=%s %D"))).toMatch(/^two HEAD -> topic, tag: v1\none/);
     });
 
-    test("see the network and its settings only if the policy allows it", async () => {
+    test("commands in the sandbox see the network and its settings only if the policy allows it", async () => {
       const { text } = await run("exec 3<>/dev/tcp/127.0.0.1/$PORT && echo reached; ls /etc/shadow", {
         network: true,
       });
@@ -221,7 +224,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(text).toContain("'/etc/shadow': No such file");
     });
 
-    test("a command cannot use descriptors that the process inherited, and keep their own", async () => {
+    test("commands cannot use descriptors that the process inherited, and keep their own", async () => {
       const world = ownWorlds.take();
       await writeFile(
         join(world.folder, "call.ts"),
@@ -236,7 +239,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(said).toMatch(/^cat: .*No such file or directory\nerror\n0\n1\n2\n3\n/);
     });
 
-    test("do not expose values of the option env in the arguments of a process", async () => {
+    test("commands in the sandbox do not expose values of the option env in the arguments of a process", async () => {
       const world = worlds.take();
       const calling = attacker.call({
         root: world.inside,
@@ -262,7 +265,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       "the environment of the parent",
       'cat "/proc/$PARENT/environ" | tr "\\0" "\\n" | grep REEVE_ATTACK && breach',
     ],
-  ])("reach %s with the sandbox off, so the suite detects a breach", async (_, command) => {
+  ])("commands reach %s with the sandbox off, so the suite detects a breach", async (_, command) => {
     const { text, result } = await run(command, { mode: "off" });
     expect(text).toContain("BREACH");
     expect(result.metadata?.["sandbox"]).toEqual({ mode: "off", applied: "none", network: true });
@@ -291,7 +294,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
         "inside/linked",
         { text: script("echo --disable-userns --bind-fd"), mode: 0o755 },
       ],
-    ])("are refused if bubblewrap %s", async (_, name, content) => {
+    ])("commands are refused if bubblewrap %s", async (_, name, content) => {
       const world = worlds.take();
       await mkdir(join(world.folder, "tools/folder"), { recursive: true });
       await chmod(world.folder, 0o755);
@@ -314,7 +317,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test.skipIf(!works)(
-      "are refused where user namespaces are forbidden (skipped if bubblewrap is missing)",
+      "commands are refused where user namespaces are forbidden (skipped if bubblewrap is missing)",
       async () => {
         const world = ownWorlds.take();
         await writeFile(join(world.folder, "call.ts"), callOf(world.inside, "touch ran"));

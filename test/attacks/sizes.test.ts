@@ -247,20 +247,23 @@ describe("the metadata of a run", () => {
     ["65,537 bytes", { text: "x".repeat(65_536 - 10) }, false],
     ["1,000 values", Object.fromEntries(Array.from({ length: 999 }, (_, at) => [`k${at}`, at])), true],
     ["1,001 values", { list: Array.from({ length: 999 }, () => 0) }, false],
-  ])("is accepted up to 64 KiB and 1,000 values: %s", async (_what, metadata, isAccepted) => {
-    await using runtime = await openRuntime();
-    const refusals = [await refusalOf(runtime.submit(quiet, null, { metadata }))];
-    const run = await runtime.submit(waits, null, { sessionId: "desk" });
-    refusals.push(
-      await refusalOf(runtime.submit(waits, null, { sessionId: "desk", whenBusy: "steer", metadata })),
-    );
-    await run.cancel("done");
-    const message = expect.stringContaining(
-      "may have 65536 bytes of JSON and 1000 values; put the data into the input",
-    ) as string;
-    const expected = isAccepted ? undefined : { code: "too_large", message };
-    expect({ refusals }).toMatchObject({ refusals: [expected, expected] });
-  });
+  ])(
+    "the metadata of a run is accepted up to 64 KiB and 1,000 values: %s",
+    async (_what, metadata, isAccepted) => {
+      await using runtime = await openRuntime();
+      const refusals = [await refusalOf(runtime.submit(quiet, null, { metadata }))];
+      const run = await runtime.submit(waits, null, { sessionId: "desk" });
+      refusals.push(
+        await refusalOf(runtime.submit(waits, null, { sessionId: "desk", whenBusy: "steer", metadata })),
+      );
+      await run.cancel("done");
+      const message = expect.stringContaining(
+        "may have 65536 bytes of JSON and 1000 values; put the data into the input",
+      ) as string;
+      const expected = isAccepted ? undefined : { code: "too_large", message };
+      expect({ refusals }).toMatchObject({ refusals: [expected, expected] });
+    },
+  );
 });
 
 test("the providerMetadata of an input part may have 1,000 values, in each way in which it enters", async () => {

@@ -90,7 +90,7 @@ describe("spans of an agent", () => {
     expect(named("invoke_agent scout").attributes).not.toHaveProperty("error.type");
   });
 
-  test("keep their attributes if the call fails", async () => {
+  test("the spans of an agent keep their attributes if the call fails", async () => {
     const telemetry = await openTelemetry();
     const failing = tool({
       name: "dig",
@@ -150,7 +150,7 @@ describe("spans of an agent", () => {
     });
   });
 
-  test("come from Agent({ telemetry }) once, also beside the middleware tracing", async () => {
+  test("the spans of an agent come from Agent({ telemetry }) once, also beside the middleware tracing", async () => {
     const telemetry = await openTelemetry();
     const scout = (middleware: readonly Layer[]): Agent =>
       new Agent({ name: "scout", model: scriptedModel(["rain"]), telemetry, middleware });

@@ -84,7 +84,7 @@ describe("an image in the conversation", () => {
     { images: "kitty", drawn: "\u{1b}_G" },
     { images: "iterm2", drawn: "\u{1b}]1337" },
     { images: null, drawn: undefined },
-  ] as const)("is named, and drawn in a terminal with the protocol $images", ({ images, drawn }) => {
+  ] as const)("an image is named, and drawn in a terminal with the protocol $images", ({ images, drawn }) => {
     setCapabilities({ images, trueColor: true, hyperlinks: false });
     onTestFinished(resetCapabilitiesCache);
     const chat = new ChatModel();

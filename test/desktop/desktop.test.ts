@@ -127,7 +127,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     expect(await readFile(file, "utf8")).toBe(`${text}\n`);
   });
 
-  test("clicks a button", async () => {
+  test("DesktopSession clicks a button", async () => {
     const desktop = open();
     const ended = display.run("xmessage", "-buttons", "Yes:10,No:20", "Shall I?");
     const { x, y } = await shown(desktop, "Xmessage");

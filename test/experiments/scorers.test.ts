@@ -27,7 +27,7 @@ describe("exactMatch", () => {
 });
 
 describe("contains and matches", () => {
-  test("contains names each text that the output lacks", async () => {
+  test("contains() names each text that the output lacks", async () => {
     expect(await runScorer(contains(), given("Paris, France", ["Paris", "France"]))).toMatchObject({
       score: 1,
     });

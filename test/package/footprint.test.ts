@@ -35,7 +35,7 @@ async function output(code: string): Promise<string> {
 }
 
 describe("the installed package", () => {
-  test("at most 15 runtime packages and 18 MB are installed", async () => {
+  test("the installed package has at most 15 runtime packages and 18 MB", async () => {
     expect(limits).toEqual({ packages: 15, bytes: 18_000_000 });
     expect(sbom.components.length).toBeLessThanOrEqual(limits.packages);
     expect(await sizeOf(tree)).toBeLessThanOrEqual(limits.bytes);

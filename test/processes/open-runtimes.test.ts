@@ -61,7 +61,7 @@ describe.concurrent.each([["memory"], ["sqlite"]])("a process with an open runti
   });
 
   it.for(["stays", "worker", "waits"])(
-    "stays alive without a warning if the runtime is meant to stay: %s",
+    "a process with an open runtime stays alive without a warning if the runtime is meant to stay: %s",
     async (what, { expect }) => {
       const { exitCode, stdout, stderr } = await observe(what, storeFor(what));
       expect(stdout).toContain("alive");
@@ -76,7 +76,10 @@ describe.concurrent.each([["memory"], ["sqlite"]])("a process with an open runti
     expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: "", stderr: "" });
   });
 
-  it.for(["closes", "ends"])("ends without a warning: %s", async (what, { expect }) => {
-    expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: `"filed"\n`, stderr: "" });
-  });
+  it.for(["closes", "ends"])(
+    "a process with an open runtime ends without a warning: %s",
+    async (what, { expect }) => {
+      expect(await observe(what, storeFor(what))).toEqual({ exitCode: 0, stdout: `"filed"\n`, stderr: "" });
+    },
+  );
 });

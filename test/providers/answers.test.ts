@@ -125,7 +125,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     },
   );
 
-  test("receives images as bytes and as data URLs", async () => {
+  test("a model of each provider receives images as bytes and as data URLs", async () => {
     const inline = { type: "image", mediaType: "image/png", source: { kind: "base64", data: red } } as const;
     const address = `data:image/png;base64,${red}`;
     const linked = { type: "image", mediaType: "image/png", source: { kind: "url", url: address } } as const;
@@ -136,7 +136,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(JSON.stringify(providers.sent.at(-1)).split(red)).toHaveLength(3);
   });
 
-  test("receives files", async () => {
+  test("a model of each provider receives files", async () => {
     const pdf = Buffer.from("%PDF-1.4 a page").toString("base64");
     const file = {
       type: "file",
@@ -148,7 +148,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(JSON.stringify(providers.sent.at(-1))).toContain(pdf);
   });
 
-  test("receives an output schema through the provider's own parameter, or as a message if there is none", async () => {
+  test("a model of each provider receives an output schema through the provider's own parameter, or as a message if there is none", async () => {
     const schema = {
       type: "object",
       properties: { town: { type: "string" }, days: { type: "number" } },
@@ -166,7 +166,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(wire.includes("match this JSON Schema")).toBe(key === "openai-compatible");
   });
 
-  test("receives an output schema once if the instructions contain it already", async () => {
+  test("a model of each provider receives an output schema once if the instructions contain it already", async () => {
     const schema = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
     await model().generate({
       messages: [systemMessage(`Match ${JSON.stringify(schema)}`), userMessage("structured")],
@@ -180,7 +180,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(model().supportsStructuredOutput).toBe(key === "openai-compatible" ? undefined : true);
   });
 
-  test("receives tool choice, output limit, temperature and stop sequences", async () => {
+  test("a model of each provider receives tool choice, output limit, temperature and stop sequences", async () => {
     await model().generate({
       messages: [userMessage("hello")],
       tools: [weather],
@@ -195,7 +195,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(wire).toMatch(/"(?:tool_choice|toolConfig)":/u);
   });
 
-  test("receives the sampling settings that its API has", async () => {
+  test("a model of each provider receives the sampling settings that its API has", async () => {
     await model().generate({
       messages: [userMessage("hello")],
       topP: 0.25,

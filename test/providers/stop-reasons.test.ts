@@ -179,7 +179,7 @@ describe.each(lengthReasons.flatMap(([wire, reason]) => ways.map((way) => ({ wir
 );
 
 describe.each(ways)("a turn that Anthropic pauses (%s)", (way) => {
-  test("continues with the paused message until the answer is complete", async () => {
+  test("a turn that Anthropic pauses continues with the paused message until the answer is complete", async () => {
     const result = await run("anthropic", way, [
       { text: "One, ", reason: "pause_turn" },
       { text: "two, ", reason: "pause_turn" },
@@ -191,7 +191,7 @@ describe.each(ways)("a turn that Anthropic pauses (%s)", (way) => {
     expect(JSON.stringify(messages)).toContain("two,");
   });
 
-  test("continues at most five times", async () => {
+  test("a turn that Anthropic pauses continues at most five times", async () => {
     const paused = Array.from({ length: 9 }, () => ({ text: "On. ", reason: "pause_turn" }));
     const result = await run("anthropic", way, paused);
     expect(result).toMatchObject({ status: "max_turns", finishReason: "other", output: "On. ".repeat(6) });

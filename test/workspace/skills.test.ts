@@ -58,7 +58,7 @@ describe("skills", () => {
     expect(await lint?.read()).toBe("New body of lint.");
   });
 
-  test("of two skills with one name the first wins, and the second is reported", async () => {
+  test("the first of two skills with one name wins, and the second is reported", async () => {
     const folders = await testFolders();
     await folders.write({ "first/lint/SKILL.md": skill("lint"), "second/lint/SKILL.md": skill("lint") });
     const notices = new Notices();
@@ -179,7 +179,7 @@ describe("prompt templates", () => {
     ["Missing $2.", "one", "Missing ."],
     ["Costs $10 or $ARGUMENTSX", "5", "Costs 50 or $ARGUMENTSX"],
     ["$1", "$2 $1", "$2"],
-  ] as const)("%j with %j becomes %j", ([body, words, expected]) => {
+  ] as const)("the prompt template %j with %j becomes %j", ([body, words, expected]) => {
     expect(fillTemplate(body, words)).toBe(expected);
   });
 

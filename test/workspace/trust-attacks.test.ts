@@ -337,7 +337,7 @@ const attacks: readonly (readonly [name: string, files: Files, change: Files])[]
 ];
 
 describe("trust does not survive a change of what runs", () => {
-  test.for(attacks)("through %s", async ([, files, change]) => {
+  test.for(attacks)("trust does not survive a change of what runs through %s", async ([, files, change]) => {
     const folders = await testFolders();
     await folders.write(files);
     const workspace = await open(folders);
@@ -347,7 +347,7 @@ describe("trust does not survive a change of what runs", () => {
     expect(await holds(folders)).toBe(false);
   });
 
-  test("through a link that leads to another file", async () => {
+  test("trust does not survive a change of what runs through a link that leads to another file", async () => {
     const folders = await testFolders();
     const { project, write, link } = folders;
     await write({
@@ -364,7 +364,7 @@ describe("trust does not survive a change of what runs", () => {
     expect(await holds(folders)).toBe(false);
   });
 
-  test("through a program of the project that the search path finds first", async () => {
+  test("trust does not survive a change of what runs through a program of the project that the search path finds first", async () => {
     const folders = await testFolders();
     const { project, home, write } = folders;
     await write({ ".mcp.json": server("tool-of-the-folder"), "bin/tool-of-the-folder": "#!/bin/sh\ntrue\n" });
@@ -384,7 +384,7 @@ describe("trust does not survive a change of what runs", () => {
     ],
     ["a folder that a program may read", { ".mcp.json": server("files-server", ["docs", "."]) }, "docs/a.md"],
     ["a package that nothing imports", { ".reeve/extensions/a.mjs": start }, "node_modules/p/index.js"],
-  ] as const)("and survives a change of %s", async ([, files, path]) => {
+  ] as const)("trust survives a change of %s", async ([, files, path]) => {
     const folders = await testFolders();
     await folders.write({ ...files, [path]: "1" });
     await (await open(folders)).trust({ acceptUnresolved: true });

@@ -263,7 +263,7 @@ describe("a project that was trusted with code that can limit its agents", () =>
     ["a file that the guardrail imports is edited", { "lib/word.mjs": 'export const word = "";' }],
     ["another module is added", { ".reeve/extensions/e.mjs": "export default () => {};" }],
     ["the settings are edited", { ".reeve/settings.json": '{ "tools": "none" }' }],
-  ] as const)("does not run after %s, until it is trusted again", async ([, change]) => {
+  ] as const)("a trusted project does not run after %s, until it is trusted again", async ([, change]) => {
     const { write, open, workspace, model } = await trusted();
     await write(change);
     await expect(open()).rejects.toMatchObject({
@@ -318,7 +318,7 @@ describe("a project that was trusted with code that can limit its agents", () =>
       { ".reeve/settings.json": "{}" },
       ".reeve/settings.json#defaultAgent",
     ],
-  ] as const)("does not run after a change of %s", async ([, before, after, guard]) => {
+  ] as const)("a trusted project does not run after a change of %s", async ([, before, after, guard]) => {
     const { project, home, write } = await testFolders();
     await write(before);
     const open = () => openWorkspace({ cwd: project, home, env: {} });

@@ -68,7 +68,7 @@ describe("debate()", () => {
   test.each([
     ["continues if answers are less similar than the threshold", "a b c d e f g h i x", 0.85, false],
     ["converges if answers reach a lower threshold", "a b c d e f g h i x", 0.8, true],
-  ])("%s", async (_what, other, convergenceThreshold, converges) => {
+  ])("debate() %s", async (_what, other, convergenceThreshold, converges) => {
     const { agent } = forum(
       { ada: ["a b c d e f g h i j", "a"], bob: [other, "b"] },
       { convergenceThreshold },

@@ -15,7 +15,7 @@ function judge(worth: Readonly<Record<string, number>>, calls = 50) {
 }
 
 describe("graphOfThoughts()", () => {
-  test("drafts and scores answers, merges the best and refines the result; the best thought is the answer", async () => {
+  test("graphOfThoughts() drafts and scores answers, merges the best and refines the result; the best thought is the answer", async () => {
     const [thinker, aggregator, refiner] = [
       scriptedModel(["a", "b", "c"]),
       scriptedModel(["b and c"]),
@@ -71,7 +71,7 @@ describe("graphOfThoughts()", () => {
     expect(result.output).toBe("a");
   });
 
-  test("refine continues from the better version and stops at the threshold", async () => {
+  test("graphOfThoughts() refines from the better version and stops at the threshold", async () => {
     const operations: readonly ThoughtOperation[] = [
       { do: "generate", count: 1 },
       { do: "refine", maxRounds: 5, threshold: 0.9 },
@@ -106,7 +106,7 @@ describe("graphOfThoughts()", () => {
     expect(result.output).toBe("s");
   });
 
-  test("drafts are written in parallel, and parallel: false gives the same answer", async () => {
+  test("graphOfThoughts() writes drafts in parallel, and gives the same answer with parallel: false", async () => {
     const meeting = new BarrierModel(["a", "b", "c"], 3);
     const worth = { a: 0.1, b: 0.5, c: 0.4, "b and c": 0.7 };
     const run = async (thinker: BarrierModel, parallel: boolean) => {
@@ -124,7 +124,7 @@ describe("graphOfThoughts()", () => {
     expect(one.maxInFlight).toBe(1);
   });
 
-  test("aggregate makes no model call for a single thought", async () => {
+  test("graphOfThoughts() aggregates without a model call for a single thought", async () => {
     const operations: readonly ThoughtOperation[] = [{ do: "generate", count: 1 }, { do: "aggregate" }];
     const { result } = await runAgent({
       architecture: graphOfThoughts({ operations }),

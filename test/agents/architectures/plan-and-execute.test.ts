@@ -24,7 +24,7 @@ const look = tool({
 const calls = (town: string) => ({ toolCalls: [{ name: "look", input: { town } }] });
 
 describe("planAndExecute()", () => {
-  test("plans, executes each step with tools, writes the answer, and emits its events in order", async () => {
+  test("planAndExecute() plans, executes each step with tools, writes the answer, and emits its events in order", async () => {
     const planner = scriptedModel(['["Look at Sens", "Look at Blois"]']);
     const executor = scriptedModel([calls("Sens"), "Sens: rain.", "Blois: sun."]);
     const synthesizer = scriptedModel(["Go to Blois."]);

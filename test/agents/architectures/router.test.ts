@@ -268,7 +268,7 @@ describe("router()", () => {
       { conversationScope: "mine" as never },
       'invalid conversationScope "mine" of router(): expected one of per_route, shared',
     ],
-  ])("%s is refused", (_what, options, message) => {
+  ])("router() refuses %s", (_what, options, message) => {
     expect(() => desk([], options)).toThrow(message);
   });
 });

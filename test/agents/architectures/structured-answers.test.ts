@@ -90,7 +90,7 @@ describe("a structured answer", () => {
     expect(JSON.stringify(model.calls[1]?.messages.at(-1))).toContain("town");
   });
 
-  test("with 100,000 small lists around it is read with at most 50 checks", async () => {
+  test("a structured answer with 100,000 small lists around it is read with at most 50 checks", async () => {
     const model = scriptedModel([`${json} ${"[1] ".repeat(100_000)}`, json]);
     const result = await new Agent({ name: "clerk", model }).invoke("Where?", { output: schema });
     expect(result.output).toEqual(value);
@@ -148,7 +148,7 @@ describe("the schema of a structured answer", () => {
 });
 
 describe("a score above 1", () => {
-  test("with a known scale is normalised, so that 3 of 10 does not approve", async () => {
+  test("a score above 1 with a known scale is normalised, so that 3 of 10 does not approve", async () => {
     const actor = new Agent({ name: "actor", model: scriptedModel(["one", "two"]) });
     const model = scriptedModel(['{"score": "3 of 10", "issues": ["short"]}', '{"score": 9, "outOf": 10}']);
     const critic = new Agent({ name: "critic", model });
@@ -161,7 +161,7 @@ describe("a score above 1", () => {
     expect(metadata["actorCritic"]).toMatchObject({ rounds: 2, score: 0.9, approved: true });
   });
 
-  test("with an unknown scale is asked for again, and the corrected score counts", async () => {
+  test("a score above 1 with an unknown scale is asked for again, and the corrected score counts", async () => {
     const actor = new Agent({ name: "actor", model: scriptedModel(["one", "two"]) });
     const model = scriptedModel(['{"score": 3}', '{"score": 0.3}', '{"score": 1}']);
     const critic = new Agent({ name: "critic", model });

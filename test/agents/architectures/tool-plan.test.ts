@@ -33,7 +33,7 @@ describe("a plan of tool calls", () => {
   const named = (...calls: readonly JsonObject[]) =>
     (parseToolPlan(JSON.stringify(calls)) ?? []).map(({ id, tool: name }) => [id, name]);
 
-  test("numbers calls without an id", () => {
+  test("a plan of tool calls numbers calls without an id", () => {
     expect(named({ tool: "a" }, { tool: "b" }, { args: {} })).toEqual([
       ["E1", "a"],
       ["E2", "b"],

@@ -28,7 +28,7 @@ function system({ messages }: ModelRequest): string | undefined {
 
 describe("addedInstructions", () => {
   test.each(twoStores)(
-    "follow the agent's instructions in their run, also in the process that resumes it, on the %s store, and in no later run",
+    "instructions of addedInstructions follow those of the agent in their run, also in the process that resumes it, on the %s store, and in no later run",
     async (_name, prepare) => {
       const open = await prepare();
       const first = await openRuntime({ store: await open() });
@@ -90,7 +90,7 @@ describe("addedInstructions", () => {
     }
   });
 
-  test("that are empty or no text are refused before a run exists", async () => {
+  test("addedInstructions that are empty or not a text are refused before a run exists", async () => {
     await using runtime = await openRuntime();
     const { agent } = payer([]);
     for (const addedInstructions of ["", "  ", 5 as unknown as string])

@@ -138,11 +138,14 @@ const mistakes: readonly (readonly [mistake: string, attempt: () => unknown, mes
 ];
 
 describe("a habit from the AI SDK or another library is refused and the message names what to use", () => {
-  test.each(mistakes)("%s", async (_mistake, attempt, message) => {
-    await expect((async () => attempt())()).rejects.toMatchObject({
-      message: expect.stringContaining(message) as unknown,
-    });
-  });
+  test.each(mistakes)(
+    "a habit from another library is refused with what to use: %s",
+    async (_mistake, attempt, message) => {
+      await expect((async () => attempt())()).rejects.toMatchObject({
+        message: expect.stringContaining(message) as unknown,
+      });
+    },
+  );
 
   test.each([
     ["abortSignal", "signal"],

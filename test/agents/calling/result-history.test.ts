@@ -151,7 +151,7 @@ describe("the result of a run", () => {
     expect(messages.map(({ role }) => role)).toEqual(["assistant", "user", "assistant"]);
   });
 
-  test("its messages continue the conversation without a session", async () => {
+  test("the messages of a result continue the conversation without a session", async () => {
     const model = scriptedModel([adds({ a: 1, b: 2 }), "3.", "Yes."]);
     const agent = new Agent({ name: "adder", model, tools: [add] });
     const { messages } = await agent.invoke("Add 1 and 2.");

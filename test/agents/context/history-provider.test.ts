@@ -87,7 +87,7 @@ describe.each(twoStores)("a history provider with a %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  it("R14: is appended to by a run with retention run and cleared of it after its end, whatever its status", async () => {
+  it("R14: a history provider is appended to by a run with retention run and cleared of it after its end, whatever its status", async () => {
     const table = new Table();
     const runtime = await createRuntime({ store: await (await prepare())(), pollMs: 10 });
     const { agent } = clerk(["one", "two"], table);
@@ -104,7 +104,7 @@ describe.each(twoStores)("a history provider with a %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  it("R14: is cleared by the next owner if clearRun() failed before the process ended, and is not cleared again after that", async () => {
+  it("R14: a history provider is cleared by the next owner if clearRun() failed before the process ended, and is not cleared again after that", async () => {
     const table = new Table();
     table.failures = 1;
     const open = await prepare();
@@ -173,7 +173,7 @@ describe.each(twoStores)("a child with remember and a history provider in a %s s
   });
 });
 
-it("R14: is empty after a crash at any write of a run with retention run", async () => {
+it("R14: a history provider is empty after a crash at any write of a run with retention run", async () => {
   const workload = (table: Table) => ({
     agents: () => [clerk(["one"], table).agent] as const,
     input: "A",

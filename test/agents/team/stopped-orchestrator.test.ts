@@ -33,7 +33,7 @@ function startsOf(events: readonly Event[]): readonly string[] {
 }
 
 describe.each(twoStores)("a stopped orchestrator in a %s store", (_name, prepare) => {
-  it("B5: has the answers of its children as output, and completes after a top-up in another process", async () => {
+  it("B5: a stopped orchestrator has the answers of its children as output, and completes after a top-up in another process", async () => {
     const openStore = await prepare();
     const first = await open(await openStore());
     const agent = lead(
@@ -52,7 +52,7 @@ describe.each(twoStores)("a stopped orchestrator in a %s store", (_name, prepare
     await second.close();
   });
 
-  it("B5, E4: keeps the answer of one child if another child exhausts the budget, and emits tool_execution_start once per call, also after a top-up in another process", async () => {
+  it("B5, E4: a stopped orchestrator keeps the answer of one child if another child exhausts the budget, and emits tool_execution_start once per call, also after a top-up in another process", async () => {
     const openStore = await prepare();
     const firstStore = await openStore();
     const first = await open(firstStore);
@@ -91,7 +91,7 @@ describe.each<[string, readonly ScriptStep[], string]>([
   ],
   ["without failed ones", [{ text: "I ask.", toolCalls: handOffs("cid") }], "I ask."],
 ])("the output of a stopped orchestrator", (how, script, output) => {
-  it(`B5: holds the answers of its children ${how}`, async () => {
+  it(`B5: the output of a stopped orchestrator holds the answers of its children ${how}`, async () => {
     const runtime = await createRuntime();
     const subAgents = [
       worker("ann", ["Yes."]),

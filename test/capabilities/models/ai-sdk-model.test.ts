@@ -359,55 +359,58 @@ describe("the request that AiSdkAdapter sends", () => {
     toolChoice: "required",
   };
 
-  test.for(["v3", "v4"] as const)("has the form of specification %s", async (version) => {
-    let sent: unknown;
-    await fake(version, { onCall: (options) => (sent = options) }).generate(conversation);
-    const v4 = version === "v4";
-    const bytes = v4 ? { type: "data", data: "AQID" } : "AQID";
-    const url = new URL("https://cdn.example/a.png");
-    expect(sent).toEqual({
-      prompt: [
-        {
-          role: "user",
-          content: [
-            { type: "file", mediaType: "image/png", data: bytes },
-            { type: "file", mediaType: "image/png", data: v4 ? { type: "url", url } : url },
-          ],
-        },
-        {
-          role: "assistant",
-          content: [
-            {
-              type: "tool-call",
-              toolCallId: "c1",
-              toolName: "look",
-              input: { malformed_arguments: "not json" },
-            },
-          ],
-        },
-        {
-          role: "tool",
-          content: [
-            {
-              type: "tool-result",
-              toolCallId: "c1",
-              toolName: "look",
-              output: {
-                type: "content",
-                value: [
-                  v4
-                    ? { type: "file", mediaType: "image/png", data: bytes }
-                    : { type: "image-data", data: "AQID", mediaType: "image/png" },
-                ],
+  test.for(["v3", "v4"] as const)(
+    "the request that AiSdkAdapter sends has the form of specification %s",
+    async (version) => {
+      let sent: unknown;
+      await fake(version, { onCall: (options) => (sent = options) }).generate(conversation);
+      const v4 = version === "v4";
+      const bytes = v4 ? { type: "data", data: "AQID" } : "AQID";
+      const url = new URL("https://cdn.example/a.png");
+      expect(sent).toEqual({
+        prompt: [
+          {
+            role: "user",
+            content: [
+              { type: "file", mediaType: "image/png", data: bytes },
+              { type: "file", mediaType: "image/png", data: v4 ? { type: "url", url } : url },
+            ],
+          },
+          {
+            role: "assistant",
+            content: [
+              {
+                type: "tool-call",
+                toolCallId: "c1",
+                toolName: "look",
+                input: { malformed_arguments: "not json" },
               },
-            },
-          ],
-        },
-      ],
-      tools: [{ type: "function", name: "look", description: "d", inputSchema: { type: "object" } }],
-      toolChoice: { type: "required" },
-    });
-  });
+            ],
+          },
+          {
+            role: "tool",
+            content: [
+              {
+                type: "tool-result",
+                toolCallId: "c1",
+                toolName: "look",
+                output: {
+                  type: "content",
+                  value: [
+                    v4
+                      ? { type: "file", mediaType: "image/png", data: bytes }
+                      : { type: "image-data", data: "AQID", mediaType: "image/png" },
+                  ],
+                },
+              },
+            ],
+          },
+        ],
+        tools: [{ type: "function", name: "look", description: "d", inputSchema: { type: "object" } }],
+        toolChoice: { type: "required" },
+      });
+    },
+  );
 
   test("the request that AiSdkAdapter sends is refused before the call if it contains a URL that the provider cannot fetch", async () => {
     let called = false;

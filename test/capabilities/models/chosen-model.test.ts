@@ -141,7 +141,7 @@ describe("fallback() in a run", () => {
     expect(ofType(await events(run.runId), "retry_start")).toHaveLength(1);
   });
 
-  test("neither retries nor charges a fault of Reeve itself", async () => {
+  test("fallback() in a run neither retries nor charges a fault of Reeve itself", async () => {
     const { runtime, events } = await setUp({ prices });
     const missing = new Fault("dependency_missing", "npm install it");
     const next = named("b", ["never"]);

@@ -77,7 +77,7 @@ describe("priceCatalog() overrides", () => {
   const find = (overrides: readonly PriceOverride[], name: string, more?: Partial<PriceQuery>) =>
     read(priceCatalog({ overrides, bundled: false }).find(query(name, more)))?.["inputUsd"];
 
-  it("take precedence over the list, even for a model that the list contains", async () => {
+  it("price overrides take precedence over the list, even for a model that the list contains", async () => {
     const override = {
       provider: "openai",
       model: "gpt-5",
@@ -89,7 +89,7 @@ describe("priceCatalog() overrides", () => {
     expect(read(catalog.find(query("openai/gpt-5-mini")))).toMatchObject({ inputUsd: 0.25 });
   });
 
-  it("match by exact name or by prefix; a closer match wins, then the later entry", () => {
+  it("price overrides match by exact name or by prefix; a closer match wins, then the later entry", () => {
     const overrides = [
       { provider: "*", model: "*", usdPerMillion: price(1) },
       { provider: "acme", model: "large-2", usdPerMillion: price(4) },
@@ -102,7 +102,7 @@ describe("priceCatalog() overrides", () => {
     expect(find(overrides.slice(1), "other/any")).toBeUndefined();
   });
 
-  it("apply tiers by input size and change by date", () => {
+  it("price overrides apply tiers by input size and change by date", () => {
     const tiers = [
       { aboveInputTokens: 2_000, usdPerMillion: price(9) },
       { aboveInputTokens: 1_000, usdPerMillion: price(7) },

@@ -86,7 +86,7 @@ describe("fetch refuses private addresses", () => {
     "http://①②⑦.0.0.1/",
     "http://localhost/",
     "http://localhost./",
-  ])("fetch refuses private addresses refuses %s without resolving a name", async (url) => {
+  ])("fetch refuses %s without resolving a name", async (url) => {
     const result = await callTool(fetchTool(), { url });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toMatch(/is not a public address|cannot be resolved/);
@@ -99,13 +99,13 @@ describe("fetch refuses private addresses", () => {
     ["http://user:pass@example.org/", "user name or password"],
     ["not a url", "invalid URL"],
     ["http://", "invalid URL"],
-  ] as const)("fetch refuses private addresses refuses %s", async ([url, why]) => {
+  ] as const)("fetch refuses %s", async ([url, why]) => {
     const result = await callTool(fetchTool({ resolve: nobody }), { url });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain(why);
   });
 
-  test("fetch refuses private addresses refuses a host name if one of its addresses is private", async () => {
+  test("fetch refuses a host name if one of its addresses is private", async () => {
     for (const addresses of [["10.0.0.1"], ["93.184.215.14", "127.0.0.1"], ["::ffff:10.0.0.1"]]) {
       const resolve: Resolver = async () =>
         addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
@@ -136,7 +136,7 @@ describe("fetch refuses private addresses", () => {
     },
   );
 
-  test("fetch refuses private addresses refuses a redirect to another scheme", async () => {
+  test("fetch refuses a redirect to another scheme", async () => {
     const scheme = await serve(
       (_request, response) => void response.writeHead(301, { location: "file:///etc/passwd" }).end(),
     );
@@ -157,7 +157,7 @@ describe("fetch refuses private addresses", () => {
     expect(seen).toEqual(["Bearer key", "Bearer key"]);
   });
 
-  test("fetch refuses private addresses refuses endless redirects", async () => {
+  test("fetch refuses endless redirects", async () => {
     const host = await serve((_request, response) => void response.writeHead(302, { location: "/" }).end());
     const result = await callTool(fetchTool({ allowPrivate: true, maxRedirects: 3 }), {
       url: `http://${host}/`,

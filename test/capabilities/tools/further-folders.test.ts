@@ -83,7 +83,7 @@ describe("a further folder of the file tools", () => {
     expect(existsSync(join(scratch, ".git"))).toBe(false);
   });
 
-  test("that does not exist is refused with its name, and the root stays usable", async () => {
+  test("a further folder of the file tools that does not exist is refused with its name, and the root stays usable", async () => {
     const { root } = await place();
     const files = new FileRoot(root, { folders: [join(root, "../absent")] });
     await expect(files.read("/etc/passwd")).rejects.toThrow("absent does not exist");

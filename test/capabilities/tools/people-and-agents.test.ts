@@ -209,7 +209,7 @@ describe("todo", () => {
 });
 
 describe("memory tools", () => {
-  test("use the user of the run as scope, and a repeated call stores nothing twice", async () => {
+  test("memory tools use the user of the run as scope, and a repeated call stores nothing twice", async () => {
     const memory = await openMemory({ path: join(await tempFolder(), "memory.db") });
     const [recall, remember, forget] = memoryTools(memory);
     if (recall === undefined || remember === undefined || forget === undefined) throw new Error("three");

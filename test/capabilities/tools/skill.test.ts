@@ -50,7 +50,7 @@ describe("skillTool()", () => {
     ]);
   });
 
-  test("SK3: neither lists nor loads a hidden skill", async () => {
+  test("SK3: skillTool() neither lists nor loads a hidden skill", async () => {
     const { tools, said } = await ask([notes, secret], "on-call");
     expect(JSON.stringify(tools)).not.toContain("on-call");
     expect(said).toContain("there is no skill named on-call; use one of: release-notes");

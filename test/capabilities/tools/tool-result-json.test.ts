@@ -88,14 +88,14 @@ test("J10: ctx.step refuses a date on the first execution, unlike a tool", async
 describe("a valibot schema", () => {
   const validate = (value: unknown) => ({ value });
 
-  test("without a JSON Schema is refused with what to pass instead", () => {
+  test("a valibot schema without a JSON Schema is refused with what to pass instead", () => {
     const schema = { "~standard": { version: 1, vendor: "valibot", validate } } as const;
     expect(() => tool({ name: "look", description: "", inputSchema: schema, execute: () => "" })).toThrow(
       /toStandardJsonSchema\(schema\) of @valibot\/to-json-schema/u,
     );
   });
 
-  test("that is wrapped for Standard JSON Schema works", () => {
+  test("a valibot schema that is wrapped for Standard JSON Schema works", () => {
     const jsonSchema = { input: () => ({ type: "object" }), output: () => ({ type: "object" }) };
     const schema = { "~standard": { version: 1, vendor: "valibot", validate, jsonSchema } } as const;
     const look = tool({ name: "look", description: "", inputSchema: schema, execute: () => "" });

@@ -16,7 +16,7 @@ describe.skipIf("problem" in bubblewrap)("D1: bash in the sandbox of a worktree"
     return async (folder, command) => textOf(await callTool(bash, { command }, { folder }));
   };
 
-  it("commits on its own branch under the name of the user, and sees nothing of the checkout", async () => {
+  it("D1: bash in the sandbox of a worktree commits on its own branch under the name of the user, and sees nothing of the checkout", async () => {
     const repository = testRepository();
     repository.write("secret.txt", "not committed\n");
     const { path, git } = repository;

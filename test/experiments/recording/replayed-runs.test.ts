@@ -62,7 +62,7 @@ function withOtherPrompt(recording: RunRecording, step: number): RunRecording {
 }
 
 describe.each(Object.entries(architectureCases))("a stored run of %s", (name, architecture) => {
-  test("replays offline from its file, and a changed prompt is reported at its step", async () => {
+  test("a recorded run replays offline from its file, and a changed prompt is reported at its step", async () => {
     const file = join(folder, `${name}.json`);
     await writeRecording(file, await recorded(architecture));
     const recording = await readRecording(file);

@@ -43,7 +43,7 @@ describe("an option table", () => {
     ["without a similar one", { colour: 1 }, "expected one of maxAgents, timeoutMs, onFull"],
     ["of every object", { constructor: 1 }, "expected one of maxAgents, timeoutMs, onFull"],
     ["of another library", { thread_id: "t" }, "use `sessionId` of invoke()"],
-  ])("refuses an unknown name %s and says what to use", (_what, options, fix) => {
+  ])("an option table refuses an unknown name %s and says what to use", (_what, options, fix) => {
     const [name] = Object.keys(options);
     expect(() => limits.read("limits", options)).toThrow(
       refusal(`unknown option "${name}" of limits: ${fix}`),
@@ -72,7 +72,7 @@ describe("an option table", () => {
     ["a function", () => 1, "a function"],
     ["an instance without options", new Tracker(), "an instance of Tracker"],
     ["a map", new Map([["maxAgents", 1]]), "an instance of Map"],
-  ])("refuses %s in place of options", (_what, options, kind) => {
+  ])("an option table refuses %s in place of options", (_what, options, kind) => {
     expect(() => limits.read("limits", options)).toThrow(
       refusal(
         `invalid options of limits: expected an object with some of maxAgents, timeoutMs, onFull, not ${kind}`,
@@ -186,7 +186,7 @@ describe("a kind of option", () => {
     ],
     [is.withMethods(["run"]), {}, "invalid x of it: it has no method run; expected an object with run"],
     [is.options(limits), { maxAgents: 0 }, "invalid maxAgents 0 of x of it: expected an integer from 1"],
-  ])("refuses a wrong value (%#)", (kind, value, message) => {
+  ])("a kind of option refuses a wrong value (%#)", (kind, value, message) => {
     expect(() => optionTable({ x: kind }).read("it", { x: value })).toThrow(refusal(message));
   });
 
@@ -197,7 +197,7 @@ describe("a kind of option", () => {
     [is.list({ of: is.text() }), [[], ["a"], null]],
     [is.withMethods(["run"]), [{ run: () => 1 }, null]],
     [is.any, [null, {}, () => 1]],
-  ])("accepts what it describes (%#)", (kind, values) => {
+  ])("a kind of option accepts what it describes (%#)", (kind, values) => {
     for (const x of values) expect(optionTable({ x: kind }).read("it", { x })).toEqual({ x });
   });
 });

@@ -199,7 +199,7 @@ describe("headcount: the choice of a victim", () => {
     expect(full([NORMAL, BACKGROUND, LOW]).acquire(9, HIGH)).toMatchObject({ victim: "t2" });
   });
 
-  test("H3: of several tasks with the lowest priority, the newest is the victim", () => {
+  test("H3: the newest of several tasks with the lowest priority is the victim", () => {
     expect(full([LOW, LOW, LOW, NORMAL]).acquire(9, HIGH)).toMatchObject({ victim: "t3" });
   });
 

@@ -26,7 +26,7 @@ describe("the headcount", () => {
     expect({ failed, counterexample }).toEqual({ failed: false, counterexample: null });
   });
 
-  test("H1: of 100 new HIGH tasks above one LOW task, exactly one is promised a seat (R1)", () => {
+  test("H1: exactly one of 100 new HIGH tasks above one LOW task is promised a seat (R1)", () => {
     const run = setup(headcountSeats, { maxAgents: 2 });
     run.acquire(1, LOW);
     const replies = hundred.map((ordinal) => run.acquire(ordinal, HIGH));

@@ -203,7 +203,7 @@ describe("J4: Transcript.digest()", () => {
     expect(Transcript.of(edited).digest(sha256)).not.toBe(Transcript.of(long).digest(sha256));
   });
 
-  test("differs between one message with a line break and two messages", () => {
+  test("J4: Transcript.digest() differs between one message with a line break and two messages", () => {
     const one = Transcript.of([userMessage("a\nb")]).digest(sha256);
     const two = Transcript.of([userMessage("a"), userMessage("b")]).digest(sha256);
     expect(one).not.toBe(two);
@@ -219,7 +219,7 @@ describe("J4: Transcript.digest()", () => {
 });
 
 describe("J4: the cost of Transcript.digest()", () => {
-  test("hashes each message once, on the first call, and nothing on later calls", () => {
+  test("J4: Transcript.digest() hashes each message once, on the first call, and nothing on later calls", () => {
     const { count, hash } = countingHash();
     const transcript = Transcript.of(numbered(10));
     expect(count.calls).toBe(0);
@@ -233,7 +233,7 @@ describe("J4: the cost of Transcript.digest()", () => {
     expect(count.calls).toBe(13);
   });
 
-  test("hashes a message and its tool results in one call, and both digests stay correct on branches", () => {
+  test("J4: Transcript.digest() hashes a message and its tool results in one call, and both digests stay correct on branches", () => {
     const call = assistantMessage([{ type: "tool_call", callId: "c", toolName: "search", input: 1 }]);
     const output = { type: "text", text: "found" } as const;
     const result = toolMessage([
@@ -251,7 +251,7 @@ describe("J4: the cost of Transcript.digest()", () => {
     expect(more.digest(hash)).toBe(Transcript.of([...more]).digest(hash));
   });
 
-  test("hashes only the branch's own messages for a branch of a digested transcript", () => {
+  test("J4: Transcript.digest() hashes only the branch's own messages for a branch of a digested transcript", () => {
     const { count, hash } = countingHash();
     const trunk = Transcript.of(numbered(100));
     trunk.digest(hash);

@@ -77,7 +77,7 @@ describe("decideFire()", () => {
     expect(scheduleDueAt(fired)).toBe(2 * hour);
   });
 
-  test("skip drops a fire while the last run has not ended", () => {
+  test("overlap skip drops a fire while the last run has not ended", () => {
     const decision = decide(atOne, hour, { isRunning: true });
     const skipped = { at: hour, reason: "overlap" };
     expect(decision).toMatchObject({ kind: "skip", state: { firing: null, nextAt: 2 * hour, skipped } });

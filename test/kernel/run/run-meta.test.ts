@@ -158,7 +158,7 @@ describe("C2: RunMeta.check()", () => {
     expect(() => meta.check()).not.toThrow();
   });
 
-  test("B5: throws a CancellationError with status deadline_exceeded after the deadline", () => {
+  test("B5: RunMeta.check() throws a CancellationError with status deadline_exceeded after the deadline", () => {
     const { meta, clock } = setup({ deadline: 5000 });
     clock.set(5001);
     expect(() => meta.check()).toThrow(CancellationError);

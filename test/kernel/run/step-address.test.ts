@@ -22,7 +22,7 @@ function addressOf(steps: Path): StepScope {
 }
 
 describe("J2: a step address", () => {
-  test("consists of the scope and the index in that scope", () => {
+  test("J2: a step address consists of the scope and the index in that scope", () => {
     expect(stepAt("", 2)).toBe("2");
     expect(stepAt(stepAt("", 2), 0)).toBe("2/0");
     expect(stepAt(branchScope(stepAt("", 5), "left"), 3)).toBe("5/left/3");
@@ -45,7 +45,7 @@ describe("J2: a step address", () => {
     );
   });
 
-  test("of a branch never equals the address of a step", () => {
+  test("J2: a step address of a branch never equals the address of a step", () => {
     fc.assert(
       fc.property(fc.nat(), branch, (index, name) => {
         expect(branchScope(stepAt("", 0), name)).not.toBe(stepAt(stepAt("", 0), index));

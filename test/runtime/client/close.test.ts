@@ -79,7 +79,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("happens at the end of the block that declares the runtime with `await using`", async () => {
+  test("close() of a runtime happens at the end of the block that declares the runtime with `await using`", async () => {
     let handle: RunHandle | undefined;
     {
       const { runtime: opened, run } = await openWithRun();
@@ -90,7 +90,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     await expect(handle.result()).rejects.toMatchObject(closed);
   });
 
-  test("K1: leaves a run that waits with the status waiting, and the next runtime resumes it when it is answered", async () => {
+  test("K1: close() of a runtime leaves a run that waits with the status waiting, and the next runtime resumes it when it is answered", async () => {
     const open = await prepare();
     const first = await createRuntime({ store: await open(), closeGraceMs: 0 });
     const { runId } = await first.submit(waitingAgent(), null);
@@ -105,7 +105,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     expect(await run?.result()).toMatchObject({ status: "completed", output: 7 });
   });
 
-  test("L2: leaves a run that waits for a time to the runtime that is open at that time", async () => {
+  test("L2: close() of a runtime leaves a run that waits for a time to the runtime that is open at that time", async () => {
     const open = await prepare();
     const clock = new FakeClock();
     const sleeper = agent("sleeper", (ctx) => ctx.sleep(60_000));

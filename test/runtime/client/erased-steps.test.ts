@@ -29,7 +29,7 @@ async function storedText(store: Store, runId: Parameters<Store["journal"]["read
 }
 
 describe.each(twoStores)("%s: retention NONE", (_name, prepare) => {
-  test("erases the content of turns, drains, compactions, gates, approvals and tool calls; the log still verifies", async () => {
+  test("retention NONE erases the content of turns, drains, compactions, decisions before tool calls, approvals and tool calls; the log still verifies", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({
@@ -158,7 +158,7 @@ describe.each(twoStores)("%s: retention NONE", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("erases the arguments of a tool call that a permission asked about", async () => {
+  test("retention NONE erases the arguments of a tool call that a permission asked about", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });

@@ -116,7 +116,7 @@ describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
     }
   });
 
-  it("continues the conversation of a completed run as the same run", async () => {
+  it("fork({ input }) continues the conversation of a completed run as the same run", async () => {
     const { store, model, send, scout, runtime } = await setUp(await prepare(), [
       call,
       "one",
@@ -384,7 +384,7 @@ describe.each(twoStores)("%s: fork({ instructions, tools, toolResults })", (_nam
     ]);
   });
 
-  it("begins with another message and keeps nothing of the first one", async () => {
+  it("fork({ input }) begins with another message and keeps nothing of the first one", async () => {
     const { model, origin, starts, store } = await setUpChanges(await prepare(), [call, "one", "two"]);
     const fork = await origin.fork({
       at: starts[0]?.seq ?? 0,

@@ -103,7 +103,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("continues the turn at the cut, even if the origin's session was deleted after the fork", async () => {
+  it("a fork continues the turn at the cut, even if the origin's session was deleted after the fork", async () => {
     const { store, runtime, model, send } = await converse(await prepare(), ["one", "two", "again", "more"]);
     await send("first?");
     const second = await send("second?");
@@ -117,7 +117,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("of an ended run contains the messages of that run", async () => {
+  it("a fork of an ended run contains the messages of that run", async () => {
     const { store, runtime, model, send } = await converse(await prepare(), ["one", "two", "more"]);
     const first = await send("first?");
     const at = await store.events.lastSeq(first.runId);
@@ -146,7 +146,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("of a run with an unnamed session gets an unnamed session", async () => {
+  it("a fork of a run with an unnamed session gets an unnamed session", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     const runtime = await createRuntime({ store, clock, unknownPrice: "ignore" });
@@ -163,7 +163,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("S2: that fails keeps the user's message pending, and can be resumed", async () => {
+  it("S2: a fork that fails keeps the user's message pending, and can be resumed", async () => {
     const refused = { error: Object.assign(new Error("no such model"), { status: 400 }) };
     const { store, runtime, model, send } = await converse(await prepare(), [
       "one",

@@ -103,7 +103,7 @@ describe("submit() refuses", () => {
     ],
   ];
   for (const [what, options, message] of refused)
-    it(`${what}, and creates no run`, async () => {
+    it(`submit() refuses ${what}, and creates no run`, async () => {
       const { runtime } = await setUp();
       await expect(runtime.submit(clerk, "go", options as SubmitOptions)).rejects.toThrow(message);
       expect((await runtime.list()).runs).toEqual([]);

@@ -203,7 +203,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
-    it("forks no session of its own into a session of others", async () => {
+    it("forTenant() forks no session of its own into a session of others", async () => {
       const world = await setUp();
       const view = world.runtime.forTenant(scope);
       const agent = new Agent({ name: "talker", model: scriptedModel(["mine"]) });

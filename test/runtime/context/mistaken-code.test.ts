@@ -188,25 +188,31 @@ const inWorkflows: typeof mistakes = [
 ];
 
 describe("mistaken code of an agent fails the run with an error that names the cause and the fix", () => {
-  test.each(mistakes)("%s", async (_mistake, code, message) => {
-    const { runtime } = await setUp();
-    const clerk = agent("clerk", code as unknown as HostedAgent["run"], { subAgents: [child] });
-    const { status, error } = await (await runtime.submit(clerk, null)).result();
-    expect({ status, code: error?.code }).toEqual({ status: "failed", code: "invalid_argument" });
-    expect(error?.message).toContain(message);
-    await runtime.close();
-  });
+  test.each(mistakes)(
+    "mistaken code of an agent fails the run with an error that names the cause and the fix: %s",
+    async (_mistake, code, message) => {
+      const { runtime } = await setUp();
+      const clerk = agent("clerk", code as unknown as HostedAgent["run"], { subAgents: [child] });
+      const { status, error } = await (await runtime.submit(clerk, null)).result();
+      expect({ status, code: error?.code }).toEqual({ status: "failed", code: "invalid_argument" });
+      expect(error?.message).toContain(message);
+      await runtime.close();
+    },
+  );
 });
 
 describe("mistaken code of a workflow fails the run with an error that names the cause and the fix", () => {
-  test.each(inWorkflows)("%s", async (_mistake, code, message) => {
-    const { runtime } = await setUp();
-    const order = workflow("order", async (ctx) => void (await code(ctx as never)));
-    const { status, error } = await (await runtime.submit(order, null)).result();
-    expect({ status, code: error?.code }).toEqual({ status: "failed", code: "invalid_argument" });
-    expect(error?.message).toContain(message);
-    await runtime.close();
-  });
+  test.each(inWorkflows)(
+    "mistaken code of a workflow fails the run with an error that names the cause and the fix: %s",
+    async (_mistake, code, message) => {
+      const { runtime } = await setUp();
+      const order = workflow("order", async (ctx) => void (await code(ctx as never)));
+      const { status, error } = await (await runtime.submit(order, null)).result();
+      expect({ status, code: error?.code }).toEqual({ status: "failed", code: "invalid_argument" });
+      expect(error?.message).toContain(message);
+      await runtime.close();
+    },
+  );
 });
 
 test.each<[string, (transcript: Record<"push" | "filter" | "forEach", () => unknown>) => unknown, string]>([

@@ -57,7 +57,7 @@ describe.each(twoStores)("J10: a fault whose details are not JSON, in a %s store
     },
   );
 
-  test("becomes an error result when a tool throws it", async () => {
+  test("J10: a fault whose details are not JSON becomes an error result when a tool throws it", async () => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open() });
     const tool = simpleTool({ name: "weak", execute: async () => Promise.reject(nonJsonFault()) });

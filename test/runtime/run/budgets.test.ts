@@ -42,7 +42,7 @@ function dataOf<Type extends EventType>(
 }
 
 describe.each(twoStores)("a budget in a %s store", (_name, prepare) => {
-  it("B5: emits one budget_warning per dimension before a cap is reached, and another one after a top-up", async () => {
+  it("B5: a budget emits one budget_warning per dimension before a cap is reached, and another one after a top-up", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store, prices, pollMs: 10, warnAt: 0.5 });
     const code = async (ctx: RunContext): Promise<string> => {
@@ -192,7 +192,7 @@ describe("the price of a model call", () => {
     await uncapped.close();
   });
 
-  it("B1: with an override includes the price per request, and is the price at the time of the reservation", async () => {
+  it("B1: the price of a call with an override includes the price per request, and is the price at the time of the reservation", async () => {
     const clock = new FakeClock();
     const overrides = [
       { provider: "acme", model: "m*", usdPerMillion: { input: 1, output: 1 }, usdPerRequest: 0.5 },

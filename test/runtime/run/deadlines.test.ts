@@ -198,7 +198,7 @@ describe("a top-up of time", () => {
   );
   const open = { suspendAfterMs: 50, pollMs: 10 };
 
-  it("B5: moves the deadlines of a live run and of its children, also for the next worker", async () => {
+  it("B5: a top-up of time moves the deadlines of a live run and of its children, also for the next worker", async () => {
     const bench = await setUp(open);
     const { runtime, clock, store } = bench;
     const run = await runtime.submit(parent, null, { budget });
@@ -214,7 +214,7 @@ describe("a top-up of time", () => {
     expect(await run.result()).toMatchObject({ status: "completed", output: "in time" });
   });
 
-  it("B5: restarts a run that stopped at its deadline, with the children that it awaited", async () => {
+  it("B5: a top-up of time restarts a run that stopped at its deadline, with the children that it awaited", async () => {
     const { runtime, clock } = await setUp();
     const run = await runtime.submit(parent, null, { budget });
     await settle();

@@ -122,7 +122,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
     },
   );
 
-  it("C2: is recorded and settled if it succeeds within stopGraceMs, and its task ends at once", async () => {
+  it("C2: a call that ignores the cancellation of its task is recorded and settled if it succeeds within stopGraceMs, and its task ends at once", async () => {
     const bench = await setUp({ prices });
     const answer = gate();
     const model = modelOf(async () => {
@@ -148,7 +148,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
   });
 
   it.each([false, true])(
-    "B3: is charged its full reservation once, and its bill instead if its answer arrives later (streaming: %s)",
+    "B3: a call that ignores the cancellation of its task is charged its full reservation once, and its bill instead if its answer arrives later (streaming: %s)",
     async (streaming) => {
       const bench = await setUp({ prices });
       const answer = gate();

@@ -202,7 +202,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect((await bench.runtime.list({ sessionId })).runs).toHaveLength(2);
   });
 
-  it("stays with a cancelled run, which reads it after a resume", async () => {
+  it("S5: input that a run has not read when it ends stays with a cancelled run, which reads it after a resume", async () => {
     const { runtime } = await setUp();
     const run = await runtime.submit(lateReader(), "one", { sessionId });
     await settle();

@@ -213,7 +213,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     ]);
   });
 
-  it("U9: counts a call for the hour of its reservation with its duration, and a failure for the hour of the end", async () => {
+  it("U9: the usage totals count a call for the hour of its reservation with its duration, and a failure for the hour of the end", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     await using runtime = await openOn(store, clock, { suspendAfterMs: 1e9, pollMs: 1e9 });
@@ -244,7 +244,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     expect([byModel?.key, byModel?.details?.failedRuns]).toEqual(["acme/m", 1]);
   });
 
-  it("U9: counts each failed attempt of a call, and none for a call that was cancelled", async () => {
+  it("U9: the usage totals count each failed attempt of a call, and none for a call that was cancelled", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     await using runtime = await openOn(store, clock);

@@ -44,7 +44,7 @@ describe("schedules.create()", () => {
     expect(await runtime.schedules.list()).toEqual([schedule]);
   });
 
-  test("called again with the same options returns the schedule unchanged, also for an interval without a start", async () => {
+  test("schedules.create() with the same options returns the schedule unchanged, also for an interval without a start", async () => {
     const { runtime, clock, open } = await scheduleBench();
     const first = await runtime.schedules.create({ ...base, everyMs: hour });
     await clock.advance(hour / 2);
@@ -55,7 +55,7 @@ describe("schedules.create()", () => {
     await other.close();
   });
 
-  test("called with other options under the same name is refused, or replaces the schedule", async () => {
+  test("schedules.create() with other options under the same name is refused, or replaces the schedule", async () => {
     const { runtime } = await scheduleBench();
     const first = await runtime.schedules.create({ ...base, everyMs: hour });
     expect(await refusal(runtime, { everyMs: 2 * hour })).toBe(
@@ -66,7 +66,7 @@ describe("schedules.create()", () => {
     expect(await runtime.schedules.list()).toEqual([replaced]);
   });
 
-  test("at once in several processes creates one schedule", async () => {
+  test("schedules.create() creates one schedule if several processes call it at once", async () => {
     const { runtime, open } = await scheduleBench();
     const other = await open();
     const created = await Promise.all(
@@ -76,7 +76,7 @@ describe("schedules.create()", () => {
     await other.close();
   });
 
-  test("of a schedule that was removed gives it another id, so that its fires start new runs", async () => {
+  test("schedules.create() gives a schedule that was removed another id, so that its fires start new runs", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker } = porter();
     const at = clock.now() + hour;
@@ -163,7 +163,7 @@ describe("schedules.create()", () => {
     expect(await runtime.schedules.list()).toEqual([]);
   });
 
-  test("without a reader of cron expressions accepts intervals and says how to get one", async () => {
+  test("schedules.create() without a reader of cron expressions accepts intervals and says how to get one", async () => {
     const { runtime } = await setUp();
     expect(await refusal(runtime, { everyMs: hour })).toBe("created");
     expect(await refusal(runtime, { name: "cron", cron: "* * * * *" })).toMatch(
@@ -172,7 +172,7 @@ describe("schedules.create()", () => {
     await runtime.close();
   });
 
-  test("after close() fails with closed", async () => {
+  test("schedules.create() after close() fails with closed", async () => {
     const { runtime } = await setUp();
     await runtime.close();
     await expect(runtime.schedules.list()).rejects.toMatchObject({ code: "closed" });

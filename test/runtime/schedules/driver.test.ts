@@ -41,7 +41,7 @@ describe("a schedule", () => {
     });
   });
 
-  test("without a session id starts a new session at each fire", async () => {
+  test("a schedule without a session id starts a new session at each fire", async () => {
     const { runtime, clock } = await scheduleBench();
     await runtime.schedules.create({ ...hourly, agent: porter().agent });
     await clock.advance(2 * hour);
@@ -49,7 +49,7 @@ describe("a schedule", () => {
     expect(new Set(sessions).size).toBe(2);
   });
 
-  test("with a single time fires once and is done", async () => {
+  test("a schedule with a single time fires once and is done", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter();
     const at = clock.now() + hour;
@@ -91,7 +91,7 @@ describe("a schedule", () => {
     expect(fires).toEqual([start + 6 * hour]);
   });
 
-  test("of an agent that no process hosts waits, and fires once a process hosts the agent", async () => {
+  test("a schedule of an agent that no process hosts waits, and fires once a process hosts the agent", async () => {
     const { runtime, clock } = await scheduleBench();
     const other = porter({ name: "other" });
     const { agent: worker, fires } = porter();
@@ -110,7 +110,7 @@ describe("a schedule", () => {
     expect(await runtime.schedules.get("rounds")).toMatchObject({ nextAt: start + 4 * hour });
   });
 
-  test("of an agent that a resolver makes starts runs of that agent", async () => {
+  test("a schedule of an agent that a resolver makes starts runs of that agent", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter({ name: "clerk" });
     const asked: unknown[] = [];
@@ -131,7 +131,7 @@ describe("a schedule", () => {
     expect(await runtime.schedules.get("others")).toMatchObject({ lastRunId: null, nextAt: start + hour });
   });
 
-  test("that cannot start its run says why, reports the error and continues with the next fire", async () => {
+  test("a schedule that cannot start its run says why, reports the error and continues with the next fire", async () => {
     const { runtime, clock, errors } = await scheduleBench({ maxValueBytes: 100 });
     const { agent: worker } = porter();
     const start = clock.now();
@@ -147,7 +147,7 @@ describe("a schedule", () => {
     expect(errors.length).toBe(1);
   });
 
-  test("whose agent is refused by its resolver says why, reports it once and continues with the next fire", async () => {
+  test("a schedule whose agent is refused by its resolver says why, reports it once and continues with the next fire", async () => {
     const { runtime, clock, errors } = await scheduleBench();
     runtime.register({
       name: "clerk",
@@ -166,7 +166,7 @@ describe("a schedule", () => {
     expect(errors.length).toBe(1);
   });
 
-  test("in a session where the agent works for another caller skips the fire, or waits with overlap queue", async () => {
+  test("a schedule in a session where the agent works for another caller skips the fire, or waits with overlap queue", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -190,7 +190,7 @@ describe("a schedule", () => {
 });
 
 describe("overlap", () => {
-  test("skip leaves out fires while the last run has not ended", async () => {
+  test("overlap skip leaves out fires while the last run has not ended", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -203,7 +203,7 @@ describe("overlap", () => {
     await release();
   });
 
-  test("skip knows the run of a schedule that was replaced while the run had not ended", async () => {
+  test("overlap skip knows the run of a schedule that was replaced while the run had not ended", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -221,7 +221,7 @@ describe("overlap", () => {
     await release();
   });
 
-  test("queue starts one waiting fire as soon as the last run has ended", async () => {
+  test("overlap queue starts one waiting fire as soon as the last run has ended", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -238,7 +238,7 @@ describe("overlap", () => {
     expect(fires.length).toBe(2);
   });
 
-  test("queue starts the waiting fire in another process if the first one closes", async () => {
+  test("overlap queue starts the waiting fire in another process if the first one closes", async () => {
     const { runtime, clock, open } = await scheduleBench();
     const first = porter({ hold: true });
     const second = porter({ hold: true });
@@ -258,7 +258,7 @@ describe("overlap", () => {
     await other.close();
   });
 
-  test("cancel cancels the last run and starts the next one after its end", async () => {
+  test("overlap cancel cancels the last run and starts the next one after its end", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -293,19 +293,19 @@ describe("missed fires", () => {
     return fires.map((fire) => (fire - start) / hour);
   }
 
-  test("skip leaves them out", async () => {
+  test("missed skip leaves out missed fires", async () => {
     expect(await missFour("skip")).toEqual([5]);
   });
 
-  test("once starts one run for the latest of them", async () => {
+  test("missed once starts one run for the latest missed fire", async () => {
     expect(await missFour("once")).toEqual([4, 5]);
   });
 
-  test("all starts a run for each of them, the oldest first", async () => {
+  test("missed all starts a run for each missed fire, the oldest first", async () => {
     expect(await missFour("all")).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test("all starts each run after the end of the one before", async () => {
+  test("missed all starts each run after the end of the one before", async () => {
     const { runtime, clock } = await scheduleBench();
     const start = clock.now();
     await runtime.schedules.create({ ...hourly, agent: "porter", missed: "all" });

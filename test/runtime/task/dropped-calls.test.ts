@@ -51,7 +51,7 @@ describe("calls in flight when a task is dropped", () => {
     );
   };
 
-  it("receive an abort signal when the run is lost to another owner, and no further code of the task runs", async () => {
+  it("calls in flight when a task is dropped receive an abort signal when the run is lost to another owner, and no further code of the task runs", async () => {
     const { runtime, store, events, errors } = await setUp();
     const [told, after]: string[][] = [[], []];
     const run = await runtime.submit(worker(told ?? [], after ?? []), null);
@@ -67,7 +67,7 @@ describe("calls in flight when a task is dropped", () => {
     expect(types).not.toContain("tool_execution_end");
   });
 
-  it("receive an abort signal when the runtime closes and the grace period is over; the next owner repeats them", async () => {
+  it("calls in flight when a task is dropped receive an abort signal when the runtime closes and the grace period is over; the next owner repeats them", async () => {
     const { runtime, store, open, clock } = await setUp({ closeGraceMs: 1_000 });
     const [told, after]: string[][] = [[], []];
     let run = await runtime.submit(worker(told ?? [], after ?? []), null);

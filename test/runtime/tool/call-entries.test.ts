@@ -127,7 +127,7 @@ const invalid: readonly (readonly [verdict: unknown, problem: string])[] = [
 ];
 
 describe("an invalid verdict", () => {
-  test.each(invalid)("before a call denies it: %j", async (verdict, problem) => {
+  test.each(invalid)("an invalid verdict before a call denies the call: %j", async (verdict, problem) => {
     const { executed, result, types, status } = await call({
       before: [before("rules", () => verdictOf(verdict)), before("allow", () => ({ decision: "allow" }))],
     });
@@ -136,7 +136,7 @@ describe("an invalid verdict", () => {
     expect(types).toContain("permission_deny");
   });
 
-  test.each(invalid)("after a call withholds its result: %j", async (verdict, problem) => {
+  test.each(invalid)("an invalid verdict after a call withholds its result: %j", async (verdict, problem) => {
     const { result, status } = await call({ after: [{ name: "rules", decide: () => verdictOf(verdict) }] });
     expect(status).toBe("completed");
     expect(result).toEqual(failed(`[withheld: rules failed: invalid verdict: ${problem}]`));
@@ -149,7 +149,7 @@ describe("the result of an entry that answers before a call", () => {
     return { before: [before("cache", () => verdictOf({ decision: "answer", result }))] };
   };
 
-  test("J10: it is frozen like the result of a body", async () => {
+  test("J10: the result of an entry that answers before a call is frozen like the result of a body", async () => {
     const { result } = await call(answering({ at: [1] }));
     expect(result).toEqual({ output: { type: "json", value: { at: [1] } }, isError: false });
     expect(Object.isFrozen(result?.output)).toBe(true);

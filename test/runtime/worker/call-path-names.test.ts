@@ -120,21 +120,24 @@ describe("an agent of your own with policy that only Agent takes", () => {
 });
 
 describe("a callPath with a member that has no meaning", () => {
-  test.each(refused)("register() and submit() refuse it: %j", async (path, problem) => {
-    const { runtime } = await setUp();
-    const caller = agent("caller", async () => null, { callPath: path });
-    const parent = agent("parent", async () => null, { subAgents: [caller] });
-    const fault = expect.objectContaining({
-      code: "invalid_argument",
-      message: expect.stringContaining(problem.replace("OWNER", caller.id)),
-    });
-    expect(() => runtime.register(caller)).toThrow(fault);
-    expect(() => runtime.register(parent)).toThrow(fault);
-    await expect(runtime.submit(caller, null)).rejects.toThrow(fault);
-    await runtime.close();
-  });
+  test.each(refused)(
+    "register() and submit() refuse a callPath with a member that has no meaning: %j",
+    async (path, problem) => {
+      const { runtime } = await setUp();
+      const caller = agent("caller", async () => null, { callPath: path });
+      const parent = agent("parent", async () => null, { subAgents: [caller] });
+      const fault = expect.objectContaining({
+        code: "invalid_argument",
+        message: expect.stringContaining(problem.replace("OWNER", caller.id)),
+      });
+      expect(() => runtime.register(caller)).toThrow(fault);
+      expect(() => runtime.register(parent)).toThrow(fault);
+      await expect(runtime.submit(caller, null)).rejects.toThrow(fault);
+      await runtime.close();
+    },
+  );
 
-  test("mcpServer() refuses it", async () => {
+  test("mcpServer() refuses a callPath with a member that has no meaning", async () => {
     const { runtime } = await setUp();
     const tools = [simpleTool({ name: "write", execute: async () => text("done") })];
     const callPath = { gate: {} } as CallPath;

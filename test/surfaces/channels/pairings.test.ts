@@ -138,7 +138,7 @@ describe("N5: messages that a platform does not accept", () => {
     return { queue, clock, times };
   }
 
-  test("are sent again after the time that the platform names, and meanwhile nothing else is sent", async () => {
+  test("N5: messages that a platform does not accept are sent again after the time that the platform names, and meanwhile nothing else is sent", async () => {
     const { queue, clock, times } = queueOf([{ kind: "retry", reason: "429", afterMs: 30_000 }]);
     const sent = Promise.all([
       queue.send(message, clock.now()),
@@ -151,7 +151,7 @@ describe("N5: messages that a platform does not accept", () => {
     expect(times).toEqual([0, 30_000, 30_000]);
   });
 
-  test("are sent again with growing delays after network errors, and given up after a day", async () => {
+  test("N5: messages that a platform does not accept are sent again with growing delays after network errors, and given up after a day", async () => {
     const { queue, clock, times } = queueOf(Array.from({ length: 1_000 }, () => new Error("down")));
     const sent = queue.send(message, clock.now());
     await clock.advance(86_400_000 + 600_000);

@@ -238,14 +238,17 @@ describe("the Telegram channel", () => {
     expect(lines.join("\n")).not.toContain(botToken);
   });
 
-  test.for(["@ann", "ann", "*", "1*", "", "-5", "1 "])("refuses %j in its allow list", async (sender) => {
-    const { runtime, store } = await start();
-    const channel = telegramChannel({ token: botToken, name: "other" });
-    const agents = [speaker("hi")];
-    expect(() =>
-      createChannels(runtime, { store, agents, channels: [{ channel, allow: [sender] }] }),
-    ).toThrow(/invalid sender/u);
-  });
+  test.for(["@ann", "ann", "*", "1*", "", "-5", "1 "])(
+    "the Telegram channel refuses %j in its allow list",
+    async (sender) => {
+      const { runtime, store } = await start();
+      const channel = telegramChannel({ token: botToken, name: "other" });
+      const agents = [speaker("hi")];
+      expect(() =>
+        createChannels(runtime, { store, agents, channels: [{ channel, allow: [sender] }] }),
+      ).toThrow(/invalid sender/u);
+    },
+  );
 });
 
 describe("telegramPieces()", () => {

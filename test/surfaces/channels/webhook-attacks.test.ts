@@ -142,7 +142,7 @@ describe("the webhook channel", () => {
     });
 
     test.for(["senderId", "senderName", "conversationId", "messageId"])(
-      "a request whose %s has more than 255 characters with 400 and stores nothing",
+      "the webhook channel refuses a request whose %s has more than 255 characters with 400 and stores nothing",
       async (field) => {
         const answer = await post(host.at, { ...hello, [field]: "x".repeat(256) });
         expect(answer).toMatchObject({ status: 400, json: { code: "invalid_argument" } });
@@ -150,7 +150,7 @@ describe("the webhook channel", () => {
       },
     );
 
-    test("a request that was received before with 409, and starts one run", async () => {
+    test("the webhook channel refuses a request that was received before with 409, and starts one run", async () => {
       const at = Date.now();
       expect((await post(host.at, { ...hello, messageId: "r" }, { at })).status).toBe(200);
       expect((await post(host.at, { ...hello, messageId: "r" }, { at })).status).toBe(409);
@@ -174,7 +174,7 @@ describe("the webhook channel", () => {
       expect(await stored(host.store.records)).toBe(0);
     });
 
-    test("senders that are not in the allow list with 403 and one line in the log, whatever they claim", async () => {
+    test("the webhook channel refuses senders that are not in the allow list with 403 and one line in the log, whatever they claim", async () => {
       for (const senderId of ["3", "1 ", "01", "*", "1\u0000"])
         for (const messageId of ["1", "2"])
           expect((await post(host.at, { ...hello, senderId, messageId })).status).toBe(403);
@@ -244,7 +244,7 @@ describe("the webhook channel", () => {
       expect((await post(at, { ...hello, messageId: String(request) })).status).toBe(200);
   });
 
-  test("N6: of two processes on one store, both receive and one of them answers", async () => {
+  test("N6: two processes with one webhook channel and one store both receive messages, and one of them answers", async () => {
     const path = await newPath();
     const program = await SignedProgram.start();
     onTestFinished(() => program.close());

@@ -39,7 +39,7 @@ async function createElsewhere(path: string, id?: string): Promise<void> {
 }
 
 describe("a store of the command line", () => {
-  test("that a command created belongs to the user, also for later commands", async () => {
+  test("a store of the command line that a command created belongs to the user, also for later commands", async () => {
     const { path, listed } = await place();
     await drive(path);
     await drive(path);
@@ -47,7 +47,7 @@ describe("a store of the command line", () => {
     expect(readdirSync(dirname(path))).toEqual(["reeve.db"]);
   });
 
-  test("that others created is refused, says how to accept it, and stays readable", async () => {
+  test("a store of the command line that others created is refused, says how to accept it, and stays readable", async () => {
     const { path } = await place();
     await createElsewhere(path);
     await expect(drive(path)).rejects.toMatchObject({
@@ -75,7 +75,7 @@ describe("a store of the command line", () => {
     },
   );
 
-  test("that was moved with its project belongs to the user at its new place", async () => {
+  test("a store of the command line that was moved with its project belongs to the user at its new place", async () => {
     const { path, root, listed } = await place();
     await drive(path);
     renameSync(join(root, "project"), join(root, "moved"));
@@ -85,7 +85,7 @@ describe("a store of the command line", () => {
     expect(listed()).toHaveLength(1);
   });
 
-  test("that is a copy is refused until it is accepted, and then both belong to the user", async () => {
+  test("a store of the command line that is a copy is refused until it is accepted, and then both belong to the user", async () => {
     const { path, root } = await place();
     await drive(path);
     const copy = join(root, "copy/.reeve/reeve.db");
@@ -167,11 +167,14 @@ describe("a store of the command line", () => {
     expect(await whyForeign(`sqlite:${path}`)).toBeUndefined();
   });
 
-  test.for(["-wal", "-journal"])("is not created beside a file %s of another store", async (ending) => {
-    const { path } = await place();
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path + ending, "x");
-    await expect(drive(path)).rejects.toThrow(`${path}${ending} belongs to a store that does not exist`);
-    expect(existsSync(path)).toBe(false);
-  });
+  test.for(["-wal", "-journal"])(
+    "a store of the command line is not created beside a file %s of another store",
+    async (ending) => {
+      const { path } = await place();
+      mkdirSync(dirname(path), { recursive: true });
+      writeFileSync(path + ending, "x");
+      await expect(drive(path)).rejects.toThrow(`${path}${ending} belongs to a store that does not exist`);
+      expect(existsSync(path)).toBe(false);
+    },
+  );
 });

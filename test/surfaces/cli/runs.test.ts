@@ -254,7 +254,7 @@ describe("the id of a run", () => {
 });
 
 describe("reeve show, tree and cost", () => {
-  test("agree with the result of a run of a team", async () => {
+  test("reeve show, tree and cost agree with the result of a run of a team", async () => {
     const { cli, runtime } = await desk();
     const helper = new Agent({ name: "helper", model: scriptedModel(["Seven."], { modelId: "small" }) });
     const handOff = { toolCalls: [{ name: "handoff_helper", input: { task: "How many?" } }] };

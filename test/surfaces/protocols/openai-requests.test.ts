@@ -14,7 +14,7 @@ afterAll(() => world.server.close());
 beforeEach(() => world.begin());
 
 describe("parameters", () => {
-  it("that control the model are applied", async () => {
+  it("parameters of an OpenAI request that control the model are applied", async () => {
     const before = echoModel.calls.length;
     await world.client.chat.completions.create({
       model: "echo",
@@ -57,14 +57,17 @@ describe("parameters", () => {
     ["temperature", 3],
     ["temprature", 1],
     ["max_tokens", 0],
-  ])("that cannot be honoured are refused with 400 that names %s", async (param, value) => {
-    const runs = (await world.runsOf("echo")).length;
-    const error = await thrownBy(
-      world.client.chat.completions.create({ model: "echo", messages: [user("hi")], [param]: value }),
-    );
-    expect(error).toMatchObject({ status: 400, param, type: "invalid_request_error" });
-    expect([world.posts, (await world.runsOf("echo")).length]).toEqual([1, runs]);
-  });
+  ])(
+    "parameters of an OpenAI request that cannot be honoured are refused with 400 that names %s",
+    async (param, value) => {
+      const runs = (await world.runsOf("echo")).length;
+      const error = await thrownBy(
+        world.client.chat.completions.create({ model: "echo", messages: [user("hi")], [param]: value }),
+      );
+      expect(error).toMatchObject({ status: 400, param, type: "invalid_request_error" });
+      expect([world.posts, (await world.runsOf("echo")).length]).toEqual([1, runs]);
+    },
+  );
 
   it("response_format with a JSON Schema returns only the checked JSON, streamed or not", async () => {
     const body = {

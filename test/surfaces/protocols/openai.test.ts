@@ -184,7 +184,7 @@ describe("messages without a session", () => {
 });
 
 describe("messages with a session", () => {
-  it("continue the conversation of the store: only new messages of the user are used, whatever the client says about the past", async () => {
+  it("messages with a session continue the conversation of the store: only new messages of the user are used, whatever the client says about the past", async () => {
     const session = world.newSession();
     const before = echoModel.calls.length;
     await world.client.chat.completions.create({ model: "echo", messages: [user("One")] }, session);

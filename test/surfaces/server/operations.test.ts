@@ -26,7 +26,7 @@ async function serve(
 }
 
 describe("agents that a function lists", () => {
-  it("change with the list, and a hidden one is neither listed nor found, and says at its start why", async () => {
+  it("agents that a function lists change with the list, and a hidden one is neither listed nor found, and says at its start why", async () => {
     const served = (name: string): ServedAgent => ({
       name,
       start: () => {
@@ -65,7 +65,7 @@ describe("the routes of schedules", () => {
     return { clock, server, create };
   }
 
-  it("create a schedule that fires, and that pauses, resumes and is removed with its runs kept", async () => {
+  it("the routes of schedules create a schedule that fires, and that pauses, resumes and is removed with its runs kept", async () => {
     const { clock, server, create } = await clerks();
     const created = await create({ name: "hourly", everyMs: 3_600_000 });
     expect(created).toMatchObject({
@@ -103,7 +103,7 @@ describe("the routes of schedules", () => {
     expect(await runs()).toHaveLength(2);
   });
 
-  it("return the same schedule for a repeated request, refuse other options without replace, and bad times", async () => {
+  it("the routes of schedules return the same schedule for a repeated request, refuse other options without replace, and refuse bad times", async () => {
     const { server, create } = await clerks();
     const daily = { name: "daily", cron: "0 9 * * *", timeZone: "Europe/Berlin" };
     const { json: first } = await create(daily);
@@ -126,7 +126,7 @@ describe("the routes of schedules", () => {
     expect((await server.call("GET", "/api/schedules")).json["schedules"]).toHaveLength(1);
   });
 
-  it("hide schedules of other tenants and users, and refuse changes with a token that only reads", async () => {
+  it("the routes of schedules hide schedules of other tenants and users, and refuse changes with a token that only reads", async () => {
     const { server, create } = await clerks();
     const ann = await server.tokenOf("acme", "run", "ann");
     const others = [await server.tokenOf("acme", "run", "bob"), await server.tokenOf("other", "run", "ann")];
@@ -152,7 +152,7 @@ describe("the routes of schedules", () => {
 });
 
 describe("the routes of dead letters", () => {
-  it("list a message whose delivery failed too often, and deliver it again once", async () => {
+  it("the routes of dead letters list a message whose delivery failed too often, and deliver it again once", async () => {
     let isBroken = true;
     const got: unknown[] = [];
     const worker = agent("worker", async (_ctx, inbox) => {

@@ -56,13 +56,16 @@ beforeAll(async () => {
 afterAll(() => server.close());
 
 describe("GET /events?taskId=", () => {
-  it.each(["t0", "t1"])("returns the events of the task %s alone, in order", async (taskId) => {
-    const page = await read<EventPage>(`/events?taskId=${taskId}&limit=5000`);
-    expect(page.events.length).toBeGreaterThan(1);
-    expect(page.events.length).toBeLessThan(log.length);
-    expect(page.events).toEqual(log.filter((event) => event.taskId === taskId));
-    expect(page.isLast).toBe(true);
-  });
+  it.each(["t0", "t1"])(
+    "GET /events?taskId= returns the events of the task %s alone, in order",
+    async (taskId) => {
+      const page = await read<EventPage>(`/events?taskId=${taskId}&limit=5000`);
+      expect(page.events.length).toBeGreaterThan(1);
+      expect(page.events.length).toBeLessThan(log.length);
+      expect(page.events).toEqual(log.filter((event) => event.taskId === taskId));
+      expect(page.isLast).toBe(true);
+    },
+  );
 
   it("GET /events?taskId= returns all events of the task, each once, if the caller reads page by page from `next`", async () => {
     const found: Event[] = [];
@@ -119,7 +122,7 @@ describe("GET /tasks?at=", () => {
     expect(await read<View>(`/tasks?at=${log.length + 1_000}`)).toEqual(latest);
   });
 
-  it.each(["-1", "1.5", "last"])("refuses the position %s with 400", async (at) => {
+  it.each(["-1", "1.5", "last"])("GET /tasks?at= refuses the position %s with 400", async (at) => {
     const { json } = await server.call("GET", `${path}/tasks?at=${at}`);
     expect(json).toMatchObject({ status: 400, code: "invalid_argument" });
   });

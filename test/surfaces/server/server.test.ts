@@ -30,7 +30,7 @@ async function serve(agents: readonly HostedAgent[], options?: TestServerOptions
 const waiter = agent("waiter", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
 
 describe("a server", () => {
-  it("that drains ends its streams and waits, answers requests in progress, and refuses new runs with 503", async () => {
+  it("a server that drains ends its streams and waits, answers requests in progress, and refuses new runs with 503", async () => {
     const server = await serve([waiter]);
     const run = await server.runtime.submit(waiter, null);
     const stream = await openSse(`${server.url}/api/runs/${run.runId}/stream`, { token: server.admin });

@@ -91,7 +91,7 @@ describe("the past of a run", () => {
 });
 
 describe("a log of steps with a bound", () => {
-  test("it keeps at least so many ended steps and fewer than twice as many, and every step in progress", () => {
+  test("a log of steps with a bound keeps at least so many ended steps and fewer than twice as many, and every step in progress", () => {
     const log = events(700);
     const [whole, bounded] = [new StepLog(), new StepLog({ most: 20 })];
     for (const event of log) {

@@ -55,7 +55,7 @@ describe("the parts of an answer", () => {
     },
   );
 
-  it("restart a message after a broken attempt, and their text is that of stream.text()", async () => {
+  it("the parts of an answer start a message again after a broken attempt, and their text is that of stream.text()", async () => {
     const broken = { reasoning: "Hm.", deltas: ["Take the r"], cut: true };
     const guide = new Agent({
       name: "guide",
@@ -69,7 +69,7 @@ describe("the parts of an answer", () => {
     expect(pieces(parts)).toBe(text.join(""));
   });
 
-  it("give calls ids that are unique in the store when a provider repeats one, also within a message", async () => {
+  it("the parts of an answer give calls ids that are unique in the store when a provider repeats one, also within a message", async () => {
     const look = tool({
       name: "look",
       description: "Looks.",

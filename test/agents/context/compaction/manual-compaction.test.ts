@@ -71,7 +71,7 @@ describe("sessions.compact(id, { instructions })", () => {
     await busy.result();
   });
 
-  it("compacts a fork without a change of its origin", async () => {
+  it("sessions.compact(id, { instructions }) compacts a fork without a change of its origin", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = Object.assign(chatModel(), { contextWindow: 100_000 });
     const agent = chat(model);

@@ -105,18 +105,21 @@ describe.each(places)("a critical tool without permissions, with the %s store", 
   test.for<[string, Partial<HostedAgent>]>([
     ["without a gate", {}],
     ["with guardrails only", gate === undefined ? {} : { callPath: { tool: gate } }],
-  ])("waits for a person's approval, over a restart, %s", async ([, more]) => {
-    const place = await openPlace(name);
-    const agent = calling([wiper({ risk: "critical" })], {}, more);
-    const run = await (await place.restart()).submit(agent, null);
-    const { data: asked } = await untilTold(run, "approval_request");
-    expect(asked).toMatchObject({ kind: "tool_call", reason: "wipe is critical" });
-    await place.restart(agent);
-    const found = await place.find(run.runId);
-    await found.approve(asked.approvalId, { decision: "approved" });
-    expect((await found.result()).output).toMatchObject({ text: "wiped" });
-    expect(await toldOf(found, "approval_request")).toHaveLength(1);
-  });
+  ])(
+    "a critical tool without permissions waits for a person's approval, also after a restart, %s",
+    async ([, more]) => {
+      const place = await openPlace(name);
+      const agent = calling([wiper({ risk: "critical" })], {}, more);
+      const run = await (await place.restart()).submit(agent, null);
+      const { data: asked } = await untilTold(run, "approval_request");
+      expect(asked).toMatchObject({ kind: "tool_call", reason: "wipe is critical" });
+      await place.restart(agent);
+      const found = await place.find(run.runId);
+      await found.approve(asked.approvalId, { decision: "approved" });
+      expect((await found.result()).output).toMatchObject({ text: "wiped" });
+      expect(await toldOf(found, "approval_request")).toHaveLength(1);
+    },
+  );
 
   test("a critical tool runs without a question if the permissions allow it", async () => {
     const place = await openPlace(name);

@@ -185,7 +185,7 @@ describe("bad input of ctx.child()", () => {
     [{ prompt, budget: { maxTurns: Number.NaN } }, "maxTurns"],
     [{ prompt, onFull: "queue" }, "invalid onFull"],
     [null, "expected an object"],
-  ])("%j is refused", async (request, message) => {
+  ])("ctx.child() refuses the input %j", async (request, message) => {
     const faults: unknown[] = [];
     const { agent, runtime } = await setUp([asks("delegate"), "Done."], async (ctx) => {
       await ctx.child(request as never).catch((error: unknown) => faults.push(error));

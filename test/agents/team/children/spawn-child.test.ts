@@ -117,7 +117,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  test("S1: sends the results of a stopped invocation, in which open calls are not executed", async () => {
+  test("S1: agent.spawnChild() sends the results of a stopped invocation, in which open calls are not executed", async () => {
     const runtime = await openRuntime({
       store: await (await prepare())(),
       unknownPrice: "ignore",

@@ -98,7 +98,7 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("clears the cached system prompt after a review that has executed a tool, and not after another one", async () => {
+  test("a reviewer clears the cached system prompt after a review that has executed a tool, and not after another one", async () => {
     const runtime = await openOn(await prepare());
     let builds = 0;
     let cached: string | undefined;

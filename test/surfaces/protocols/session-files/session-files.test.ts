@@ -235,7 +235,7 @@ describe("a file of pi", () => {
   const text = (...lines: readonly (object | string)[]): string =>
     [header, ...lines].map((each) => (typeof each === "string" ? each : JSON.stringify(each))).join("\n");
 
-  test("joins the results of one message, and continues after its last line", () => {
+  test("a file of pi joins the results of one message, and continues after its last line", () => {
     const { entries } = readSessionFile(
       text(
         line("1", null, { role: "user", content: "Go" }),
@@ -274,7 +274,7 @@ describe("a file of pi", () => {
     expect(seen(entries).map(([role]) => role)).toEqual(["user", "user"]);
   });
 
-  test("of version 1, without ids, is a path", () => {
+  test("a file of pi in version 1, without ids, is a path", () => {
     const old = (message: object) => ({ type: "message", timestamp: "2026-01-01T00:00:01.000Z", message });
     const { entries } = readSessionFile(
       text(old({ role: "user", content: "a" }), old({ role: "user", content: "b" })),
@@ -286,7 +286,7 @@ describe("a file of pi", () => {
     ]);
   });
 
-  test("keeps lines that cannot be read as custom entries and counts them", () => {
+  test("a file of pi keeps lines that cannot be read as custom entries and counts them", () => {
     const { entries, unread } = readSessionFile(
       text(
         line("1", null, { role: "user", content: "Go" }),
