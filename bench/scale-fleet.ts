@@ -15,7 +15,7 @@ const patienceMs = 30_000;
 
 type WorkerSetup = Pick<ScaleWorkerOrders, "leaseMs" | "concurrency" | "callMs" | "site">;
 
-/** Worker processes on a schema of their own, and a runtime that submits runs to them and drives none. */
+/** Worker processes on a schema of their own, and a runtime that submits runs to them and executes none. */
 export class ScaleFleet {
   readonly #url: string;
   readonly #schema: string;
@@ -36,7 +36,7 @@ export class ScaleFleet {
     const schema = `scale_${randomUUID().replaceAll("-", "")}`;
     const store = await postgresStore({ url, schema, hash: sha256, connections: 4 });
     const { site } = setup;
-    // Without a port, the engine submits runs to Restate and drives none.
+    // Without a port, the engine submits runs to Restate and executes none.
     const engine =
       site === undefined ? idleEngine : restate({ ingressUrl: site.ingressUrl, service: site.service });
     const runtime = await openRuntime({ store, engine });
@@ -137,7 +137,7 @@ function progress(text: string): void {
   process.stderr.write(`  ${text}\n`);
 }
 
-/** An engine that drives no run. */
+/** An engine that executes no run. */
 const idleEngine: EngineFactory = () => ({
   kind: "local",
   start: async () => undefined,

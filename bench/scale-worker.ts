@@ -1,4 +1,4 @@
-// A worker process of the scale benchmark: node scale-worker.ts ORDERS. It writes "ready" to stdout and drives runs until it is killed.
+// A worker process of the scale benchmark: node scale-worker.ts ORDERS. It writes "ready" to stdout and executes runs until it is killed.
 import { openRuntime, sha256 } from "reeve";
 import type { EngineFactory } from "reeve/kernel";
 import { postgresStore } from "reeve/postgres";

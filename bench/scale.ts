@@ -13,7 +13,7 @@ import { takeOver } from "./scale-take-over.ts";
 /** Many short rounds that alternate, so that both sides meet the same disturbances. */
 const rounds = 15;
 const connections = 10;
-/** Runs that each worker process drives at the same time. */
+/** Runs that each worker process executes at the same time. */
 const runsEach = 16;
 
 export async function* rows(): AsyncIterable<Row> {
@@ -67,7 +67,7 @@ async function steps(url: string, runs: number, each: number): Promise<Row> {
   };
 }
 
-/** Runs per second that are created, claimed, driven for one step and ended, so many at once. */
+/** Runs per second that are created, claimed, executed for one step and ended, so many at once. */
 async function shortRuns(url: string, runs: number): Promise<Row> {
   const runtime = await openRuntime({ store: await postgresStore({ url, hash: sha256, connections }) });
   const rates: number[] = [];
@@ -108,7 +108,7 @@ async function bareStatements(pool: Pool, runs: number, each: number): Promise<n
 }
 
 /**
- * Steps per second with 1, 2 and 4 worker processes that drive 16 runs each, against the same number of times one worker. With calls
+ * Steps per second with 1, 2 and 4 worker processes that execute 16 runs each, against the same number of times one worker. With calls
  * that take time, workers wait; without them, workers and the server share the processors of this machine.
  */
 async function* fleets(url: string, callMs: number): AsyncIterable<Row> {

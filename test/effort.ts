@@ -51,5 +51,5 @@ export function sampleOf(
   };
 }
 
-/** Whether a case of the engine contract is about the engine itself: who drives a run, and when. */
+/** Whether a case of the engine contract is about the engine itself: who executes a run, and when. */
 export const isOfEngine = (title: string): boolean => title.startsWith("G");

@@ -1,5 +1,5 @@
 // State by key: a cart of each customer, with one writer per key. A worker hosts the cart and the checkout. A client, which would be a
-// web server or a script, calls them without driving anything. Calls of one cart run one at a time, and a repeated id adds nothing.
+// web server or a script, calls them without executing anything. Calls of one cart run one at a time, and a repeated id adds nothing.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// A Restate server decides which worker drives a run, and wakes the run up. While the run waits, the worker on which it began is
+// A Restate server decides which worker executes a run, and wakes the run up. While the run waits, the worker on which it began is
 // replaced by a new version at another address, and the run continues there. Needs a server and the package
 // `@restatedev/restate-sdk`:
 //   npx @restatedev/restate-server   # the ingress is at port 8080, the admin API at port 9070
@@ -47,7 +47,7 @@ async function startWorker(agent: HostedAgent): Promise<Runtime> {
 const waiter = agentOf("version 1");
 const old = await startWorker(waiter);
 const { runId } = await old.submit(waiter, null);
-console.log(`version 1 drives ${runId}`);
+console.log(`version 1 executes ${runId}`);
 const waiting = `SELECT id FROM sys_invocation WHERE target_service_name = '${service}' AND status = 'scheduled'`;
 while ((await admin.query(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 50));
 console.log("the run waits: Restate keeps the timer of its timeout, and no worker owns it");

@@ -454,7 +454,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     throw new Fault("not_found", `agent ${this.name} has no command ${name}: it has no extensions`);
   }
 
-  /** S5: what this agent is doing in a session, whichever process drives it. `idle` for an unknown session. */
+  /** S5: what this agent is doing in a session, whichever process executes it. `idle` for an unknown session. */
   async phase(sessionId: string, options: RuntimeChoice = {}): Promise<AgentPhase> {
     checkRuntimeChoice("phase()", options);
     const runtime = options.runtime ?? (await defaultRuntime());

@@ -20,7 +20,7 @@ async function removeHome(name: string): Promise<void> {
 }
 
 /**
- * Opens a runtime on a store, and resumes the runs in the store that no other worker drives.
+ * Opens a runtime on a store, and resumes the runs in the store that no other worker executes.
  *
  * The import is dynamic so that a program which only defines agents and tools does not load the worker: Node compiles
  * and evaluates the modules on the first call. Gain, in `npm run bench -- tools`, row "import of reeve, fresh process":
@@ -42,7 +42,7 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
 }
 
 /**
- * Opens a client on the store of workers: it starts, signals, reads and cancels runs, and drives none. It registers no worker
+ * Opens a client on the store of workers: it starts, signals, reads and cancels runs, and executes none. It registers no worker
  * and hosts nothing, so a web server or a script needs no code of the workflows.
  *
  * @example

@@ -42,7 +42,7 @@ export type ForkStart = number | "first-model-call" | "last-turn" | (string & Re
 
 /** Options of `runs()`. */
 export interface StoredRunsOptions {
-  /** The runtime that has the runs and drives the forks. */
+  /** The runtime that has the runs and executes the forks. */
   readonly runtime: Runtime;
   /** The runs: their ids, or a filter of `runtime.list`. A filter selects completed runs unless it has a status. */
   readonly runs: readonly string[] | Omit<RunQuery, "sort" | "limit" | "after">;

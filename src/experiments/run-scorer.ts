@@ -64,7 +64,7 @@ export function endsExperiment({ code, details }: Failure | Fault): boolean {
   return details?.["cap"] !== undefined || details?.["taskId"] === rootTaskId;
 }
 
-/** Faults that a branch cannot handle, because the task itself has to end or to be driven by another worker. */
+/** Faults that a branch cannot handle, because the task itself has to end or to be executed by another worker. */
 function mustEndTask(error: unknown): boolean {
   if (!Fault.is(error)) return false;
   if (error.code === "budget_exhausted") return endsExperiment(error);

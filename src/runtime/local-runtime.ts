@@ -46,7 +46,7 @@ import { endBound, endUnadopted } from "./unadopted-runs.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
 /**
- * Opens the store if necessary, starts a worker on it and resumes the runs in it that no worker drives. Unlike the
+ * Opens the store if necessary, starts a worker on it and resumes the runs in it that no worker executes. Unlike the
  * public `openRuntime`, knows no prices unless `options.prices` is given.
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
@@ -69,7 +69,7 @@ const registerOptionTable = optionTable({ context: is.any } satisfies OptionKind
 /** Options that say how long something is kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
-/** The worker of a runtime, which hosts agents and drives runs in this process. Callers use it through a `RuntimeView`. */
+/** The worker of a runtime, which hosts agents and executes runs in this process. Callers use it through a `RuntimeView`. */
 class LocalWorker implements RuntimeWorker, OpenRuntime {
   readonly context: WorkerContext;
   readonly engine: Engine;
@@ -210,7 +210,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
 
   register(agent: HostedAgent | AgentResolver, options: RegisterOptions = {}): void {
     registerOptionTable.read("register()", options);
-    // Before the agent: a worker may drive its runs synchronously.
+    // Before the agent: a worker may execute its runs synchronously.
     if (options.context !== undefined) this.#registerContext(agent, options.context);
     if (!(isResolver(agent) ? this.agents.registerResolver(agent) : this.agents.register(agent))) return;
     this.agents.forgetLeftAlone();
@@ -335,8 +335,8 @@ const kindRecord = { namespace: "engine", key: "kind" } as const;
 const validKind = /^[a-z][a-z0-9-]{0,63}$/;
 
 /**
- * G5: records the kind of the engine that drives the runs of a store. Throws `engine_mismatch` if another kind is
- * recorded, because two kinds would each wake and drive the same runs.
+ * G5: records the kind of the engine that executes the runs of a store. Throws `engine_mismatch` if another kind is
+ * recorded, because two kinds would each wake and execute the same runs.
  */
 async function recordEngineKind(records: Records, { kind }: Engine): Promise<void> {
   if (kind === null) return;
@@ -350,7 +350,7 @@ async function recordEngineKind(records: Records, { kind }: Engine): Promise<voi
   if (current === undefined || current.value === kind) return;
   throw new Fault(
     "engine_mismatch",
-    `the engine ${JSON.stringify(current.value)} drives the runs of this store, and this runtime has the engine ${JSON.stringify(kind)}: open the runtime with the same engine, or with another store`,
+    `the engine ${JSON.stringify(current.value)} executes the runs of this store, and this runtime has the engine ${JSON.stringify(kind)}: open the runtime with the same engine, or with another store`,
     { details: { recorded: current.value, engine: kind } },
   );
 }

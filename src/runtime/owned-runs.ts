@@ -24,13 +24,13 @@ export interface OwnedRunsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The runs that this worker owns. The engine lets it drive each run that it has claimed. */
+/** The runs that this worker owns. The engine lets it execute each run that it has claimed. */
 export class OwnedRuns implements RunHost {
   readonly #options: OwnedRunsOptions;
   readonly #owners = new Map<RunId, RunOwner>();
   /** Released runs whose hooks and other observers still process events. */
   readonly #observing = new Map<RunId, Promise<void>>();
-  /** Faults with which the store refused a record of a run. The run fails with the fault when it is driven again. */
+  /** Faults with which the store refused a record of a run. The run fails with the fault when it is executed again. */
   readonly #refusals = new Map<RunId, Fault>();
   #isClosing = false;
 
@@ -133,7 +133,7 @@ export class OwnedRuns implements RunHost {
     for (const owner of this.#owners.values()) owner.poke();
   }
 
-  /** Releases all runs for other workers. Calls in flight get `graceMs` to settle. From now on, no run is driven here. */
+  /** Releases all runs for other workers. Calls in flight get `graceMs` to settle. From now on, no run is executed here. */
   async releaseAll(graceMs: number): Promise<void> {
     this.#isClosing = true;
     await Promise.allSettled([...this.#owners.values()].map((owner) => owner.release(graceMs)));

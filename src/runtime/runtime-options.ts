@@ -42,7 +42,7 @@ export interface RuntimeOptions {
    */
   readonly store?: StoreAddress | Store;
   /**
-   * Creates the engine, which decides which worker drives a run and when. The store records the kind of its engine and
+   * Creates the engine, which decides which worker executes a run and when. The store records the kind of its engine and
    * refuses another one with `engine_mismatch`. Default: the local engine, which claims runs in the store.
    */
   readonly engine?: EngineFactory;
@@ -87,7 +87,7 @@ export interface RuntimeOptions {
   /**
    * B7: caps on what the runs of the store may spend per UTC day or month, over all runs and processes: `perDayUsd`,
    * `perTenantPerDayUsd`, `perUserPerDayUsd`, `perAgentPerDayUsd`, and the same per month (`perMonthUsd`). A run that a cap leaves no money for the next model call ends as
-   * `budget_exhausted`. Every process that drives runs of the store must set the same caps. Default: no caps.
+   * `budget_exhausted`. Every process that executes runs of the store must set the same caps. Default: no caps.
    */
   readonly caps?: SpendingCaps;
   /**
@@ -159,7 +159,7 @@ export interface RuntimeOptions {
   /**
    * What `register` and `submit` do with an agent whose name is taken by another agent. `"refuse"`: they throw
    * `already_exists`. `"replace"`: the new agent takes the name, and a run keeps the agents it was submitted with for
-   * as long as this process drives it. Default: `"refuse"`.
+   * as long as this process executes it. Default: `"refuse"`.
    */
   readonly sameName?: "refuse" | "replace";
   /**

@@ -95,7 +95,7 @@ import { anonymousUser, portFor, type WorkerContext } from "./process/worker-con
 import { agentTree, type AgentRegistry } from "./worker/agent-registry.ts";
 import type { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
-/** The worker that drives the runs of a runtime, as its callers use it. */
+/** The worker that executes the runs of a runtime, as its callers use it. */
 export interface RuntimeWorker {
   readonly context: WorkerContext;
   readonly engine: Pick<Engine, "claimer">;

@@ -71,7 +71,7 @@ const clientTable = optionTable(
   } satisfies OptionKinds<ClientOptions>,
   (name) =>
     Object.hasOwn(runtimeTable.kinds, name)
-      ? "a client drives no run; set it in openRuntime() of the process that hosts the workflows"
+      ? "a client executes no run; set it in openRuntime() of the process that hosts the workflows"
       : undefined,
 );
 

@@ -46,7 +46,7 @@ export interface CrashOptions {
   /** `true` if branches of one task run concurrently, so that their events have no fixed order. Default: `false`. */
   readonly sideBySide?: boolean;
   /**
-   * `true` if lost calls may exhaust the budget. Then only the promises that hold for a run that stops early are
+   * `true` if unreported calls may exhaust the budget. Then only the promises that hold for a run that stops early are
    * checked.
    */
   readonly mayExhaust?: boolean;

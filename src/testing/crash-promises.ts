@@ -170,7 +170,7 @@ function checkMoney(run: RunTrace, expected: RunTrace, mayExhaust: boolean): Bro
   return found;
 }
 
-/** B3: the usage of lost calls that became known. */
+/** B3: the usage of unreported calls that became known. */
 function correctedIn({ events }: RunTrace): Spend {
   let [tokens, nanoUsd] = [0, 0];
   for (const event of events)

@@ -1,7 +1,7 @@
 import { canonicalJson, type Event, type EventType, type JsonObject } from "../kernel/index.ts";
 
 /**
- * Types of events that depend on a crash or on timing and are not compared: recovery, lost calls, and waits of a task
+ * Types of events that depend on a crash or on timing and are not compared: recovery, unreported calls, and waits of a task
  * that may or may not be needed.
  */
 const ofRecovery: ReadonlySet<EventType> = new Set([
@@ -28,7 +28,7 @@ const ofOrders: ReadonlySet<EventType> = new Set([
   "budget_top_up",
 ]);
 /**
- * Names of event data that are not compared: times, seqs, ids of inputs and spend. Spend includes lost calls and is checked against
+ * Names of event data that are not compared: times, seqs, ids of inputs and spend. Spend includes unreported calls and is checked against
  * the ledger instead.
  */
 const ofTheMoment: ReadonlySet<string> = new Set([

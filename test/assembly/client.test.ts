@@ -65,7 +65,7 @@ const codeOf = async (work: Promise<unknown>): Promise<string> =>
   );
 
 describe.each(twoStores)("client, %s store", (_name, prepare) => {
-  test("a run of a client is signalled, read, updated and completed while another process drives it", () =>
+  test("a run of a client is signalled, read, updated and completed while another process executes it", () =>
     withClient(prepare, async (client, openWorker) => {
       const started = await client.start("order", { orderId: "7" }, { runId: "run_order-7" });
       const typed = await client.start(order, { orderId: "8" }, { runId: "run_order-8", delayMs: 3_600_000 });
@@ -173,7 +173,7 @@ test("openClient() and its starts refuse options that only a worker can use, and
   );
   const [[, prepare] = ["", undefined]] = twoStores;
   const store = (await (await prepare?.())?.()) as Store;
-  expect(await messageOf(() => openClient({ store, concurrency: 2 } as never))).toMatch(/drives no run/u);
+  expect(await messageOf(() => openClient({ store, concurrency: 2 } as never))).toMatch(/executes no run/u);
   const client = await openClient({ store });
   const context = { db: 1 };
   expect(await messageOf(() => client.start("order", null, { context } as never))).toMatch(

@@ -5,7 +5,7 @@ const sliceMs = 5;
 
 /**
  * A small engine that shares nothing with the local one: it keeps a queue of the runs that it has heard of, claims one
- * of them by its id, drives it for a slice, and puts it at the end of the queue.
+ * of them by its id, executes it for a slice, and puts it at the end of the queue.
  */
 export const roundRobinEngine: EngineFactory = (port) => new RoundRobinEngine(port);
 

@@ -68,7 +68,7 @@ async function livedIn(file: string, book: CallBook): Promise<Lived> {
 
 function rowOf({ caseId, status, output, error, turns, scores, costUsd }: TrialResult): readonly unknown[] {
   const judged = Object.entries(scores).map(([name, { score, error: failure }]) => [name, score, failure]);
-  // A lost call is part of the cost of its trial, so that costs are compared for the whole run.
+  // An unreported call is part of the cost of its trial, so that costs are compared for the whole run.
   return [caseId, status, output, error, turns, (costUsd ?? 0) > 0, judged];
 }
 

@@ -50,7 +50,7 @@ function servedExperiment(server: ServerAddress, count: number): Experiment {
   });
 }
 
-/** Starts the experiment, or finds it in the store, and drives it until it has ended. */
+/** Starts the experiment, or finds it in the store, and executes it until it has ended. */
 export const doExperimentWork: DutyWork = async ({ file, mortal, server, data }) => {
   const { cases } = data as unknown as ExperimentWorkData;
   const runtime = await createRuntime({

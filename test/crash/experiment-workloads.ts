@@ -43,7 +43,7 @@ const evaluation: Workload = {
   world: {
     branches: 2,
     sideBySide: true,
-    // The result of a trial has its time and what its lost calls were charged.
+    // The result of a trial has its time and what its unreported calls were charged.
     ignore: ["value_published"],
     answering: ({ name, body }) => {
       if (name !== "model") return toolAnswer(name, body);

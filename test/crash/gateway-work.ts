@@ -28,7 +28,7 @@ export interface GatewayWorkData {
 /** What the work writes to stderr when it has the first event of a stream. */
 export const firstEvent = "first event";
 
-/** Drives a program with both clients, whole and streamed, twenty calls at once, until the gateway refuses each branch. */
+/** Executes a program with both clients, whole and streamed, twenty calls at once, until the gateway refuses each branch. */
 export const doGatewayWork: DutyWork = async ({ file, mortal, data }) => {
   const work = data as unknown as GatewayWorkData;
   const { url: baseUrl, isCapped, branches } = work;

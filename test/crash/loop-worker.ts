@@ -17,15 +17,15 @@ import { errandRun, porter } from "./porter.ts";
 import { siteEngine, type SiteAddress } from "./site-engine.ts";
 
 /**
- * What the worker does. `child`, `ask`, `flow` and `crowd`: it drives a run that kills its process in a child, in an asked agent, in a
+ * What the worker does. `child`, `ask`, `flow` and `crowd`: it executes a run that kills its process in a child, in an asked agent, in a
  * step of a flow or in its own code, until that run is paused. `errands`: it submits runs, a few at a time, until SIGTERM; a corrected
- * worker only drives those of others.
+ * worker only executes those of others.
  */
 export type LoopPlace = "child" | "ask" | "flow" | "crowd" | "errands";
 
 export interface LoopOrders {
   readonly place: LoopPlace;
-  /** Whether the code no longer kills the process. The worker resumes the paused run, and also drives one that never crashed. */
+  /** Whether the code no longer kills the process. The worker resumes the paused run, and also executes one that never crashed. */
   readonly isCorrected: boolean;
   /** If given, the worker uses the Restate engine. */
   readonly site?: SiteAddress;

@@ -17,8 +17,8 @@ const chat = parseSessionId("chat");
 const copy = formatSessionId("copy");
 
 const changes: Readonly<Record<string, (sessions: RuntimeSessions) => Promise<unknown>>> = {
-  "moving the leaf": (sessions) => sessions.move(chat, "a"),
-  "moving the leaf with a summary": (sessions) => sessions.move(chat, "a", { summary: "left" }),
+  "moving the current entry": (sessions) => sessions.move(chat, "a"),
+  "moving the current entry with a summary": (sessions) => sessions.move(chat, "a", { summary: "left" }),
   "forking a session": (sessions) => sessions.fork(chat, { sessionId: copy, name: "Copy" }),
   "compacting a session": (sessions) => sessions.compact(chat, { summary: "so far", firstKeptEntryId: "b" }),
   "deleting a session": (sessions) => sessions.delete(chat),

@@ -201,7 +201,7 @@ it("a call fails if the server sends neither a result nor progress for timeoutMs
   });
 });
 
-it("the call after a killed server starts it again, and the lost call reports that it may have been executed", async () => {
+it("the call after a killed server starts it again, and the unreported call reports that it may have been executed", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const first = mcp.pid("everything") ?? 0;

@@ -40,7 +40,7 @@ test("reeve init writes a project into an empty folder, and reeve run answers th
 });
 
 test.skipIf(missingChromium() !== undefined)(
-  "the page of reeve serve shows runs, a run, the inbox and a chat that reeve worker drives (skipped without Chromium)",
+  "the page of reeve serve shows runs, a run, the inbox and a chat whose runs reeve worker executes (skipped without Chromium)",
   async () => {
     const script: Script = (request) =>
       request === 2 ? { tool: "write", input: { path: "plan.txt", content: "1. Rest" } } : { text: "Done." };

@@ -24,7 +24,7 @@ const scriptModule = `
   }
 `;
 
-/** Drives an adapter as the harness does, and prints what the harness would check. */
+/** Executes an adapter as the harness does, and prints what the harness would check. */
 const harness = `
   import { pathToFileURL } from "node:url";
   import { Script } from "./lib/script.mjs";
@@ -47,7 +47,7 @@ test("the harness finds two adapters", () => {
   expect(adapters).toHaveLength(2);
 });
 
-test.for(adapters)("%s drives one turn with the script of the harness", async (file) => {
+test.for(adapters)("%s executes one turn with the script of the harness", async (file) => {
   // The adapter finds the script and a folder for its files where the harness has them, and imports the published package.
   const folder = await mkdtemp(join(inject("installed").project, "peers-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));

@@ -80,18 +80,18 @@ test("a gateway run shows what was refused and why, what was reserved and sent, 
   expect(await ask()).toBe(401);
 });
 
-test("a refusal because of the budget is shown with the model, and a run that another server drives says so", async () => {
+test("a refusal because of the budget is shown with the model, and a run that another server executes says so", async () => {
   const { run, ask, runs } = await program("elsewhere", { onBudget: "end" });
   expect(await ask()).toBe(200);
   const page = await open("/gateway");
   const listed = page.getByRole("row").filter({ hasText: "elsewhere" });
   await listed.getByRole("cell", { name: "0", exact: true }).waitFor();
   await page.getByText("Added delay").waitFor();
-  // Another server drives the run: this one knows nothing of it.
+  // Another server executes the run: this one knows nothing of it.
   server.gateway = undefined;
   await listed.getByText("not here").waitFor();
   await page.goto(`${server.url}/runs/${run.runId}`);
-  await page.getByText(/This server does not drive the run, and answers its requests with 503/).waitFor();
+  await page.getByText(/This server does not execute the run, and answers its requests with 503/).waitFor();
   server.gateway = { runs };
   expect(await ask()).toBe(402);
   const refused = page.getByRole("row").filter({ hasText: "402, above the budget, not sent" });

@@ -161,8 +161,8 @@ test("money shows what calls without an answer were charged and what they likely
     await run.result();
     const page = await open(`/runs/${run.runId}/money`);
     const rows = page.locator(".models tbody tr");
-    await rows.filter({ hasText: "charged at their bound" }).waitFor();
-    const charged = rows.filter({ hasText: "charged at their bound" }).getByRole("cell").last();
+    await rows.filter({ hasText: "charged in full" }).waitFor();
+    const charged = rows.filter({ hasText: "charged in full" }).getByRole("cell").last();
     const likely = rows.filter({ hasText: "likely cost" });
     return [await charged.textContent(), await likely.textContent()] as const;
   };

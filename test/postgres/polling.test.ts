@@ -8,7 +8,7 @@ import { newSchema, openSchema, query } from "./schemas.ts";
 
 const polls = 8;
 
-/** Returns the statements that a store with so many driven runs sends from one poll to another, several polls later. */
+/** Returns the statements that a store with so many executed runs sends from one poll to another, several polls later. */
 async function statementsOf(runs: number): Promise<readonly string[]> {
   const schema = newSchema();
   const sent: string[] = [];
@@ -47,7 +47,7 @@ async function statementsOf(runs: number): Promise<readonly string[]> {
   return between;
 }
 
-test("polling costs the same number of statements for 1 and for 30 driven runs, and reads no mailbox", async () => {
+test("polling costs the same number of statements for 1 and for 30 executed runs, and reads no mailbox", async () => {
   for (const runs of [1, 30]) {
     const sent = await statementsOf(runs);
     expect(sent.filter((sql) => /SELECT place, body FROM \S+\.mail /u.test(sql))).toEqual([]);

@@ -8,7 +8,7 @@ import { entryEdits, writeEntries } from "../runtime/stores/edited-entries.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 import { PostgresServer } from "./server.ts";
 
-test("openRuntime() drives a run with a tool in a PostgreSQL store, and another runtime reads its result", async () => {
+test("openRuntime() executes a run with a tool in a PostgreSQL store, and another runtime reads its result", async () => {
   const store = `${inject("postgresUrl")}?schema=${newSchema()}` as `postgres://${string}`;
   const add = tool({
     name: "add",

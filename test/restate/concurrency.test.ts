@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-/** A worker that drives at most two runs at the same time, and counts the leases that it holds. */
+/** A worker that executes at most two runs at the same time, and counts the leases that it holds. */
 interface Worker {
   readonly runtime: Runtime;
   readonly leases: { held: number; most: number };
@@ -96,7 +96,7 @@ function heldAgent() {
   return held;
 }
 
-test("a worker with concurrency 2 drives two runs at a time; the slices of further runs wait without a lease", async () => {
+test("a worker with concurrency 2 executes two runs at a time; the slices of further runs wait without a lease", async () => {
   const cluster = await newCluster(server);
   const { runtime, leases } = await openWorker(cluster, await newAddress());
   const held = heldAgent();
@@ -129,7 +129,7 @@ test("a run that only waits leaves its slot to the next one, and continues altho
   for (const run of busy) expect((await run.result()).output).toBe("done");
 });
 
-test("a slice that waits for a slot of a worker that closes is driven by another worker, and the calls in flight are made once", async () => {
+test("a slice that waits for a slot of a worker that closes is executed by another worker, and the calls in flight are made once", async () => {
   // All slices share one connection, which Restate must not give up.
   const single = await RestateServer.start({ partitions: 1 });
   onTestFinished(() => single.stop());

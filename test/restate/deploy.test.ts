@@ -109,7 +109,7 @@ describe("reeve deploy", () => {
     ]);
     const kept = await deploy("drain", "--service", "versions");
     expect(kept).toMatchObject({ code: 6, out: [] });
-    expect(kept.talk).toContain(`${oldId} at ${first.uri}/ is not removed: it still drives ${busy.runId}`);
+    expect(kept.talk).toContain(`${oldId} at ${first.uri}/ is not removed: it still executes ${busy.runId}`);
     expect(await listed()).toHaveLength(2);
 
     await sleeping.signal("go", null);

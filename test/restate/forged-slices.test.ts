@@ -68,7 +68,7 @@ test("forged slices of a run whose owner is alive neither repeat its paid call n
   expect(calls()).toBe(1);
 });
 
-test("a worker with an identity key refuses forged slices and forged deployments, and drives what its Restate signs", async () => {
+test("a worker with an identity key refuses forged slices and forged deployments, and executes what its Restate signs", async () => {
   const { run, cluster, calls, answer } = await startBusyRun(signing);
   const { service, ports } = cluster;
   const before = cluster.handled.get(run.runId);

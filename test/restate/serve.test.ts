@@ -62,7 +62,7 @@ describe.for(stores)("reeve serve --engine restate, %s store", (kind) => {
     return `${inject("postgresUrl")}?schema=${schema}`;
   };
 
-  test("runs that callers start, approve and cancel are driven by workers that Restate invokes", async () => {
+  test("runs that callers start, approve and cancel are executed by workers that Restate invokes", async () => {
     const { folder, url } = await setUp((_number, { messages }) => {
       const said = JSON.stringify(messages);
       if (said.includes('"role":"tool"')) return { text: "Written." };
@@ -126,7 +126,7 @@ describe.for(stores)("reeve serve --engine restate, %s store", (kind) => {
 });
 
 const refused = [
-  [["--engine", "restate"], "reeve serve drives no runs with the Restate engine; add --no-worker"],
+  [["--engine", "restate"], "reeve serve executes no runs with the Restate engine; add --no-worker"],
   [["--no-worker", "--service", "runs"], "--service needs the Restate engine; add --engine restate"],
   [["--no-worker", "--engine", "restat"], "restat"],
 ] as const;

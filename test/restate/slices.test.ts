@@ -58,7 +58,7 @@ async function statuses({ admin, service }: Cluster): Promise<readonly string[]>
   return (await admin.query<{ readonly status: string }>(sql)).map(({ status }) => status);
 }
 
-/** The engine, with another function that drives its runs. */
+/** The engine, with another function that executes its runs. */
 function withDrive(
   engine: Engine,
   drive: (host: RunHost, ...args: Parameters<RunHost["drive"]>) => ReturnType<RunHost["drive"]>,
@@ -109,7 +109,7 @@ test("while a run sleeps, one delayed invocation is scheduled, and the handler i
   const handled = (): number | undefined => cluster.handled.get(run.runId);
   await expect.poll(() => statuses(cluster)).toEqual(["scheduled"]);
   const before = handled() ?? 0;
-  // The worker drives another run meanwhile.
+  // The worker executes another run meanwhile.
   const worker = agent(async (ctx) => {
     for (let step = 0; step < 5; step++) await ctx.step("work", () => setTimeout(100, null));
     return "done";
@@ -205,14 +205,14 @@ test("a run that sleeps keeps its timer if the result of its slice was lost on t
   await expect.poll(() => statuses(cluster)).toEqual(["scheduled"]);
 });
 
-test("Restate lets another worker drive a run after longestSliceMs, not after twice this time", async () => {
+test("Restate lets another worker execute a run after longestSliceMs, not after twice this time", async () => {
   const { engine, service } = await newCluster(server, { longestSliceMs: 90_000 });
   await open(engine);
   const answer = await fetch(`${server.adminUrl}/services/${service}`);
   expect(await answer.json()).toMatchObject({ inactivity_timeout: "1m 30s", abort_timeout: "1ms" });
 });
 
-test("a call that lasts longer than longestSliceMs is made once if the worker still drives the run", async () => {
+test("a call that lasts longer than longestSliceMs is made once if the worker still executes the run", async () => {
   const { engine } = await newCluster(server, { longestSliceMs: 500, sweepMs: 600_000 });
   const runtime = await open(engine);
   let calls = 0;
@@ -226,7 +226,7 @@ test("a call that lasts longer than longestSliceMs is made once if the worker st
   expect(calls).toBe(1);
 });
 
-test("a run that is submitted while Restate is unreachable is reported, stored, and driven later", async () => {
+test("a run that is submitted while Restate is unreachable is reported, stored, and executed later", async () => {
   const { engine, service } = await newCluster(server, { sweepMs: 200 });
   const codes: string[] = [];
   const folder = await mkdtemp(join(tmpdir(), "reeve-restate-store-"));
@@ -250,7 +250,7 @@ test("a run that is submitted while Restate is unreachable is reported, stored, 
 interface Fleet {
   readonly cluster: Cluster;
   readonly workers: readonly Runtime[];
-  /** Opens a runtime that drives no run and sends no wake-ups, as `reeve cancel` does. */
+  /** Opens a runtime that executes no run and sends no wake-ups, as `reeve cancel` does. */
   readonly openClient: () => Promise<Runtime>;
 }
 

@@ -87,7 +87,7 @@ describe.for(stores)("reeve worker --engine restate, %s store", (kind) => {
     return `${inject("postgresUrl")}?schema=${schema}` as `postgres://${string}`;
   };
 
-  test("a worker drives submitted runs, answers its probes, and hands its run over on SIGTERM without repeating the call in flight", async () => {
+  test("a worker executes submitted runs, answers its probes, and hands its run over on SIGTERM without repeating the call in flight", async () => {
     const answer = Promise.withResolvers<{ readonly tool: string; readonly input: { path: string } }>();
     const { folder, url, asked, requests } = await setUp((request) =>
       request === 2 ? answer.promise : { text: "Green." },

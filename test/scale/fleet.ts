@@ -109,7 +109,7 @@ interface CaughtCall {
 type Call = Omit<ServedCall, "billed">;
 
 /**
- * Lets workers drive runs while they are killed, stopped and disconnected and their servers restart, and checks that all runs
+ * Lets workers execute runs while they are killed, stopped and disconnected and their servers restart, and checks that all runs
  * complete, no recorded call repeats, seats and money are exact and events have no gap.
  */
 export async function runFleet(world: FleetWorld, options: FleetOptions): Promise<FleetReport> {
@@ -425,7 +425,7 @@ function* problemsOf(trace: RunTrace, model: RunTrace, billed: number): Generato
     yield `had ${trace.seats.most} seats, and ${trace.seats.left.length} at its end`;
 }
 
-/** What lost calls cost whose usage became known later (B3). */
+/** What unreported calls cost whose usage became known later (B3). */
 function correctedIn({ events }: RunTrace): { readonly tokens: number; readonly nanoUsd: number } {
   const usages = events.flatMap((event) => (event.type === "usage_corrected" ? [event.data.usage] : []));
   return {

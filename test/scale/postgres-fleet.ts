@@ -11,7 +11,7 @@ interface FleetCallerOptions {
   /** The database, without a proxy before it. */
   readonly url: string;
   readonly schema: string;
-  /** An engine that submits runs and drives none. */
+  /** An engine that submits runs and executes none. */
   readonly engine: EngineFactory;
 }
 

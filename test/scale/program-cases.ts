@@ -28,7 +28,7 @@ import { predict, programInput, randomProgram, type Predicted } from "./random-p
 export interface ProgramEngine {
   /** Returns how a worker in this place reaches the engine. */
   readonly addressOf: (place: number) => SiteAddress;
-  /** An engine that starts runs and drives none. */
+  /** An engine that starts runs and executes none. */
   readonly caller: EngineFactory;
 }
 

@@ -116,7 +116,7 @@ test("003:132 tools read the same context with get_run_context()", async () => {
   expect(toolCalls[0]?.output).toEqual({ type: "text", text: "ann" });
 });
 
-test("003:141 class Architecture drives the loop: it yields events, changes the session and declares its workers", async () => {
+test("003:141 class Architecture executes the loop: it yields events, changes the session and declares its workers", async () => {
   const critic = new Agent({ name: "critic", model: scriptedModel(["No."]) });
   class SecondOpinion implements Architecture {
     readonly name = "second-opinion"; // 003:150 name: str

@@ -46,7 +46,7 @@ interface ModelLine {
 
 const noCalls: ModelLine = { calls: 0, input: 0, output: 0, costUsd: 0 };
 
-/** The models of a run with what they answered, by name. With the lost calls they add up to what the root spent. */
+/** The models of a run with what they answered, by name. With the unreported calls they add up to what the root spent. */
 export function modelLines({ money }: Pick<RunView, "money">): readonly (readonly [string, ModelLine])[] {
   const lines = new Map<string, ModelLine>();
   for (const { model, calls, usage } of money) {

@@ -412,10 +412,10 @@ function noteOf(event: Event): Note | null {
     case "compensation_end":
       return undoneWords(event.data);
     case "budget_lost":
-      return { text: "A call was lost and is charged at its bound", tone: "bad" };
+      return { text: "A call got no answer and is charged in full", tone: "bad" };
     case "usage_corrected":
       return {
-        text: `A lost call cost ${usd(event.data.usage.costUsd)}, not ${usd(event.data.charged.costUsd)}`,
+        text: `A call without an answer cost ${usd(event.data.usage.costUsd)}, not ${usd(event.data.charged.costUsd)}`,
         tone: "plain",
       };
     case "budget_top_up":

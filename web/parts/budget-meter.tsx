@@ -8,7 +8,7 @@ interface MeterProps {
   readonly tone?: MeterTone;
 }
 
-/** One budget as a bar: solid is spent, hatched is held, red is lost, empty is left, the right edge is the budget. */
+/** One budget as a bar: solid is spent, hatched is held, red is unreported, empty is left, the right edge is the budget. */
 export function BudgetMeter({ values, size, tone = "live" }: MeterProps): JSX.Element {
   const { own, team, lost, held, cap } = values;
   const used = own + team + lost + held;
@@ -35,7 +35,7 @@ export function BudgetMeter({ values, size, tone = "live" }: MeterProps): JSX.El
 /** The budget meter as a sentence, for people who do not see the bar. */
 function meterText({ own, team, lost, held, cap }: BudgetUse): string {
   const parts = [`${usd(own + team + lost)} ${cap === null ? "" : `of ${capUsd(cap)} `}spent`];
-  if (lost > 0) parts.push(`${usd(lost)} of it lost`);
+  if (lost > 0) parts.push(`${usd(lost)} of it unreported`);
   if (held > 0) parts.push(`${usd(held)} held`);
   if (cap === null) parts.push("no limit");
   return parts.join(", ");

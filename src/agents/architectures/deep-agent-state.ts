@@ -60,7 +60,7 @@ export class DeepAgentStateReader {
 
   /**
    * Returns what a result must add if the call was executed with other arguments than the conversation shows, for
-   * example because a person edited them at the gate. `undefined` means that the arguments are the same.
+   * example because a person edited them in an approval. `undefined` means that the arguments are the same.
    */
   replacedArguments(callId: string, input: JsonObject): JsonObject | undefined {
     const calls = callsAt(this.#session, this.#session.messages.length - 1);

@@ -22,7 +22,7 @@ export interface Stopped extends Pick<AgentSession, "settled"> {
 /** How an invocation was interrupted. */
 export interface InterruptedEnd extends Stopped {
   readonly status: InterruptedStatus;
-  /** The guardrail or layer that stopped the invocation. */
+  /** The guardrail or middleware that stopped the invocation. */
   readonly by?: string | undefined;
   /** Whether a guardrail checks the output and has not checked the last text. */
   readonly isUnchecked: boolean;

@@ -33,7 +33,7 @@ export interface Stop {
   readonly interruptionReason: string;
   /** The id of the call whose tool had been executed when the stop came. */
   readonly performed?: string | undefined;
-  /** The guardrail or layer that stopped the invocation. */
+  /** The guardrail or middleware that stopped the invocation. */
   readonly by?: string | undefined;
 }
 

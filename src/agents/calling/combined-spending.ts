@@ -77,7 +77,7 @@ function addUnreported(one: UnreportedSpend, other: UnreportedSpend): Unreported
   return { tokens, costUsd, likelyUsd: addKnown(likelyOf(one), likelyOf(other)) };
 }
 
-/** `null` if it is not known. Without lost calls it is 0. */
+/** `null` if it is not known. Without unreported calls it is 0. */
 function likelyOf({ likelyUsd }: UnreportedSpend): number | null {
   return likelyUsd === undefined ? 0 : likelyUsd;
 }

@@ -90,7 +90,7 @@ export interface AgentDefinition<Context = unknown> {
    */
   readonly maxParallelToolCalls?: number;
   /**
-   * Corrects a tool call whose tool does not exist or whose arguments do not match the schema, before the gate. Its
+   * Corrects a tool call whose tool does not exist or whose arguments do not match the schema, before the checks of the call. Its
    * result is journaled. If absent, the model receives the problem as an error result.
    */
   readonly repairToolCall?: RepairToolCall;
@@ -154,7 +154,7 @@ export interface AgentDefinition<Context = unknown> {
    * `setup` runs once, before the first invocation of this agent.
    */
   readonly extensions?: readonly Extension[];
-  /** Hooks that run before and after tool calls at the tool gate. */
+  /** Hooks that run before and after tool calls. */
   readonly toolHooks?: HookRegistry;
   /**
    * How long conversations are shortened: within an invocation by a strategy, and after it by a compaction of the

@@ -112,7 +112,7 @@ export function modelsOf(
   return withGuardrailModels(own, guardrails);
 }
 
-/** The agent's middleware. A `telemetry` adds `tracing` as the outermost layer, unless the agent has that layer. */
+/** The agent's middleware. A `telemetry` adds `tracing` as the outermost middleware, unless the agent has it. */
 export function middlewareOf(
   { telemetry, middleware }: AgentSettings,
   clock: Clock,

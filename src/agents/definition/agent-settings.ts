@@ -89,7 +89,7 @@ export const agentKinds = {
   hooks: withDefault(
     is.withMethods(
       ["observe", "settled"],
-      "use new HookManager(); hooks of the tool gate are the option toolHooks",
+      "use new HookManager(); hooks of tool calls are the option toolHooks",
     ),
     null,
   ),

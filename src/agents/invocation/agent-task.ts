@@ -15,7 +15,7 @@ const childLoop = react();
 
 /**
  * The plan of a child that shares its parent's prompt. It has the model, tools, middleware, guardrails and permissions of
- * the agent. What would change the request or drive the parent's loop is left out: the architecture, live state,
+ * the agent. What would change the request or execute the parent's loop is left out: the architecture, live state,
  * compaction, memory, history, extensions and the control of turns.
  */
 function childPlan(plan: AgentPlan): AgentPlan {

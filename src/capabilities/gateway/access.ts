@@ -42,7 +42,7 @@ export interface AccessLimits {
   readonly onLeave?: (access: Access) => void;
 }
 
-/** What an access has done since this process drives its run. */
+/** What an access has done since this process executes its run. */
 export interface AccessFigures {
   readonly open: number;
   /** Number of open requests that wait for a top-up. */
@@ -247,7 +247,7 @@ export class Access {
   #gone(): Refusal {
     // The next owner of a gateway run serves its tokens.
     if (this.#limits.isOfRun === true)
-      return new Refusal(503, "the run of the token is not driven here any more; repeat the request", 2);
+      return new Refusal(503, "the run of the token is not executed here any more; repeat the request", 2);
     return goneRefusal();
   }
 }

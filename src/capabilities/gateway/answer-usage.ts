@@ -2,7 +2,7 @@ import type { ReportedUsage } from "../../kernel/index.ts";
 import { isObject } from "./json-values.ts";
 import type { StreamedUsage, Wire } from "./wire.ts";
 
-/** Largest answer, or event of a stream, whose usage is read, in bytes. A larger one passes and is charged at its bound. */
+/** Largest answer, or event of a stream, whose usage is read, in bytes. A larger one passes and is charged in full. */
 const maxReadBytes = 32 * 1024 * 1024;
 
 /**

@@ -109,7 +109,7 @@ export class GatewayCall {
     return tokens;
   }
 
-  /** Sends a request whose cost is reserved. B3: an answer that ends without usage is a lost call. */
+  /** Sends a request whose cost is reserved. B3: an answer that ends without usage is an unreported call. */
   async perform(asked: WireRequest, granted: MeteredCall, kept: CallRecord): Promise<MeteredResult<null>> {
     try {
       return await this.#perform(asked, granted, kept);

@@ -12,9 +12,9 @@ interface OwnGateway {
 /** What a person may know of a gateway run besides its log. */
 export interface GatewayRunState {
   readonly tokens: readonly Omit<GatewayToken, "hash" | "runId">[];
-  /** Figures since this process drives the run. `null` if it does not. */
+  /** Figures since this process executes the run. `null` if it does not. */
   readonly figures: AccessFigures | null;
-  /** Addresses of the other servers on the store, one of which may drive the run. */
+  /** Addresses of the other servers on the store, one of which may execute the run. */
   readonly others: readonly string[];
 }
 
@@ -33,12 +33,12 @@ export class GatewayDesk {
     return this.#own?.url ?? null;
   }
 
-  /** The runs that this process drives. */
+  /** The runs that this process executes. */
   get driven(): readonly RunId[] {
     return this.#own?.runs.driven() ?? [];
   }
 
-  /** Figures of a run since this process drives it. `null` if it does not. */
+  /** Figures of a run since this process executes it. `null` if it does not. */
   figures(runId: RunId): AccessFigures | null {
     return this.#own?.runs.figures(runId) ?? null;
   }

@@ -33,7 +33,7 @@ export interface GatewayRunInput {
   readonly served: number;
 }
 
-/** What `reeve gateway token` stores with a run for people and for the server that drives it. */
+/** What `reeve gateway token` stores with a run for people and for the server that executes it. */
 export interface GatewayRunFacts {
   /** The name of the run. */
   readonly gateway: string;
@@ -51,18 +51,18 @@ const longestPause = 5_000;
 /** Longest delay of a timer of Node, in milliseconds. */
 const longestTimer = 2_147_483_647;
 
-/** Returns the agent of a gateway run for a process that only submits it. A server drives the run. */
+/** Returns the agent of a gateway run for a process that only submits it. A server executes the run. */
 export function gatewayAgent(name: string, onBudget: OnBudget = "end"): HostedAgent {
   return {
     id: formatAgentId({ name: gatewayAgentName, key: name }),
     runKind: "gateway",
     onBudget,
-    run: () => Promise.reject(new Fault("unsupported", "a gateway run is driven by reeve serve")),
+    run: () => Promise.reject(new Fault("unsupported", "a gateway run is executed by reeve serve")),
   };
 }
 
 /**
- * The gateway runs that this process drives. Such a run has no code of its own: it lives until it is revoked, expires or
+ * The gateway runs that this process executes. Such a run has no code of its own: it lives until it is revoked, expires or
  * has used up its budget, and pays for the requests that arrive with its tokens.
  */
 export class GatewayRuns implements StoredAccesses {
@@ -127,12 +127,12 @@ export class GatewayRuns implements StoredAccesses {
     throw refusal;
   }
 
-  /** The runs that this process drives. */
+  /** The runs that this process executes. */
   driven(): readonly RunId[] {
     return [...this.#live.keys()];
   }
 
-  /** What a run has done since this process drives it. `undefined` if it does not. */
+  /** What a run has done since this process executes it. `undefined` if it does not. */
   figures(runId: RunId): AccessFigures | undefined {
     return this.#live.get(runId)?.figures;
   }
@@ -240,7 +240,7 @@ export class GatewayRuns implements StoredAccesses {
       default:
         return new Refusal(
           503,
-          `the run ${runId} is not driven by this server; repeat the request, or start reeve serve`,
+          `the run ${runId} is not executed by this server; repeat the request, or start reeve serve`,
           2,
         );
     }

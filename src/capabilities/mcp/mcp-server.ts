@@ -59,7 +59,7 @@ export interface McpServerOptions {
    * 3_600_000.
    */
   readonly callTimeoutMs?: number | null;
-  /** Middleware and gate that calls of the tools pass. */
+  /** Middleware and checks that calls of the tools pass. */
   readonly callPath?: CallPath;
   /**
    * How a question is answered if the host cannot ask a person: `deny` refuses it, `wait` leaves it to another

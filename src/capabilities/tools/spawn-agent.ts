@@ -64,7 +64,7 @@ export function spawnAgentTool(options: SpawnAgentToolOptions): Tool {
       required: ["agent", "task"],
       additionalProperties: false,
     } as const,
-    // The agent spends money within the caps of the run, and its own tool calls pass the gate.
+    // The agent spends money within the caps of the run, and its own tool calls are checked like any others.
     risk: "high",
     destructive: false,
     suspends: true,

@@ -41,7 +41,7 @@ const knownOptions = optionTable({
  * Makes a long list of tools cheap to send. A request to the model contains the tools of `keep`, the search tool and the
  * tools that were found so far. The search tool finds tools by their names or by words.
  *
- * - X2: a tool is called by its own name, so the gate, the journal and permissions see that name.
+ * - X2: a tool is called by its own name, so guardrails, permissions and the journal see that name.
  * - X3: a call with invalid arguments is answered with the schema, so a model that guessed the arguments needs no search.
  *   A tool counts as found when it is called.
  * - X4: which tools are sent depends only on the journaled conversation, so a replay, another process and the next

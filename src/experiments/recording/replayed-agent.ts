@@ -19,7 +19,7 @@ export type FindCalls = (ctx: RunContext) => Promise<ReplayedCalls | undefined>;
 
 /**
  * Agents whose calls are answered from records. A replayed agent has the code, the id and the policy of its agent, and
- * two further entries around its calls: the outermost layer around model calls, so that it compares the request as the
+ * two further entries around its calls: the outermost middleware around model calls, so that it compares the request as the
  * agent made it, and the first entry before tool calls, so that no rule and no person is asked again.
  */
 export class ReplayedAgents {

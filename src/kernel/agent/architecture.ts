@@ -4,7 +4,7 @@ import type { Dependencies } from "./dependencies.ts";
 import type { EmittableEvent } from "../events/emittable-event.ts";
 
 /**
- * A way to drive one invocation, for example ReAct, a plan or a debate. An architecture works only through `deps`,
+ * A way to execute one invocation, for example ReAct, a plan or a debate. An architecture works only through `deps`,
  * which makes it durable, budgeted, cancellable and streamed without code of its own.
  *
  * It changes `session` while it runs and emits events: it yields them or passes them to `deps.ctx.emitEvent`; both have

@@ -158,7 +158,7 @@ export interface AfterCall {
 export interface ToolPipeline {
   /** Corrects a malformed call. The corrected call is validated and judged like any other. */
   readonly repair?: RepairToolCall;
-  /** The gate: decide before the call, in this order. The first decision other than `warn` and `edit` counts. */
+  /** The entries that decide before the call (the gate), in this order. The first decision other than `warn` and `edit` counts. */
   readonly before?: readonly BeforeCall[];
   /** Middleware around the tool's body. It runs after `before` has allowed the call and a person has approved it. */
   readonly around?: FunctionMiddleware;

@@ -12,7 +12,7 @@ import {
 } from "./runtime.ts";
 import type { HostedWorkflow, WorkflowResult } from "./hosted-workflow.ts";
 
-/** Options of `Client.start` with a workflow. A live `context` would be known only to this process, which drives no run. */
+/** Options of `Client.start` with a workflow. A live `context` would be known only to this process, which executes no run. */
 export type ClientStartOptions = Omit<StartOptions, "context">;
 
 export const clientStartTable = optionTable(
@@ -36,7 +36,7 @@ export type StartOutcome<Output = JsonValue> =
   | { readonly status: "refused"; readonly error: Fault };
 
 /**
- * Starts and controls runs without driving any. `openClient` creates one. It registers no worker, claims no run, takes no
+ * Starts and controls runs without executing any. `openClient` creates one. It registers no worker, claims no run, takes no
  * message from an inbox and fires no schedule.
  *
  * - S6 In a view of a tenant, the runs and promises of others do not exist.
@@ -73,7 +73,7 @@ export interface Client extends Pick<
     items: readonly StartItem[],
     options?: NamedStartOptions,
   ): Promise<readonly StartOutcome[]>;
-  /** Returns a run, whichever worker drives it. Rejects with `not_found` if there is none. `find` returns `undefined` instead. */
+  /** Returns a run, whichever worker executes it. Rejects with `not_found` if there is none. `find` returns `undefined` instead. */
   run(runId: string): Promise<RunHandle>;
   /** Returns a view of this client for one tenant, or for one user of it, as `Runtime.forTenant` does. */
   forTenant(scope: TenantScope): Client;

@@ -25,7 +25,7 @@ import type { Tool } from "./tool.ts";
 import type { PrepareStep, StopCondition } from "./turn.ts";
 
 /**
- * F1: flags that tell which layers are not configured and therefore not in the call path. The agent sets them for each
+ * F1: flags that tell which parts are not configured and therefore not in the call path. The agent sets them for each
  * invocation.
  */
 export interface FastFlags {
@@ -53,7 +53,7 @@ export interface Dependencies extends FastFlags {
   readonly role: string;
   /** The agent's model, called through `ctx.llm`: a recorded answer is not paid again. */
   readonly model: Model;
-  /** The agent's tools, called through `ctx.tool`: every call passes the gate. */
+  /** The agent's tools, called through `ctx.tool`: every call passes the checks before a call. */
   readonly tools: ToolHost;
   /** The only access to the history: the prompt window of a session of this invocation. */
   readonly history: AgentContext;
@@ -63,7 +63,7 @@ export interface Dependencies extends FastFlags {
   readonly budget: Budget;
   /** The permissions of the agent. */
   readonly permissions: Permissions | null;
-  /** The hooks of the agent's tool gate. */
+  /** The hooks of the tool calls of the agent. */
   readonly hooks: HookRegistry | null;
   /** The agent's telemetry. */
   readonly telemetry: Telemetry | null;

@@ -3,7 +3,7 @@ import type { Clock, EventLoop } from "../base/sources.ts";
 import type { AgentsOfName, AgentVersion, ClaimOptions, Lease, Leases, Rest } from "../stores/lease.ts";
 import type { StoreChange } from "../stores/store.ts";
 
-/** How a host left a run that it drove. */
+/** How a host left a run that it executed. */
 export interface DriveResult {
   /**
    * State in which the run is left: ended, ready for the next owner, or suspended until mail arrives or a time is
@@ -16,7 +16,7 @@ export interface DriveResult {
 
 export interface DriveOptions {
   /**
-   * G4: ends the drive. After it aborts, the host starts no call, waits until the open calls have settled, records their
+   * G4: ends the execution. After it aborts, the host starts no call, waits until the open calls have settled, records their
    * results and returns: with rest `suspended` if the run only waits, with `ready` if it has more to do.
    */
   readonly signal?: CancelSignal;
@@ -26,7 +26,7 @@ export interface DriveOptions {
   readonly onStep?: () => void;
 }
 
-/** Drives runs on behalf of an engine. */
+/** Executes runs on behalf of an engine. */
 export interface RunHost {
   /** Works on the run of this lease until the run is idle or ended, or until the lease is lost (`lease_lost`). */
   drive(lease: Lease, options?: DriveOptions): Promise<DriveResult>;
@@ -41,7 +41,7 @@ export interface EnginePort {
   readonly workerId: string;
   /** L21: name of the machine of this worker. */
   readonly host: string;
-  /** Maximum number of runs that are driven at the same time. Runs that only wait do not count. */
+  /** Maximum number of runs that are executed at the same time. Runs that only wait do not count. */
   readonly concurrency: number;
   /** Interval at which the engine looks for ready runs without a call of `wake`. Milliseconds. */
   readonly pollMs: number;
@@ -58,7 +58,7 @@ export interface RunClaimer {
    * are due first.
    */
   reserveClaim(): ClaimOptions | undefined;
-  /** Ends a reservation: drives the run if it was claimed, otherwise frees the capacity. */
+  /** Ends a reservation: executes the run if it was claimed, otherwise frees the capacity. */
   completeClaim(lease: Lease | undefined): void;
 }
 
@@ -66,16 +66,16 @@ export interface RunClaimer {
  * Decides which worker owns a run and when the run wakes up. Journal, ledger and events belong to the store. Every
  * engine passes `engineContract` of `reeve/testing/contracts`, which checks:
  *
- * - G1 At most one host drives a run at a time. The lease's epoch fences earlier owners.
- * - G2 A run that is new, has mail or has reached its wake-up time is driven, even if any number of processes die
+ * - G1 At most one host executes a run at a time. The lease's epoch fences earlier owners.
+ * - G2 A run that is new, has mail or has reached its wake-up time is executed, even if any number of processes die
  *   meanwhile, and even if a call of `wake` is lost.
- * - G3 `stop` waits until the runs being driven are idle or ended, and drives no other run.
- * - G4 A call that is open when a drive ends is made once: see `DriveOptions.signal`.
+ * - G3 `stop` waits until the runs being executed are idle or ended, and executes no other run.
+ * - G4 A call that is open when an execution ends is made once: see `DriveOptions.signal`.
  * - G5 The store records the kind of its engine and refuses another kind with `engine_mismatch`.
  */
 export interface Engine {
   /**
-   * Kind of the engine, such as `local`: 1 to 64 lower-case letters, digits and `-`, starting with a letter. `null`: the engine drives
+   * Kind of the engine, such as `local`: 1 to 64 lower-case letters, digits and `-`, starting with a letter. `null`: the engine executes
    * no run, so the store records no kind for it, and may have an engine of any kind.
    */
   readonly kind: string | null;

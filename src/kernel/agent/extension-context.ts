@@ -20,7 +20,7 @@ export interface ContextUsage {
 export interface SessionView {
   /** Id of the session. */
   readonly sessionId: SessionId;
-  /** Returns the id of the session's current leaf. `null` for an empty session. */
+  /** Returns the id of the session's current entry. `null` for an empty session. */
   leafId(): Promise<string | null>;
   /** Returns the visible entries of the session path, root first. Empty for a session without entries. */
   path(): Promise<readonly SessionEntry[]>;

@@ -104,7 +104,7 @@ export interface CompensationOptions extends Pick<StepOptions, "retry" | "idempo
 
 /** Options of `ctx.tools`. */
 export interface ToolsOptions {
-  /** Tools in addition to the agent's own. On equal names they take precedence. They pass the same gate. */
+  /** Tools in addition to the agent's own. On equal names they take precedence. They are checked alike. */
   readonly extra?: readonly Tool[];
   /** Names of the tools that may be called. A call of another tool gets an error result. If absent, all tools may be. */
   readonly only?: readonly string[];
@@ -206,7 +206,7 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
   /**
    * Starts an invocation. Calls `plan` once and freezes its result (J4): input, instructions, tools and history. A
    * replay uses the frozen values, not the current ones. Contents are stored once and referenced by hash; a history is
-   * referenced by the leaf of its session path.
+   * referenced by the last entry of its session path.
    */
   turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn>;
   /**
@@ -237,7 +237,7 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
    */
   llm(request: LlmRequest): Promise<LlmReply>;
   /**
-   * Calls a tool of the agent. The call passes the gate: hooks, extensions, guardrails, permissions and a person's
+   * Calls a tool of the agent. The call passes the checks: hooks, extensions, guardrails, permissions and a person's
    * approval (J7). A tool that fails gives a result with `isError`, not a fault.
    *
    * @example

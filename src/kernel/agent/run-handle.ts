@@ -186,7 +186,7 @@ export interface RunHandle<Result = RunResult<JsonValue>> {
    */
   summary(): Promise<RunSummary>;
   /**
-   * Reads the current status, seats and ledger from the store, whichever worker drives the run. The status and what the
+   * Reads the current status, seats and ledger from the store, whichever worker executes the run. The status and what the
    * run waits for are the words that `Runtime.list` returns. Costs O(commits of the run).
    */
   snapshot(): Promise<RunSnapshot & Pick<RunSummary, "status" | "waitsFor">>;

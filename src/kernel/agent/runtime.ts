@@ -190,10 +190,10 @@ export interface NamedStartOptions extends Omit<StartOptions, "context"> {
 
 const { context: _context, ...storedStartKinds } = startKinds;
 
-/** The kinds of the options of a start by a process that may not drive the run. */
+/** The kinds of the options of a start by a process that may not execute the run. */
 export const clientStartKinds = storedStartKinds satisfies OptionKinds<Omit<StartOptions, "context">>;
 
-/** Says what to do with `context` in a process that may not drive the run. */
+/** Says what to do with `context` in a process that may not execute the run. */
 export function notStored(option: string): string | undefined {
   return option === "context"
     ? "a context is not stored; use register(workflow, { context }) in the process that hosts the workflow"
@@ -440,7 +440,7 @@ export interface Runtime {
   /** What people have taken off their inboxes. */
   readonly inbox: RuntimeInbox;
   /**
-   * Registers an agent and its sub-agents, or a resolver that makes the agents of runs. A runtime drives only runs of
+   * Registers an agent and its sub-agents, or a resolver that makes the agents of runs. A runtime executes only runs of
    * registered agents, and of agents that a resolver makes. Inbox messages reach only registered agents.
    */
   register<Context>(
@@ -509,19 +509,19 @@ export interface Runtime {
    * exist (S6). A view of one user is refused with `permission_denied`, because states belong to the whole tenant.
    */
   objectStates(name: string, query?: ObjectStateQuery): Promise<ObjectStatePage>;
-  /** Returns a run of this store, whichever worker drives it, or `undefined` if there is none. */
+  /** Returns a run of this store, whichever worker executes it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;
   /**
    * Returns the run that a submission with this run id started, or that took its input as steering (S5). `undefined` if
    * there was no such submission, or the run is deleted. Costs no more for a run with a long log.
    */
   findSubmitted(runId: string): Promise<RunHandle | undefined>;
-  /** Returns runs of this store, newest first or by cost, whichever workers drive them. */
+  /** Returns runs of this store, newest first or by cost, whichever workers execute them. */
   list(query?: RunQuery): Promise<RunPage>;
   /** K6: returns the number of runs of this store that match, up to `limit`. Default limit: 10,000. */
   count(query?: RunCountQuery): Promise<number>;
   /**
-   * K5: returns the runs of this store that have changed since an earlier call, whichever workers drive them. `after` is the
+   * K5: returns the runs of this store that have changed since an earlier call, whichever workers execute them. `after` is the
    * `next` of that call; without it, returns only the position of now.
    */
   changes(after?: string): Promise<RunChangeList>;
@@ -532,7 +532,7 @@ export interface Runtime {
    */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /**
-   * B3: replaces the charge of a lost call by its usage, for example as a provider's bill or log shows it. `call` is the
+   * B3: replaces the charge of an unreported call by its usage, for example as a provider's bill or log shows it. `call` is the
    * `reservationId` of the event `budget_lost`. Resolves when the correction is stored. A worker that hosts the agent then
    * applies it, also to an ended run: it emits `usage_corrected`, and results and totals per day follow. The first correction
    * of a call counts; another one throws `already_exists`. A view (`forTenant`) refuses it. Without `costUsd`, the price list gives the cost. Throws

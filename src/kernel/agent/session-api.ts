@@ -50,7 +50,7 @@ export interface SessionNode {
   readonly entry: SessionEntry;
   /** Label of the entry. `null` if it has none. */
   readonly label: string | null;
-  /** Whether the entry is on the path to the leaf. */
+  /** Whether the entry is on the path to the current entry. */
   readonly isOnPath: boolean;
   /** Ids of the entries that follow this one, in the order of appending. */
   readonly children: readonly string[];
@@ -74,7 +74,7 @@ export interface MoveOptions {
 
 /** Options of `RuntimeSessions.fork`. */
 export interface ForkSessionOptions {
-  /** Last entry of the path that is copied. Default: the leaf. */
+  /** Last entry of the path that is copied. Default: the current entry. */
   readonly entryId?: string;
   /** Id of the new session, in the form that `parseSessionId` accepts. Default: a new id. */
   readonly sessionId?: string;
@@ -170,7 +170,7 @@ export interface UnsentInput {
 
 /**
  * The conversations of a runtime's store. A conversation is a tree of entries; its path leads from the first entry to the
- * leaf. Every method throws `not_found` if the session does not exist, except `list`, `get`, `search`, `phase` and
+ * current entry. Every method throws `not_found` if the session does not exist, except `list`, `get`, `search`, `phase` and
  * `delete`. S5: `move`, `fork`, `switch`, `compact` and `delete` need an idle session and otherwise throw `agent_busy`,
  * which names the run.
  *
@@ -183,7 +183,7 @@ export interface RuntimeSessions {
   list(options?: SessionListOptions): Promise<SessionPage>;
   /** Returns one session. `undefined` if it does not exist. */
   get(sessionId: string): Promise<SessionSummary | undefined>;
-  /** Returns the entries from the root to the leaf. Throws `not_found` if the given leaf is not an entry of the session. */
+  /** Returns the entries from the root to the current entry. Throws `not_found` if the given entry is not an entry of the session. */
   path(sessionId: string, options?: SessionPathOptions): Promise<readonly SessionEntry[]>;
   /** Returns the entries of all branches, page by page. */
   entries(sessionId: string, options?: SessionEntriesOptions): Promise<SessionEntryPage>;
@@ -193,7 +193,7 @@ export interface RuntimeSessions {
   name(sessionId: string, name: string): Promise<void>;
   /** Sets the label of an entry, at most 200 characters. `null` removes it. */
   label(sessionId: string, entryId: string, label: string | null): Promise<void>;
-  /** Continues the conversation after another entry; `null` starts a new branch. Returns the id of the leaf. */
+  /** Continues the conversation after another entry; `null` starts a new branch. Returns the id of the current entry. */
   move(sessionId: string, entryId: string | null, options?: MoveOptions): Promise<string | null>;
   /** Copies a path to a new session of the same owner and returns the id of that session. */
   fork(sessionId: string, options?: ForkSessionOptions): Promise<SessionId>;
@@ -241,7 +241,7 @@ export interface RuntimeSessions {
    * run. The agent must be registered with this runtime.
    */
   resend(runId: string): Promise<RunHandle>;
-  /** Returns what an agent is doing in a session, whichever process drives it. `idle` for an unknown session. */
+  /** Returns what an agent is doing in a session, whichever process executes it. `idle` for an unknown session. */
   phase(sessionId: string, agentId: string): Promise<AgentPhase>;
   /**
    * Deletes a session and the sessions of workers within it. Does nothing if the session does not exist. The runs of the

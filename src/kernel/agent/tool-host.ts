@@ -4,7 +4,7 @@ import type { Tool } from "./tool.ts";
 import type { Transcript } from "../messages/transcript.ts";
 
 /**
- * The tools of one agent. Inside a run, `deps.tools` is a journaled implementation: every call passes the gate, the
+ * The tools of one agent. Inside a run, `deps.tools` is a journaled implementation: every call passes the checks, the
  * journal and the guardrails (J7), whichever architecture makes it.
  */
 export interface ToolHost {

@@ -22,7 +22,7 @@ export interface RepairedCall {
 
 /**
  * Corrects a malformed tool call. `undefined` leaves it as it is: the model then receives the problem as an error result.
- * The corrected call is validated and passes the gate like any other. The result is a journaled step. An error that the
+ * The corrected call is validated and checked like any other. The result is a journaled step. An error that the
  * function throws is recorded as `hook_error` and leaves the call as it is (S4).
  */
 export type RepairToolCall = (

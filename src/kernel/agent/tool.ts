@@ -65,7 +65,7 @@ interface ToolOrigin {
  * - T2: an error that the body throws becomes a result with `isError`; it is not a fault of the run. Exceptions are a
  *   cancellation, an exhausted budget and a termination.
  * - T3: `coerce` changes only values that do not match the schema, and only without loss. `parse` coerces as well.
- * - T4: `parse` is pure: equal arguments give equal results. It runs before the gate, so that rules and people judge what
+ * - T4: `parse` is pure: equal arguments give equal results. It runs before the checks, so that rules and people judge what
  *   `execute` receives, and again when another process takes the call over.
  *
  * @example

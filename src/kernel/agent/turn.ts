@@ -37,7 +37,7 @@ export interface TurnPlan {
   readonly tools: readonly ToolSpec[];
   /**
    * Messages that replace the history of the session path. They are stored in full; a session path is stored by its
-   * leaf.
+   * last entry.
    */
   readonly history?: readonly ChatMessage[];
   /**

@@ -124,9 +124,9 @@ const retryByCode = {
   version_mismatch: "never",
   /** G5: the store records another kind of engine than that of the runtime. */
   engine_mismatch: "never",
-  /** The engine of the runtime cannot be reached. What was submitted is stored, and is driven when the engine is back. */
+  /** The engine of the runtime cannot be reached. What was submitted is stored, and is executed when the engine is back. */
   engine_unavailable: "backoff",
-  /** The run ended its worker's process several times in a row without progress. No worker drives it again until it is resumed. */
+  /** The run ended its worker's process several times in a row without progress. No worker executes it again until it is resumed. */
   crash_loop: "never",
   /** The run was submitted with a live context, and this worker has no factory for it. No step was executed. */
   context_missing: "never",

@@ -38,7 +38,7 @@ const turnEventTypes = [
 ] as const satisfies readonly EventType[];
 
 /**
- * An event that code may emit: agents, architectures, tools, middleware, gates and observers. E1: only the runtime
+ * An event that code may emit: agents, architectures, tools, middleware, entries of pipelines and observers. E1: only the runtime
  * emits all other events, when they happen, so that code cannot write an approval, a price or an end into the log that
  * did not take place.
  */

@@ -26,10 +26,10 @@ import type { EventSource } from "./event-source.ts";
 import type { Interruption, RunStatus, UnreportedSpend } from "../run/run-result.ts";
 import type { FolderMerge, FolderMergeStatus, FolderWork, SomePaths } from "../run/task-folder.ts";
 
-/** Events of the tool gate. */
+/** Events of the checks before a tool call. */
 export interface ApprovalEvents {
   /**
-   * The gate denied a tool call by itself. `by` names what denied the call: `permissions`, a hook, an extension, a guardrail,
+   * An entry denied a tool call without a question to a person. `by` names what denied the call: `permissions`, a hook, an extension, a guardrail,
    * an entry, or the tools of the run, task, turn or child (`whitelist`).
    */
   permission_deny: {
@@ -60,7 +60,7 @@ export interface BudgetEvents {
     readonly costUsd: number | null;
   };
   /**
-   * B3: the usage of a lost call became known, from a late answer or from a caller. `charged` is what had been charged for
+   * B3: the usage of an unreported call became known, from a late answer or from a caller. `charged` is what had been charged for
    * the call, and `total` what the run has used with the correction. `status` is that of the run if it had ended, which it
    * stays.
    */
@@ -111,7 +111,7 @@ export interface BudgetEvents {
 /** Who added a message in the name of the user: a caller, or code of the agent. */
 export type UserMessageSource = "steering" | "follow_up" | "prepare_step" | "stop_hook" | "repair";
 
-/** Events while an architecture drives an invocation. Streamed text is sent as deltas, not as events (E2). */
+/** Events while an architecture executes an invocation. Streamed text is sent as deltas, not as events (E2). */
 export interface EngineEvents {
   /** An invocation started. */
   agent_start: {

@@ -209,7 +209,7 @@ function narrow(booking: LedgerBooking, command: Extract<LedgerCommand, { type: 
   return true;
 }
 
-/** B3: replaces the charge of a lost call by its bill, for the task, every ancestor, the cost line and the tally. */
+/** B3: replaces the charge of an unreported call by its bill, for the task, every ancestor, the cost line and the tally. */
 function correct(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "correct" }>): boolean {
   const { id, tokens, costUsd } = command;
   requireCount("tokens", tokens);

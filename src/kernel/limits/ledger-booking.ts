@@ -121,7 +121,7 @@ export class LedgerBooking {
     this.ledger.open = this.ledger.open.map((each) => (each === reservation ? next : each));
   }
 
-  /** Replaces the charge of a lost call. */
+  /** Replaces the charge of an unreported call. */
   correct(id: string, call: LostCharge, billed: Spend, reported: ReportedSpend): void {
     const lostCalls = this.ledger.lostCalls as Record<string, LostCharge>;
     delete lostCalls[id];

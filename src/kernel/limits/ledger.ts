@@ -202,7 +202,7 @@ export type LedgerCommand =
    * If `costUsd` is `null`, the reserved dollars stay.
    */
   | { readonly type: "narrow"; readonly id: string; readonly tokens: number; readonly costUsd: number | null }
-  /** B3: the usage of a lost call is known. It replaces the charge. A second correction of the call is not applied. */
+  /** B3: the usage of an unreported call is known. It replaces the charge. A second correction of the call is not applied. */
   | ({ readonly type: "correct"; readonly id: string } & ReportedSpend)
   /** Withdraws a waiting reservation that is no longer needed. */
   | { readonly type: "withdraw"; readonly id: string }

@@ -5,8 +5,8 @@ interface ChargedCalls {
 }
 
 /**
- * B3: what lost calls likely cost: as much as the reported calls of the same kind on average, and at most what was charged.
- * `null` if that is not known, because no call was reported or the number of lost calls is unknown.
+ * B3: what unreported calls likely cost: as much as the reported calls of the same kind on average, and at most what was charged.
+ * `null` if that is not known, because no call was reported or the number of unreported calls is unknown.
  */
 export function likelyNanoUsd(reported: ChargedCalls, lost: ChargedCalls): number | null {
   if (lost.nanoUsd === 0) return 0;

@@ -73,7 +73,7 @@ export interface ApprovalRequest {
   /** Id of the request. Pass it to `RunHandle.approve`. */
   readonly approvalId: string;
   /**
-   * What the person is asked. The runtime sets it: only the tool gate asks with `tool_call`, and the arguments of a call
+   * What the person is asked. The runtime sets it: only a check before a tool call asks with `tool_call`, and the arguments of a call
    * have no influence on it.
    */
   readonly kind: ApprovalKind;

@@ -31,7 +31,7 @@ export type ContextFactory<Context = unknown> = (
 /** The members of a context of middleware that say where the call is made. */
 const fixedMembers = ["agentId", "runId", "taskId", "sessionId", "tenantId", "facts"] as const;
 
-/** Makes the place read-only in a context that all layers around a call share and otherwise may change. Returns the context. */
+/** Makes the place read-only in a context that all middleware around a call shares and otherwise may change. Returns the context. */
 export function withFixedPlace<Context extends Readonly<Record<(typeof fixedMembers)[number], unknown>>>(
   context: Context,
 ): Context {

@@ -97,7 +97,7 @@ export const nothingSpent: RunSpend = Object.freeze({
  * - `worker`: a worker that claims the run.
  * - `queue`: its turn among the runs of its concurrency or rate key (L17).
  * - `compaction`: the end of a compaction of its session (S5).
- * - `crash_loop`: `RunHandle.resume`, because the run ended the processes that drove it (L7).
+ * - `crash_loop`: `RunHandle.resume`, because the run ended the processes that executed it (L7).
  * - `host`: a worker of the machine to which the run is bound (L21).
  */
 export const waitCauses = Object.freeze([

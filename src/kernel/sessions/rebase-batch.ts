@@ -9,7 +9,7 @@ import type { SessionChange } from "./sessions.ts";
 type Say = Extract<SessionChange, { readonly type: "say" }>;
 
 /**
- * Whether the batch directly continues this leaf: the leaf is the batch's parent, or an entry that the same task wrote
+ * Whether the batch directly continues this entry: the current entry is the batch's parent, or an entry that the same task wrote
  * before.
  */
 export function continuesFrom({ parentId, stem }: MessageBatch, leafId: string | null): boolean {
@@ -17,11 +17,11 @@ export function continuesFrom({ parentId, stem }: MessageBatch, leafId: string |
 }
 
 /**
- * N3: moves a batch after the current leaf when the conversation has continued without the task that writes the batch,
- * for example because its run was stopped and later resumed. Nothing between the batch's old parent and the leaf is
+ * N3: moves a batch after the current entry when the conversation has continued without the task that writes the batch,
+ * for example because its run was stopped and later resumed. Nothing between the batch's old parent and the current entry is
  * left on another branch.
  *
- * If the path to the leaf contains what the task wrote before, the result repeats only the user's question and the tool
+ * If the path to the current entry contains what the task wrote before, the result repeats only the user's question and the tool
  * calls whose results are in the new messages. Otherwise it repeats everything that the task wrote. `entries` are the
  * visible entries of the session.
  */

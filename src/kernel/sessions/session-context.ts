@@ -57,7 +57,7 @@ function toContextEntries(entry: SessionEntry): readonly ContextEntry[] {
 
 /**
  * Returns the id of the entry after which the conversation continues: the last entry, or the target of a later `leaf`
- * entry. Labels and session names do not move the leaf. `null` for an empty session.
+ * entry. Labels and session names do not move the current entry. `null` for an empty session.
  */
 export function leafOf(entries: readonly SessionEntry[]): string | null {
   let leafId: string | null = null;
@@ -74,8 +74,8 @@ export function rootLeafOf(entries: readonly SessionEntry[]): string | null {
 }
 
 /**
- * Returns the entries from the root to the leaf. The path ends where the next entry is missing or already on the path.
- * `undefined` if the leaf is not among the entries.
+ * Returns the entries from the root to the current entry. The path ends where the next entry is missing or already on the path.
+ * `undefined` if `leafId` is not among the entries.
  */
 export function pathTo(
   entries: readonly SessionEntry[],
@@ -92,7 +92,7 @@ export function pathTo(
   return path.isEmpty ? undefined : path.take();
 }
 
-/** Collects a path from its leaf towards the root. A store uses it to read as few entries as possible. */
+/** Collects a path from its current entry towards the root. A store uses it to read as few entries as possible. */
 export class PathCollector {
   readonly #entries: SessionEntry[] = [];
   readonly #ids = new Set<string>();

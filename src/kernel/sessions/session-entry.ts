@@ -45,7 +45,7 @@ interface EntryBase {
 }
 
 /**
- * One node of a session's tree. The conversation is the path from the leaf to the root. A stored entry never changes.
+ * One node of a session's tree. The conversation is the path from the current entry to the root. A stored entry never changes.
  */
 export type SessionEntry =
   /** A message of the conversation. The message of a model carries the model, the stop reason, the usage and the cost. */
@@ -63,7 +63,7 @@ export type SessionEntry =
     })
   /** A summary of an abandoned branch, whose last entry is `fromId`. */
   | (EntryBase & { readonly type: "branch_summary"; readonly summary: string; readonly fromId: string })
-  /** Moves the leaf: the conversation continues after the entry `targetId`. `null` starts a new branch at the root. */
+  /** Moves the current entry: the conversation continues after the entry `targetId`. `null` starts a new branch at the root. */
   | (EntryBase & { readonly type: "leaf"; readonly targetId: string | null })
   /** Sets the label of the entry `targetId`. `null` removes the label. */
   | (EntryBase & { readonly type: "label"; readonly targetId: string; readonly label: string | null })

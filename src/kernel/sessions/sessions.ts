@@ -16,11 +16,11 @@ export type SessionChange =
       readonly agentId: AgentId;
       readonly entry: SessionEntry;
       readonly visibility: EntryVisibility;
-      /** N2: makes the entry a child of the session's leaf at the time of the change, instead of `entry.parentId`. */
+      /** N2: makes the entry a child of the session's current entry at the time of the change, instead of `entry.parentId`. */
       readonly atLeaf?: true;
     }
   /**
-   * Appends the messages of a batch that are not stored yet. N3: visible messages continue from the session's leaf. S2:
+   * Appends the messages of a batch that are not stored yet. N3: visible messages continue from the session's current entry. S2:
    * only the entry of a user can be pending.
    */
   | {
@@ -32,7 +32,7 @@ export type SessionChange =
     }
   /**
    * S1: closes an invocation. All entries that the run wrote, or one of its tasks, become visible. N3: pending entries
-   * move after the session's leaf.
+   * move after the session's current entry.
    */
   | {
       readonly type: "reveal";
@@ -76,7 +76,7 @@ export interface ApplyOptions {
   /** Applies the changes only if this session does not exist; otherwise throws `already_exists`. */
   readonly whenNew?: SessionId;
   /**
-   * Applies the changes only if this session exists and, with `leafId`, this is its leaf; otherwise throws `not_found`.
+   * Applies the changes only if this session exists and, with `leafId`, this is its current entry; otherwise throws `not_found`.
    * Without it, a change that was prepared before the session was deleted would create the session again.
    */
   readonly whenAt?: { readonly sessionId: SessionId; readonly leafId?: string | null };
@@ -112,9 +112,9 @@ export interface EntryQuery {
 
 /** Selects the path of a session. */
 export interface PathQuery {
-  /** Last entry of the path. Default: the session's leaf. */
+  /** Last entry of the path. Default: the session's current entry. */
   readonly leafId?: string;
-  /** Whether the default leaf is the leaf of child tasks (N3). Default: `false`. */
+  /** Whether the default entry is the current entry of child tasks (N3). Default: `false`. */
   readonly ofChild?: boolean;
   /**
    * First entry of the path. `compaction`: the first entry that the newest compaction on the path keeps (S3), so that
@@ -165,7 +165,7 @@ export interface SessionSummary extends SessionOwner {
   readonly name: string | null;
   /** The start of the first user's message that has text, as `runTitle` returns it. `null` if there is none. */
   readonly title: string | null;
-  /** N2: the leaf. `null` for a session whose conversation is empty. */
+  /** N2: the current entry. `null` for a session whose conversation is empty. */
   readonly leafId: string | null;
   /** Number of entries. */
   readonly entries: number;
@@ -199,17 +199,17 @@ export interface SessionPage {
  *   in the transaction that reads or writes.
  * - N1: entries are returned in the order of appending and never change. An entry whose parent is not in its session is
  *   refused with `not_found`.
- * - N2: the leaf is the last visible entry that a root task or a caller outside any run appended, without labels and
- *   session names. If that entry has the type `leaf`, the leaf is its target.
+ * - N2: the current entry is the last visible entry that a root task or a caller outside any run appended, without labels and
+ *   session names. If that entry has the type `leaf`, the current entry is its target.
  * - N3: a later change never removes a part of the conversation from the path. A batch (`say`) and pending entries are
- *   appended after the leaf at that time (`rebaseBatch`). For a child task, the leaf is the last entry of any task.
+ *   appended after the current entry at that time (`rebaseBatch`). For a child task, the current entry is the last entry of any task.
  * - N4: an entry of type `leaf` or `label` whose target is not a visible entry of its session is refused with
  *   `not_found`.
  * - N5: `readPath` returns what `pathTo` returns for all visible entries; from the newest compaction on, if the query
  *   says so, and at most the `limit` newest entries of a path from the root. A path ends where its next entry was removed, is not visible, or is already on the path.
  * - N6: a session has the owner that its first change had. A change of a run has the user and the tenant of the run.
- * - N7: a copy has the entries that `readPath` returns for its leaf, with their ids, and the last label of each that was not removed.
- *   The first entry has no parent. Later changes of one session do not change the other. Throws `not_found` if the leaf is not a
+ * - N7: a copy has the entries that `readPath` returns for its current entry, with their ids, and the last label of each that was not removed.
+ *   The first entry has no parent. Later changes of one session do not change the other. Throws `not_found` if the current entry is not a
  *   visible entry, and `already_exists` if the new session exists.
  */
 export interface Sessions {

@@ -17,7 +17,7 @@ export interface UserEntryFields {
 }
 
 /**
- * S2: returns the change that appends the user's message to the session's leaf. The entry has the run's id, so writing
+ * S2: returns the change that appends the user's message to the session's current entry. The entry has the run's id, so writing
  * it again changes nothing.
  */
 export function userEntry(

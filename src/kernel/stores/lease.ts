@@ -79,11 +79,11 @@ export interface ClaimOptions {
   readonly limit: number;
   /** If given, only runs of these agents are claimed. */
   readonly agents?: readonly (AgentVersion | AgentsOfName)[];
-  /** L10: if given, only these runs are claimed, for an engine that itself decides which run is driven. */
+  /** L10: if given, only these runs are claimed, for an engine that itself decides which run is executed. */
   readonly only?: readonly RunId[];
   /** L15: with `only`, for an engine whose server sends each run to one worker at a time. Default: runs that are not ready are left out. */
   readonly takeOver?: TakeOver;
-  /** Runs that are not claimed, because the worker knows that another version must drive them (J9). */
+  /** Runs that are not claimed, because the worker knows that another version must execute them (J9). */
   readonly except?: readonly RunId[];
   /** L21: name of the machine of the worker. If absent, runs that are bound to any machine are claimed as well. */
   readonly host?: string;
@@ -125,7 +125,7 @@ export interface EnlistOptions {
  *   the higher priority comes first. At equal priority, each pair of user and agent is served in turn, so that many runs of one do not
  *   delay the runs of another. Within a pair, the run that has been ready longest comes first.
  * - L6 Runs belong to a worker process, not to its name: see `enlist`.
- * - L7 A lease shows whether the owners before it were lost, so that a run that ends every process that drives it can be recognised:
+ * - L7 A lease shows whether the owners before it were lost, so that a run that ends every process that executes it can be recognised:
  *   `recoveries` grows each time a dead worker leaves the run, and starts again after a commit and after a release that is not
  *   `unloaded`. `lostOwner` is the first worker of the count. `haveEnded` tells of which lost owners the process is known to have
  *   ended: a later sign of life of the worker withdraws this. `RunRecord.recoveries` is the total, which never starts again.

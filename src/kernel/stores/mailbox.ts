@@ -42,7 +42,7 @@ export type MailBody =
   /** Takes an input out of its queue, if no step has read it. `inputId` is the id of the mail that brought the input. */
   | { readonly type: "withdraw_input"; readonly inputId: string }
   | { readonly type: "top_up"; readonly taskId: TaskId; readonly add: Partial<TopUp> }
-  /** B3: the usage of a lost call, with its cost. `call` is the id of its reservation. */
+  /** B3: the usage of an unreported call, with its cost. `call` is the id of its reservation. */
   | { readonly type: "usage"; readonly call: string; readonly usage: Usage }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority };
 

@@ -29,7 +29,7 @@ const usageTable = optionTable({
   costUsd: is.number({ from: 0, finite: true }),
 } satisfies OptionKinds<ReportedUsage>);
 
-/** A caller who knows what a lost call cost. */
+/** A caller who knows what a call without an answer cost. */
 export interface Corrector {
   readonly store: RunStore;
   readonly clock: Clock;
@@ -41,7 +41,7 @@ export interface Corrector {
 }
 
 /**
- * B3: sends the usage of a lost call to its run. The next worker that reads the mailbox of the run, which may have ended,
+ * B3: sends the usage of an unreported call to its run. The next worker that reads the mailbox of the run, which may have ended,
  * replaces the charge. Costs O(commits of the run), because only a call that is lost is accepted.
  */
 export async function correctUsage(
@@ -98,7 +98,7 @@ async function notLost({ store, runId }: Corrector, call: string): Promise<Fault
       return correctedBefore(runId, call);
   return new Fault(
     "not_found",
-    `run ${runId} has no lost call ${describeValue(call)}: use the reservationId of a budget_lost event of the run`,
+    `run ${runId} has no unreported call ${describeValue(call)}: use the reservationId of a budget_lost event of the run`,
     { details: { runId, call } },
   );
 }

@@ -73,7 +73,7 @@ class ForkRenames {
     return renamed.type === "branch_summary" ? { ...renamed, fromId: this.id(renamed.fromId) } : renamed;
   }
 
-  /** Only turns change: a turn refers to its history by session and leaf. */
+  /** Only turns change: a turn refers to its history by session and current entry. */
   step(step: StepRecord): StepRecord {
     const turn = turnOf(step);
     if (turn === undefined || turn.sessionId === null) return step;
@@ -155,7 +155,7 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
   return { sessions, steps: steps.map((step) => renames.step(changeTurn(cut, step, leafId))) };
 }
 
-/** The entry that sets the model in the fork's session, after the leaf of the cut. */
+/** The entry that sets the model in the fork's session, after the current entry of the cut. */
 function modelChange(
   { fork: { sessionId, agentId }, at }: Cut,
   { provider, modelId, entryId: id }: ModelReference & { readonly entryId: string },
@@ -208,7 +208,7 @@ async function workerSessions(store: RunStore, under: SessionId): Promise<readon
 
 /**
  * The entry of the origin's session after which the fork continues: the last entry that the origin's root task had
- * written at the cut. If there is none, the leaf that its turn read, or the parent of the origin's first message.
+ * written at the cut. If there is none, the current entry that its turn read, or the parent of the origin's first message.
  */
 async function leafAt(
   cut: Cut,

@@ -19,7 +19,7 @@ export const commandNames: Readonly<Record<MailBody["type"], string>> = {
   pause: "pause command",
   resume: "resume command",
   top_up: "top-up",
-  usage: "usage of a lost call",
+  usage: "usage of an unreported call",
   reprioritize: "new priority",
   withdraw_input: "withdrawal of an input",
 };

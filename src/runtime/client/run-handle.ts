@@ -95,7 +95,7 @@ export interface HandleOptions {
   readonly awaited?: AwaitedRuns;
   /** B5: notes who reads the run, and so can answer its questions. */
   readonly attendance?: WorkerContext["attendance"];
-  /** Warns while a caller waits for a run that no worker can drive. */
+  /** Warns while a caller waits for a run that no worker can execute. */
   readonly unhosted?: UnhostedWatch;
   /** Hash of the runtime, to find the run that sent the input of this one again. If absent, no such run is looked for. */
   readonly hash?: Hash;
@@ -119,9 +119,9 @@ export interface HandleOptions {
 
 type Convert<Converted> = (result: RunResult<JsonValue>) => Converted | Promise<Converted>;
 
-/** Watches runs that callers of this process await and that this process cannot drive. */
+/** Watches runs that callers of this process await and that this process cannot execute. */
 interface UnhostedWatch {
-  /** Watches the run until the returned function is called. Returns `undefined` if this process can drive the run. */
+  /** Watches the run until the returned function is called. Returns `undefined` if this process can execute the run. */
   watch(run: RunRecord): (() => void) | undefined;
   /** L18: ends the run if it was cancelled before a worker has adopted it. */
   cancelled(run: RunRecord): Promise<void>;
@@ -257,7 +257,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return currentTask()?.yieldSlotUnlessCancelled(result) ?? result;
   }
 
-  /** While a caller reads the events, a person can be reached, and the run is watched if this process cannot drive it. */
+  /** While a caller reads the events, a person can be reached, and the run is watched if this process cannot execute it. */
   #watchedLife(): Lifetime {
     const { life, unhosted, attendance, record } = this.#options;
     return watchedLife(life, () => {

@@ -76,7 +76,7 @@ function checkedReader<Item>(check: () => Promise<void>, items: AsyncIterable<It
   };
 }
 
-/** Resolves when the run has ended, whichever process drives it. Rejects when the lifetime ends. */
+/** Resolves when the run has ended, whichever process executes it. Rejects when the lifetime ends. */
 export async function runEnded(
   { journal, events }: Pick<RunStore, "journal" | "events">,
   runId: RunId,

@@ -23,7 +23,7 @@ export class SessionEntryWriter {
     return { ...body, id, parentId, at: clock.now(), runId: null, taskId: null };
   }
 
-  /** Appends an entry to the leaf at that time. Returns its id. */
+  /** Appends an entry after the current entry. Returns its id. */
   async append({ sessionId, agentId, tenantId, userId }: SessionSummary, body: EntryBody): Promise<string> {
     const entry = this.create(body, null);
     const change = {

@@ -264,7 +264,7 @@ export class StoredSchedules implements RuntimeSchedules {
   }
 }
 
-/** The schedules of a store that no runtime of this process drives. */
+/** The schedules of a store that no runtime of this process executes. */
 export function storedSchedules(options: Omit<StoredSchedulesOptions, "ids">): RuntimeSchedules {
   return new StoredSchedules({ ...options, ids: uuidSource });
 }

@@ -75,7 +75,7 @@ async function createRun(
     if (creation.kind === "created") ({ lease } = creation);
     return creation;
   } finally {
-    // The engine drives the run if it was created and claimed.
+    // The engine executes the run if it was created and claimed.
     claimer.completeClaim(lease);
   }
 }

@@ -29,14 +29,14 @@ type CompactionEntry = Extract<SessionEntry, { readonly type: "compaction" }>;
 /** The record of a session compaction. */
 type CompactionRecord = { readonly entry: CompactionEntry; readonly tokensAfter: number } | SkippedCompaction;
 
-/** The session as the compaction found it. A replay reads the path up to the same leaf. */
+/** The session as the compaction found it. A replay reads the path up to the same entry. */
 interface FoundSession {
   readonly leafId: string | null;
   readonly contextTokens: number;
 }
 
 /**
- * Compacts the session of a run of kind `compaction`. The first step records the leaf, the second one the new entry. The
+ * Compacts the session of a run of kind `compaction`. The first step records the current entry, the second one the new entry. The
  * summaries are steps of the second one, so a new owner pays for none of them again. The entry is written in the commit
  * that ends the run.
  */

@@ -112,7 +112,7 @@ export class StepAttempts {
     // W1: what the abandoned body has taken returns to its queue, and its children are cancelled.
     if (attempt.isAbandoned) this.#steps.abandon({ step: this.scopeOf(attempt), settled: [] });
     this.#failed.push(value);
-    // G4: the next attempt is a call of its own, which does not start if the engine has ended the drive meanwhile.
+    // G4: the next attempt is a call of its own, which does not start if the engine has ended the execution meanwhile.
     open.end();
   }
 }

@@ -15,7 +15,7 @@ import type { TaskRunner } from "../task/task-runner.ts";
 const none: readonly never[] = [];
 
 /**
- * Rebuilds the history that the turn saw. Entries never change, and later ones come after its leaf. `contents` holds
+ * Rebuilds the history that the turn saw. Entries never change, and later ones come after its current entry. `contents` holds
  * what no record of the run holds yet.
  */
 export async function rebuildHistory(
@@ -30,7 +30,7 @@ export async function rebuildHistory(
   return transcriptOf(said.length === 0 ? before : [...before, ...said.flatMap(messages)]);
 }
 
-/** The messages of the session path to the leaf of a turn. */
+/** The messages of the session path to the current entry of a turn. */
 async function readPath(
   runner: TaskRunner,
   { sessionId, leafId }: TurnRecord,
@@ -50,7 +50,7 @@ async function readPath(
  */
 export async function readHistory(runner: TaskRunner, sessionId: SessionId | null): Promise<SessionPath> {
   if (sessionId === null) return emptyPath;
-  // N2: in the run's session only roots continue from the leaf; a child's own session contains only children.
+  // N2: in the run's session only roots continue from the current entry; a child's own session contains only children.
   const ofChild = runner.task.record.parentId !== null;
   if (ofChild) await runner.log.flush();
   const { sessions } = runner.worker.store;

@@ -152,7 +152,7 @@ export class RunState {
   host: string | undefined;
   /** The run shares its first commits with another run. */
   #isFork = false;
-  /** The run is a fork at the end of its origin, with an input. The owner resumes it before it drives it. */
+  /** The run is a fork at the end of its origin, with an input. The owner resumes it before it executes it. */
   resumesFork = false;
   /** Number of the commit in which a losing branch last gave back what it had taken. */
   gaveBackIn = -1;

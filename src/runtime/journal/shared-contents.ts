@@ -18,7 +18,7 @@ export interface TurnRecord {
   readonly sessionId: SessionId | null;
   /** Id of the session entry after which the turn starts. */
   readonly leafId: string | null;
-  /** Hash of the history. If absent, the history is the session's path to the leaf. */
+  /** Hash of the history. If absent, the history is the session's path to the current entry. */
   readonly history?: string;
   /** Hashes of the lists of messages that follow the history, if the task shares the prompt of another one. */
   readonly said?: readonly string[];

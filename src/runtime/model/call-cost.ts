@@ -56,7 +56,7 @@ export function boundCost(call: BoundedCall): CostBound {
       : (inputTokens) => worker.prices.find({ provider, modelId, inputTokens, at });
   const command: ReserveCommand = {
     type: "reserve",
-    // The step may run again after a crash or a resume. A lost call has an event, so the number is another one then.
+    // The step may run again after a crash or a resume. An unreported call has an event, so the number is another one then.
     id: `${taskId} ${step.address} ${attempt} ${state.nextSeq}`,
     taskId,
     attempt,

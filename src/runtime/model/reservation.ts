@@ -162,7 +162,7 @@ async function drawLater(
   cap: ExhaustedCap,
 ): Promise<DrawnCapShare> {
   const { worker, state, taskId, task, activity } = runner;
-  // The time passes also while no process drives the run: the seat is idle since an earlier owner began to wait.
+  // The time passes also while no process executes the run: the seat is idle since an earlier owner began to wait.
   const isSame = state.headcount.tasks[taskId]?.idle === true && task.waitsFor.includes("cap");
   const since = isSame ? task.suspendedAt : worker.clock.now();
   const place = worker.capQueue.join(cap, since + worker.capWaitMs);

@@ -59,7 +59,7 @@ export class LiveContexts {
   }
 }
 
-/** The context of one run for as long as this process drives it. */
+/** The context of one run for as long as this process executes it. */
 export class LiveContext {
   readonly #tenantId: string | null;
   readonly #root: TaskRecord;

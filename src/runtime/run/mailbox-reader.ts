@@ -127,7 +127,7 @@ export class MailboxReader {
 
   /**
    * A run that has ended cannot be cancelled or paused, and a completed run or a compaction cannot be resumed. Input is accepted until the
-   * run is released (S5), and the usage of a lost call at any time. A run that did not complete keeps its input, which can be
+   * run is released (S5), and the usage of an unreported call at any time. A run that did not complete keeps its input, which can be
    * withdrawn.
    */
   #comesTooLate(body: PlacedMail["body"]): boolean {
@@ -276,7 +276,7 @@ export class MailboxReader {
     else this.#topUp({ taskId: account, add: decision.input as Partial<TopUp> }, decision.by);
   }
 
-  /** B3: replaces the charge of a lost call. Does nothing for a call that is not lost, or was corrected before. */
+  /** B3: replaces the charge of an unreported call. Does nothing for a call that is not lost, or was corrected before. */
   #correctUsage({ call, usage }: Extract<PlacedMail["body"], { type: "usage" }>, by: string): void {
     const state = this.#state;
     const lost = state.ledger.lostCalls[call];

@@ -166,7 +166,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return this.#phase === "closed";
   }
 
-  /** G4: the engine ends the drive. No call starts, and the run is released once the open calls have settled. */
+  /** G4: the engine ends the execution. No call starts, and the run is released once the open calls have settled. */
   get #isDraining(): boolean {
     return this.#options.signal?.aborted === true;
   }
@@ -342,7 +342,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return this.#state.ended;
   }
 
-  /** The fault by which the store refused a commit. The next attempt to drive the run has to end it with this fault. */
+  /** The fault by which the store refused a commit. The next attempt to execute the run has to end it with this fault. */
   get refusal(): Fault | undefined {
     return this.#refusal;
   }
@@ -466,7 +466,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     await this.#release(
       () => {
         if (!this.#running.isIdle) return undefined;
-        // A task may have been woken meanwhile. The drain keeps it from its next call, which only another drive can start.
+        // A task may have been woken meanwhile. The drain keeps it from its next call, which only another execution can start.
         if (this.#isDraining && !this.#running.isWaiting) return ready;
         return { kind: "suspended", wakeAt: this.#state.paused ? null : this.#waits.nextTime };
       },

@@ -92,7 +92,7 @@ export class RunningTasks {
     (this.#delayed ??= new Set()).add(taskId);
   }
 
-  /** The time of a task has come. If the engine ends the drive, the task starts with the next one, so it no longer waits. */
+  /** The time of a task has come. If the engine ends the execution, the task starts with the next one, so it no longer waits. */
   endDelay(taskId: TaskId): void {
     this.#delayed?.delete(taskId);
   }

@@ -55,7 +55,7 @@ export function untargeted(sessionId: SessionId, targetId: string): Fault {
   );
 }
 
-/** Returns the entry whose parent must exist. `undefined` if the change adds no entry, or adds it under the leaf. */
+/** Returns the entry whose parent must exist. `undefined` if the change adds no entry, or adds it under the current entry. */
 function firstOf(change: SessionChange): Pick<SessionEntry, "id" | "parentId"> | undefined {
   if (change.type === "append") return change.atLeaf === true ? undefined : change.entry;
   if (change.type !== "say" || change.batch.messages.length === 0) return undefined;

@@ -5,7 +5,7 @@ export function withoutParent([first, ...others]: readonly SessionEntry[]): read
   return first === undefined ? others : [{ ...first, parentId: null }, ...others];
 }
 
-/** N7: returns the last label of each entry of a path that was not removed, as children of the path's leaf. */
+/** N7: returns the last label of each entry of a path that was not removed, as children of the last entry of the path. */
 export function labelsInForce(
   labels: readonly SessionEntry[],
   leafId: string,

@@ -7,7 +7,7 @@ export function missingSession(sessionId: SessionId): Fault {
   });
 }
 
-/** Throws `not_found` if the session does not exist or has another leaf than `whenAt` expects. */
+/** Throws `not_found` if the session does not exist or has another current entry than `whenAt` expects. */
 export function checkWhenAt(
   { sessionId, leafId }: NonNullable<ApplyOptions["whenAt"]>,
   session: { readonly leafId: string | null } | undefined,

@@ -26,7 +26,7 @@ export type UsageAmounts = Omit<
   "day" | "hour" | "agent" | "model" | "failedRuns" | "failedCalls" | "latency"
 >;
 
-/** B3: what the lost calls of a row likely cost (`likelyNanoUsd`), added up over the days, agents and models of the row. */
+/** B3: what the unreported calls of a row likely cost (`likelyNanoUsd`), added up over the days, agents and models of the row. */
 export interface LikelyAmount {
   readonly likelyNanoUsd: number;
   /** The part of it that is not known and counts as charged. */

@@ -40,7 +40,7 @@ export class CancellationScope {
   readonly wasAbandoned: boolean;
   /** Whether the code of this scope replays its recorded steps and starts no other. */
   readonly startsNoStep: boolean;
-  /** G4: whether the scope belongs to an open `ctx.attempt`, whose calls start also while the engine ends the drive. */
+  /** G4: whether the scope belongs to an open `ctx.attempt`, whose calls start also while the engine ends the execution. */
   readonly isLive: boolean;
 
   constructor(

@@ -172,7 +172,7 @@ export class TaskActivity implements SlotYielder {
   }
 
   /**
-   * G4: an open attempt continues while the engine ends the drive, like every open call. It also continues while its task
+   * G4: an open attempt continues while the engine ends the execution, like every open call. It also continues while its task
    * waits for money: calls that fit into the budget are made, and the task releases its seat at the end of the attempt.
    */
   #isSeatedLive({ isLive }: CancellationScope): boolean {
@@ -406,7 +406,7 @@ export class TaskActivity implements SlotYielder {
   }
 
   /**
-   * G4: a line is parked only because the engine ends the drive. Nothing that the log shows would wake it, so the store must not say
+   * G4: a line is parked only because the engine ends the execution. Nothing that the log shows would wake it, so the store must not say
    * that the task only waits: after the loss of the next owner, the run would rest until another line wakes (L7).
    */
   get #hasWork(): boolean {

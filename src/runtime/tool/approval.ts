@@ -140,7 +140,7 @@ const questionKinds: readonly string[] = [
   "merge",
 ] satisfies readonly NonNullable<PersonQuestion["kind"]>[];
 
-/** Refuses a question that pretends to be a tool approval. Only the gate asks for those. */
+/** Refuses a question that pretends to be a tool approval. Only the checks before a tool call ask for those. */
 function assertQuestion(kind: string): void {
   if (questionKinds.includes(kind)) return;
   throw new Fault(

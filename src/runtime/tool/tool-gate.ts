@@ -24,7 +24,7 @@ import { approvalAddress, gateAddress, isWithdrawn, roundAddress } from "../jour
 /** A call in front of the entries that judge it. */
 export interface Passage extends ToolCallOptions, JudgedCall {}
 
-/** The result of the gate: the tool and arguments to execute, or the result of a call that is not executed. */
+/** The result of the gate, which are the checks before a tool call: the tool and arguments to execute, or the result of a call that is not executed. */
 export type Passed =
   | { readonly kind: "allowed"; readonly judged: JudgedCall }
   | { readonly kind: "settled"; readonly result: ToolResult };

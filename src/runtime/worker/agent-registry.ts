@@ -78,7 +78,7 @@ export class AgentRegistry {
     ]);
   }
 
-  /** Whether this worker can drive the run: it hosts or resolves the root agent, in the right version if runs are pinned (J9). */
+  /** Whether this worker can execute the run: it hosts or resolves the root agent, in the right version if runs are pinned (J9). */
   canDrive({ runId, agentId, agentVersion }: RunRecord): boolean {
     const agent = this.#byRun.get(runId)?.get(agentId) ?? this.#hosted.get(agentId);
     if (agent === undefined) return this.#resolvers.takes({ runId, agentId });
@@ -118,7 +118,7 @@ export class AgentRegistry {
     return this.#hosted.has(agentId) || this.#resolvers.has(agentId);
   }
 
-  /** Whether the agents of a run may have to be resolved before the run is driven. */
+  /** Whether the agents of a run may have to be resolved before the run is executed. */
   get mayResolve(): boolean {
     return this.#resolvers.size > 0;
   }
@@ -316,7 +316,7 @@ function refusePolicy(agent: HostedAgent, name: string, fix: string): void {
   if (value === undefined || value === null) return;
   throw new Fault(
     "invalid_argument",
-    `agent ${agent.id} has ${name}, which would have no effect, because it is no option of a HostedAgent: ${fix}`,
+    `agent ${agent.id} has ${name}, which would have no effect, because an agent without the class Agent does not have this option: ${fix}`,
   );
 }
 

@@ -71,11 +71,11 @@ const maxTurnMs = 10;
  */
 const maxWaiting = 16;
 
-/** Delay before a run that could not be driven is released, so that it does not fail again at once. */
+/** Delay before a run that could not be executed is released, so that it does not fail again at once. */
 const retryMs = 1_000;
 
 /**
- * Claims runs by leases in the store and drives them in this process. Several workers may share one store. It uses
+ * Claims runs by leases in the store and executes them in this process. Several workers may share one store. It uses
  * nothing but its port, so that other engines can do the same.
  */
 export class LocalEngine implements Engine, RunClaimer {
@@ -100,7 +100,7 @@ export class LocalEngine implements Engine, RunClaimer {
   #wasFull = false;
   /** Why the last claim failed. */
   #refusal: string | undefined;
-  /** Number of driven runs that only wait. They take no capacity. */
+  /** Number of executed runs that only wait. They take no capacity. */
   #idle = 0;
   /** Runs that received mail and may have been left in the store. */
   readonly #mailed = new Set<RunId>();
@@ -166,7 +166,7 @@ export class LocalEngine implements Engine, RunClaimer {
     this.#claimSoon();
   }
 
-  /** Called with `1` when all tasks of a driven run wait, and with `-1` when one of them continues. */
+  /** Called with `1` when all tasks of an executed run wait, and with `-1` when one of them continues. */
   #noteIdle(by: 1 | -1): void {
     this.#idle += by;
     if (by === 1 && this.#wasFull) this.#claimSoon();
@@ -186,7 +186,7 @@ export class LocalEngine implements Engine, RunClaimer {
   }
 
   /**
-   * Mail may cancel a run that waits in the store, so a worker without capacity drives it, too. It does so only at the next poll,
+   * Mail may cancel a run that waits in the store, so a worker without capacity executes it, too. It does so only at the next poll,
    * because another worker may have capacity.
    */
   #poll(): void {
@@ -265,7 +265,7 @@ export class LocalEngine implements Engine, RunClaimer {
     return { workerId, limit, now: clock.now(), agents: agents(), except, host };
   }
 
-  /** Drives the run when its turn has come, then releases it. Never rejects: a run that cannot be driven is handed back. */
+  /** Executes the run when its turn has come, then releases it. Never rejects: a run that cannot be executed is handed back. */
   async #driveAndRelease(lease: Lease): Promise<void> {
     const { leases, onError } = this.#options;
     const { runId } = lease;
@@ -295,7 +295,7 @@ export class LocalEngine implements Engine, RunClaimer {
   }
 
   /**
-   * Releases a run that could not be driven, since its lease would block other workers. Waits before the release,
+   * Releases a run that could not be executed, since its lease would block other workers. Waits before the release,
    * unless the run is pinned to another version.
    */
   async #handBack(lease: Lease, { code }: Fault): Promise<void> {

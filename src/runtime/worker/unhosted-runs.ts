@@ -7,7 +7,7 @@ import {
   type Store,
 } from "../../kernel/index.ts";
 
-/** The agents of this process, as far as they decide which runs it can drive. */
+/** The agents of this process, as far as they decide which runs it can execute. */
 interface DrivableRuns {
   canDrive(run: RunRecord): boolean;
 }
@@ -40,8 +40,8 @@ interface Watch {
 }
 
 /**
- * The runs that callers of this process await and that it cannot drive, because their agent is not registered here or because
- * they are bound to another machine (L21). Waiting is right while another process drives the run, or while the run itself waits for a person or a time. If the
+ * The runs that callers of this process await and that it cannot execute, because their agent is not registered here or because
+ * they are bound to another machine (L21). Waiting is right while another process executes the run, or while the run itself waits for a person or a time. If the
  * run needs a worker and has none, the caller would wait without knowing why, so a fault is reported, once per watch.
  * The caller continues to wait, because a worker may start at any time.
  */
@@ -120,7 +120,7 @@ export class UnhostedRuns {
 function noMachine({ runId, host }: RunSummary): Fault {
   return new Fault(
     "not_found",
-    `run ${runId} waits for the machine ${host}: it has left files there, and no worker of that machine drives it; start a process there that hosts its agent, or cancel the run`,
+    `run ${runId} waits for the machine ${host}: it has left files there, and no worker of that machine executes it; start a process there that hosts its agent, or cancel the run`,
     { details: { runId, host: host ?? null } },
   );
 }
@@ -129,7 +129,7 @@ function noWorker({ runId, agentId, agentVersion }: RunRecord, advice: string): 
   const agent = agentVersion === null ? `agent ${agentId}` : `agent ${agentId} (version ${agentVersion})`;
   return new Fault(
     "not_found",
-    `run ${runId} waits for a worker: ${agent} is not registered in this process, and no other process drives the run; ${advice}`,
+    `run ${runId} waits for a worker: ${agent} is not registered in this process, and no other process executes the run; ${advice}`,
     { details: { runId, agentId, agentVersion } },
   );
 }

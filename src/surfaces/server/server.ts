@@ -101,7 +101,7 @@ export interface ServerOptions {
   readonly agents?: AgentList;
   /**
    * Names of workflows that callers may start although this process does not host them. A worker of the store that hosts the
-   * workflow reads the input and drives the run. Default: none.
+   * workflow reads the input and executes the run. Default: none.
    */
   readonly workflows?: readonly string[];
   /**

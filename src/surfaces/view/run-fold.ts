@@ -354,7 +354,7 @@ export class RunFold {
     this.#money.set(key, { ...line, calls: line.calls + 1, usage: addUsage(line.usage, usage) });
   }
 
-  /** B3: the usage of a lost call replaces its charge. */
+  /** B3: the usage of an unreported call replaces its charge. */
   #correct({ taskId, agentId, data: { usage, charged, model } }: Event<"usage_corrected">): void {
     const lost = { calls: 1, ...charged };
     const { costUsd } = usage;
@@ -362,7 +362,7 @@ export class RunFold {
     this.#addMoney(agentId, model, usage);
   }
 
-  /** A recovery makes the calls again that were lost with the last owner. Any other lost call is no longer in progress. */
+  /** A recovery makes the calls again that were lost with the last owner. Any other unreported call is no longer in progress. */
   #lose({ seq, taskId, data: { tokens, costUsd } }: Event<"budget_lost">): void {
     const { recoveries } = this.#facts;
     const last = recoveries.at(-1);

@@ -32,7 +32,7 @@ export function without(spend: Spend, charge: Spend): Spend {
   return { ...lossWithout(spend, charge), lost: lossWithout(spend.lost, charge.lost) };
 }
 
-/** B3: what the lost calls of a spend likely cost. `null` if that is not known, for example because no other call was made. */
+/** B3: what the unreported calls of a spend likely cost. `null` if that is not known, for example because no other call was made. */
 export function likelyLossUsd({ calls, costUsd, lost }: Spend): number | null {
   if (costUsd === null || lost.costUsd === null) return null;
   const lostNanoUsd = toNanoUsd(lost.costUsd);

@@ -145,7 +145,7 @@ export class StepLog {
     this.#parents = new Map(from?.parents);
     this.#asked = new Map(from?.asked);
     this.#calls = new RecordedCalls(from?.calls);
-    // No run starts with a lost call, so that no event follows this recovery.
+    // No run starts with an unreported call, so that no event follows this recovery.
     this.#recovery = { ...(from?.recovery ?? { seq: -1, lastAt: 0, lost: 0, isCrash: false }) };
     for (const step of from?.steps ?? []) this.#restore({ ...step });
     this.#ended = this.#ended.toSorted((one, other) => (one.endSeq ?? 0) - (other.endSeq ?? 0));

@@ -313,7 +313,7 @@ function largeValueContract({ test, expect, open }: ContractHarness): void {
     expect((await store.sessions.read(sessionId)).map(({ entry }) => entry)).toEqual([append.entry]);
   });
 
-  test("V4: a pending entry with a large value keeps it when it moves behind the leaf", async () => {
+  test("V4: a pending entry with a large value keeps it when it moves behind the current entry", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const { runId } = lease;

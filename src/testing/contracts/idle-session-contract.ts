@@ -45,7 +45,7 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
     expect(await leafId(store)).toBe("a");
   });
 
-  test("apply() with whenAt changes nothing if the session was deleted or has another leaf", async () => {
+  test("apply() with whenAt changes nothing if the session was deleted or has another current entry", async () => {
     const store = await prepare();
     const name: SessionEntry = {
       type: "session_info",
@@ -197,7 +197,7 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
     expect(await store.journal.create(elsewhere, { number: 0, at: 1 })).toEqual({ kind: "created" });
   });
 
-  test("S5: of a concurrent create() and apply() with whenIdle, the run starts and continues from the leaf of its turn", async () => {
+  test("S5: of a concurrent create() and apply() with whenIdle, the run starts and continues from the current entry of its turn", async () => {
     for (const first of ["apply", "create"]) {
       const store = await prepare();
       const pending = { ...append(entry("p", null), "pending"), atLeaf: true } as const;

@@ -150,14 +150,14 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.taskId)).toEqual([rootTask, "t10"]);
   });
 
-  test("N2: an entry with atLeaf gets the leaf at the time of applying as its parent", async () => {
+  test("N2: an entry with atLeaf gets the current entry at the time of applying as its parent", async () => {
     const { sessions } = await open();
     const atLeaf = (id: string): SessionChange =>
       ({ ...append(entry(id, "nowhere"), "visible"), atLeaf: true }) as SessionChange;
     const parentOf = async (id: string): Promise<string | null | undefined> =>
       (await sessions.read(sessionId)).find((each) => each.entry.id === id)?.entry.parentId;
     await sessions.apply([atLeaf("z"), atLeaf("a"), atLeaf("b")]);
-    // The leaf is determined by the order of appending and not by the ids.
+    // The current entry is determined by the order of appending and not by the ids.
     expect([await parentOf("a"), await parentOf("b")]).toEqual(["z", "a"]);
     const child = { ...entry("c", null), taskId: formatTaskId(1) };
     await sessions.apply([append(child), append(entry("d", "b"), "pending"), atLeaf("e")]);
@@ -170,7 +170,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await parentOf("g")).toBe("a");
   });
 
-  test("N3: a batch continues from the current leaf, so that entries of another run stay in the conversation", async () => {
+  test("N3: a batch continues from the current entry, so that entries of another run stay in the conversation", async () => {
     const { sessions } = await open();
     const other = formatRunId("b");
     const stem = `${runId}/${rootTask}`;
@@ -247,7 +247,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await path()).toEqual(after);
   });
 
-  test("N3: a batch is written whole when the leaf was moved to another branch", async () => {
+  test("N3: a batch is written whole when the current entry was moved to another branch", async () => {
     const { sessions } = await open();
     const stem = `${runId}/${rootTask}`;
     const say = (...messages: readonly ChatMessage[]): SessionChange => {
@@ -271,7 +271,7 @@ export function sessionContract(harness: ContractHarness): void {
     ]);
   });
 
-  test("N3: a pending entry gets the leaf as its parent when it becomes visible", async () => {
+  test("N3: a pending entry gets the current entry as its parent when it becomes visible", async () => {
     const { sessions } = await open();
     const pending = { ...append(entry(runId, null), "pending"), atLeaf: true } as SessionChange;
     const child = { ...entry("c", null), taskId: formatTaskId(1) };

@@ -40,14 +40,14 @@ function say(stem: string, parentId: string | null, texts: readonly string[]): S
   return { type: "say", sessionId, agentId, batch, visibility: "visible" };
 }
 
-/** Tests of `readPath`, of the stored leaf and of paged entries. */
+/** Tests of `readPath`, of the stored current entry and of paged entries. */
 export function sessionPathContract({ test, expect, open }: ContractHarness): void {
   const ids = async (sessions: Sessions, query = {}): Promise<readonly string[] | undefined> =>
     (await sessions.readPath(sessionId, query))?.entries.map(({ id }) => id);
   const leafId = async (sessions: Sessions): Promise<string | null | undefined> =>
     (await sessions.find(sessionId))?.leafId;
 
-  test("N5: readPath() returns the entries from the root to the leaf and no entry of another branch", async () => {
+  test("N5: readPath() returns the entries from the root to the current entry and no entry of another branch", async () => {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null)), append(entry("b", "a")), append(entry("c", "a"))]);
     expect(await sessions.readPath(sessionId)).toEqual({
@@ -57,7 +57,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await ids(sessions, { leafId: "b" })).toEqual(["a", "b"]);
   });
 
-  test("N5: readPath() of a session that does not exist is empty, and undefined for a leaf that is not visible", async () => {
+  test("N5: readPath() of a session that does not exist is empty, and undefined for an entry that is not visible", async () => {
     const { sessions } = await open();
     expect(await sessions.readPath(sessionId)).toEqual({ leafId: null, entries: [] });
     expect(await sessions.readPath(sessionId, { leafId: "a" })).toBeUndefined();
@@ -144,7 +144,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(pathTo(entries, rootLeafOf(entries))?.map(({ id }) => id)).toEqual(["b", "a"]);
   });
 
-  test("N2: the stored leaf follows appended entries and leaf entries, and ignores labels, names and child tasks", async () => {
+  test("N2: the stored current entry follows appended entries and `leaf` entries, and ignores labels, names and child tasks", async () => {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null)), append(entry("b", "a"))]);
     expect(await leafId(sessions)).toBe("b");
@@ -163,7 +163,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await sessions.readPath(sessionId)).toEqual({ leafId: null, entries: [] });
   });
 
-  test("N2: the stored leaf changes when pending entries become visible and when entries are removed", async () => {
+  test("N2: the stored current entry changes when pending entries become visible and when entries are removed", async () => {
     const { sessions } = await open();
     const own = { ...entry("a", null), runId: null, taskId: null };
     await sessions.apply([append(own), append(entry("p", "a"), "pending")]);
@@ -174,7 +174,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await leafId(sessions)).toBe("a");
   });
 
-  test("N4: a leaf or a label whose target is missing, hidden or in another session is refused", async () => {
+  test("N4: a `leaf` entry or a label whose target is missing, hidden or in another session is refused", async () => {
     const { sessions } = await open();
     const other = formatSessionId("other");
     await sessions.apply([

@@ -103,7 +103,7 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
     expect([row?.turns, row?.costUsd]).toEqual([6, 3]);
   });
 
-  test("U1, U4: a later commit of an ended run may lower the totals, once, and lost calls likely cost what reported ones cost", async () => {
+  test("U1, U4: a later commit of an ended run may lower the totals, once, and unreported calls likely cost what reported ones cost", async () => {
     const store = await open();
     const lease = await ownRunOf(store, "a");
     const lost = { lostCalls: 2, lostTokens: 90, lostNanoUsd: 90e6 };
@@ -125,7 +125,7 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
     const [row] = await store.usage.sum({ by: "day" });
     expect([row?.costUsd, row?.inputTokens, row?.turns, row?.runs]).toEqual([0.06, 7, 4, 1]);
     expect(row?.unreported).toEqual({ tokens: 45, costUsd: 0.045, likelyUsd: 0.00375 });
-    // What a lost call cost without a reported call of the same agent and model is not known. In a sum it counts as charged.
+    // What a call without an answer cost without a reported call of the same agent and model is not known. In a sum it counts as charged.
     await spend(store, "b", [
       delta({ agent: "lead", nanoUsd: 1e6, lostCalls: 1, lostTokens: 9, lostNanoUsd: 1e6 }),
     ]);

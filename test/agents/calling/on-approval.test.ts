@@ -169,7 +169,7 @@ describe("timeoutWhileWaiting", () => {
   });
 
   test.each(twoStores)(
-    "B5: the deadline passes while no process drives the run (%s)",
+    "B5: the deadline passes while no process executes the run (%s)",
     async (_name, prepare) => {
       const open = await prepare();
       const clock = new FakeClock();

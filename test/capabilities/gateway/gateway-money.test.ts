@@ -175,7 +175,7 @@ test.each([
   expect(costUsd).toBeCloseTo(cost, 9);
 });
 
-test("B3: usage that no request can have is a lost call, which the log contains", async () => {
+test("B3: usage that no request can have is an unreported call, which the log contains", async () => {
   const world = await worldOf((_received, response) =>
     answerJson(response, { usage: { input_tokens: 5, output_tokens: 1e15 } }),
   );

@@ -19,7 +19,7 @@ function cutOnce(model: Model): Model {
   };
 }
 
-/** Corrects every lost call of the run. A call that an earlier process corrected is refused. */
+/** Corrects every unreported call of the run. A call that an earlier process corrected is refused. */
 async function correctAll(runtime: Runtime, run: RunHandle): Promise<void> {
   for await (const event of run.events({ types: ["budget_lost"], follow: false })) {
     if (event.type !== "budget_lost") continue;

@@ -7,7 +7,7 @@ const runId = formatRunId("tight-budget");
 const maxTokens = 300;
 
 /**
- * A run whose budget is exhausted by a lost call. Then the run stops, and the billed amount is still within the cap.
+ * A run whose budget is exhausted by an unreported call. Then the run stops, and the billed amount is still within the cap.
  */
 export const tightBudget: Workload = {
   agents: (server) => [

@@ -51,7 +51,7 @@ interface Bill {
   /** A bill of nothing, for a failed call that cost nothing. It is in the tally only. */
   readonly isFree?: boolean;
   readonly reported?: ReportedSpend;
-  /** Id of the reservation of a lost call, until another lost call has it. */
+  /** Id of the reservation of an unreported call, until another unreported call has it. */
   readonly lostId?: string;
   readonly priced?: boolean;
 }

@@ -166,7 +166,7 @@ test("B1: a call needs at least one output token and takes one turn by default; 
   expect(decided(reserve("c", { output: 8, min: 8, turns: 0 }))).toBe("no c");
 });
 
-test("B3: a lost call is charged its tokens and dollars and returns its turn, a refunded call not at all, and one of unknown cost its reserved amount", () => {
+test("B3: an unreported call is charged its tokens and dollars and returns its turn, a refunded call not at all, and one of unknown cost its reserved amount", () => {
   const { step, account } = setup();
   const call = { input: 2, output: 3, usdPerToken: 0.5 };
   step(
@@ -329,7 +329,7 @@ test("B3: spend is recorded by agent and model, lost spend separately, also afte
   expect(book.state.lines).toEqual({ "scout 4 acme m": line });
 });
 
-test("B3: the usage of a lost call replaces its charge once, in every account, line and day, and frees budget", () => {
+test("B3: the usage of an unreported call replaces its charge once, in every account, line and day, and frees budget", () => {
   const book = setup({ maxTokens: 20, maxCostUsd: 9 });
   const label = { agentId: formatAgentId({ name: "scout" }), provider: "acme", modelId: "m" };
   book.step(open(1), reserve("a", { task: 1, output: 12, usdPerToken: 0.5, label, day: "2026-11-16" }));

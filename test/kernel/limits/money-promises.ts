@@ -20,7 +20,7 @@ export function brokenPromises(before: Ledger, after: Ledger, overran: boolean):
       const held = parts.reduce((sum, part) => sum + part[unit], 0);
       if (reserved[unit] !== held)
         broken.push(`${taskId}: its reserved amount differs from the holds below it`);
-      // Only the charge of a lost call may be lowered (B3).
+      // Only the charge of an unreported call may be lowered (B3).
       if (earlier && spent[unit] - lost[unit] < earlier.spent[unit] - earlier.lost[unit])
         broken.push(`${taskId} forgot spend`);
     }

@@ -18,14 +18,14 @@ const texts = (path: readonly SessionEntry[] | undefined): string[] =>
   contextMessages(path ?? []).map(messageText);
 
 describe("session path", () => {
-  test("pathTo() returns the entries from the root to the leaf, which is the last message", () => {
+  test("pathTo() returns the entries from the root to the current entry, which is the last message", () => {
     const entries = [message("a", null), message("b", "a"), message("c", "b")];
     expect(leafOf(entries)).toBe("c");
     expect(texts(pathTo(entries, "c"))).toEqual(["a", "b", "c"]);
     expect(texts(pathTo(entries, "b"))).toEqual(["a", "b"]);
   });
 
-  test("leafOf() returns the target of a later leaf entry; labels and session names do not move the leaf", () => {
+  test("leafOf() returns the target of a later `leaf` entry; labels and session names do not move the current entry", () => {
     const entries: SessionEntry[] = [
       message("a", null),
       message("b", "a"),
@@ -74,7 +74,7 @@ describe("session path", () => {
     expect(texts(pathTo(entries, "e"))).toEqual(["a", expect.stringContaining("a dead end"), "hint"]);
   });
 
-  test("pathTo() returns undefined for an unknown leaf and an empty path for a null leaf", () => {
+  test("pathTo() returns undefined for an unknown entry and an empty path for a null leaf", () => {
     expect(pathTo([], "gone")).toBeUndefined();
     expect(pathTo([message("a", null)], null)).toEqual([]);
   });

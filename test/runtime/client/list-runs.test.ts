@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { agent, gate, setUp, settle } from "../runtime-setup.ts";
 
-it("K1: list() returns the status of runs that another worker drives", async () => {
+it("K1: list() returns the status of runs that another worker executes", async () => {
   const { runtime, open } = await setUp();
   const work = gate();
   const clerk = agent("clerk", async (ctx) => {

@@ -58,7 +58,7 @@ function shown({ input, instructions, tools, leafId, history }: Turn) {
 }
 
 describe("J4: the step `turn`", () => {
-  it("J4: the step `turn` freezes input, instructions, tools and session leaf; a replay uses them, whatever has changed since", async () => {
+  it("J4: the step `turn` freezes input, instructions, tools and session's current entry; a replay uses them, whatever has changed since", async () => {
     const { runtime, clock, store, events } = await setUp({ suspendAfterMs: 100 });
     let prompt = "Be brief.";
     const tools = [spec("look")];

@@ -22,7 +22,7 @@ interface Bench {
   readonly engine: RestateEngine;
   readonly store: Store;
   readonly clock: FakeClock;
-  /** The leases with which the host was asked to drive a run. */
+  /** The leases with which the host was asked to execute a run. */
   readonly driven: Lease[];
 }
 
@@ -85,7 +85,7 @@ it("a slice that Restate has given up does not take the run from its owner", asy
   await store.leases.check(lease as Lease);
 });
 
-it("a slice that Restate gives up while it claims the run releases the run at once and does not drive it", async () => {
+it("a slice that Restate gives up while it claims the run releases the run at once and does not execute it", async () => {
   const attempt = new AbortController();
   const { engine, store, clock, driven } = await newBench(({ leases }) => ({
     leases: {

@@ -126,7 +126,7 @@ it.each([
     "before it is sent, because the key is missing",
     Object.assign(new Error("no key"), { name: "AI_LoadAPIKeyError" }),
   ],
-])("B3: a request that is refused %s is not a lost call and costs nothing", async (_name, error) => {
+])("B3: a request that is refused %s is not an unreported call and costs nothing", async (_name, error) => {
   const { runtime, events } = await setUp({ prices: price });
   const { worker } = modelCaller([{ error }]);
   const run = await runtime.submit(worker, null, { budget: { maxCostUsd: 1 } });

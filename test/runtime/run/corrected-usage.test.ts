@@ -105,7 +105,7 @@ async function ofType<Type extends Event["type"]>(
 }
 
 describe.each(twoStores)("corrected usage in a %s store", (_name, prepare) => {
-  it("B3: a result and the totals show what a lost call was charged and what it likely cost", async () => {
+  it("B3: a result and the totals show what an unreported call was charged and what it likely cost", async () => {
     const office = await openOffice(await (await prepare())());
     const never = gate();
     const run = await loseFirstCall(office, stubborn(never.promise));
@@ -275,7 +275,7 @@ function reporting(cut: Promise<void>, reports: ReportedUsage): Model & { calls:
   };
 }
 
-test("B3: a lost call whose input the provider reported is charged that input and the output limit, also after a crash", async () => {
+test("B3: an unreported call whose input the provider reported is charged that input and the output limit, also after a crash", async () => {
   const clock = new FakeClock();
   await using runtime = await createRuntime({ clock, prices, retry: { baseDelayMs: 1 } });
   const cut = gate();

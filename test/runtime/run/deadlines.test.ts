@@ -161,7 +161,7 @@ describe("the deadline of a child that waits for a seat", () => {
     expect((await events(run.runId)).map(({ type }) => type)).not.toContain("seat_grant");
   });
 
-  it("B5: a pending child ends at its deadline when another worker drives the run by then", async () => {
+  it("B5: a pending child ends at its deadline when another worker executes the run by then", async () => {
     const { runtime, clock, open, store } = await setUp({ suspendAfterMs: 50, pollMs: 10 });
     const run = await runtime.submit(parent, null, twoSeats);
     await settle();

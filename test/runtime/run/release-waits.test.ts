@@ -69,11 +69,11 @@ it("a run that continues while its release is written keeps what its code added 
   await runtime.close();
 });
 
-/** Drives each run as soon as it hears of it. The test ends the drives through `slice`. */
+/** Executes each run as soon as it hears of it. The test ends the executions through `slice`. */
 class SliceEngine implements Engine {
   readonly kind = "slices";
   slice = new AbortController();
-  /** Whether the engine drives nothing for now. */
+  /** Whether the engine executes nothing for now. */
   isPaused = false;
   readonly #port: EnginePort;
   #host: RunHost | undefined;
@@ -110,7 +110,7 @@ class SliceEngine implements Engine {
   }
 }
 
-it("a task that wakes while a drained run is released continues in the next drive", async () => {
+it("a task that wakes while a drained run is released continues in the next execution", async () => {
   let engine: SliceEngine | undefined;
   const { clock, runtime, store } = await setUp({
     engine: (port) => (engine = new SliceEngine(port)),
@@ -136,7 +136,7 @@ it("a task that wakes while a drained run is released continues in the next driv
   await runtime.close();
 });
 
-it("a task whose delay before a restart ends while a drained run is released starts in the next drive", async () => {
+it("a task whose delay before a restart ends while a drained run is released starts in the next execution", async () => {
   let engine: SliceEngine | undefined;
   const { clock, runtime, store } = await setUp({
     engine: (port) => (engine = new SliceEngine(port)),

@@ -257,7 +257,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     await end();
   });
 
-  it("B7: the time of a wait also passes while no process drives the run", async () => {
+  it("B7: the time of a wait also passes while no process executes the run", async () => {
     const reopen = await prepare();
     const clock = new FakeClock();
     const caps = { perDayUsd: mostUsd };
@@ -513,7 +513,7 @@ test("B7: caps that are null or absent are no caps", async () => {
 
 test("B7: after a kill at any write, the run completes within the cap and holds no cap share at its end", async () => {
   const calls = 3;
-  // Enough for three calls, one lost call and the bound of the last one.
+  // Enough for three calls, one unreported call and the bound of the last one.
   const caps = { perDayUsd: calls * callUsd + 2 * mostUsd };
   const work = { agents: () => [caller(calls).agent] as const, options: { prices, caps } };
   const { writes } = await runWorkload(work);

@@ -308,7 +308,7 @@ it("J4: a run whose code no longer matches its journal fails with journal_mismat
   const second = await open();
   second.register(changed);
   run = await findRun(second, run);
-  await run.signal("go"); // the run waits until it is signalled, and is then driven by the changed code
+  await run.signal("go"); // the run waits until it is signalled, and is then executed by the changed code
   await clock.advance(1_000);
   const { error } = await run.result();
   expect({ code: error?.code, continued, calls: model.calls.length }).toEqual({

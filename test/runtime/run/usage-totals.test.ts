@@ -299,7 +299,7 @@ test("calls of a model without a known price are counted in unpricedTurns, not a
   expect(await runtime.usage({ by: "model" })).toMatchObject([{ turns: 2, costUsd: 0, unpricedTurns: 2 }]);
 });
 
-test("U1, B3: after a kill at any write, the totals hold what the run spent, with the lost call as unreported", async () => {
+test("U1, B3: after a kill at any write, the totals hold what the run spent, with the call in flight as unreported", async () => {
   const calls = 3;
   const work = { agents: () => [caller("clerk", calls)] as const, options: { prices } };
   const { writes } = await runWorkload(work);

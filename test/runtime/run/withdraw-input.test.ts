@@ -14,7 +14,7 @@ function lateReader(): HostedAgent {
 }
 
 describe("withdrawInput", () => {
-  it("the answer is the same if the caller dies after the command, and no worker drives the run meanwhile", async () => {
+  it("the answer is the same if the caller dies after the command, and no worker executes the run meanwhile", async () => {
     const bench = await setUp({ suspendAfterMs: 0 });
     const run = await bench.runtime.submit(lateReader(), null);
     await until(async () => (await run.summary()).status === "waiting");

@@ -82,7 +82,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("tree() returns all branches with labels and marks the path to the leaf", async () => {
+  test("tree() returns all branches with labels and marks the path to the current entry", async () => {
     const { runtime, say } = await converse(await (await prepare())(), Array(4).fill(echo));
     await say("one", chat);
     const [question] = await runtime.sessions.path(chat);

@@ -82,7 +82,7 @@ async function compareWithOracle({ sessions }: Store): Promise<void> {
 }
 
 test.each(twoStores)(
-  "N2, N5: after any changes, leaf and paths in a %s store are those that a scan of all entries finds",
+  "N2, N5: after any changes, the current entry and the paths in a %s store are those that a scan of all entries finds",
   async (_name, prepare) => {
     const open = await prepare();
     const store = await open();

@@ -44,7 +44,7 @@ function resolver(asked: RunRecord[] = []): AgentResolver {
 
 for (const [storeName, prepare] of twoStores)
   describe(`on the ${storeName} store`, () => {
-    it("a worker drives runs of agents that its resolver makes from the metadata of the run", async () => {
+    it("a worker executes runs of agents that its resolver makes from the metadata of the run", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       const first = await createRuntime({ store: await openStore(), clock });
@@ -71,7 +71,7 @@ for (const [storeName, prepare] of twoStores)
       expect(asked[0]).toMatchObject({ runId: submitted[0]?.runId, userId: "ann", title: "x" });
     });
 
-    it("a run for which the resolver returns undefined is asked about once, and another worker drives it", async () => {
+    it("a run for which the resolver returns undefined is asked about once, and another worker executes it", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       const asked: RunRecord[] = [];
@@ -144,7 +144,7 @@ it("an error of the resolver goes to onError, and the worker asks again later", 
   await worker.close();
 });
 
-it("a resolver that returns an agent with another id is refused, and its run is not driven", async () => {
+it("a resolver that returns an agent with another id is refused, and its run is not executed", async () => {
   const { clock, open, errors } = await setUp();
   const submitting = await open();
   const startAt = clock.now() + 1_000;

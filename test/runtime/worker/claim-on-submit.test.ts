@@ -8,7 +8,7 @@ removeStoresAfterEach();
 const worker = agent("worker", async (ctx) => ctx.step("work", async () => "done"));
 
 it.each(twoStores)(
-  "%s: a run submitted while its runtime closes is driven by the next runtime on the store",
+  "%s: a run submitted while its runtime closes is executed by the next runtime on the store",
   async (_name, prepare) => {
     const open = await prepare();
     const errors: string[] = [];

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { EngineFactory } from "../../../src/kernel/index.ts";
 import { setUp } from "../runtime-setup.ts";
 
-/** An engine of a kind that drives no run. */
+/** An engine of a kind that executes no run. */
 function engineOf(kind: string | null): EngineFactory {
   return () => ({
     kind,

@@ -5,7 +5,7 @@ import { agent, settle, setUp, type Bench } from "../runtime-setup.ts";
 const clerk = agent("clerk", async () => "filed");
 const waiting = agent("waiting", (ctx) => ctx.waitForSignal("go"));
 
-/** A store with a run of `clerk` that no process drives, and a runtime in which `clerk` is not registered. */
+/** A store with a run of `clerk` that no process executes, and a runtime in which `clerk` is not registered. */
 async function abandonedRun(
   versionPolicy: "resume" | "pin" = "resume",
 ): Promise<Bench & { readonly other: Runtime; readonly runId: RunId }> {
@@ -13,7 +13,7 @@ async function abandonedRun(
   const hanging = agent("clerk", () => new Promise<never>(() => undefined), { version: "2" });
   const { runId } = await bench.runtime.submit(hanging, "file this");
   await settle();
-  // The process that drove the run has gone.
+  // The process that executed the run has gone.
   await bench.runtime.close();
   return { ...bench, other: await bench.open({ versionPolicy }), runId };
 }
@@ -23,7 +23,7 @@ const faultsIn = (errors: readonly unknown[]): string[] =>
 
 describe("a caller that awaits a run whose agent is not registered", () => {
   it.each(["result", "events"] as const)(
-    "%s() reports the missing agent once while no process drives the run, and resolves after register()",
+    "%s() reports the missing agent once while no process executes the run, and resolves after register()",
     async (wait) => {
       const { clock, errors, other, runId } = await abandonedRun();
       const run = await other.find(runId);
@@ -37,7 +37,7 @@ describe("a caller that awaits a run whose agent is not registered", () => {
       expect(errors).toEqual([]);
       await clock.advance(20_000);
       expect(faultsIn(errors)).toEqual([
-        `not_found: run ${runId} waits for a worker: agent clerk (version 2) is not registered in this process, and no other process drives the run; call runtime.register() with the agent, or start a process that hosts it`,
+        `not_found: run ${runId} waits for a worker: agent clerk (version 2) is not registered in this process, and no other process executes the run; call runtime.register() with the agent, or start a process that hosts it`,
       ]);
       other.register(clerk);
       await settle();
@@ -53,7 +53,7 @@ describe("a caller that awaits a run whose agent is not registered", () => {
     expect(faultsIn(errors).join()).toContain("agent clerk (version 2) is not registered");
   });
 
-  it("result() reports the machine to which a run is bound while no worker there drives it", async () => {
+  it("result() reports the machine to which a run is bound while no worker there executes it", async () => {
     const { open, clock, errors } = await setUp();
     const bound = agent("bound", async (ctx) => {
       ctx.stayOnHost("files");
@@ -73,7 +73,7 @@ describe("a caller that awaits a run whose agent is not registered", () => {
     await run?.signal("go");
     await clock.advance(6_000);
     expect(faultsIn(errors)).toEqual([
-      `not_found: run ${runId} waits for the machine build-1: it has left files there, and no worker of that machine drives it; start a process there that hosts its agent, or cancel the run`,
+      `not_found: run ${runId} waits for the machine build-1: it has left files there, and no worker of that machine executes it; start a process there that hosts its agent, or cancel the run`,
     ]);
     const back = await open({ host: "build-1" });
     back.register(bound);
@@ -81,7 +81,7 @@ describe("a caller that awaits a run whose agent is not registered", () => {
     expect((await result)?.output).toBe("done");
   });
 
-  it("result() reports nothing while another process drives the run or the run waits", async () => {
+  it("result() reports nothing while another process executes the run or the run waits", async () => {
     const { runtime, open, clock, errors } = await setUp({ suspendAfterMs: 100 });
     const { runId } = await runtime.submit(waiting, null);
     const other = await open();

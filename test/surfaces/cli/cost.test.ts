@@ -69,7 +69,7 @@ test("reeve cost prints what all runs cost by day, after they were deleted and t
   expect((await at.cli("cost", "--by", "day")).out).toEqual(out);
 });
 
-test("B3: reeve cost prints what lost calls were charged and what they likely cost, for all runs and for one", async () => {
+test("B3: reeve cost prints what unreported calls were charged and what they likely cost, for all runs and for one", async () => {
   const at = await desk();
   let runId = "";
   await at.on("2026-11-16", async (runtime) => {

@@ -127,7 +127,7 @@ describe("compareBooks", () => {
       ledger,
       true,
     ],
-    ["the lost call was reserved but not sent", [asked("a"), asked("b")], ledger, true],
+    ["the unreported call was reserved but not sent", [asked("a"), asked("b")], ledger, true],
     [
       "a recorded answer was requested again",
       [asked("a"), asked("a"), asked("b"), asked("b")],

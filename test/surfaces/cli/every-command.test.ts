@@ -102,7 +102,7 @@ const erase = tool({
   execute: () => "erased",
 });
 
-/** A store with a completed run and one that waits for a person. No process drives it. */
+/** A store with a completed run and one that waits for a person. No process executes it. */
 async function filledStore() {
   const { folder, store } = await emptyStore();
   const runtime = await openRuntime({ store });

@@ -139,7 +139,7 @@ test("a token of the gateway survives restarts, stops at its budget, continues a
     tokens: [{ ending: token.slice(-3) }],
   });
   expect(await run("top-up", runId, "--usd", "0.1")).toMatchObject({ code: 0 });
-  // The server that drives the run reads the order from the store.
+  // The server that executes the run reads the order from the store.
   while ((await ask(url, token)) !== "Hello") expect(await run("gateway", "list")).toMatchObject({ code: 0 });
   expect(await run("gateway", "revoke", "bot")).toMatchObject({ code: 0, out: ["bot"] });
   expect(await ask(url, token)).toBe(401);
@@ -295,7 +295,7 @@ test("reeve gateway env starts a program with a token of its own and without key
   await other.stop("SIGTERM");
 });
 
-test("a server that does not drive the run of a token answers with 503, and tokens of gateway and API are refused by the other", async () => {
+test("a server that does not execute the run of a token answers with 503, and tokens of gateway and API are refused by the other", async () => {
   const { folder, run } = await place();
   const { out } = await run("gateway", "token", "--max-budget-usd", "1");
   const servers = [await serve(folder, {}), await serve(folder, {})];

@@ -23,7 +23,7 @@ async function place() {
   return { root, home, path, listed: () => (existsSync(home) ? readdirSync(join(home, "stores")) : []) };
 }
 
-/** Opens a store as a command that drives runs does. */
+/** Opens a store as a command that executes runs does. */
 async function drive(path: string, onWarning?: (text: string) => void): Promise<void> {
   const store = await openOwnStore(`sqlite:${path}`, onWarning === undefined ? {} : { onWarning });
   await store.close();

@@ -121,7 +121,7 @@ describe("reeve run", () => {
     expect(requests).toHaveLength(3);
   });
 
-  test("a worker of the folder drives the run that a killed reeve run left, from the metadata of the run", async () => {
+  test("a worker of the folder executes the run that a killed reeve run left, from the metadata of the run", async () => {
     let isKilled = false;
     const { folder, url, requests, asked } = await setUp((request) => {
       if (request === 1) return { tool: "read", input: { path: "notes.txt" } };
@@ -271,7 +271,7 @@ describe("reeve run", () => {
     expect(types).toContain("message_end");
   });
 
-  test("reeve resume --drive drives a failed run in its own process and prints its answer, and takes one run only", async () => {
+  test("reeve resume --drive executes a failed run in its own process and prints its answer, and takes one run only", async () => {
     let works = false;
     const { folder, url, run } = await setUp(() => (works ? { text: "It works." } : { error: 401 }));
     const failed = await run("Say it", "--mode", "json");
@@ -387,7 +387,7 @@ describe("reeve run", () => {
     test.each([
       { what: "", forgets: false },
       { what: ", also a review that an earlier version stored without settings", forgets: true },
-    ])("what a process leaves is driven by a worker and by --continue$what", async ({ forgets }) => {
+    ])("what a process leaves is executed by a worker and by --continue$what", async ({ forgets }) => {
       let isKilled = false;
       const { run, store, folder, variables, asked } = await afterwards((request) =>
         request > 2 && !isKilled ? undefined : looksThenAnswers(request, {}),

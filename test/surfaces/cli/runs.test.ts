@@ -33,7 +33,7 @@ const erase = tool({
 });
 const erasing = { toolCalls: [{ name: "erase", input: { disk: "sda" } }] };
 
-/** A store with a runtime of this process that drives its runs, and the command line on the same store. */
+/** A store with a runtime of this process that executes its runs, and the command line on the same store. */
 async function desk() {
   const folder = await mkdtemp(join(tmpdir(), "reeve-runs-"));
   const store = `sqlite:${join(folder, "reeve.db")}` as const;
@@ -153,7 +153,7 @@ describe("reeve ps", () => {
     for (const words of [
       "pending (waits for: host build-1)",
       "machine  build-1",
-      "waits    it has left files on build-1, where no worker drives it now: start reeve worker or reeve run --resume there, or end it with reeve cancel run_bound",
+      "waits    it has left files on build-1, where no worker executes it now: start reeve worker or reeve run --resume there, or end it with reeve cancel run_bound",
     ])
       expect(shown).toContain(words);
     await cli("cancel", "run_bound");
@@ -317,7 +317,7 @@ describe("reeve logs", () => {
 });
 
 describe("reeve cancel", () => {
-  test("reeve cancel cancels a run that another process drives, and leaves an ended one as it is", async () => {
+  test("reeve cancel cancels a run that another process executes, and leaves an ended one as it is", async () => {
     const { cli, waiting } = await desk();
     const run = await waiting("run_waits");
     const { code, out } = await cli("cancel", "run_w", "--reason", "no longer needed");
@@ -329,7 +329,7 @@ describe("reeve cancel", () => {
 });
 
 describe("orders to runs", () => {
-  test("reeve pause, resume and top-up change a run that another process drives, and print its id", async () => {
+  test("reeve pause, resume and top-up change a run that another process executes, and print its id", async () => {
     const { cli, runtime } = await desk();
     const model = scriptedModel([erasing, "Done."]);
     const agent = new Agent({ name: "clerk", model, tools: [erase], budget: { maxTurns: 1 } });
@@ -388,12 +388,12 @@ describe("orders to runs", () => {
     await expect.poll(async () => (await failed.summary()).status).toBe("completed");
   });
 
-  test("reeve cancel says that no process drives the run", async () => {
+  test("reeve cancel says that no process executes the run", async () => {
     const { cli, runtime, waiting } = await desk();
     await waiting("run_q");
     await runtime.close();
     const { code, out, talk } = await cli("cancel", "run_q");
-    const notice = "No process drives run_q now; it is cancelled when one resumes it.\n";
+    const notice = "No process executes run_q now; it is cancelled when one resumes it.\n";
     expect([code, out, talk]).toEqual([0, ["run_q"], notice]);
   });
 
@@ -594,7 +594,7 @@ async function approvalOf(run: RunHandle): Promise<string> {
 }
 
 describe("reeve fork", () => {
-  test("reeve fork starts a run with the message and the model, which a process of the store drives", async () => {
+  test("reeve fork starts a run with the message and the model, which a process of the store executes", async () => {
     const { cli, runtime } = await desk();
     const model = scriptedModel(["Yes.", "No.", "Maybe."]);
     const agent = new Agent({ name: "quick", model });

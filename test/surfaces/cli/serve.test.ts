@@ -78,7 +78,7 @@ describe("reeve serve", () => {
     expect(JSON.parse(out[0] ?? "{}")).toMatchObject({ name: "page", scope: "admin", userId: "person" });
   });
 
-  test("reeve serve --no-worker accepts runs that wait for a worker, and the next reeve serve drives them", async () => {
+  test("reeve serve --no-worker accepts runs that wait for a worker, and the next reeve serve executes them", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
     const idle = await serve(folder, url, "--no-token", "--no-worker");
     expect(idle.link.pathname).toBe("/");
@@ -98,7 +98,7 @@ describe("reeve serve", () => {
     expect(await done.json()).toMatchObject({ status: "completed", output: "Done." });
     expect(await worker.stop("SIGINT")).toBe(0);
     expect(await idle.stop("SIGTERM")).toBe(0);
-    expect(idle.said()).toContain("Runs are not driven here (--no-worker)");
+    expect(idle.said()).toContain("Runs are not executed here (--no-worker)");
   });
 
   test("reeve serve fires the schedules of the folder's agents, and reads their files again on SIGHUP", async () => {

@@ -40,7 +40,7 @@ async function roleUrl(attributes: string): Promise<{ readonly role: string; rea
   return { role, url: server.url.replace("reeve@", `${role}@`) };
 }
 
-/** A runtime that submits runs to the store and drives none. Its creation makes the tables. */
+/** A runtime that submits runs to the store and executes none. Its creation makes the tables. */
 async function caller(store: Address): Promise<Runtime> {
   const runtime = await createRuntime({ store, engine: idleEngine, onError: () => undefined });
   onTestFinished(() => runtime.close());

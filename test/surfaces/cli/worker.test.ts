@@ -27,7 +27,7 @@ async function trustedWorker(folder: string, variables: Readonly<Record<string, 
   return { one: await startWorker({ main, ...place }), trust };
 }
 
-/** A runtime on the store of a folder that submits runs and drives none. */
+/** A runtime on the store of a folder that submits runs and executes none. */
 async function caller(folder: string): Promise<Runtime> {
   await mkdir(join(folder, ".reeve"), { recursive: true });
   const runtime = await createRuntime({
@@ -68,7 +68,7 @@ describe("reeve worker", () => {
     expect([code, talk]).toEqual([4, expect.stringContaining("reeve.db was deleted or moved away")]);
   });
 
-  test("a worker drives submitted runs, answers its probes and counts runs, steps, tokens and dollars", async () => {
+  test("a worker executes submitted runs, answers its probes and counts runs, steps, tokens and dollars", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
     const one = await worker(folder, url, "--concurrency", "4", "--allow-host", "probes.example");
     const runtime = await caller(folder);

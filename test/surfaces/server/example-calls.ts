@@ -133,7 +133,7 @@ async function startParcel(server: TestServer, owner: Owner): Promise<ExampleWor
 
 const bot = gatewayAgent("bot");
 
-/** Creates a gateway run with a token. The run has ended, because no gateway drives it. */
+/** Creates a gateway run with a token. The run has ended, because no gateway executes it. */
 export async function startGatewayRun({ runtime, store }: TestServer, owner: Owner): Promise<string> {
   const run = await runtime.submit(bot, null, owner);
   await new GatewayTokens(store.records).create(run.runId);

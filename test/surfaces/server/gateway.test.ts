@@ -7,7 +7,7 @@ import { startServer, type TestServer } from "./test-server.ts";
 
 const figures = { open: 2, held: 1, refused: 3, addedDelayMs: 4.5 };
 
-/** A server whose gateway drives every run of the store. */
+/** A server whose gateway executes every run of the store. */
 async function drivingServer(): Promise<TestServer> {
   const store = memoryStore({ hash: sha256 });
   const driven: string[] = [];

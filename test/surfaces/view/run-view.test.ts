@@ -425,7 +425,7 @@ describe("a recovery", () => {
     expect([2, 3].map((seq) => stepAt(call as StepView, seq)?.about)).toEqual(["ada", "bob"]);
   });
 
-  test("B3: the usage of a lost call replaces its charge in the task and its model, and the run stays ended", () => {
+  test("B3: the usage of an unreported call replaces its charge in the task and its model, and the run stays ended", () => {
     const lost = { tokens: 50, costUsd: 0.5 };
     const ended = [
       ...longRun(2),

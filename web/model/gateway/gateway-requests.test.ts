@@ -96,7 +96,7 @@ const here = { url: "http://127.0.0.1:1", figures: null, tokens: [token], others
 
 test.each([
   ["running", null, { ...here, figures }, null, null],
-  ["running", null, here, null, /does not drive the run.*503: no other gateway/],
+  ["running", null, here, null, /does not execute the run.*503: no other gateway/],
   [
     "running",
     null,

@@ -96,7 +96,7 @@ function paid({
     return {
       ...own,
       outcome: "cut",
-      words: "cut before its usage was known, charged at its bound",
+      words: "cut before its usage was known, charged in full",
       isBad: true,
       tokens: null,
       costUsd: charged?.costUsd ?? null,
@@ -136,5 +136,5 @@ export function gatewayState(
     return tokens.length === 0 ? "The tokens are revoked." : "The run was cancelled. Its tokens are refused.";
   if (endedAt !== null || figures !== null || status === "paused") return null;
   const where = others.length === 0 ? "no other gateway is announced" : `others are at ${others.join(", ")}`;
-  return `This server does not drive the run, and answers its requests with 503: ${where}.`;
+  return `This server does not execute the run, and answers its requests with 503: ${where}.`;
 }

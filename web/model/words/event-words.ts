@@ -102,9 +102,9 @@ function moreWords(event: Event, view: RunView): string {
     case "approval_decision":
       return decidedWords(event.data.decision);
     case "budget_lost":
-      return `${usd(event.data.costUsd)} ${lossWords(event, view)}, charged at its bound`;
+      return `${usd(event.data.costUsd)} ${lossWords(event, view)}, charged in full`;
     case "usage_corrected":
-      return `a lost call cost ${usd(event.data.usage.costUsd)}, not ${usd(event.data.charged.costUsd)}`;
+      return `a call without an answer cost ${usd(event.data.usage.costUsd)}, not ${usd(event.data.charged.costUsd)}`;
     case "budget_top_up":
       return `${personName(event.data.by)} added ${addedWords(event.data.add)}`;
     case "budget_warning":
@@ -256,7 +256,9 @@ export function priorityWords(
 function lossWords({ seq }: Event<"budget_lost">, { recoveries }: RunView): string {
   const recovery = recoveries.findLast((each) => each.seq < seq && seq <= each.seq + each.lost);
   if (recovery === undefined) return "for a call that was stopped before it answered";
-  return recovery.isCrash ? "lost in the crash" : "for a call that was cut when another worker took over";
+  return recovery.isCrash
+    ? "for a call that got no answer because of the crash"
+    : "for a call that was cut when another worker took over";
 }
 
 const ends: Readonly<Partial<Record<RunStatus, string>>> = {

@@ -40,10 +40,10 @@ test("a hand-off is named after the report that works, and is never in flight", 
 });
 
 test("a call that was cancelled is not said to be lost in a crash, and one that was refused has no price", () => {
-  expect(outcomeWords(step({ outcome: "cut" }), noFork)).toBe(
-    "stopped before it answered, charged at its bound",
+  expect(outcomeWords(step({ outcome: "cut" }), noFork)).toBe("stopped before it answered, charged in full");
+  expect(outcomeWords(step({ outcome: "lost" }), noFork)).toBe(
+    "no answer because of the crash, charged in full",
   );
-  expect(outcomeWords(step({ outcome: "lost" }), noFork)).toBe("lost in the crash, charged at its bound");
   expect(stepResult(step({ outcome: "refused", costUsd: 0 }), noFork)).toBe("not made");
   const fork = { forkedFrom: { at: 100 } } as Pick<RunView, "forkedFrom">;
   expect(stepResult(step({ outcome: "refused", costUsd: 0 }), fork)).toBe("not made");

@@ -55,7 +55,7 @@ export function stepResult(step: StepView, view: Pick<RunView, "forkedFrom">): s
   if (isFree(step, view)) return "free";
   if (outcome === null) return isHandOff(step) ? "works" : "in flight";
   if (kind === "model" || (kind === "step" && costUsd !== 0))
-    return outcome === "lost" ? `lost ${usd(costUsd)}` : usd(costUsd);
+    return outcome === "lost" ? `unreported ${usd(costUsd)}` : usd(costUsd);
   return shortOutcomes[outcome] ?? outcome;
 }
 
@@ -68,12 +68,12 @@ export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">):
       : "shared with the origin, which paid for it";
   switch (outcome) {
     case "lost":
-      return "lost in the crash, charged at its bound";
+      return "no answer because of the crash, charged in full";
     case "refused":
       return "not made: the budget did not cover it";
     case "cut":
       return kind === "model" && costUsd !== 0
-        ? "stopped before it answered, charged at its bound"
+        ? "stopped before it answered, charged in full"
         : "stopped before it ended";
     case "ok":
       return "done";
@@ -94,12 +94,12 @@ export function againWords(
   if (recovery?.isCrash === true)
     return {
       title: "Asked again after the crash",
-      text: `The first call was in flight when ${recovery.lostOwner ?? "a worker"} died. No answer was recorded, so it was charged at its bound and asked again.`,
+      text: `The first call was in flight when ${recovery.lostOwner ?? "a worker"} died. No answer was recorded, so it was charged in full and asked again.`,
     };
   if (recovery !== undefined)
     return {
       title: "Asked again by another worker",
-      text: `The first call was in flight when ${recovery.owner ?? "another worker"} took over. No answer was recorded, so it was charged at its bound and asked again.`,
+      text: `The first call was in flight when ${recovery.owner ?? "another worker"} took over. No answer was recorded, so it was charged in full and asked again.`,
     };
   if (forkedFrom !== null && startSeq === forkedFrom.at + 1)
     return {

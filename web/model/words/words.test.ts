@@ -224,14 +224,14 @@ function lossWords(recovery: object | null): string {
   );
 }
 
-test("an event of a lost call says crash only if the worker died", () => {
+test("an event of an unreported call says crash only if the worker died", () => {
   expect(lossWords({ seq: 4, lost: 1, isCrash: true })).toBe(
-    "$0.500 lost in the crash, charged at its bound",
+    "$0.500 for a call that got no answer because of the crash, charged in full",
   );
   expect(lossWords({ seq: 4, lost: 1, isCrash: false })).toBe(
-    "$0.500 for a call that was cut when another worker took over, charged at its bound",
+    "$0.500 for a call that was cut when another worker took over, charged in full",
   );
-  expect(lossWords(null)).toBe("$0.500 for a call that was stopped before it answered, charged at its bound");
+  expect(lossWords(null)).toBe("$0.500 for a call that was stopped before it answered, charged in full");
 });
 
 test("an error names no options of the code, and an amount of one has no plural", () => {

@@ -146,7 +146,7 @@ function Programs({
   );
 }
 
-/** Number of open requests. A run that another server drives says so. */
+/** Number of open requests. A run that another server executes says so. */
 function openWords(
   { endedAt, status }: Run,
   figures: Served["runs"][number]["figures"],

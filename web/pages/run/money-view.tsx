@@ -66,7 +66,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
             <SortHead order="own" by={by} place="c-small right">
               Own
             </SortHead>
-            <th class="c-small right">Lost</th>
+            <th class="c-small right">Unreported</th>
             <SortHead order="total" by={by} place="c-meter">
               With its reports
             </SortHead>
@@ -94,7 +94,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
                 <td class="right" data-head="Own">
                   {columnUsd(task.own.costUsd === null ? null : use.own)}
                 </td>
-                <td class={`right ${task.own.lost.calls > 0 ? "bad" : "dim"}`} data-head="Lost">
+                <td class={`right ${task.own.lost.calls > 0 ? "bad" : "dim"}`} data-head="Unreported">
                   {task.own.lost.calls > 0 ? columnUsd(task.own.lost.costUsd) : "–"}
                 </td>
                 <td>
@@ -138,7 +138,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
               <td class="right" data-head="Own">
                 {columnUsd(root.total.costUsd === null ? null : root.total.costUsd - lost)}
               </td>
-              <td class={`right ${lost > 0 ? "bad" : ""}`} data-head="Lost">
+              <td class={`right ${lost > 0 ? "bad" : ""}`} data-head="Unreported">
                 {lost > 0 ? columnUsd(lost) : "–"}
               </td>
               <td class="right">{columnUsd(root.total.costUsd)}</td>
@@ -150,7 +150,7 @@ export function Money({ model }: { readonly model: RunModel }): JSX.Element {
         </tbody>
       </table>
       <p class="dim foot">
-        The rows of Own and Lost add up to the total. Replayed steps cost nothing and are not listed.
+        The rows of Own and Unreported add up to the total. Replayed steps cost nothing and are not listed.
       </p>
       <Models view={view} />
     </div>
@@ -195,7 +195,7 @@ export function Models({ view }: { readonly view: RunView }): JSX.Element | null
         ))}
         {lost.calls > 0 && (
           <tr>
-            <td class="bad">calls without an answer, charged at their bound</td>
+            <td class="bad">calls without an answer, charged in full</td>
             <td class="right" data-head="Calls">
               {lost.calls}
             </td>

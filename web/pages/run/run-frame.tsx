@@ -306,7 +306,7 @@ function FirstFacts({ model }: { readonly model: RunModel }): JSX.Element | null
 }
 
 const elsewhereWords =
-  "The run has left files on this machine, and no worker there drives it. Start one there, or cancel the run.";
+  "The run has left files on this machine, and no worker there executes it. Start one there, or cancel the run.";
 
 function FactLine({ model, view }: { readonly model: RunModel; readonly view: RunView }): JSX.Element {
   const root = view.tasks.get(rootId);

@@ -108,7 +108,7 @@ export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Elem
               {root.children > 0 && (
                 <Line kind="team" name={counted(root.children, "report")} amount={use.team} />
               )}
-              {use.lost > 0 && <Line kind="lost" name="lost calls" amount={use.lost} />}
+              {use.lost > 0 && <Line kind="lost" name="unreported calls" amount={use.lost} />}
             </dl>
           </div>
         )}

@@ -61,7 +61,7 @@ const knownOptions = optionTable({
  * A guardrail that detects repeated calls. Each of its three rules counts over the calls of one invocation: a success of the tool, or
  * of the same call, ends a row of failures; a different result ends a row of equal results.
  *
- * It counts from the history that the gate passes in, so a process that resumes the run continues the count. A refused call counts as
+ * It counts from the history that the pipeline passes in, so a process that resumes the run continues the count. A refused call counts as
  * a failed one, because it is the same to the model.
  */
 export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {

@@ -18,7 +18,7 @@ export { RestateAdmin, type Deployment, type Drained } from "./admin.ts";
 export interface RestateOptions {
   /** URL of the ingress of Restate, such as `http://127.0.0.1:8080`. */
   readonly ingressUrl: string;
-  /** Where this worker accepts invocations. If absent, the process drives no runs and only submits them. */
+  /** Where this worker accepts invocations. If absent, the process executes no runs and only submits them. */
   readonly listen?: {
     /** Default: `127.0.0.1`. Another address than one of the loopback interface needs `identityKeys`. */
     readonly host?: string;
@@ -39,7 +39,7 @@ export interface RestateOptions {
   /** Interval at which the worker sends wake-ups that were lost between a commit and its wake-up. Default: 30_000. */
   readonly sweepMs?: number;
   /**
-   * Longest time of a slice with its open calls. After it, Restate lets another worker drive the run. It must exceed
+   * Longest time of a slice with its open calls. After it, Restate lets another worker execute the run. It must exceed
    * the longest call of a model or a tool. Default: 7_200_000.
    */
   readonly longestSliceMs?: number;
@@ -63,7 +63,7 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<RestateOptions>);
 
 /**
- * Creates the engine that lets a Restate server decide which worker drives a run and when. Pass it to `openRuntime` with
+ * Creates the engine that lets a Restate server decide which worker executes a run and when. Pass it to `openRuntime` with
  * a store in SQLite or PostgreSQL, which keeps the journal, the money and the events.
  *
  * @example
@@ -106,7 +106,7 @@ export function restate(options: RestateOptions): EngineFactory {
     });
 }
 
-/** Refuses an endpoint that machines other than this one reach and that accepts every request: forged ones would drive runs. */
+/** Refuses an endpoint that machines other than this one reach and that accepts every request: forged ones would execute runs. */
 function checkEndpoint(host: string | undefined, identityKeys: readonly string[]): void {
   if (!Array.isArray(identityKeys) || identityKeys.some((key) => typeof key !== "string" || key === ""))
     throw new Fault(
@@ -116,7 +116,7 @@ function checkEndpoint(host: string | undefined, identityKeys: readonly string[]
   if (host === undefined || isLoopback(host) || identityKeys.length > 0) return;
   throw new Fault(
     "invalid_argument",
-    `the endpoint for Restate cannot listen at ${host} without an identity key, because everyone who reaches it could drive runs; start Restate with request-identity-private-key-pem-file and pass the public key that it prints as identityKeys or --identity-key, or listen at 127.0.0.1`,
+    `the endpoint for Restate cannot listen at ${host} without an identity key, because everyone who reaches it could execute runs; start Restate with request-identity-private-key-pem-file and pass the public key that it prints as identityKeys or --identity-key, or listen at 127.0.0.1`,
   );
 }
 

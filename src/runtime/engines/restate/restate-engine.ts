@@ -57,10 +57,10 @@ class SliceSlots {
     this.#free--;
   }
 
-  /** Refuses the waiting slices, so that Restate lets other workers drive their runs. */
+  /** Refuses the waiting slices, so that Restate lets other workers execute their runs. */
   close(): void {
     for (const turn of this.#waiting)
-      this.#refuse(turn, "this worker is closing; another one drives the run");
+      this.#refuse(turn, "this worker is closing; another one executes the run");
   }
 
   #refuse(turn: PromiseWithResolvers<void>, reason: string): void {
@@ -117,7 +117,7 @@ const mostSwept = 256;
 /** Maximum number of wake-ups that are kept while Restate is away. The sweeps of workers find the others in the store. */
 const mostUnsent = 10_000;
 
-/** A run that this process drives. */
+/** A run that this process executes. */
 interface OpenSlice {
   readonly result: Promise<SliceResult>;
   /** Whether the run got mail or became ready since the slice began. */
@@ -135,14 +135,14 @@ export interface RestateEngineOptions {
 }
 
 /**
- * Lets Restate decide which worker drives a run and when. An invocation of the object of a run is a slice: it claims the
- * run, drives it for `sliceMs`, and tells Restate when to continue. The lease in the store is the fence.
+ * Lets Restate decide which worker executes a run and when. An invocation of the object of a run is a slice: it claims the
+ * run, executes it for `sliceMs`, and tells Restate when to continue. The lease in the store is the fence.
  */
 export class RestateEngine implements Engine, SliceDriver {
   readonly kind = "restate";
   readonly #port: EnginePort;
   readonly #options: RestateEngineOptions;
-  /** The slices that drive a run or wait for a slot. */
+  /** The slices that execute a run or wait for a slot. */
   readonly #slices = new Map<RunId, OpenSlice>();
   readonly #slots: SliceSlots;
   #host: RunHost | undefined;
@@ -198,7 +198,7 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Drives a run for a slice. An attempt that Restate repeats joins the slice if this process still drives the run.
+   * Executes a run for a slice. An attempt that Restate repeats joins the slice if this process still executes the run.
    * Rejects if another process should try.
    */
   async slice(slice: Slice): Promise<SliceResult> {
@@ -214,7 +214,7 @@ export class RestateEngine implements Engine, SliceDriver {
 
   #begin(slice: Slice): OpenSlice {
     const host = this.#host;
-    if (host === undefined) throw new Fault("closed", "this worker is closing; another one drives the run");
+    if (host === undefined) throw new Fault("closed", "this worker is closing; another one executes the run");
     // It would claim nothing, and the wake-up would be lost.
     if (this.#port.agents().length === 0)
       throw new Fault("closed", "this worker hosts no agent yet; Restate repeats the slice");
@@ -309,7 +309,7 @@ export class RestateEngine implements Engine, SliceDriver {
     return at === null ? null : { at, delayMs: Math.max(0, at - this.#port.clock.now()) };
   }
 
-  /** Releases a run that could not be driven. Restate repeats the attempt after a delay. */
+  /** Releases a run that could not be executed. Restate repeats the attempt after a delay. */
   async #handBack(lease: Lease, fault: Fault): Promise<void> {
     if (fault.code !== "version_mismatch") this.#port.onError(fault);
     if (fault.code !== "lease_lost") await this.#giveBack(lease);

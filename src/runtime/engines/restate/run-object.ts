@@ -35,7 +35,7 @@ export interface Slice {
   readonly signal: AbortSignal;
 }
 
-/** Drives runs in slices. */
+/** Executes runs in slices. */
 export interface SliceDriver {
   slice(slice: Slice): Promise<SliceResult>;
 }

@@ -27,7 +27,7 @@ export interface EntryRest {
 export interface EntryBatch extends EntryName {
   readonly first: Append;
   readonly rests: readonly EntryRest[];
-  /** N3: the change that the batch is the start of, if it continues from the leaf. */
+  /** N3: the change that the batch is the start of, if it continues from the current entry. */
   readonly say?: Say;
 }
 

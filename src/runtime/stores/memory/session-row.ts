@@ -49,9 +49,9 @@ export class SessionRow {
   size = 0;
   name: string | null = null;
   title: string | null = null;
-  /** N2: the leaf. */
+  /** N2: the current entry. */
   leafId: string | null = null;
-  /** N3: the leaf of a child task: the last visible entry of any task. */
+  /** N3: the current entry of a child task: the last visible entry of any task. */
   lastId: string | null = null;
   /** Entries and batches in the order of appending. */
   #placed: Placed[] = [];
@@ -96,7 +96,7 @@ export class SessionRow {
 
   say(say: Say): void {
     if (say.visibility === "visible") {
-      // N3: a visible batch continues from the leaf.
+      // N3: a visible batch continues from the current entry.
       const leafId = say.batch.taskId === root ? this.leafId : this.lastId;
       if (!continuesFrom(say.batch, leafId)) {
         for (const each of rebaseBatch(this.#visible(), leafId, say)) this.#say(each);
@@ -141,7 +141,7 @@ export class SessionRow {
     );
   }
 
-  /** N5: returns a path of frozen entries. `undefined` if the given leaf is not visible. */
+  /** N5: returns a path of frozen entries. `undefined` if the given entry is not visible. */
   path({ leafId, ofChild = false, from = "root", limit }: PathQuery): SessionPath | undefined {
     const last = leafId ?? (ofChild ? this.lastId : this.leafId);
     const path = new PathCollector(from, limit);
@@ -170,7 +170,7 @@ export class SessionRow {
       } else this.#placed[index] = this.#revealed(placed);
     }
     this.#findLeaves();
-    // N3: entries that were pending move behind the leaf.
+    // N3: entries that were pending move behind the current entry.
     for (const { entry } of since) {
       const placed = { entry: { ...entry, parentId: this.leafId }, visibility: "visible" } as const;
       this.#entries.set(entry.id, placed);
@@ -221,7 +221,7 @@ export class SessionRow {
     return revealed;
   }
 
-  /** N2: returns the entry with the leaf as its parent. */
+  /** N2: returns the entry with the current entry as its parent. */
   #atLeaf({ entry, visibility }: Append): StoredEntry {
     const parentId = this.leafId;
     return { entry: parentId === entry.parentId ? entry : { ...entry, parentId }, visibility };
@@ -285,7 +285,7 @@ function isLeaf(placed: Placed): boolean {
   return placed.visibility === "visible" && movesLeaf(placed);
 }
 
-/** Whether the conversation continues after the entry or batch. Labels and session names do not move the leaf. */
+/** Whether the conversation continues after the entry or batch. Labels and session names do not move the current entry. */
 function movesLeaf(placed: Placed): boolean {
   if ("said" in placed) return placed.said.messages.length > 0;
   return placed.entry.type !== "label" && placed.entry.type !== "session_info";

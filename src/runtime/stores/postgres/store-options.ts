@@ -21,7 +21,7 @@ export interface PostgresStoreOptions {
    * workers may have other values: each is judged by its own. Default: 15_000.
    */
   readonly leaseMs?: number;
-  /** Interval at which readers look for events of runs that other processes drive. Default: 50. */
+  /** Interval at which readers look for events of runs that other processes execute. Default: 50. */
   readonly watchEveryMs?: number;
   /** Interval at which a worker looks for work of which no notification arrived. Default: 1_000. */
   readonly pollMs?: number;

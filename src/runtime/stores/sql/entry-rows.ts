@@ -102,7 +102,7 @@ export class EntryRows {
     return limit === Infinity ? entries : entries.slice(0, limit);
   }
 
-  /** N5: returns the path to a leaf. It reads the rows of the path, and few others. Call inside a transaction. */
+  /** N5: returns the path to an entry. It reads the rows of the path, and few others. Call inside a transaction. */
   *path(
     session: number,
     leafId: string | null,
@@ -135,7 +135,7 @@ export class EntryRows {
   }
 
   /**
-   * N5: returns the rows of the path to a leaf, newest first. It reads neither the large values of the rows nor, while the path
+   * N5: returns the rows of the path to an entry, newest first. It reads neither the large values of the rows nor, while the path
    * follows the order of appending, each row with a statement of its own.
    */
   *rowsTo(session: number, leafId: string): Work<readonly PathRow[]> {

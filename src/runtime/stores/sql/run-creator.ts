@@ -266,7 +266,7 @@ function firstState({ isClaimed, isHeld, isScheduled, isQueued }: FirstStanding)
 
 /** What decides whether input becomes steering. */
 interface SteeringCase {
-  /** Whether the caller wants to steer a run that is being driven, too. */
+  /** Whether the caller wants to steer a run that is being executed, too. */
   readonly always: boolean;
   /** Whether the run has unread mail. Matters only while its status is `pending`. */
   readonly isWoken: boolean;

@@ -108,7 +108,7 @@ export class SessionChanges {
 
   /**
    * N1, N4: throws `not_found` if the parent of an entry does not exist or its target is not visible. Call before any
-   * change. The result saves `apply` a lookup. N7: the leaf of a `copy` that comes first is a parent, too.
+   * change. The result saves `apply` a lookup. N7: the current entry of a `copy` that comes first is a parent, too.
    */
   *refuseOrphans(changes: readonly BatchedChange[], copy?: PathCopy): Work<Precondition | undefined> {
     const coming: EntryBatch[] = [];
@@ -216,7 +216,7 @@ export class SessionChanges {
       else yield* this.#append(session, batch);
   }
 
-  /** N3: returns the batches with which a visible batch continues from the current leaf. */
+  /** N3: returns the batches with which a visible batch continues from the current entry. */
   *#placed(session: OpenSession, batch: EntryBatch, say: Say): Work<readonly EntryBatch[]> {
     const { sessionId, batch: said } = say;
     const leafId = ordinalOf(said.taskId) === 0 ? session.leafId : session.lastId;
@@ -231,7 +231,7 @@ export class SessionChanges {
     const left = yield* all<{ readonly place: number }>(this.#sql.leftEntries, id, runId, task);
     if ((yield* run(revealEntries, id, runId, task)) === 0) return;
     Object.assign(session, yield* this.#entries.leaves(id));
-    // N3: entries that were pending move behind the leaf.
+    // N3: entries that were pending move behind the current entry.
     for (const { place } of left) {
       const row = yield* get<SealedEntries>(this.#sql.readLeft, id, place);
       if (row === undefined) continue;

@@ -13,9 +13,9 @@ import { ordinalOf } from "./entry-row.ts";
 /** What a session's row says about its entries. */
 interface SessionState {
   readonly updatedAt: number;
-  /** N2: the leaf. */
+  /** N2: the current entry. */
   readonly leafId: string | null;
-  /** N3: the leaf of a child task. */
+  /** N3: the current entry of a child task. */
   readonly lastId: string | null;
   readonly name: string | null;
   readonly title: string | null;

@@ -51,7 +51,7 @@ const dayMs = 86_400_000;
 const maxKnown = 10_000;
 
 /**
- * Notices which runs wait for a person or have ended, whichever processes drive them, also while no notifier was open. A
+ * Notices which runs wait for a person or have ended, whichever processes execute them, also while no notifier was open. A
  * question that was answered between two looks is noticed when its run has ended. The notifier keeps a record of each
  * unfinished run and of each notification; a notification is stored before it is recorded, so a crash repeats it with the
  * same delivery id. One look costs O(unfinished runs + open questions + runs of the last minute), and the log of each ended

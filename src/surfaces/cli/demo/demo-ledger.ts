@@ -60,7 +60,7 @@ export function ledgerLines({ view, lost, total }: DemoLedger): readonly string[
     row("agent", ["calls", "tokens", "spent", "budget"]),
     rule,
     ...(root === undefined ? [] : taskLines(view, root)),
-    ...(lost.calls === 0 ? [] : [row("lost in the crash", [...figures(lost), ""])]),
+    ...(lost.calls === 0 ? [] : [row("unreported (crash)", [...figures(lost), ""])]),
     rule,
     row("total", [...figures(total), capOf(root)]),
   ];
@@ -114,7 +114,7 @@ export function compareBooks(
       ]
     : [
         `The books differ: the provider received ${billed.length} requests for ${questions} answers.`,
-        `The log has ${answered.calls} answers, ${lost.calls} lost calls and $${total.usd.toFixed(6)}; the run was charged $${chargedUsd?.toFixed(6) ?? "nothing"}.`,
+        `The log has ${answered.calls} answers, ${lost.calls} unreported calls and $${total.usd.toFixed(6)}; the run was charged $${chargedUsd?.toFixed(6) ?? "nothing"}.`,
       ];
   return { isRight, words };
 }

@@ -21,7 +21,7 @@ export interface StageOptions {
   readonly onError: (error: Fault) => void;
 }
 
-/** The server of the demo, with its store and its agents. It drives no run. */
+/** The server of the demo, with its store and its agents. It executes no run. */
 export interface Stage extends DemoFiles {
   readonly folder: string;
   readonly url: string;

@@ -142,7 +142,7 @@ export class DemoStory {
         return this.#at(
           at,
           who,
-          `asks again; the lost call costs its bound, $${(event.data.costUsd ?? 0).toFixed(3)}`,
+          `asks again; the call in flight is charged in full, $${(event.data.costUsd ?? 0).toFixed(3)}`,
           "lost",
         );
       case "run_recover": {

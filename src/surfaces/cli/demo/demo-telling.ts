@@ -25,7 +25,7 @@ export interface TellingOptions {
 
 /**
  * Starts the company's run and follows it to its end. Plays the person, who approves and tops up, and kills the worker
- * that drives the run while `changelog` waits for an answer. Returns the handle of the run.
+ * that executes the run while `changelog` waits for an answer. Returns the handle of the run.
  */
 export async function tell(options: TellingOptions): Promise<RunHandle> {
   const { runtime, agents } = options.stage;
@@ -106,7 +106,7 @@ class Telling {
     }
   }
 
-  /** Kills the worker that drives the run: the one that sent the last request of the run to the provider. */
+  /** Kills the worker that executes the run: the one that sent the last request of the run to the provider. */
   async #kill(): Promise<void> {
     const { stage, workers, print } = this.#options;
     const owner = stage.book.read(this.#run.runId).at(-1)?.worker;

@@ -39,7 +39,7 @@ export interface WorkerOptions {
 }
 
 /**
- * Drives runs of the demo's store until the process that started this one tells it to stop, or is gone. Both close the
+ * Executes runs of the demo's store until the process that started this one tells it to stop, or is gone. Both close the
  * channel between them.
  */
 export async function demoWorker({ folder, worker, paceMs }: WorkerOptions): Promise<void> {

@@ -12,7 +12,7 @@ text for its end, and Esc stops it. Questions of agents are asked in their place
 Leaving cancels nothing: a run in progress is continued by a server or worker of the store, or by the next
 reeve chat --continue. Each line is stored before the next one is asked for, so a crash loses nothing.
 
-With --url, the conversation is with an agent of a server, which drives its runs; REEVE_TOKEN is the token
+With --url, the conversation is with an agent of a server, which executes its runs; REEVE_TOKEN is the token
 (reeve token create). Without a terminal, or with --plain, lines are read from stdin and answers go to stdout.
 
 ${exitCodeTable()}

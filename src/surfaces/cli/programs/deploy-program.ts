@@ -22,7 +22,7 @@ Examples:
 
 const drainHelp = `
 Removes only versions of the service --service, so that other applications of the same Restate keep theirs.
-Prints the ids of the removed versions. Ends with code 6 if runs are still driven by an old version, and names them.
+Prints the ids of the removed versions. Ends with code 6 if runs are still executed by an old version, and names them.
 
 ${exitCodeTable()}
 

@@ -11,7 +11,7 @@ import { collect } from "./server-program.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
 const tokenHelp = `
-Creates a run of kind gateway that reeve serve drives, and prints a token. Programs that send it to the gateway
+Creates a run of kind gateway that reeve serve executes, and prints a token. Programs that send it to the gateway
 instead of a key spend at most the budget of the run. Top up with reeve top-up RUN --usd 5.
 
 ${exitCodeTable()}
@@ -100,7 +100,7 @@ export function addGatewayCommands(
     .description("start a program that uses the gateway")
     .argument("<NAME>", "the name of the run")
     .argument("<COMMAND...>", "the program and its arguments, after --")
-    .option("--url <address>", "the gateway (default: the one that drives the run)")
+    .option("--url <address>", "the gateway (default: the one that executes the run)")
     .option(
       "--env <NAME>",
       "a variable that the program inherits although it holds a key or an account; may be repeated",

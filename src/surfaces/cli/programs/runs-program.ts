@@ -95,7 +95,7 @@ Examples:
 
 const approveHelp = `
 Without RUN, prints the open requests of all runs. With RUN, asks about each open request of that run at the
-terminal; --yes and --deny answer without asking. The process that drives the run continues at once. If there is
+terminal; --yes and --deny answer without asking. The process that executes the run continues at once. If there is
 none, the answer is kept until the run is resumed (reeve run --resume RUN).
 
 ${exitCodeTable()}
@@ -120,7 +120,7 @@ Examples:
 
 const forkHelp = `
 Prints the id of the new run. It shares the events of RUN up to and including --at; reeve logs --json RUN shows
-their numbers (seq). Model calls of that part are not paid again. The process that drives the runs of the store
+their numbers (seq). Model calls of that part are not paid again. The process that executes the runs of the store
 (reeve serve) starts the new run; without one, use reeve run --resume.
 
 ${exitCodeTable()}
@@ -130,8 +130,8 @@ Examples:
   $ reeve fork run_7f --at 41 --input "Use the other archive." --model anthropic/claude-opus-5`;
 
 const cancelHelp = `
-Asks the process that drives the run to cancel it with all its tasks, and prints the id. If there is no such
-process, the run is cancelled when it is next driven. An ended run is left as it is. With --task or --agent, a task
+Asks the process that executes the run to cancel it with all its tasks, and prints the id. If there is no such
+process, the run is cancelled when it is next executed. An ended run is left as it is. With --task or --agent, a task
 is cancelled with its reports, and the run continues.
 
 Examples:
@@ -158,7 +158,7 @@ ${exitCodeTable()}`;
 
 const withdrawHelp = `
 Takes back an input that no task has read, and prints its id. Without INPUT, prints the inputs that wait: id, task, queue
-and text. An input that came too late was read, or its run has ended; the exit code is then 3. The process that drives
+and text. An input that came too late was read, or its run has ended; the exit code is then 3. The process that executes
 the run answers. If none does within --wait seconds, the command stays stored, the exit code is 7, and the same command
 asks again.
 
@@ -179,7 +179,7 @@ ${exitCodeTable()}`;
 
 const resumeHelp = `
 Continues a paused run, and one that ended without completing, from where it stopped: recorded calls are not paid
-again. A worker of the store (reeve serve, reeve worker) drives it. With --drive, this process drives it, asks about its
+again. A worker of the store (reeve serve, reeve worker) executes it. With --drive, this process executes it, asks about its
 calls and prints its answer; the exit code is that of the run.
 
 Examples:
@@ -369,7 +369,7 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
       onEnd(await pauseRuns(runs, options, terminal));
     });
   many(stored(program, "resume", "continue runs that are paused or stopped"))
-    .option("--drive", "drive the run in this process until it ends, as reeve run --resume RUN does")
+    .option("--drive", "execute the run in this process until it ends, as reeve run --resume RUN does")
     .option("--json", `${jsonOrder}; with --drive, the events and the result of the run`)
     .addHelpText("after", resumeHelp)
     .action(

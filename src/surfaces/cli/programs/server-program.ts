@@ -13,7 +13,7 @@ const serveHelp = `
 Prints the address of the server: a link that works once and opens the page. Other programs send a token of
 reeve token create with each request. GET /openapi.json describes all routes.
 
-The server hosts the agents of the workspace (reeve agents lists them), and drives the runs of this folder:
+The server hosts the agents of the workspace (reeve agents lists them), and executes the runs of this folder:
 those that callers start, and those that reeve run left behind. Runs of other agents are shown and wait for a worker.
 On Ctrl-C it starts no further call, finishes those in flight and ends; the next process continues the runs.
 
@@ -66,7 +66,7 @@ export function addServerCommands(
 ): void {
   const serve = program
     .command("serve")
-    .description("serve runs and sessions over HTTP, and drive the runs of this folder")
+    .description("serve runs and sessions over HTTP, and execute the runs of this folder")
     .option("--port <n>", "the port; 0 chooses a free one", "4711")
     .option("--host <address>", "the address to listen at; others than 127.0.0.1 need a token", "127.0.0.1")
     .option(
@@ -75,9 +75,9 @@ export function addServerCommands(
       collect,
     )
     .option("--no-token", "let every program of this machine use the server")
-    .option("--no-worker", "drive no runs")
+    .option("--no-worker", "execute no runs")
     .option("--gateway-port <n>", "the port of the gateway (default: the port of the server plus one)")
-    .option("--engine <local|restate>", "the engine of the workers that drive the runs", "local")
+    .option("--engine <local|restate>", "the engine of the workers that execute the runs", "local")
     .option("--ingress-url <url>", "the ingress of Restate (default: http://127.0.0.1:8080)")
     .option("--service <name>", "the name of the runs in Restate (default: reeve-runs)")
     .option("--agent <name>", "host only this agent of the workspace")

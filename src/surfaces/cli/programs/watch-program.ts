@@ -9,8 +9,8 @@ With RUN, shows its agents as a tree: what each does now or waits for, its seat,
 them what waits for you, or money by agent. Without RUN, shows all runs, those that have not ended first; Enter opens one.
 
 Keys: a answers a question, u adds to a budget, p pauses or continues, s tells an agent something, c cancels; each asks
-before it changes something, except p. ? lists all keys. q leaves; the runs continue. The command drives no run: an order
-to a run that no process drives takes effect when one resumes it.
+before it changes something, except p. ? lists all keys. q leaves; the runs continue. The command executes no run: an order
+to a run that no process executes takes effect when one resumes it.
 
 With --url, the runs are those of a server; REEVE_TOKEN is the token (reeve token create). With --plain, each change is a
 line, and the command ends with the run.

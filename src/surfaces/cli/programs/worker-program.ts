@@ -7,7 +7,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 import type { WorkerOptions } from "../commands/worker/worker-command.ts";
 
 const help = `
-Hosts the agents of the workspace (reeve agents lists them) and drives their runs: those of this folder, whichever
+Hosts the agents of the workspace (reeve agents lists them) and executes their runs: those of this folder, whichever
 process started them. Several workers, also of several machines, may share one PostgreSQL store; a folder must have
 the same path on all machines. Runs of a worker that dies are taken over by the others.
 
@@ -20,7 +20,7 @@ Requests for other host names than those of its address and of --allow-host get 
 On SIGTERM or Ctrl-C it claims no more runs, lets calls in flight settle, releases its runs and ends with code 0. A
 second signal ends it at once. On SIGHUP it reads the files of the workspace again.
 
-With --engine restate a Restate server decides which worker drives a run and when (docs/operations/restate.md). The worker needs the
+With --engine restate a Restate server decides which worker executes a run and when (docs/operations/restate.md). The worker needs the
 package @restatedev/restate-sdk and a port of its own, at which Restate invokes it. reeve deploy registers that address.
 
 ${exitCodeTable()}
@@ -38,13 +38,13 @@ export function addWorkerCommand(
 ): void {
   const worker = program
     .command("worker")
-    .description("drive the runs of a store, without a server for callers")
+    .description("execute the runs of a store, without a server for callers")
     .option(
       "--store <address>",
       "where runs are kept, as sqlite:PATH or postgres://HOST/DATABASE",
       defaultStore,
     )
-    .option("--engine <local|restate>", "the engine that decides which worker drives a run", "local")
+    .option("--engine <local|restate>", "the engine that decides which worker executes a run", "local")
     .option("--ingress-url <url>", "the ingress of Restate (default: http://127.0.0.1:8080)")
     .option("--endpoint-port <n>", "the port for Restate; 0 chooses a free one (default: 9080)")
     .option("--endpoint-host <address>", "the address for Restate (default: 127.0.0.1)")

@@ -18,7 +18,7 @@ const jsonHelp =
   "JSON is a value such as '{\"cents\": 900}' or '\"text\"'. @FILE reads it from a file, and - from stdin.";
 
 const startHelp = `
-Stores a run of a workflow and prints its id. A worker that hosts the workflow drives it: it checks the input before
+Stores a run of a workflow and prints its id. A worker that hosts the workflow executes it: it checks the input before
 any step, and a run whose input it refuses fails. This command hosts nothing. If no worker hosts the name, the run
 waits for one.
 ${jsonHelp} The same --id with the same input starts nothing again.

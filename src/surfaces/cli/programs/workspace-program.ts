@@ -31,7 +31,7 @@ now, with everything that they load: files, packages, and the programs of MCP se
 asked again. Lines that start with "not covered" name code that is fetched later; lines that start with "cannot be
 checked" name programs that decide at run time what they load. Without a terminal such a project is not trusted.
 
-reeve run and reeve serve drive only the runs of stores that your commands created. reeve trust also accepts the store
+reeve run and reeve serve execute only the runs of stores that your commands created. reeve trust also accepts the store
 .reeve/reeve.db of the folder if others created it, and --store accepts another one.
 
 ${exitCodeTable()}

@@ -27,7 +27,7 @@ export interface HostedFacts extends AgentInfo {
 /**
  * Finds the agents that a server or worker of the workspace hosts: those with a model, as far as `reeve.config.ts` lists
  * them, or the one that `--agent` names. Agents in code are loaded. Prints why others cannot be used; an error of the agent
- * that `--agent` names is thrown. Without a worker the runs are driven elsewhere, so what this machine lacks does not matter.
+ * that `--agent` names is thrown. Without a worker the runs are executed elsewhere, so what this machine lacks does not matter.
  */
 export async function hostableAgents(
   workspace: Workspace,
@@ -156,16 +156,16 @@ interface HostedResolverOptions {
   /** The settings that the flags of the command determine. */
   readonly flags: RunSettings;
   readonly onOpen: (workspace: Workspace) => void;
-  /** Called once for each run that this process does not drive. */
+  /** Called once for each run that this process does not execute. */
   readonly onLeave: (runId: string, reason: string) => void;
-  /** Which runs of this folder are driven. Others are left to other processes without a word. Default: all. */
+  /** Which runs of this folder are executed. Others are left to other processes without a word. Default: all. */
   readonly takes?: (run: RunRecord) => boolean;
 }
 
 /**
  * Registers resolvers that make the agents of the runs of this folder, whichever process started them. The hosted ones also
  * execute the runs of schedules, with the settings of the files at that time. Call the returned function after a reload, so
- * that the runs of new agents are driven, too, and with `true` when `takes` has changed its mind.
+ * that the runs of new agents are executed, too, and with `true` when `takes` has changed its mind.
  */
 export function hostRuns(
   runtime: Pick<Runtime, "register" | "list">,

@@ -5,8 +5,8 @@ import type { Terminal } from "../terminal/terminal.ts";
 import { withStore, type StoreOptions } from "./stored-runs.ts";
 
 /**
- * An engine that drives no run and sends no wake-ups, for a process that only serves or changes runs. The workers of the store notice
- * what it writes, whatever their engine: runs that it submits stay pending until one of them drives them.
+ * An engine that executes no run and sends no wake-ups, for a process that only serves or changes runs. The workers of the store notice
+ * what it writes, whatever their engine: runs that it submits stay pending until one of them executes them.
  */
 export const idleEngine: EngineFactory = () => ({
   kind: null,
@@ -16,7 +16,7 @@ export const idleEngine: EngineFactory = () => ({
   stop: async () => undefined,
 });
 
-/** Opens a store with a runtime that drives no run, for a command that reads or changes what is stored. */
+/** Opens a store with a runtime that executes no run, for a command that reads or changes what is stored. */
 export function withRuns(
   options: StoreOptions,
   terminal: Terminal,

@@ -6,7 +6,7 @@ import type { OpenParts } from "./open-parts.ts";
 import { noticeLines } from "./run-workspace.ts";
 
 /**
- * The workspaces of a command that runs for a long time: that of its folder, and those of the runs that it drives. SIGHUP
+ * The workspaces of a command that runs for a long time: that of its folder, and those of the runs that it executes. SIGHUP
  * and `ctx.reload()` of an extension read the files of all of them again.
  */
 export class LiveWorkspaces {
@@ -80,7 +80,7 @@ export function extensionSurface(
   };
 }
 
-/** Prints the errors and notices of extensions in the runs that a process drives. */
+/** Prints the errors and notices of extensions in the runs that a process executes. */
 export function extensionReports(terminal: Pick<Terminal, "say">): {
   committed(lease: Lease, commit: Commit): void;
 } {

@@ -1,6 +1,6 @@
 import type { Fault } from "../../../kernel/index.ts";
 
-/** Ends a command that drives runs if its runtime reports that the store is lost. */
+/** Ends a command that executes runs if its runtime reports that the store is lost. */
 export class LostStore {
   readonly #lost = Promise.withResolvers<never>();
 

@@ -8,7 +8,7 @@ import { isBelow, makeFolder, StoreList } from "../../../workspace/files/index.t
 import { defaultStore } from "./default-store.ts";
 
 export interface OwnStoreOptions {
-  /** Whether a store that others created is opened, too, for a command that drives no run. Default: `false`. */
+  /** Whether a store that others created is opened, too, for a command that executes no run. Default: `false`. */
   readonly allowForeign?: boolean;
   /**
    * Whether a store that is a link out of its folder is refused. Default: whether the address is the default one, which is
@@ -25,7 +25,7 @@ export interface OwnStoreOptions {
 export const storeIdentity = { namespace: "store-identity", key: "id" } as const;
 
 /**
- * Opens a store whose runs this process may drive, and creates it, with its folder, if it does not exist. A store that no
+ * Opens a store whose runs this process may execute, and creates it, with its folder, if it does not exist. A store that no
  * command of the user created, such as one that came with a repository, is refused with `permission_denied`: the settings
  * of its runs decide where the user's key is sent and which tools run. `reeve trust` accepts it.
  */
@@ -51,7 +51,7 @@ export async function openOwnStore(address: string, options: OwnStoreOptions = {
   }
 }
 
-/** Why the runs of an existing store are not driven. `undefined` if the store belongs to the user, or is no file. */
+/** Why the runs of an existing store are not executed. `undefined` if the store belongs to the user, or is no file. */
 export async function whyForeign(address: string): Promise<string | undefined> {
   const path = pathOf(address);
   if (path === undefined || isNew(path)) return undefined;
@@ -242,6 +242,6 @@ function foreign(path: string, reason: string, address: string): Fault {
   const accept = address === defaultStore ? "reeve trust" : `reeve trust --store ${address}`;
   return new Fault(
     "permission_denied",
-    `the runs of the store ${path} are not driven: ${reason}; look at them with reeve ps --all, accept the store with ${accept}, or use another one with --store sqlite:PATH`,
+    `the runs of the store ${path} are not executed: ${reason}; look at them with reeve ps --all, accept the store with ${accept}, or use another one with --store sqlite:PATH`,
   );
 }

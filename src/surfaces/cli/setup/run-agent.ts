@@ -55,7 +55,7 @@ export function openRunWorkspace(
 }
 
 /**
- * The agent of one session. Its id contains the session, so a process that hosts it drives only the runs of this
+ * The agent of one session. Its id contains the session, so a process that hosts it executes only the runs of this
  * session and not those that others left in the file.
  */
 export function runAgent(workspace: Workspace, settings: RunSettings, sessionId: SessionId): Promise<Agent> {
@@ -65,7 +65,7 @@ export function runAgent(workspace: Workspace, settings: RunSettings, sessionId:
 export interface RunResolverOptions extends Decider {
   /** Name of the agent whose runs are taken. Default: `assistant`. */
   readonly name?: string;
-  /** Whether this process drives a run of `reeve run`. Other runs are left to other processes. */
+  /** Whether this process executes a run of `reeve run`. Other runs are left to other processes. */
   readonly accepts: (run: RunRecord, settings: RunSettings) => boolean;
   /** Returns the settings of runs that name the agent without a session and store no settings, such as those of a schedule. */
   readonly settings?: () => Promise<RunSettings | undefined>;
@@ -76,7 +76,7 @@ export interface RunResolverOptions extends Decider {
 }
 
 /**
- * Makes the agents of runs that `reeve run` has started from what is stored with each run, so that any process can drive
+ * Makes the agents of runs that `reeve run` has started from what is stored with each run, so that any process can execute
  * them. The one way by which a run of the command line is resumed. With `settings` also makes the agent of runs that
  * schedules and other programs start.
  */

@@ -83,7 +83,7 @@ export function standing({ run, view }: RunState): string {
   if (view.seq < 0 || view.status === "pending" || view.crashLoop !== null) return runWord(run);
   const words = hasQuestion(view.status, view.questions) ? causeWords.person : statusWords[view.status];
   const lacks = run.waitsFor.includes("worker") || run.waitsFor.includes("host");
-  return lacks ? `${words}; no worker drives it` : words;
+  return lacks ? `${words}; no worker executes it` : words;
 }
 
 /** What was spent, what is reserved for calls in flight, and what is left. */

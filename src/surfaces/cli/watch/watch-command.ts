@@ -14,7 +14,7 @@ export interface WatchOptions extends StoreOptions {
   readonly plain?: boolean;
 }
 
-/** Shows the agents of a run, or all runs of a store or a server, until the person leaves. It drives no run. */
+/** Shows the agents of a run, or all runs of a store or a server, until the person leaves. It executes no run. */
 export async function watchCommand(
   name: string | undefined,
   options: WatchOptions,

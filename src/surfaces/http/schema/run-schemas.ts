@@ -141,7 +141,7 @@ const runMembers = {
   startAt: nullable(time),
   recoveries: integer({ description: "How often a worker was lost while it owned the run." }),
   host: optional(
-    text({ description: "The machine to which the run is bound. Absent if any worker may drive it." }),
+    text({ description: "The machine to which the run is bound. Absent if any worker may execute it." }),
   ),
   status: runStatus,
   waitsFor: list(choice(waitCauses)),

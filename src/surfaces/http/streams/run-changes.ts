@@ -3,7 +3,7 @@ import { Fault, isInScope, type RunSummary, type Runtime, type TenantScope } fro
 export type ChangeListener = (changed: readonly RunSummary[]) => void;
 
 /**
- * Tells which runs have changed, whichever processes drive them, while there are listeners. A store does not announce commits of
+ * Tells which runs have changed, whichever processes execute them, while there are listeners. A store does not announce commits of
  * other processes, so that it is asked at an interval (K5). One look costs O(changed runs and runs with an owner), whatever the number
  * of other runs, listeners, tenants and users.
  */

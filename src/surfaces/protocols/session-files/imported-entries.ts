@@ -99,7 +99,7 @@ interface PathEnd {
 
 /**
  * S1: gives each tool call a result on every path, and removes results without a call, because a provider refuses a request
- * with either. Returns the entries with parents before children, and the leaf.
+ * with either. Returns the entries with parents before children, and the current entry.
  */
 export function closedCalls(
   given: readonly SessionEntry[],

@@ -57,7 +57,7 @@ export function readSessionFile(text: string, name: string, format?: SessionForm
   return { format: found, entries: withLeaf(entries, closed.leafId), unread: imported.unread, leftOut };
 }
 
-/** The entries, followed by one that moves the leaf if the last one is not the leaf. */
+/** The entries, followed by one that moves the current entry if the last one is not the current entry. */
 function withLeaf(entries: readonly SessionEntry[], leafId: string | null): readonly SessionEntry[] {
   const last = entries.findLast(({ type }) => type !== "label" && type !== "session_info");
   if (last === undefined || last.id === leafId) return entries;

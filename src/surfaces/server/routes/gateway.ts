@@ -7,12 +7,12 @@ import { integer, list, nullable, number, object, text } from "../../http/schema
 import type { ServerParts } from "../../http/server-parts.ts";
 import { findRun } from "./find-run.ts";
 
-/** `null`: this server does not drive the run, and answers its requests with 503. */
+/** `null`: this server does not execute the run, and answers its requests with 503. */
 const figures = nullable(
   object({
     open: integer({ description: "Number of open requests." }),
     held: integer({ description: "Number of open requests that wait for a top-up." }),
-    refused: integer({ description: "Number of refused requests since this server drives the run." }),
+    refused: integer({ description: "Number of refused requests since this server executes the run." }),
     addedDelayMs: nullable(
       number({
         description: "How long the last 100 requests were with the gateway before they left, on average.",
@@ -44,7 +44,7 @@ const describe = route({
   id: "gateway.run",
   method: "GET",
   path: "/api/gateway/runs/{runId}",
-  summary: "Read the tokens of a gateway run, and its open requests if this server drives it.",
+  summary: "Read the tokens of a gateway run, and its open requests if this server executes it.",
   scope: "read",
   params: runParams,
   responses: [described],
@@ -58,7 +58,7 @@ const describe = route({
 
 const allFigures = {
   status: 200,
-  description: "The runs that this server drives. null: this server knows no gateway.",
+  description: "The runs that this server executes. null: this server knows no gateway.",
   schema: nullable(
     object({
       url: nullable(text({ description: "Address of the gateway of this server. null: it has none." })),
@@ -71,7 +71,7 @@ const overview = route({
   id: "gateway.runs",
   method: "GET",
   path: "/api/gateway/runs",
-  summary: "Read the open requests of the gateway runs that this server drives.",
+  summary: "Read the open requests of the gateway runs that this server executes.",
   scope: "read",
   responses: [allFigures],
   handle: async ({ runtime, server: { gateway: desk } }) => {

@@ -108,7 +108,7 @@ const getSession = route({
 
 const path = {
   status: 200,
-  description: "The entries from the root to the leaf.",
+  description: "The entries from the root to the current entry.",
   schema: object({ entries: list(entry) }),
 };
 const getPath = route({
@@ -313,7 +313,11 @@ const setLabel = route({
   },
 });
 
-const moved = { status: 200, description: "The leaf.", schema: object({ leafId: nullable(text()) }) };
+const moved = {
+  status: 200,
+  description: "The current entry.",
+  schema: object({ leafId: nullable(text()) }),
+};
 const move = route({
   id: "sessions.move",
   method: "POST",

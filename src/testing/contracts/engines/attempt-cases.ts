@@ -134,28 +134,31 @@ export function attemptCases(harness: EngineHarness): void {
     expect(billed).toEqual([100, 100, 50, 100, 100]);
   });
 
-  declare("metered: a refused call costs nothing, and a lost call what was reported", async (world) => {
-    const runtime = await world.open("one", {
-      prices: { find: () => ({ inputUsd: 1e-3, outputUsd: 1e-3 }) },
-    });
-    const agent = agentOf("employee", async (ctx) => {
-      await ctx.metered(request, async () => ({ value: null, usage: null }));
-      await ctx
-        .metered({ ...request, inputTokens: 500 }, async (call) => {
-          call.report({ inputTokens: 7, outputTokens: 0 });
-          throw new Error("the connection was cut");
-        })
-        .catch(() => null);
-      return ctx.metered(request, async () => used("done", 3));
-    });
-    const run = await runtime.submit(agent, null);
-    const { status, costUsd } = await run.result();
-    expect(status).toBe("completed");
-    // The last call used 13 tokens, and the lost one is charged with 7 of input and its output limit of 100.
-    expect(rounded(costUsd)).toBe(0.12);
-    const calls = (await eventsOf(run)).flatMap((event) =>
-      event.type === "metered_call" ? [event.data.status] : [],
-    );
-    expect(calls).toEqual(["refused", "error", "ok"]);
-  });
+  declare(
+    "metered: a refused call costs nothing, and an unreported call what was reported",
+    async (world) => {
+      const runtime = await world.open("one", {
+        prices: { find: () => ({ inputUsd: 1e-3, outputUsd: 1e-3 }) },
+      });
+      const agent = agentOf("employee", async (ctx) => {
+        await ctx.metered(request, async () => ({ value: null, usage: null }));
+        await ctx
+          .metered({ ...request, inputTokens: 500 }, async (call) => {
+            call.report({ inputTokens: 7, outputTokens: 0 });
+            throw new Error("the connection was cut");
+          })
+          .catch(() => null);
+        return ctx.metered(request, async () => used("done", 3));
+      });
+      const run = await runtime.submit(agent, null);
+      const { status, costUsd } = await run.result();
+      expect(status).toBe("completed");
+      // The last call used 13 tokens, and the lost one is charged with 7 of input and its output limit of 100.
+      expect(rounded(costUsd)).toBe(0.12);
+      const calls = (await eventsOf(run)).flatMap((event) =>
+        event.type === "metered_call" ? [event.data.status] : [],
+      );
+      expect(calls).toEqual(["refused", "error", "ok"]);
+    },
+  );
 }

@@ -59,7 +59,7 @@ export function engineContract(harness: EngineHarness): void {
   topUpCases(harness);
 }
 
-/** Cases about G1 to G5: who drives a run, and when. */
+/** Cases about G1 to G5: who executes a run, and when. */
 function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness): void {
   const agent = (name: string, run: (ctx: RunContext) => Promise<JsonValue>): HostedAgent => ({
     id: formatAgentId({ name }),
@@ -71,7 +71,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     return (await run?.result())?.output ?? null;
   };
 
-  test("G2: a submitted run is driven to its end", async () => {
+  test("G2: a submitted run is executed to its end", async () => {
     const runtime = await open(await (await prepare())(), engine, "one");
     const worker = agent("worker", async (ctx) => ctx.step("work", async () => "done"));
     const runs = await Promise.all(Array.from({ length: 5 }, () => runtime.submit(worker, null)));
@@ -178,7 +178,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
-  test("G2: a fork with an input at the end of its origin is driven to its end", async () => {
+  test("G2: a fork with an input at the end of its origin is executed to its end", async () => {
     const store = await (await prepare())();
     const runtime = await open(store, engine, "one");
     const worker = agent("worker", async (ctx) => {
@@ -198,7 +198,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
-  test("G2: a run whose agent is registered later is driven then", async () => {
+  test("G2: a run whose agent is registered later is executed then", async () => {
     const opens = await prepare();
     const worker = agent("worker", async () => "done");
     const { engine: idle } = capturingEngine("idle");
@@ -292,7 +292,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await two.close();
   });
 
-  test("G4: a call that is open during three drives is made once, and its result is recorded", async () => {
+  test("G4: a call that is open during three executions is made once, and its result is recorded", async () => {
     const store = await (await prepare())();
     const { engine: captured, host, port } = capturingEngine("captured");
     const runtime = await open(store, captured, "one");
@@ -326,7 +326,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
-  test("G4: a drive of a run that only waits ends as suspended when its signal aborts", async () => {
+  test("G4: an execution of a run that only waits ends as suspended when its signal aborts", async () => {
     const store = await (await prepare())();
     const { engine: captured, host, port } = capturingEngine("captured");
     const runtime = await open(store, captured, "one");
@@ -350,7 +350,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
-  test("G5: a store whose runs one kind of engine drives refuses another kind and names both", async () => {
+  test("G5: a store whose runs one kind of engine executes refuses another kind and names both", async () => {
     const opens = await prepare();
     const runtime = await open(await opens(), engine, "one");
     const { engine: other } = capturingEngine("other");
@@ -370,7 +370,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
   });
 }
 
-/** An engine that drives nothing by itself: the test drives runs with its port and host. */
+/** An engine that executes nothing by itself: the test executes runs with its port and host. */
 function capturingEngine(kind: string): {
   readonly engine: EngineFactory;
   readonly host: () => RunHost;
@@ -402,7 +402,7 @@ function required<Value>(value: Value | undefined): Value {
   return value;
 }
 
-/** Claims a ready run, drives it once and releases it. */
+/** Claims a ready run, executes it once and releases it. */
 async function driveOnce(
   { leases, workerId, clock }: EnginePort,
   host: RunHost,

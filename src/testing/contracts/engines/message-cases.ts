@@ -220,7 +220,7 @@ export function promiseCases(harness: EngineHarness): void {
     expect(await one.promise(second).resolve("too late")).toBe(false);
     const resumed = await world.takeOver(one, run, waiter());
     const other = await world.open("three");
-    // The workers of a group host the same agents, because each of them may drive the run.
+    // The workers of a group host the same agents, because each of them may execute the run.
     other.register(waiter());
     expect(await other.promise(first).resolve({ paid: true })).toBe(true);
     expect((await resumed.result()).output).toEqual([{ paid: true }, ["fatal", "declined"], { paid: true }]);

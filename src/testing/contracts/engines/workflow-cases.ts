@@ -209,7 +209,7 @@ export function retryCases(harness: EngineHarness): void {
   });
 
   declare(
-    "retry: an attempt follows without a delay, also if the engine ends the drive before",
+    "retry: an attempt follows without a delay, also if the engine ends the execution before",
     async (world) => {
       const runtime = await world.open();
       const worker = agentOf("worker", async (ctx) =>

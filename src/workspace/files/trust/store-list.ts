@@ -14,7 +14,7 @@ export interface ListedStore {
 const maxBytes = 65_536;
 
 /**
- * The stores whose runs the commands of the user drive: one file per store in `~/.reeve/stores`, named after the id that
+ * The stores whose runs the commands of the user execute: one file per store in `~/.reeve/stores`, named after the id that
  * the store contains. A file per store needs no lock between processes.
  */
 export class StoreList {

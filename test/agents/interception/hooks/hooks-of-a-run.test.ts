@@ -107,7 +107,7 @@ describe.each(twoStores)("hooks and costs of a run with the %s store", (_name, p
     const standing = await handle?.snapshot();
     if (standing === undefined || result === undefined) throw new Error("the run is gone");
     const { likelyUsd, ...lost } = result.unreported;
-    // The child's call is the only one that was reported when the run counted its lost call for the last time.
+    // The child's call is the only one that was reported when the run counted its unreported call for the last time.
     expect(likelyUsd).toBe(120e-6);
     expect(lost.tokens).toBeGreaterThan(50);
     expect(lost.costUsd).toBeGreaterThan(100e-6);

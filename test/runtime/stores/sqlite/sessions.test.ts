@@ -51,7 +51,7 @@ test("entries that are appended together share a few rows, and behave like entri
   );
   expect((await sessions.list()).sessions[0]?.entries).toBe(600);
   await sessions.apply([append(entry("under one in the middle", "run_a/t0/300"))]);
-  await sessions.apply([{ ...append(entry("at the leaf", null)), atLeaf: true } as SessionChange]);
+  await sessions.apply([{ ...append(entry("at the current entry", null)), atLeaf: true } as SessionChange]);
   expect((await sessions.read(sessionId)).at(-1)?.entry.parentId).toBe("under one in the middle");
   const orphan = append(entry("orphan", "run_a/t0/600"));
   await expect(sessions.apply([orphan])).rejects.toMatchObject({ code: "not_found" });

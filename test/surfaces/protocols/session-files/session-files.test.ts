@@ -122,7 +122,7 @@ const result = (callId: string) =>
     isError: false,
   }) as const;
 
-/** A session with all types of entries, two branches and a leaf that is not the last entry. */
+/** A session with all types of entries, two branches and an entry that is not the last entry. */
 const everything: readonly SessionEntry[] = [
   { ...place("u1", null), type: "message", message: userMessage("Weigh both.") },
   {

@@ -211,7 +211,7 @@ function BudgetLines({
       <dl class={`lines ${tone}`}>
         <Line kind="own" name="own calls" amount={own} />
         {task.children > 0 && <Line kind="team" name="reports" amount={team} />}
-        {lost > 0 && <Line kind="lost" name="lost calls" amount={lost} />}
+        {lost > 0 && <Line kind="lost" name="unreported calls" amount={lost} />}
         {held > 0 && <Line kind="hatched" name="held for calls in flight" amount={held} />}
         {left !== null && <Line kind="left" name="left" amount={left} />}
       </dl>

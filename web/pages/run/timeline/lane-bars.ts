@@ -16,7 +16,7 @@ export type BarKind =
   | "report";
 
 const narrowest = 3;
-/** A lost call ends at the torn edge of a crash, which covers 3 px of it. */
+/** An unreported call ends at the torn edge of a crash, which covers 3 px of it. */
 const narrowestLost = 9;
 
 /** How a step looks at the event that is shown. A call without an answer that was charged looks lost. */
@@ -68,7 +68,7 @@ type Span = readonly [from: Moment, to: Moment];
 function spanOf({ startAt, startSeq, endAt, endSeq, outcome }: StepView, until: Moment): Span {
   const start = { at: startAt, seq: startSeq };
   if (endAt === null || endSeq === null) return [start, until];
-  // A lost call ends when its worker died, before the event that says so.
+  // An unreported call ends when its worker died, before the event that says so.
   return [start, { at: endAt, seq: outcome === "lost" ? startSeq : endSeq }];
 }
 

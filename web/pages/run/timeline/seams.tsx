@@ -121,7 +121,7 @@ export function Seams({
   const flags: { fold: Fold; text: string }[] = crashes.flatMap((fold) => {
     const crash = view.recoveries.find(({ seq }) => seq === fold.seq);
     if (crash === undefined) return fold.seq > view.seq ? [{ fold, text: ownerless }] : [];
-    const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} lost`;
+    const lost = crash.lost === 0 ? "" : `, ${counted(crash.lost, "call")} without an answer`;
     const free = `${counted(crash.replayed, "step")} free${lost}`;
     return [
       {

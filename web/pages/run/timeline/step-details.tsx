@@ -263,7 +263,7 @@ const kinds = [
   ["model", "model call"],
   ["tool", "tool call"],
   ["open", "in flight"],
-  ["lost", "lost: charged, no answer"],
+  ["lost", "unreported: charged, no answer"],
   ["refused", "not made: budget used up"],
   ["report", "a report works"],
   ["person", "waits for you"],

@@ -76,7 +76,7 @@ test("bars and areas end at the edges of a fold, and every part of a bar is at l
   ]);
 });
 
-test("a lost call is red before the fold, and the call that is made again is hatched after it", () => {
+test("an unreported call is red before the fold, and the call that is made again is hatched after it", () => {
   const until = { at: 2_400, seq: 30 };
   const lost = step({ kind: "model", endSeq: 11, endAt: 1_000, outcome: "lost", costUsd: 0.1 });
   const again = step({

@@ -5,7 +5,7 @@ import { collated } from "./schema.ts";
 
 /**
  * Format 14. A worker is judged by the lease that it registered with; the workers of format 13 had the default, as far as is known.
- * The number of lost calls of format 13 is not known.
+ * The number of unreported calls of format 13 is not known.
  */
 const lostOwners = `
   ALTER TABLE {workers} ADD COLUMN lease_ms float8 NOT NULL DEFAULT 15000;
@@ -70,7 +70,7 @@ const runChanges = `
   CREATE INDEX runs_of_label ON {run_labels} (md5(name || '=' || value), tenant, run);
 `;
 
-/** Format 18. `runs.kind` may be the index of `workflow`, which earlier versions would drive as an invocation. */
+/** Format 18. `runs.kind` may be the index of `workflow`, which earlier versions would execute as an invocation. */
 const workflows = "SELECT 1;";
 
 /**

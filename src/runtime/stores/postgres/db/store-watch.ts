@@ -5,7 +5,7 @@ import type { Notice } from "./transaction.ts";
 
 export interface StoreWatchOptions {
   readonly database: Database;
-  /** Interval at which `onWatch` is called, for readers of runs that other processes drive. */
+  /** Interval at which `onWatch` is called, for readers of runs that other processes execute. */
   readonly watchEveryMs: number;
   readonly onWatch: () => Promise<void>;
   /** Interval at which `onPoll` is called, for work of which no notification arrived. */

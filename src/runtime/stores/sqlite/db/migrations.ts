@@ -30,7 +30,7 @@ const monthAmounts = [
  * never changes; a later migration follows it. No version is released yet: until then, every change of the file's content adds a format.
  */
 const migrations: readonly string[] = [
-  // Format 14. The number of lost calls of format 13 is not known.
+  // Format 14. The number of unreported calls of format 13 is not known.
   `
   ALTER TABLE runs ADD COLUMN lost TEXT;
   ALTER TABLE runs ADD COLUMN lost_at INTEGER;
@@ -88,7 +88,7 @@ const migrations: readonly string[] = [
   CREATE INDEX labels_of_run ON run_labels (run);
   CREATE INDEX labels_of_tenant ON run_labels (tenant, name, value, created_at, run) WHERE tenant <> '${noTenant}';
   `,
-  // Format 18. `runs.kind` may be the index of `workflow`, which earlier versions would drive as an invocation.
+  // Format 18. `runs.kind` may be the index of `workflow`, which earlier versions would execute as an invocation.
   "SELECT 1;",
   // Format 19.
   `

@@ -47,7 +47,7 @@ const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucke
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
  * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
  *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
- * - `sessions.leaf_id` is the leaf (N2), `last_id` the leaf of child tasks (N3). `name` and `title` repeat what entries
+ * - `sessions.leaf_id` is the current entry (N2), `last_id` the current entry of child tasks (N3). `name` and `title` repeat what entries
  *   say, and `size` is their number, so that a list reads no entries.
  * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
  *   are stored together, in the order of arrival. `seal` covers what was written (`Chain.entrySeal`).

@@ -30,7 +30,7 @@ export interface ConversationOptions {
   readonly onChange: () => void;
   /** Receives the events and deltas of the followed runs as they arrive. Default: none. */
   readonly onItem?: (item: Event | Delta) => void;
-  /** Called before the chat shows a session, so that its runs are driven. */
+  /** Called before the chat shows a session, so that its runs are executed. */
   readonly onOpen: (sessionId: string) => void;
 }
 

@@ -40,7 +40,7 @@ export interface ChatServer {
   readonly place: ServerPlace;
   /** `undefined` for a server at an address. */
   readonly local: LocalParts | undefined;
-  /** Drives the runs of a session from now on, if they are driven here. */
+  /** Executes the runs of a session from now on, if they are executed here. */
   drive(sessionId: string): void;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export interface LocalServerOptions extends SettingsOptions {
 }
 
 /**
- * Opens the workspace of this folder and its store, and serves them inside this process. It drives the runs of the sessions that
+ * Opens the workspace of this folder and its store, and serves them inside this process. It executes the runs of the sessions that
  * the chat shows, and no others: continuing what other programs have left would cost money unnoticed.
  */
 export async function openLocalServer(options: LocalServerOptions, terminal: Terminal): Promise<ChatServer> {
@@ -132,7 +132,7 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
   }
 }
 
-/** A server at an address. Its workers drive the runs. */
+/** A server at an address. Its workers execute the runs. */
 export function remoteServer(url: string, token: string | undefined): ChatServer {
   return {
     place: remotePlace(url, token),

@@ -23,7 +23,7 @@ export interface Desk {
   readonly setTheme: (name: ThemeName) => void;
   /** Reads the commands of extensions, the templates and the skills of the agent again. */
   readonly readCommands: () => Promise<void>;
-  /** Leaves the chat. Runs continue where they are driven. */
+  /** Leaves the chat. Runs continue where they are executed. */
   readonly quit: () => void;
   readonly keys: KeyMap;
   readonly env: Readonly<Record<string, string | undefined>>;

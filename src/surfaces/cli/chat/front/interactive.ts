@@ -134,7 +134,7 @@ class InteractiveChat implements Desk {
       await this.#images.remove();
       if (sessionId !== undefined) {
         const { terminal } = this.#options;
-        if (model.isWorking) terminal.say("The run has not ended; it continues where its agent is driven.");
+        if (model.isWorking) terminal.say("The run has not ended; it continues where its agent is executed.");
         terminal.say(`Continue with: reeve chat --session ${visibleLine(sessionId)}`);
       }
     }

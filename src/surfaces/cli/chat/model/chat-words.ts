@@ -128,7 +128,7 @@ function calmWords(event: Event): string | undefined {
         .map(([name, value]) => (name === "maxCostUsd" ? dollars(value) : `${counted(value)} ${name}`))
         .join(", ")}`;
     case "usage_corrected":
-      return `A lost call cost ${dollars(event.data.usage.costUsd)}: ${counted(totalTokens(event.data.usage))} tokens`;
+      return `A call without an answer cost ${dollars(event.data.usage.costUsd)}: ${counted(totalTokens(event.data.usage))} tokens`;
     case "spawn_refuse":
       return `${event.data.agentId} got no seat: ${event.data.reason.replaceAll("_", " ")}`;
     case "spawn_wait":

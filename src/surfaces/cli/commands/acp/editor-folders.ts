@@ -29,14 +29,14 @@ export interface AcpOptions extends SettingsOptions {
   readonly store?: string;
 }
 
-/** A store with the runtime that drives the runs of its sessions. */
+/** A store with the runtime that executes the runs of its sessions. */
 interface OpenStore {
   readonly store: Store;
   readonly runtime: Runtime;
 }
 
 /**
- * The folders in which an editor works, each with its workspace and its store. A runtime drives only the runs of sessions
+ * The folders in which an editor works, each with its workspace and its store. A runtime executes only the runs of sessions
  * that the editor has continued: an agent's id contains its session.
  */
 export class EditorFolders implements EditorHost {

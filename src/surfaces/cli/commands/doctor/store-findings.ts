@@ -111,7 +111,7 @@ function sqliteFindings(store: SqliteStore): readonly Found[] {
   return found;
 }
 
-/** Whether commands drive the runs of the store, which they do only for stores of the user. */
+/** Whether commands execute the runs of the store, which they do only for stores of the user. */
 async function ownerFindings({ path, record }: SqliteStore, address: string): Promise<readonly Found[]> {
   const known = await new StoreList(reeveHome()).find(record);
   if (known?.path === realpathSync(path)) return [];
@@ -122,7 +122,7 @@ async function ownerFindings({ path, record }: SqliteStore, address: string): Pr
   return [
     {
       state: "warning",
-      text: `${why}; reeve run and reeve serve do not drive its runs until you accept it.`,
+      text: `${why}; reeve run and reeve serve do not execute its runs until you accept it.`,
       fix: address === defaultStore ? "reeve trust" : `reeve trust --store ${shellWord(address)}`,
     },
   ];

@@ -19,15 +19,15 @@ import { findRunId } from "../../setup/find-run.ts";
 export interface ChosenExperiment {
   readonly file: string;
   readonly experiment: Experiment;
-  /** Called with the id of the run before this process drives it. */
+  /** Called with the id of the run before this process executes it. */
   readonly onRun?: (runId: RunId) => void;
 }
 
-/** A run that is driven, or waits for something, as far as the store knows. */
+/** A run that is executed, or waits for something, as far as the store knows. */
 const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"];
 
 /**
- * Starts a run of an experiment. This process drives this run only: another one of the same experiment that was interrupted
+ * Starts a run of an experiment. This process executes this run only: another one of the same experiment that was interrupted
  * would go on, and cost money, unnoticed.
  */
 export async function startedRun(

@@ -179,7 +179,7 @@ async function chosenRuns(
   );
 }
 
-/** This process drives the forks that this run of an experiment has made, and no other run of their agents. */
+/** This process executes the forks that this run of an experiment has made, and no other run of their agents. */
 function hostForks(runtime: Runtime, agents: Iterable<HostedAgent>, experimentRun: RunId): void {
   for (const agent of new Set(agents))
     runtime.register({

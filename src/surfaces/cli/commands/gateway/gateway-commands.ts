@@ -58,12 +58,12 @@ export interface GatewayEnvOptions extends StoreOptions {
 
 /** How long a token of `reeve gateway env` is valid, if the command is killed and cannot delete it. */
 const programTokenMs = 30 * 86_400_000;
-/** How long `reeve gateway env` waits for a server that drives the run, in milliseconds. */
+/** How long `reeve gateway env` waits for a server that executes the run, in milliseconds. */
 const longestWait = 15_000;
 /** Number of characters that are read of an answer of a gateway. */
 const longestAnswer = 1_000_000;
 
-/** Creates a gateway run with a token and prints the token. A server drives the run. */
+/** Creates a gateway run with a token and prints the token. A server executes the run. */
 export async function createGatewayToken(
   options: GatewayTokenOptions,
   terminal: Terminal,
@@ -108,7 +108,7 @@ export async function createGatewayToken(
       terminal.say(
         `Gateway run ${name} (${runId}) may spend ${periodic(maxCostUsd, per)}. Its token is stored as a hash and is not shown again.`,
       );
-      terminal.say(`reeve serve drives it. Start a program with it: reeve gateway env ${name} -- COMMAND`);
+      terminal.say(`reeve serve executes it. Start a program with it: reeve gateway env ${name} -- COMMAND`);
     } finally {
       await runtime.close();
     }
@@ -187,7 +187,7 @@ export function showGateway(
       await terminal.out(line);
     if (unreported.calls > 0)
       await terminal.out(
-        `  ${counted(unreported.calls)} requests ended without usage and are charged at their bound: ${dollars(unreported.costUsd)}`,
+        `  ${counted(unreported.calls)} requests ended without usage and are charged in full: ${dollars(unreported.costUsd)}`,
       );
     if (notAllowed > 0)
       await terminal.out(
@@ -276,7 +276,7 @@ function runProgram({
 }
 
 /**
- * Waits for a server that drives the run of the token. The token is sent only to a server that proves that it belongs to the
+ * Waits for a server that executes the run of the token. The token is sent only to a server that proves that it belongs to the
  * store: another process may have got the port of one that was killed. `at` is the address that the person named.
  */
 async function reachableGateway(
@@ -300,7 +300,7 @@ async function reachableGateway(
       problem =
         status === undefined
           ? `no gateway answers at ${url}`
-          : `the gateway at ${url} does not drive the run (HTTP ${status})`;
+          : `the gateway at ${url} does not execute the run (HTTP ${status})`;
     }
     if (Date.now() > until)
       throw new Fault(

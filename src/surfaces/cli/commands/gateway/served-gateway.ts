@@ -29,7 +29,7 @@ export interface ServedGateway {
 }
 
 /**
- * Opens the gateway of a server and drives the gateway runs of the store. Returns `undefined` if neither the configuration
+ * Opens the gateway of a server and executes the gateway runs of the store. Returns `undefined` if neither the configuration
  * nor the environment names a provider.
  */
 export async function openServedGateway(options: ServedGatewayOptions): Promise<ServedGateway | undefined> {

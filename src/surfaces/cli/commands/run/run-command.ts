@@ -403,7 +403,7 @@ async function follow(
 }
 
 /**
- * Waits until the runs that follow a run have ended, because this process may be the only one that drives them. An interrupt
+ * Waits until the runs that follow a run have ended, because this process may be the only one that executes them. An interrupt
  * leaves them, as a kill does: the next command of the session, or a worker, continues them. So does a question to a person.
  */
 async function finish(runtime: OpenRuntime, runIds: readonly RunId[], terminal: Terminal): Promise<void> {
@@ -543,7 +543,7 @@ function watcherOf({ mode }: RunCommandOptions, terminal: Terminal): RunWatcher 
   throw new Fault("invalid_argument", `invalid --mode ${mode}: expected text or json`);
 }
 
-/** Resumes one run and drives it in this process until it ends. */
+/** Resumes one run and executes it in this process until it ends. */
 export function driveRun(
   runs: readonly string[],
   options: OrderManyOptions,

@@ -70,7 +70,7 @@ export interface ForkRunOptions extends OrderOptions {
   readonly tools?: string;
 }
 
-/** Forks a run and prints the id of the fork. The process that drives the runs of the store starts it. */
+/** Forks a run and prints the id of the fork. The process that executes the runs of the store starts it. */
 export function forkRun(name: string, options: ForkRunOptions, terminal: Terminal): Promise<ExitKind> {
   const { input, model, instructions, tools } = options;
   const at = seqOf(options.at);
@@ -97,7 +97,7 @@ function seqOf(text: string): number {
   );
 }
 
-/** Cancels runs, whichever processes drive them. */
+/** Cancels runs, whichever processes execute them. */
 export function cancelRuns(
   names: readonly string[],
   options: CancelOptions,
@@ -213,7 +213,7 @@ export function reprioritizeRun(
   });
 }
 
-/** Sends input to a task of a run, whichever process drives it. */
+/** Sends input to a task of a run, whichever process executes it. */
 export function steerRun(
   name: string,
   input: string,
@@ -255,7 +255,7 @@ async function taskOf(store: Store, runId: RunId, { task, agent }: TaskOptions):
   );
 }
 
-/** Gives an order to a run that has not ended. `effect` says what happens once a process drives the run. */
+/** Gives an order to a run that has not ended. `effect` says what happens once a process executes the run. */
 async function orderRun(
   run: RunHandle,
   options: OrderOptions,
@@ -272,7 +272,7 @@ async function orderRun(
   await reportOrder(run, options, terminal, effect);
 }
 
-/** Prints the id of a run that got an order, and says if no process drives it. */
+/** Prints the id of a run that got an order, and says if no process executes it. */
 async function reportOrder(
   run: RunHandle,
   options: OrderOptions,
@@ -283,7 +283,7 @@ async function reportOrder(
   await terminal.out(orderLine(run.runId, options, more));
   const { waitsFor, host = "another machine" } = await run.summary();
   if (waitsFor.includes("worker"))
-    terminal.say(`No process drives ${run.runId} now; ${effect} when one resumes it.`);
+    terminal.say(`No process executes ${run.runId} now; ${effect} when one resumes it.`);
   if (waitsFor.includes("host"))
     terminal.say(
       `${run.runId} waits for a worker of the machine ${printable(host)}; ${effect} when one resumes it.`,

@@ -90,7 +90,7 @@ function troubleWords(event: Event): string | undefined {
       return `a call ended without reported usage: ${counted(event.data.tokens)} tokens are charged`;
     case "usage_corrected": {
       const { usage, charged } = event.data;
-      return `a lost call cost ${dollars(usage.costUsd)} and not ${dollars(charged.costUsd)}: ${counted(totalTokens(usage))} tokens are charged`;
+      return `a call without an answer cost ${dollars(usage.costUsd)} and not ${dollars(charged.costUsd)}: ${counted(totalTokens(usage))} tokens are charged`;
     }
     case "task_end":
       return event.taskId === rootTaskId

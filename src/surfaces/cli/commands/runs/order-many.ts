@@ -143,7 +143,7 @@ async function sayUndriven(runtime: Runtime, runIds: readonly string[], terminal
     if (waitsFor.some((cause) => cause === "worker" || cause === "host")) waiting.push(runId);
   }
   if (waiting.length > 0)
-    terminal.say(`No process drives ${runsOf(waiting)} now; the order takes effect when one resumes them.`);
+    terminal.say(`No process executes ${runsOf(waiting)} now; the order takes effect when one resumes them.`);
 }
 
 function runsOf({ length }: readonly string[]): string {

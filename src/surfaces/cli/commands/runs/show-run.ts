@@ -120,7 +120,7 @@ function showLines(report: RunReport): readonly string[] {
       : []),
     ...(waitsFor.includes("host")
       ? [
-          `waits    it has left files on ${printable(host ?? "another machine")}, where no worker drives it now: start reeve worker or reeve run --resume there, or end it with reeve cancel ${runId}`,
+          `waits    it has left files on ${printable(host ?? "another machine")}, where no worker executes it now: start reeve worker or reeve run --resume there, or end it with reeve cancel ${runId}`,
         ]
       : []),
     ...(failure === null ? [] : [`error    ${failure.code}: ${printable(failure.message)}`]),

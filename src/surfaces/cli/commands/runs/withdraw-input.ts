@@ -42,7 +42,7 @@ export function withdrawInput(
     } catch (error) {
       if (!signal.aborted || !(error instanceof CancellationError)) throw error;
       terminal.say(
-        `No process that drives ${run.runId} has answered. The command is stored; the same command asks again.`,
+        `No process that executes ${run.runId} has answered. The command is stored; the same command asks again.`,
       );
       return "unavailable";
     } finally {

@@ -111,13 +111,13 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     );
     const onOpen = (opened: Workspace): void => void live.add(opened);
     const onLeave = (runId: string, reason: string): void =>
-      warn(`${runId} is left alone: ${reason}; drive it with reeve run --resume ${runId}`);
+      warn(`${runId} is left alone: ${reason}; execute it with reeve run --resume ${runId}`);
     const registerNew = isWorker ? hostRuns(runtime, workspace, { flags, onOpen, onLeave }) : undefined;
     live.whenReloaded(async () => {
       await readAgents();
       registerNew?.();
     });
-    // The ledger of a gateway run is in the process that drives it.
+    // The ledger of a gateway run is in the process that executes it.
     const gateway = isWorker
       ? await openServedGateway({
           config: workspace.config.gateway,
@@ -202,7 +202,7 @@ async function announce(
   if (channels.names.length > 0)
     terminal.say(`Channels: ${channels.names.join(", ")}. Admit senders with: reeve pair`);
   if (!options.token) terminal.say("Every program of this machine may use the server (--no-token).");
-  if (!options.worker) terminal.say("Runs are not driven here (--no-worker); they wait for a worker.");
+  if (!options.worker) terminal.say("Runs are not executed here (--no-worker); they wait for a worker.");
 }
 
 /** An address that other machines reach must not serve callers without a token. */

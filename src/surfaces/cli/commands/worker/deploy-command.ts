@@ -89,5 +89,5 @@ function row({ id, uri, createdAt, services, isCurrent, openInvocations }: Deplo
 function remainingText({ id, uri, openInvocations, openRuns }: Deployment): string {
   const more = openInvocations - openRuns.length;
   const runs = `${openRuns.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-  return `${id} at ${printable(uri)} is not removed: it still drives ${printable(runs)}`;
+  return `${id} at ${printable(uri)} is not removed: it still executes ${printable(runs)}`;
 }

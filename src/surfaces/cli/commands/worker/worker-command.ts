@@ -34,7 +34,7 @@ export interface WorkerOptions extends SettingsOptions, EngineOptions {
   readonly logFormat?: string;
 }
 
-/** Drives the runs of a store until it is interrupted. */
+/** Executes the runs of a store until it is interrupted. */
 export async function workerCommand(options: WorkerOptions, terminal: Terminal): Promise<ExitKind> {
   const log = new WorkerLog(terminal, logFormat(options.logFormat, terminal));
   const port = options.port === undefined ? undefined : portOption(options.port);

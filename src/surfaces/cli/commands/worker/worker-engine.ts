@@ -61,7 +61,7 @@ export function engineOf(options: EngineOptions, log: WorkerLog): Promise<Worker
 }
 
 /**
- * Returns the factory of an engine for a process that serves callers and drives no run: it sends the wake-ups of the runs that
+ * Returns the factory of an engine for a process that serves callers and executes no run: it sends the wake-ups of the runs that
  * callers start and change. `undefined` for the local engine, whose workers find these runs in the store.
  */
 export async function servingEngineOf(
@@ -76,7 +76,7 @@ export async function servingEngineOf(
   if (isWorker)
     throw new Fault(
       "invalid_argument",
-      "reeve serve drives no runs with the Restate engine; add --no-worker, and start workers with reeve worker --engine restate",
+      "reeve serve executes no runs with the Restate engine; add --no-worker, and start workers with reeve worker --engine restate",
     );
   const { restate } = await import("../../../../assembly/restate.ts");
   return restate({ ingressUrl, ...(service !== undefined && { service }) });

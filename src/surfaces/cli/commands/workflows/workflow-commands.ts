@@ -62,7 +62,7 @@ export interface RejectOptions extends StoreOptions {
 /** Number of runs whose names a misspelt one is compared with. */
 const comparedRuns = 500;
 
-/** Opens the store with a client, which drives nothing. A run without a worker is reported to the person. */
+/** Opens the store with a client, which executes nothing. A run without a worker is reported to the person. */
 function withClient(
   options: StoreOptions,
   terminal: Terminal,
@@ -121,7 +121,7 @@ async function interruptible(
   }
 }
 
-/** What to say about a run if no worker has driven a run of this name yet. A worker that hosts the name needs a moment. */
+/** What to say about a run if no worker has executed a run of this name yet. A worker that hosts the name needs a moment. */
 async function waitingHint(
   run: RunHandle<unknown>,
   { journal }: Store,
@@ -135,7 +135,7 @@ async function waitingHint(
   names.delete(name);
   const nearest = nearestName(name, names);
   const meant = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
-  return `${run.runId} waits for a worker that hosts the workflow ${name}: no worker of this store has driven a run of this name yet.${meant}`;
+  return `${run.runId} waits for a worker that hosts the workflow ${name}: no worker of this store has executed a run of this name yet.${meant}`;
 }
 
 function startOptionsOf(options: StartCommandOptions): NamedStartOptions {

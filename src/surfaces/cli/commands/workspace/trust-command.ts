@@ -70,7 +70,7 @@ async function trustStore(
   await terminal.out(storeLine(address, reason));
   if (!yes && !(await isConfirmed(address, terminal, { isRequired: true }))) return "denied";
   await acceptStore(address);
-  terminal.say(`reeve: ${printable(address)} is accepted; reeve run and reeve serve drive its runs`);
+  terminal.say(`reeve: ${printable(address)} is accepted; reeve run and reeve serve execute its runs`);
   return "ok";
 }
 
