@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { RouteClient } from "../../src/surfaces/client/route-client.ts";
 import { remotePlace } from "../../src/surfaces/cli/chat/client/server-place.ts";
 import { reeve } from "../surfaces/cli/reeve-process.ts";
 
@@ -42,7 +42,7 @@ test("a request whose answer breaks off is refused as one that may have arrived"
   onTestFinished(() => void server.close());
   await once(server, "listening");
   const { port } = server.address() as AddressInfo;
-  const client = new ChatClient(remotePlace(`http://127.0.0.1:${port}`, undefined));
+  const client = new RouteClient(remotePlace(`http://127.0.0.1:${port}`, undefined));
   await expect(client.get("/api/agents")).rejects.toMatchObject({
     code: "offline",
     message: `the server at http://127.0.0.1:${port} was lost during its answer`,

@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test } from "vitest";
-import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { RouteClient } from "../../src/surfaces/client/route-client.ts";
 import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
 import type { FrontOptions } from "../../src/surfaces/cli/chat/front/desk.ts";
 import { LineReader, other } from "../../src/surfaces/cli/chat/front/line-reader.ts";
@@ -203,7 +203,7 @@ test("a reader of lines stops its wait when something else happens, and drops wh
 });
 
 test("waiting for changes of a conversation leaves no listener behind", async () => {
-  const client = new ChatClient({ url: "http://127.0.0.1:1", fetch: async () => Response.json({}) });
+  const client = new RouteClient({ url: "http://127.0.0.1:1", fetch: async () => Response.json({}) });
   const conversation = new Conversation({
     client,
     agent: "assistant",
@@ -223,7 +223,7 @@ test("waiting for changes of a conversation leaves no listener behind", async ()
 function stuckChat(answer: () => Promise<Response>) {
   const interrupts = new Set<() => void>();
   const requests: string[] = [];
-  const client = new ChatClient({
+  const client = new RouteClient({
     url: "http://127.0.0.1:1",
     fetch: async ({ method, url }) => {
       const request = `${method} ${new URL(url).pathname}`;

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Agent } from "../../src/assembly/agent.ts";
 import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import { assistantMessage, userMessage, type SessionEntry } from "../../src/kernel/index.ts";
-import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { RouteClient } from "../../src/surfaces/client/route-client.ts";
 import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
 import { ownPlace } from "../../src/surfaces/cli/chat/client/server-place.ts";
 import { statusLine } from "../../src/surfaces/cli/chat/front/status-line.ts";
@@ -32,7 +32,7 @@ test.for([
   const sessionId = await runtime.sessions.import({ agentId: "host", entries: entriesOf(count) });
   const asked: string[] = [];
   const { fetch, ...place } = ownPlace(server);
-  const client = new ChatClient({
+  const client = new RouteClient({
     ...place,
     fetch: (request) => {
       asked.push(new URL(request.url).pathname);
@@ -69,7 +69,7 @@ test("the cost of a conversation is that of all its runs, and at least that of t
   const server = createServer(runtime, { agents: [agent], tokens: null });
   for (let at = 0; at < 5; at++) await (await runtime.submit(agent, "Hi", { sessionId: "long" })).result();
   const { fetch, ...place } = ownPlace(server);
-  const client = new ChatClient({
+  const client = new RouteClient({
     ...place,
     // A page has two runs.
     fetch: (request) => fetch(new Request(request.url.replace("limit=200", "limit=2"), request)),

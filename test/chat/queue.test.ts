@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Agent } from "../../src/assembly/agent.ts";
 import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import type { JsonObject } from "../../src/kernel/index.ts";
-import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { RouteClient } from "../../src/surfaces/client/route-client.ts";
 import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
 import { ownPlace } from "../../src/surfaces/cli/chat/client/server-place.ts";
 import { createServer } from "../../src/surfaces/server/server.ts";
@@ -13,7 +13,7 @@ test("texts whose withdrawal no worker has answered return to the person, and th
   const agent = new Agent({ name: "host", model: scriptedModel(["Done."]), tools: [] });
   const server = createServer(runtime, { agents: [agent], tokens: null });
   const { fetch, ...place } = ownPlace(server);
-  const client = new ChatClient({
+  const client = new RouteClient({
     ...place,
     fetch: async (request) => {
       // The run starts later, so that no task reads the texts.

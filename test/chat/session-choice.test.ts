@@ -3,7 +3,7 @@ import { Agent } from "../../src/assembly/agent.ts";
 import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import type { Extension } from "../../src/kernel/index.ts";
 import { chatCommand } from "../../src/surfaces/cli/chat/chat-command.ts";
-import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { RouteClient } from "../../src/surfaces/client/route-client.ts";
 import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
 import { ownPlace } from "../../src/surfaces/cli/chat/client/server-place.ts";
 import { runExtension } from "../../src/surfaces/cli/chat/front/chat-commands.ts";
@@ -26,7 +26,7 @@ async function openChat() {
   const runtime = await openRuntime({ unknownPrice: "ignore" });
   const server = createServer(runtime, { agents: [host, other], tokens: null });
   const driven: string[] = [];
-  const client = new ChatClient(ownPlace(server));
+  const client = new RouteClient(ownPlace(server));
   const conversation = new Conversation({
     client,
     agent: "host",

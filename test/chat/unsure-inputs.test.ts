@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { Agent } from "../../src/assembly/agent.ts";
 import { openRuntime } from "../../src/assembly/open-runtime.ts";
 import type { ModelCallOptions, ModelRequest, ModelStreamPart } from "../../src/kernel/index.ts";
-import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { RouteClient } from "../../src/surfaces/client/route-client.ts";
 import { Conversation } from "../../src/surfaces/cli/chat/client/conversation.ts";
 import { ownPlace } from "../../src/surfaces/cli/chat/client/server-place.ts";
 import { createServer } from "../../src/surfaces/server/server.ts";
@@ -48,7 +48,7 @@ async function openChat() {
     await running.runtime.close();
   };
   let loses: "request" | "answer" | undefined;
-  const client = new ChatClient({
+  const client = new RouteClient({
     url: "http://localhost",
     fetch: async (request) => {
       const isInput = /\/(?:steer|follow-up|runs)$/u.test(new URL(request.url).pathname);

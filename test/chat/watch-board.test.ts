@@ -9,7 +9,7 @@ import type { Run, RunState } from "../../src/surfaces/cli/watch/run-feed.ts";
 import { fittingRuns, storeBoardLines } from "../../src/surfaces/cli/watch/store-board.ts";
 import { amountOf } from "../../src/surfaces/cli/chat/front/top-up-amount.ts";
 import { orderProblem } from "../../src/surfaces/cli/watch/watch-orders.ts";
-import { RequestError } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { RequestError } from "../../src/surfaces/client/route-client.ts";
 import { company } from "./company-run.ts";
 
 const place: BoardPlace = {

@@ -2,7 +2,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Terminal } from "../../src/surfaces/cli/terminal/terminal.ts";
-import { ChatClient } from "../../src/surfaces/cli/chat/client/chat-client.ts";
+import { RouteClient } from "../../src/surfaces/client/route-client.ts";
 import { plainWatch } from "../../src/surfaces/cli/watch/plain-watch.ts";
 import { watchCommand } from "../../src/surfaces/cli/watch/watch-command.ts";
 import { env, setUp } from "../surfaces/cli/model-server.ts";
@@ -250,7 +250,7 @@ test("reeve watch of a server that does not answer ends with code 7 in both form
 test("reeve watch --plain ends when its lines are no longer read", async () => {
   let closed: AbortSignal | undefined;
   const opened = Promise.withResolvers<void>();
-  const client = new ChatClient({
+  const client = new RouteClient({
     url: "http://127.0.0.1:1",
     fetch: async ({ signal }) => {
       closed = signal;

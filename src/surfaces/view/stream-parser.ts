@@ -10,10 +10,13 @@ export interface StreamMessage {
 /** Splits the text of a stream into messages. A message may arrive in several pieces. */
 export class StreamParser {
   lastId: string | null;
+  readonly #read: (data: unknown) => unknown;
   #rest = "";
 
-  constructor(lastId: string | null = null) {
+  /** `read` changes the data of each message. Default: it names agents as people know them. */
+  constructor(lastId: string | null = null, read: (data: unknown) => unknown = nameAgents) {
     this.lastId = lastId;
+    this.#read = read;
   }
 
   /** The messages that a piece completes. */
@@ -21,13 +24,13 @@ export class StreamParser {
     const text = this.#rest + piece;
     let start = 0;
     for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n", start)) {
-      yield* this.#read(text.slice(start, end));
+      yield* this.#messagesOf(text.slice(start, end));
       start = end + 2;
     }
     this.#rest = text.slice(start);
   }
 
-  *#read(block: string): Iterable<StreamMessage> {
+  *#messagesOf(block: string): Iterable<StreamMessage> {
     let [name, data, id] = ["message", "", null as string | null];
     for (const line of block.split("\n")) {
       const at = line.indexOf(":");
@@ -38,7 +41,7 @@ export class StreamParser {
       else if (line.startsWith("id")) id = value;
     }
     if (data === "") return;
-    yield { name, data: nameAgents(JSON.parse(data) as unknown) };
+    yield { name, data: this.#read(JSON.parse(data)) };
     // After the message, so that a reader that failed gets it again.
     if (id !== null) this.lastId = id;
   }

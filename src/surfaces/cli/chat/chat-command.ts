@@ -1,7 +1,7 @@
 import { Fault, parseAgentId } from "../../../kernel/index.ts";
 import type { ExitKind } from "../terminal/exit-code.ts";
 import type { Terminal } from "../terminal/terminal.ts";
-import { ChatClient, RequestError } from "./client/chat-client.ts";
+import { RouteClient, RequestError } from "../../client/route-client.ts";
 import { Conversation } from "./client/conversation.ts";
 import type { FrontOptions } from "./front/desk.ts";
 import {
@@ -40,7 +40,7 @@ export async function chatCommand(options: ChatOptions, terminal: Terminal): Pro
   refuseTogether(options);
   const server = await serverOf(options, terminal);
   try {
-    const client = new ChatClient(server.place);
+    const client = new RouteClient(server.place);
     const agent = await agentOf(client, options.agent ?? server.local?.workspace.settings.defaultAgent);
     const front: FrontOptions = {
       server,
@@ -111,7 +111,7 @@ async function serverOf(options: ChatOptions, terminal: Terminal): Promise<ChatS
 
 /** The agent of a name, or the one that a person most likely means: `assistant`, or else the first one. */
 async function agentOf(
-  client: ChatClient,
+  client: RouteClient,
   wanted: string | undefined,
 ): Promise<{ readonly name: string; readonly model: string | null }> {
   if (wanted !== undefined) return client.get("/api/agents/{name}", { params: { name: wanted } });
@@ -125,7 +125,7 @@ async function agentOf(
   );
 }
 
-async function begin(conversation: Conversation, client: ChatClient, options: ChatOptions): Promise<void> {
+async function begin(conversation: Conversation, client: RouteClient, options: ChatOptions): Promise<void> {
   const { session, continue: isContinued = false, agent } = options;
   if (session !== undefined) {
     const sessionId = await findSessionId(client, session);
@@ -139,7 +139,7 @@ async function begin(conversation: Conversation, client: ChatClient, options: Ch
   conversation.model.note("There is no conversation to continue, so this one is new.");
 }
 
-async function refuseOtherAgent(client: ChatClient, sessionId: string, agent: string): Promise<void> {
+async function refuseOtherAgent(client: RouteClient, sessionId: string, agent: string): Promise<void> {
   const { agentId } = await client.get("/api/sessions/{sessionId}", { params: { sessionId } });
   if (isOf(agentId, agent)) return;
   throw new Fault(

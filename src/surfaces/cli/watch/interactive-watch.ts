@@ -1,5 +1,5 @@
 import { visibleLine, type ApprovalDecision, type TaskId } from "../../../kernel/index.ts";
-import type { ChatClient } from "../chat/client/chat-client.ts";
+import type { RouteClient } from "../../client/route-client.ts";
 import { blockOf } from "../chat/front/chat-blocks.ts";
 import { captureStray } from "../chat/front/interactive.ts";
 import { AgentTree } from "../chat/front/agent-tree.ts";
@@ -23,7 +23,7 @@ import { helpLines, runKeys, storeKeys, watchKeyOf, type WatchKey } from "./watc
 import { orderProblem, WatchOrders, type OrderTarget } from "./watch-orders.ts";
 
 export interface WatchFrontOptions {
-  readonly client: ChatClient;
+  readonly client: RouteClient;
   readonly terminal: Terminal;
   /** The address of the store or of the server that has the runs. */
   readonly place: string;
@@ -57,7 +57,7 @@ export function interactiveWatch(options: WatchFrontOptions): Promise<ExitKind> 
 
 class InteractiveWatch {
   readonly #options: WatchFrontOptions;
-  readonly #client: ChatClient;
+  readonly #client: RouteClient;
   readonly #board: Board;
   readonly #theme: Theme;
   readonly #store: StoreFeed;

@@ -6,14 +6,14 @@ import { RunFold } from "../../view/run-fold.ts";
 import type { QuestionView, RunView } from "../../view/run-view.ts";
 import { viewOfStored, type StoredView } from "../../view/stored-view.ts";
 import { isStoppedAtLimit } from "../../view/top-up-offer.ts";
-import { RequestError, type ChatClient } from "../chat/client/chat-client.ts";
+import { RequestError, type RouteClient } from "../../client/route-client.ts";
 
 export type Run = Result<"GET", "/api/runs/{runId}">;
 /** What the person may add to the budget of a run, and what a stopped one lacks. */
 export type TopUpLeft = Result<"GET", "/api/runs/{runId}/top-up">;
 
 export interface FeedOptions {
-  readonly client: ChatClient;
+  readonly client: RouteClient;
   /** Called whenever there is something new to show. */
   readonly onChange: () => void;
   /** Called with each new event of the run. */
@@ -33,7 +33,7 @@ const mostTasks = 1_000;
 /** One run as it is now: its tasks from its events, and what is reserved from its ledger. */
 export class RunFeed {
   readonly #options: FeedOptions;
-  readonly #client: ChatClient;
+  readonly #client: RouteClient;
   readonly #stop = new AbortController();
   #run: Run;
   #fold: RunFold;
@@ -112,34 +112,34 @@ export class RunFeed {
   }
 
   #follow(): void {
-    const { runId } = this.#run;
-    const { signal } = this.#stop;
-    let isOver = false;
     this.#isFollowing = true;
-    this.#client
-      .follow({
-        path: () =>
-          addressOf("/api/runs/{runId}/stream", { runId }, { from: this.#fold.seq + 1, deltas: false }),
-        signal,
-        isOver: () => isOver,
-        onOpen: () => {
-          this.#lostAt = undefined;
-          this.#options.onChange();
-        },
-        onLost: () => {
-          this.#lostAt ??= Date.now();
-          this.#options.onChange();
-        },
-        onMessage: ({ name, data }) => {
-          if (name === "end") isOver = true;
-          else this.#add(data as Event);
-        },
-      })
+    this.#readEvents()
       .catch((error: unknown) => this.#options.onProblem(error))
       .finally(() => {
         this.#isFollowing = false;
-        if (!signal.aborted) this.#readLater(0);
+        if (!this.#stop.signal.aborted) this.#readLater(0);
       });
+  }
+
+  async #readEvents(): Promise<void> {
+    const { runId } = this.#run;
+    const messages = this.#client.messages({
+      path: () =>
+        addressOf("/api/runs/{runId}/stream", { runId }, { from: this.#fold.seq + 1, deltas: false }),
+      signal: this.#stop.signal,
+      onOpen: () => {
+        this.#lostAt = undefined;
+        this.#options.onChange();
+      },
+      onLost: () => {
+        this.#lostAt ??= Date.now();
+        this.#options.onChange();
+      },
+    });
+    for await (const { name, data } of messages) {
+      if (name === "end") return;
+      this.#add(data as Event);
+    }
   }
 
   #add(event: Event): void {

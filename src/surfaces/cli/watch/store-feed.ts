@@ -1,6 +1,6 @@
 import { unfinishedStatuses } from "../../../kernel/index.ts";
 import type { Result } from "../../server/route-values.ts";
-import { RequestError, type ChatClient } from "../chat/client/chat-client.ts";
+import { RequestError, type RouteClient } from "../../client/route-client.ts";
 import type { FeedOptions, Run } from "./run-feed.ts";
 
 export type Inbox = Result<"GET", "/api/inbox">;
@@ -19,7 +19,7 @@ const mostItems = 50;
 /** All runs as they are now: those that have not ended and the newest ones, what waits for the person, and figures. */
 export class StoreFeed {
   readonly #options: FeedOptions & { readonly onRun: (run: Run) => void };
-  readonly #client: ChatClient;
+  readonly #client: RouteClient;
   readonly #stop = new AbortController();
   #timer: NodeJS.Timeout | undefined;
   #runs: readonly Run[] = [];
@@ -33,25 +33,27 @@ export class StoreFeed {
   constructor(options: FeedOptions & { readonly onRun: (run: Run) => void }) {
     this.#options = options;
     this.#client = options.client;
-    this.#client
-      .follow({
-        path: () => "/api/stream",
-        signal: this.#stop.signal,
-        isOver: () => false,
-        onOpen: () => {
-          this.#lostAt = undefined;
-          this.#readSoon();
-        },
-        onLost: () => {
-          this.#lostAt ??= Date.now();
-          options.onChange();
-        },
-        onMessage: ({ name, data }) => {
-          if (name !== "ready") options.onRun(data as Run);
-          this.#readSoon();
-        },
-      })
-      .catch((error: unknown) => options.onProblem(error));
+    this.#follow().catch((error: unknown) => options.onProblem(error));
+  }
+
+  async #follow(): Promise<void> {
+    const { onChange, onRun } = this.#options;
+    const messages = this.#client.messages({
+      path: () => "/api/stream",
+      signal: this.#stop.signal,
+      onOpen: () => {
+        this.#lostAt = undefined;
+        this.#readSoon();
+      },
+      onLost: () => {
+        this.#lostAt ??= Date.now();
+        onChange();
+      },
+    });
+    for await (const { name, data } of messages) {
+      if (name !== "ready") onRun(data as Run);
+      this.#readSoon();
+    }
   }
 
   /** The runs, those that have not ended first, each part with the newest first. */

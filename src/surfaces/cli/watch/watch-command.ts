@@ -1,6 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 import { createServer } from "../../server/index.ts";
-import { ChatClient, RequestError, unlessAbsent } from "../chat/client/chat-client.ts";
+import { RouteClient, RequestError, unlessAbsent } from "../../client/route-client.ts";
 import { faultOf, ownLimits, ownPlace, remotePlace, tokenVariable } from "../chat/client/server-place.ts";
 import { onlyMatch } from "../setup/find-run.ts";
 import { withRuns } from "../setup/idle-engine.ts";
@@ -22,7 +22,7 @@ export async function watchCommand(
 ): Promise<ExitKind> {
   const { url, plain = false, store } = options;
   if (!plain && name === undefined) refuseWithoutTerminal(terminal);
-  const watch = async (client: ChatClient, place: string): Promise<ExitKind> => {
+  const watch = async (client: RouteClient, place: string): Promise<ExitKind> => {
     const runId = name === undefined ? undefined : await findRunId(client, name, place);
     if (!plain) refuseWithoutTerminal(terminal);
     // What follows the runs asks a server that does not answer again and again.
@@ -34,7 +34,7 @@ export async function watchCommand(
   try {
     if (url !== undefined) {
       const place = remotePlace(url, terminal.env[tokenVariable]);
-      return await watch(new ChatClient(place), url);
+      return await watch(new RouteClient(place), url);
     }
     return await withRuns(options, terminal, async (_store, runtime): Promise<ExitKind> => {
       const server = createServer(runtime, {
@@ -45,7 +45,7 @@ export async function watchCommand(
         onError: ({ message }) => terminal.say(`reeve: ${printable(message)}`),
       });
       try {
-        return await watch(new ChatClient(ownPlace(server)), store);
+        return await watch(new RouteClient(ownPlace(server)), store);
       } finally {
         await server.drain();
       }
@@ -67,7 +67,7 @@ function refuseWithoutTerminal({ env, canAsk, isWatched }: Terminal): void {
 }
 
 /** The id of the run that a person means: its whole id, or a prefix that only one run has. A prefix costs O(runs). */
-async function findRunId(client: ChatClient, text: string, place: string): Promise<string> {
+async function findRunId(client: RouteClient, text: string, place: string): Promise<string> {
   if (/^run_[\w-]{1,64}$/u.test(text)) {
     const run = await unlessAbsent(client.get("/api/runs/{runId}", { params: { runId: text } }));
     if (run !== undefined) return run.runId;

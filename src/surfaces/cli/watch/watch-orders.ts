@@ -2,7 +2,7 @@ import { Fault, rootTaskId, visibleLine, type ApprovalDecision, type TaskId } fr
 import type { TaskView } from "../../view/run-view.ts";
 import { addedWords, amountWords, isStoppedAtLimit } from "../../view/top-up-offer.ts";
 import { amountOf, amountExamples } from "../chat/front/top-up-amount.ts";
-import { RequestError, type ChatClient } from "../chat/client/chat-client.ts";
+import { RequestError, type RouteClient } from "../../client/route-client.ts";
 import type { AskOptions, PickOptions } from "../chat/screen/screen.ts";
 import type { Run, TopUpLeft } from "./run-feed.ts";
 import type { RunQuestion } from "./watch-items.ts";
@@ -21,10 +21,10 @@ export interface OrderTarget {
 
 /** What a person orders from the terminal. Each order resolves to what has happened, in words, or to `undefined` if the person left. */
 export class WatchOrders {
-  readonly #client: ChatClient;
+  readonly #client: RouteClient;
   readonly #desk: OrderDesk;
 
-  constructor(client: ChatClient, desk: OrderDesk) {
+  constructor(client: RouteClient, desk: OrderDesk) {
     this.#client = client;
     this.#desk = desk;
   }

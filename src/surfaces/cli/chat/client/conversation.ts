@@ -14,7 +14,7 @@ import { addressOf } from "../../../view/request-address.ts";
 import type { QuestionView, RunView } from "../../../view/run-view.ts";
 import { ChatModel } from "../model/chat-model.ts";
 import { inputText } from "../model/chat-words.ts";
-import { RequestError, unlessAbsent, type ChatClient } from "./chat-client.ts";
+import { RequestError, unlessAbsent, type RouteClient } from "../../../client/route-client.ts";
 import { UnsureInputs, type InputPlace } from "./unsure-inputs.ts";
 
 /** An input that no task has read. */
@@ -23,7 +23,7 @@ export type ContextUsage = Result<"GET", "/api/sessions/{sessionId}/context-usag
 type Run = Result<"GET", "/api/runs">["runs"][number];
 
 export interface ConversationOptions {
-  readonly client: ChatClient;
+  readonly client: RouteClient;
   /** The agent of new sessions. */
   readonly agent: string;
   /** Called whenever there is something new to show. */
@@ -64,7 +64,7 @@ const queueEvents: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
  */
 export class Conversation {
   readonly model = new ChatModel();
-  readonly #client: ChatClient;
+  readonly #client: RouteClient;
   readonly #options: ConversationOptions;
   #agent: string;
   #sessionId: string | undefined;
@@ -503,38 +503,36 @@ export class Conversation {
     this.#following?.abort();
     const following = new AbortController();
     this.#following = following;
-    let next = from;
-    let isOver = false;
-    this.#followed = this.#client
-      .follow({
-        path: () => addressOf("/api/runs/{runId}/stream", { runId }, { from: next }),
-        signal: following.signal,
-        isOver: () => isOver,
-        onOpen: () => {
-          this.#lostAt = undefined;
-          this.#changed();
-        },
-        onLost: () => {
-          this.#lostAt ??= Date.now();
-          this.#changed();
-        },
-        onMessage: ({ name, data }) => {
-          if (name === "end") {
-            isOver = true;
-            return;
-          }
-          const item = data as Event | Delta;
-          this.model.add(item);
-          this.#options.onItem?.(item);
-          if ("seq" in item) {
-            next = item.seq + 1;
-            if (queueEvents.has(item.type)) this.#readQueue().catch((error: unknown) => this.#report(error));
-          }
-          this.#changed();
-        },
-      })
+    this.#followed = this.#read(runId, from, following.signal)
       .then(() => (following.signal.aborted ? undefined : this.#ended()))
       .catch((error: unknown) => this.#report(error));
+  }
+
+  async #read(runId: string, from: number, signal: AbortSignal): Promise<void> {
+    let next = from;
+    const messages = this.#client.messages({
+      path: () => addressOf("/api/runs/{runId}/stream", { runId }, { from: next }),
+      signal,
+      onOpen: () => {
+        this.#lostAt = undefined;
+        this.#changed();
+      },
+      onLost: () => {
+        this.#lostAt ??= Date.now();
+        this.#changed();
+      },
+    });
+    for await (const { name, data } of messages) {
+      if (name === "end") return;
+      const item = data as Event | Delta;
+      this.model.add(item);
+      this.#options.onItem?.(item);
+      if ("seq" in item) {
+        next = item.seq + 1;
+        if (queueEvents.has(item.type)) this.#readQueue().catch((error: unknown) => this.#report(error));
+      }
+      this.#changed();
+    }
   }
 
   async #ended(): Promise<void> {

@@ -1,12 +1,12 @@
 import { onlyMatch } from "../../setup/find-run.ts";
 import { printable } from "../../terminal/terminal.ts";
-import { unlessAbsent, type ChatClient } from "./chat-client.ts";
+import { unlessAbsent, type RouteClient } from "../../../client/route-client.ts";
 import type { Result } from "../../../server/route-values.ts";
 
 type SessionPage = Result<"GET", "/api/sessions">;
 
 /** Yields the sessions of a server, the newest first. */
-export async function* eachSession(client: ChatClient): AsyncIterable<SessionPage["sessions"][number]> {
+export async function* eachSession(client: RouteClient): AsyncIterable<SessionPage["sessions"][number]> {
   let after: string | null = null;
   do {
     const query = { limit: 200, ...(after !== null && { after }) };
@@ -20,7 +20,7 @@ export async function* eachSession(client: ChatClient): AsyncIterable<SessionPag
  * The id of the session that a person means: its whole id, or a prefix that only one session has. A prefix costs
  * O(sessions).
  */
-export async function findSessionId(client: ChatClient, text: string): Promise<string> {
+export async function findSessionId(client: RouteClient, text: string): Promise<string> {
   const known = await unlessAbsent(client.get("/api/sessions/{sessionId}", { params: { sessionId: text } }));
   if (known !== undefined) return known.sessionId;
   const found: string[] = [];

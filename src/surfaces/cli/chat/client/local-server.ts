@@ -13,7 +13,7 @@ import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/r
 import { servedAgent } from "../../setup/served-agent.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
-import type { ServerPlace } from "./chat-client.ts";
+import type { ServerPlace } from "../../../client/route-client.ts";
 import { ownLimits, ownPlace, remotePlace } from "./server-place.ts";
 
 /** What a chat can do only on the machine whose files the agents use. */

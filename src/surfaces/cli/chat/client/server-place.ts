@@ -1,7 +1,8 @@
 import { Fault } from "../../../../kernel/index.ts";
 import type { Server } from "../../../server/index.ts";
+import { nameAgents } from "../../../view/agent-names.ts";
 import { printable } from "../../terminal/terminal.ts";
-import type { RequestError, ServerPlace } from "./chat-client.ts";
+import type { RequestError, ServerPlace } from "../../../client/route-client.ts";
 
 /** The name of the variable with the token for a server at an address. */
 export const tokenVariable = "REEVE_TOKEN";
@@ -15,7 +16,7 @@ export const ownLimits = { requestsPerSecond: 100_000, requestBurst: 100_000 };
 
 /** The server of this process. */
 export function ownPlace(server: Pick<Server, "fetch">): ServerPlace {
-  return { url: ownUrl, fetch: (request) => server.fetch(request, ownSender) };
+  return { url: ownUrl, fetch: (request) => server.fetch(request, ownSender), read: nameAgents };
 }
 
 /** A server at an address. Throws `invalid_argument` if it is no such address, or if a header cannot have the token. */
@@ -30,7 +31,12 @@ export function remotePlace(url: string, token: string | undefined): ServerPlace
       "invalid_argument",
       `invalid ${tokenVariable}: expected letters, digits and signs without spaces; use a token of reeve token create`,
     );
-  return { url, fetch: (request) => globalThis.fetch(request), ...(token !== undefined && { token }) };
+  return {
+    url,
+    fetch: (request) => globalThis.fetch(request),
+    read: nameAgents,
+    ...(token !== undefined && { token }),
+  };
 }
 
 function isServerAddress(text: string): boolean {

@@ -1,5 +1,5 @@
 import type { Terminal } from "../../terminal/terminal.ts";
-import type { ChatClient } from "../client/chat-client.ts";
+import type { RouteClient } from "../../../client/route-client.ts";
 import type { Conversation, ConversationOptions } from "../client/conversation.ts";
 import type { ChatServer } from "../client/local-server.ts";
 import { Fault } from "../../../../kernel/index.ts";
@@ -10,7 +10,7 @@ import type { KeyMap } from "./keys.ts";
 /** What commands and questions use of the surface on which a person sits. */
 export interface Desk {
   readonly conversation: Conversation;
-  readonly client: ChatClient;
+  readonly client: RouteClient;
   readonly server: ChatServer;
   /** Shows a text of the chat itself. It may have several lines. */
   readonly say: (text: string, tone?: "plain" | "bad" | "hold") => void;
@@ -32,7 +32,7 @@ export interface Desk {
 /** What every front end of a chat gets. */
 export interface FrontOptions {
   readonly server: ChatServer;
-  readonly client: ChatClient;
+  readonly client: RouteClient;
   readonly terminal: Terminal;
   /** Makes the conversation, which calls back with each change, and with the events and deltas of its runs. */
   readonly converse: (onChange: () => void, onItem?: ConversationOptions["onItem"]) => Conversation;

@@ -1,7 +1,7 @@
 import { Fault, type JsonValue, visibleLine } from "../../../../kernel/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { reserveStdout } from "../../terminal/process-terminal.ts";
-import type { ChatClient } from "../client/chat-client.ts";
+import type { RouteClient } from "../../../client/route-client.ts";
 import type { Conversation } from "../client/conversation.ts";
 import type { ChatServer } from "../client/local-server.ts";
 import type { PlacedItem } from "../model/chat-item.ts";
@@ -44,7 +44,7 @@ type Sending = (input: JsonValue) => Promise<void>;
 
 class InteractiveChat implements Desk {
   readonly conversation: Conversation;
-  readonly client: ChatClient;
+  readonly client: RouteClient;
   readonly server: ChatServer;
   readonly env: Desk["env"];
   readonly keys: KeyMap;

@@ -2,7 +2,7 @@ import { Fault, visibleLine, visibleText, type RunStatus } from "../../../../ker
 import type { QuestionView } from "../../../view/run-view.ts";
 import { exitKindOf, exitKindOfRun, type ExitKind } from "../../terminal/exit-code.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
-import { RequestError, type ChatClient } from "../client/chat-client.ts";
+import { RequestError, type RouteClient } from "../../../client/route-client.ts";
 import type { Conversation } from "../client/conversation.ts";
 import type { ChatServer } from "../client/local-server.ts";
 import { faultOf } from "../client/server-place.ts";
@@ -26,7 +26,7 @@ export function plainChat(options: FrontOptions): Promise<ExitKind> {
 
 class PlainChat implements Desk {
   readonly conversation: Conversation;
-  readonly client: ChatClient;
+  readonly client: RouteClient;
   readonly server: ChatServer;
   readonly env: Desk["env"];
   readonly #options: FrontOptions;

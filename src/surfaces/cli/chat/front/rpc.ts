@@ -9,7 +9,7 @@ import {
 } from "../../../../kernel/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
-import { RequestError } from "../client/chat-client.ts";
+import { RequestError } from "../../../client/route-client.ts";
 import type { Conversation } from "../client/conversation.ts";
 import type { FrontOptions } from "./desk.ts";
 import { LineReader } from "./line-reader.ts";

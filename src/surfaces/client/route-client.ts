@@ -1,17 +1,29 @@
-import type { Fault, JsonObject } from "../../../../kernel/index.ts";
-import type { Body, Method, PathOf, RequestValues, Result } from "../../../server/route-values.ts";
-import { nameAgents } from "../../../view/agent-names.ts";
-import { addressOf } from "../../../view/request-address.ts";
-import { StreamParser, type StreamMessage } from "../../../view/stream-parser.ts";
+import type { Fault, JsonObject } from "../../kernel/index.ts";
+import type { Body, Method, PathOf, RequestValues, Result } from "../server/route-values.ts";
+import { addressOf } from "../view/request-address.ts";
+import { StreamParser, type StreamMessage } from "../view/stream-parser.ts";
+
+interface RequestErrorOptions {
+  readonly status?: number;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
 
 /** A refusal of the server, with the code of its fault, or `offline` if the server did not answer. */
 export class RequestError extends Error {
+  override readonly name = "RequestError";
   readonly code: Fault["code"] | "offline";
+  /** The status of the response. 0 if the server did not answer. */
+  readonly status: number;
   readonly details: Readonly<Record<string, unknown>>;
 
-  constructor(code: RequestError["code"], message: string, details: RequestError["details"] = {}) {
+  constructor(
+    code: RequestError["code"],
+    message: string,
+    { status = 0, details = {} }: RequestErrorOptions = {},
+  ) {
     super(message);
     this.code = code;
+    this.status = status;
     this.details = details;
   }
 }
@@ -19,37 +31,39 @@ export class RequestError extends Error {
 /** Answers a request, over the network or in this process. */
 type Fetch = (request: Request) => Promise<Response>;
 
-/** The address of the server of a chat, or its handler in this process. */
+/** The address of a server, or its handler in this process. */
 export interface ServerPlace {
-  /** The address of the server, without a path. */
+  /** The address of the server. The paths of its routes are appended. */
   readonly url: string;
   readonly fetch: Fetch;
   /** The token with which requests are made. If absent, they have none. */
   readonly token?: string;
+  /** Changes each answer and each message of a stream. Default: they stay as the server sent them. */
+  readonly read?: (value: unknown) => unknown;
 }
 
-interface FollowOptions {
+export interface StreamOptions {
   /** The path with its query. It is asked again for each connection, so that a reader resumes where it is. */
   readonly path: () => string;
-  readonly onMessage: (message: StreamMessage) => void;
   /** The server answers. */
   readonly onOpen?: () => void;
   /** The server does not answer. It is asked again after `retryMs`. */
-  readonly onLost: (retryMs: number) => void;
-  /** Whether the stream is complete, so that the client does not connect again. */
-  readonly isOver: () => boolean;
-  readonly signal: AbortSignal;
+  readonly onLost?: (retryMs: number) => void;
+  /** Ends the iteration without an error. */
+  readonly signal?: AbortSignal;
 }
 
 const firstDelayMs = 250;
 const longestDelayMs = 5_000;
 
 /** Speaks the routes of a server. Paths, values and results have the types of the routes. */
-export class ChatClient {
+export class RouteClient {
   readonly #place: ServerPlace;
+  readonly #read: (value: unknown) => unknown;
 
   constructor(place: ServerPlace) {
     this.#place = place;
+    this.#read = place.read ?? ((value) => value);
   }
 
   get<Path extends PathOf<"GET">>(
@@ -74,6 +88,20 @@ export class ChatClient {
     return this.#send("PATCH", path, values);
   }
 
+  put<Path extends PathOf<"PUT">>(
+    path: Path,
+    values: RequestValues<"PUT", Path>,
+  ): Promise<Result<"PUT", Path>> {
+    return this.#send("PUT", path, values);
+  }
+
+  delete<Path extends PathOf<"DELETE">>(
+    path: Path,
+    values: RequestValues<"DELETE", Path>,
+  ): Promise<Result<"DELETE", Path>> {
+    return this.#send("DELETE", path, values);
+  }
+
   /** Sends a request to a route that only some servers have. Its caller knows the answer. */
   async send(path: string, body: JsonObject): Promise<unknown> {
     const headers = { "content-type": "application/json" };
@@ -82,28 +110,30 @@ export class ChatClient {
   }
 
   /**
-   * Follows server-sent events until the stream is over or the signal aborts. After a lost connection it connects again
-   * with a growing delay, and `Last-Event-ID` lets each event arrive once. Rejects if the server refuses the stream.
+   * Yields server-sent events until the caller leaves the loop or the signal aborts. After a lost connection it connects
+   * again with a growing delay, and `Last-Event-ID` lets each event arrive once. Ends if the server has nothing more to
+   * send (204), and throws if it refuses the stream.
    */
-  async follow({ path, onMessage, onOpen, onLost, isOver, signal }: FollowOptions): Promise<void> {
+  async *messages({ path, onOpen, onLost, signal }: StreamOptions): AsyncGenerator<StreamMessage, void> {
     let lastId: string | null = null;
     let delay = firstDelayMs;
-    while (!signal.aborted) {
-      const parser = new StreamParser(lastId);
+    while (!isAborted(signal)) {
+      const parser = new StreamParser(lastId, this.#read);
       try {
         const headers = { accept: "text/event-stream", ...(lastId !== null && { "last-event-id": lastId }) };
-        const response = await this.#fetch(path(), { headers, signal });
+        const response = await this.#fetch(path(), { headers, ...(signal !== undefined && { signal }) });
+        if (response.status === 204) return;
         if (!response.ok) throw await this.#refusalOf(response);
         delay = firstDelayMs;
         onOpen?.();
-        if (response.body !== null) await readAll(response.body, parser, onMessage, signal);
+        if (response.body !== null) yield* messagesIn(response.body, parser, signal);
       } catch (error) {
-        if (signal.aborted) return;
+        if (isAborted(signal)) return;
         if (!(error instanceof RequestError) || !isPassing(error)) throw error;
       }
       lastId = parser.lastId;
-      if (isOver() || signal.aborted) return;
-      onLost(delay);
+      if (isAborted(signal)) return;
+      onLost?.(delay);
       await pause(delay, signal);
       delay = Math.min(longestDelayMs, delay * 2);
     }
@@ -125,7 +155,7 @@ export class ChatClient {
         ...(idempotencyKey !== undefined && { "idempotency-key": idempotencyKey }),
       },
     });
-    return nameAgents(await this.#answerOf(response)) as Result<M, Path>;
+    return this.#read(await this.#answerOf(response)) as Result<M, Path>;
   }
 
   /** What a route answers: an object, or nothing. Rejects if the request was refused. */
@@ -141,7 +171,10 @@ export class ChatClient {
     const { code, detail, details }: Problem = jsonObject(await this.#textOf(response)) ?? {};
     if (typeof code !== "string" || typeof detail !== "string")
       return this.#foreign(`with status ${response.status} and no reason`);
-    return new RequestError(code, detail, details);
+    return new RequestError(code, detail, {
+      status: response.status,
+      ...(details !== undefined && { details }),
+    });
   }
 
   /** The address is that of another program, or a proxy has answered. */
@@ -167,7 +200,7 @@ export class ChatClient {
       ...(options.headers as Record<string, string>),
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
     };
-    const request = new Request(new URL(path, url), { ...options, headers });
+    const request = new Request(`${url.replace(/\/$/u, "")}${path}`, { ...options, headers });
     try {
       return await fetch(request);
     } catch (error) {
@@ -210,32 +243,41 @@ function jsonObject(text: string): object | undefined {
 }
 
 /** Reads a body to its end. A lost connection ends it, too: the caller resumes after the last id. */
-async function readAll(
+async function* messagesIn(
   body: ReadableStream<Uint8Array>,
   parser: StreamParser,
-  onMessage: FollowOptions["onMessage"],
-  signal: AbortSignal,
-): Promise<void> {
+  signal: AbortSignal | undefined,
+): AsyncGenerator<StreamMessage, void> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
-  for (;;) {
-    const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
-    if (done || signal.aborted) return;
-    for (const message of parser.messages(decoder.decode(value, { stream: true }))) {
-      if (signal.aborted) return;
-      onMessage(message);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
+      if (done || isAborted(signal)) return;
+      for (const message of parser.messages(decoder.decode(value, { stream: true }))) {
+        yield message;
+        if (isAborted(signal)) return;
+      }
     }
+  } finally {
+    // The caller may have left the loop, which must not keep the connection open.
+    reader.cancel().catch(() => undefined);
   }
 }
 
-function pause(ms: number, signal: AbortSignal): Promise<void> {
+/** A function, because the compiler would take the first reading for granted. */
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true;
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", done);
+      signal?.removeEventListener("abort", done);
       resolve();
     };
     const timer = setTimeout(done, ms);
-    signal.addEventListener("abort", done, { once: true });
+    signal?.addEventListener("abort", done, { once: true });
   });
 }
