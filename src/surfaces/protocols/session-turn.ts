@@ -229,7 +229,7 @@ async function findEntry(
 }
 
 /** The input of a run, as it is stored. */
-async function inputOf(runtime: Runtime, { runId }: RunSummary): Promise<JsonValue> {
+export async function inputOf(runtime: Runtime, { runId }: RunSummary): Promise<JsonValue> {
   const run = await runtime.find(runId);
   for await (const event of run?.events({ types: ["run_start"], follow: false }) ?? [])
     if (event.type === "run_start" && event.erased !== true) return event.data.input;

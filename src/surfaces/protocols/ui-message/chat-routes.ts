@@ -7,13 +7,14 @@ import {
 } from "../../../agents/index.ts";
 import { Fault, type JsonValue, type RunHandle } from "../../../kernel/index.ts";
 import { callerSession } from "../../http/caller-session.ts";
-import { route, type Route, type RouteRequest } from "../../http/route.ts";
+import { reply, route, type Route, type RouteRequest } from "../../http/route.ts";
 import { sessionId } from "../../http/schema/run-schemas.ts";
-import { choice, list, object, optional, text, type ValueOf } from "../../http/schema/schema.ts";
+import { choice, integer, list, object, optional, text, type ValueOf } from "../../http/schema/schema.ts";
 import { sessionParams } from "../../http/schema/session-schemas.ts";
 import { type AnswerEncoder, answerResponse, type AnswerResponseOptions } from "../answer-response.ts";
 import { answerQuestions, readQuestions, seenUntil } from "../client-answers.ts";
 import { answerAgain, newMessages, sendMessage, unfinishedRun } from "../session-turn.ts";
+import { uiHistory } from "./ui-history.ts";
 import { contentOf, UiAnswers, uiMessage, type UiMessage } from "./ui-message.ts";
 
 /**
@@ -191,5 +192,31 @@ function framesOf(encoder: UiMessageEncoder): AnswerEncoder {
   };
 }
 
+const history = {
+  status: 200,
+  description: "The conversation, oldest message first.",
+  schema: object({ messages: list(uiMessage) }),
+};
+
+const readHistory = route({
+  id: "chat.history",
+  method: "GET",
+  path: "/api/sessions/{sessionId}/ui-messages",
+  summary:
+    "Read the conversation of a session as messages of the AI SDK, with which `useChat` starts after a reload. Empty if there is no conversation yet.",
+  scope: "read",
+  params: sessionParams,
+  query: object({
+    limit: optional(
+      integer({ minimum: 1, description: "The most entries of the session, of which the newest are read." }),
+    ),
+  }),
+  responses: [history],
+  handle: async (request) => {
+    const id = await callerSession(request, request.params.sessionId);
+    return reply(history, { messages: await uiHistory(request.runtime, id, request.query) });
+  },
+});
+
 /** The routes of the AI SDK's UI message stream protocol. */
-export const chatRoutes: readonly Route[] = [sendChat, resumeChat];
+export const chatRoutes: readonly Route[] = [sendChat, resumeChat, readHistory];

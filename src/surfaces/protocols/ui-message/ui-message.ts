@@ -1,4 +1,4 @@
-import { Fault, type JsonValue, type UserPart } from "../../../kernel/index.ts";
+import { Fault, type JsonObject, type JsonValue, type UserPart } from "../../../kernel/index.ts";
 import { schemaOf, type Schema } from "../../http/schema/schema.ts";
 import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
 import { checkedContent, sourceOf } from "../user-content.ts";
@@ -7,6 +7,7 @@ import { checkedContent, sourceOf } from "../user-content.ts";
 export interface UiMessage {
   readonly id: string;
   readonly role: "system" | "user" | "assistant";
+  readonly metadata?: JsonObject;
   readonly parts: readonly UiMessagePart[];
 }
 
