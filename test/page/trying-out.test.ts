@@ -505,7 +505,9 @@ test("the calls of an object that have not ended are shown by key, the one that 
   await row.getByRole("link", { name: "..", exact: true }).click();
   const line = page.getByRole("region", { name: "Calls in line" }).getByRole("listitem");
   await expect.poll(() => line.count()).toBe(3);
-  const shown = await line.getByRole("link").evaluateAll((links) => links.map((link) => link.title));
+  const shown = await line
+    .getByRole("link")
+    .evaluateAll((links) => links.map((link) => (link as unknown as { readonly title: string }).title));
   expect(shown).toEqual([held, ...waiting].map(({ runId }) => runId));
   await line.nth(2).getByText("Waits for its turn").waitFor();
   expect(await axeIssues(page, ["/objects?name=cart", "/objects?name=cart&key=.."])).toEqual([]);
