@@ -6,6 +6,7 @@ export {
   ClientSchedules,
   ClientSessions,
   createClient,
+  type ClientApproval,
   type ClientEventOptions,
   type ClientOnceOptions,
   type ClientOptions,

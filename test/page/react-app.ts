@@ -37,7 +37,7 @@ function RunView({ runId }: { readonly runId: string }): ReactElement {
     h("p", { "data-testid": "connected" }, isConnected ? "connected" : "lost"),
     h("p", { "data-testid": "text" }, text),
     h("p", { "data-testid": "events" }, events.map(({ seq }) => seq).join(" ")),
-    h("p", { "data-testid": "result" }, String(result?.output ?? "")),
+    h("p", { "data-testid": "result" }, result === undefined ? "" : JSON.stringify(result.output)),
     error !== null && h("p", { role: "alert" }, error.message),
     question !== undefined &&
       h(

@@ -22,6 +22,8 @@ export type ClientRun = Result<"GET", "/api/runs/{runId}">;
 export type ClientSession = Result<"GET", "/api/sessions/{sessionId}">;
 /** A schedule as lists show it. */
 export type ClientSchedule = Result<"GET", "/api/schedules/{name}">;
+/** An open question of a run. */
+export type ClientApproval = Result<"GET", "/api/runs/{runId}/approvals">["approvals"][number];
 /** What a run starts with. */
 export type ClientSubmission = Body<"POST", "/api/runs">;
 
@@ -121,7 +123,10 @@ export class ClientRuns {
   }
 
   /** Reads a page of runs, newest first. `next` of the page is `after` of the following one. */
-  list(query: Query<"GET", "/api/runs"> = {}, options: ClientRequestOptions = {}) {
+  list(
+    query: Query<"GET", "/api/runs"> = {},
+    options: ClientRequestOptions = {},
+  ): Promise<Result<"GET", "/api/runs">> {
     return this.#routes.get("/api/runs", { query, ...signalOf(options) });
   }
 
@@ -165,7 +170,7 @@ export class ClientRuns {
   }
 
   /** Lists the open questions of a run: approvals, inputs and top-ups. */
-  async approvals(runId: string, options: ClientRequestOptions = {}) {
+  async approvals(runId: string, options: ClientRequestOptions = {}): Promise<readonly ClientApproval[]> {
     const values = { params: { runId }, ...signalOf(options) };
     return (await this.#routes.get("/api/runs/{runId}/approvals", values)).approvals;
   }
@@ -248,7 +253,10 @@ export class ClientInbox {
   }
 
   /** Reads what waits for the caller: questions, stopped runs and failures. */
-  list(query: Query<"GET", "/api/inbox"> = {}, options: ClientRequestOptions = {}) {
+  list(
+    query: Query<"GET", "/api/inbox"> = {},
+    options: ClientRequestOptions = {},
+  ): Promise<Result<"GET", "/api/inbox">> {
     return this.#routes.get("/api/inbox", { query, ...signalOf(options) });
   }
 }
@@ -262,7 +270,10 @@ export class ClientSessions {
   }
 
   /** Reads a page of sessions, newest first. */
-  list(query: Query<"GET", "/api/sessions"> = {}, options: ClientRequestOptions = {}) {
+  list(
+    query: Query<"GET", "/api/sessions"> = {},
+    options: ClientRequestOptions = {},
+  ): Promise<Result<"GET", "/api/sessions">> {
     return this.#routes.get("/api/sessions", { query, ...signalOf(options) });
   }
 
@@ -276,7 +287,7 @@ export class ClientSessions {
     sessionId: string,
     query: Query<"GET", "/api/sessions/{sessionId}/path"> = {},
     options: ClientRequestOptions = {},
-  ) {
+  ): Promise<Result<"GET", "/api/sessions/{sessionId}/path">["entries"]> {
     const values = { params: { sessionId }, query, ...signalOf(options) };
     return (await this.#routes.get("/api/sessions/{sessionId}/path", values)).entries;
   }
@@ -325,7 +336,10 @@ export class ClientSchedules {
   }
 
   /** Reads a page of schedules. */
-  list(query: Query<"GET", "/api/schedules"> = {}, options: ClientRequestOptions = {}) {
+  list(
+    query: Query<"GET", "/api/schedules"> = {},
+    options: ClientRequestOptions = {},
+  ): Promise<Result<"GET", "/api/schedules">> {
     return this.#routes.get("/api/schedules", { query, ...signalOf(options) });
   }
 
@@ -352,19 +366,28 @@ export class ClientSchedules {
   }
 
   /** Stops a schedule until `resume`. */
-  pause(name: string, options: ClientRequestOptions = {}) {
+  pause(
+    name: string,
+    options: ClientRequestOptions = {},
+  ): Promise<Result<"POST", "/api/schedules/{name}/pause">> {
     const values = { params: { name }, body: {}, ...signalOf(options) };
     return this.#routes.post("/api/schedules/{name}/pause", values);
   }
 
   /** Continues a paused schedule. */
-  resume(name: string, options: ClientRequestOptions = {}) {
+  resume(
+    name: string,
+    options: ClientRequestOptions = {},
+  ): Promise<Result<"POST", "/api/schedules/{name}/resume">> {
     const values = { params: { name }, body: {}, ...signalOf(options) };
     return this.#routes.post("/api/schedules/{name}/resume", values);
   }
 
   /** Starts a run of the schedule now. */
-  run(name: string, options: ClientRequestOptions = {}) {
+  run(
+    name: string,
+    options: ClientRequestOptions = {},
+  ): Promise<Result<"POST", "/api/schedules/{name}/run">> {
     return this.#routes.post("/api/schedules/{name}/run", {
       params: { name },
       body: {},

@@ -10,7 +10,7 @@ import {
 import type { Delta, Event, RunResult, SessionEntry, TaskId } from "../../kernel/index.ts";
 import type { Query, Result } from "../server/route-values.ts";
 import { LiveText } from "../view/live-text.ts";
-import type { Client, ClientRun, ClientRuns } from "./client.ts";
+import type { Client, ClientApproval, ClientRun } from "./client.ts";
 
 const ClientContext = createContext<Client | null>(null);
 
@@ -54,7 +54,7 @@ export interface UseRun extends HookState {
   /** The result of the ended run. */
   readonly result: RunResult | undefined;
   /** The open questions of the run. */
-  readonly approvals: Approvals;
+  readonly approvals: readonly ClientApproval[];
 }
 
 /** The state of {@link useRuns}. */
@@ -76,8 +76,6 @@ export interface UseSession extends HookState {
   /** What the agent of that run is writing. */
   readonly text: string;
 }
-
-type Approvals = Awaited<ReturnType<ClientRuns["approvals"]>>;
 
 /** Time in which changes become one rendering, in milliseconds. */
 const frameMs = 16;
@@ -132,7 +130,8 @@ class Feed<State extends HookState> {
   readonly #start: (feed: Feed<State>, signal: AbortSignal) => Promise<void>;
   readonly #listeners = new Set<() => void>();
   #stop: AbortController | undefined;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Whether the listeners will be told in this frame. */
+  #isDue = false;
 
   constructor(state: State, start: (feed: Feed<State>, signal: AbortSignal) => Promise<void>) {
     this.#state = state;
@@ -155,8 +154,10 @@ class Feed<State extends HookState> {
 
   set(change: Partial<State>): void {
     this.#state = { ...this.#state, ...change };
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
+    if (this.#isDue) return;
+    this.#isDue = true;
+    setTimeout(() => {
+      this.#isDue = false;
       for (const listener of this.#listeners) listener();
     }, frameMs);
   }
@@ -187,6 +188,10 @@ function connection<State extends HookState>(feed: Feed<State>, signal: AbortSig
   return { signal, onOpen: mark(true), onLost: mark(false) };
 }
 
+function isOffline(error: unknown): boolean {
+  return error instanceof Error && "code" in error && error.code === "offline";
+}
+
 /**
  * Returns a function that reads again, at most once in `settleMs`. A reading that fails while the server does not answer is
  * repeated by the next change, and any other failure is thrown by `ended`.
@@ -194,8 +199,6 @@ function connection<State extends HookState>(feed: Feed<State>, signal: AbortSig
 function repeatedReading(read: () => Promise<void>, signal: AbortSignal) {
   const failed = Promise.withResolvers<never>();
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const isOffline = (error: unknown): boolean =>
-    error instanceof Error && "code" in error && error.code === "offline";
   const again = (): void => {
     timer ??= setTimeout(() => {
       timer = undefined;

@@ -53,7 +53,7 @@ async function runsById(runtime: Runtime, sessionId: string): Promise<ReadonlyMa
 
 function contentOf(input: JsonValue): readonly UserPart[] {
   if (typeof input === "string") return [{ type: "text", text: input }];
-  return Array.isArray(input) ? (input as unknown as readonly UserPart[]) : [];
+  return Array.isArray(input) ? input : [];
 }
 
 class HistoryWriter {
