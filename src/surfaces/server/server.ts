@@ -133,8 +133,8 @@ interface Bindings extends SenderBindings {
 
 /** A server as a fetch handler, for `listen` or any other host of such handlers. */
 export interface Server {
-  /** Answers a request. Never rejects. */
-  fetch(request: Request, bindings?: object): Promise<Response>;
+  /** Answers a request. Never rejects. The function can be passed on without the server. */
+  readonly fetch: (request: Request, bindings?: object) => Promise<Response>;
   /** All routes of the server. */
   readonly routes: readonly Route[];
   /** Whether callers need a token. `listen` serves a server without tokens on loopback only. */
@@ -255,12 +255,12 @@ class HonoServer implements Server {
     this.#mount();
   }
 
-  fetch(request: Request, bindings: object = {}): Promise<Response> {
+  readonly fetch: Server["fetch"] = (request, bindings = {}) => {
     const response = Promise.resolve(this.#app.fetch(request, bindings));
     this.#inProgress.add(response);
     void response.finally(() => this.#inProgress.delete(response));
     return response;
-  }
+  };
 
   get needsToken(): boolean {
     return this.#needsToken;

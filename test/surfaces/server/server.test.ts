@@ -30,6 +30,14 @@ async function serve(agents: readonly HostedAgent[], options?: TestServerOptions
 const waiter = agent("waiter", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
 
 describe("a server", () => {
+  it("a server answers requests when a framework calls its fetch handler without the server", async () => {
+    const { server, admin } = await serve([waiter]);
+    const { fetch: handler } = server;
+    const headers = { authorization: `Bearer ${admin}` };
+    const response = await handler(new Request("http://127.0.0.1/api/runs", { headers }));
+    expect(response.status).toBe(200);
+  });
+
   it("a server that drains ends its streams and waits, answers requests in progress, and refuses new runs with 503", async () => {
     const server = await serve([waiter]);
     const run = await server.runtime.submit(waiter, null);
