@@ -159,8 +159,8 @@ test(
       const problems: string[] = [];
       let cases = 0;
       let exhausted = 0;
-      // Every third write, of which every other is odd.
-      const step = casesOf(1, 3);
+      // Every fifth write, of which every other is odd.
+      const step = casesOf(1, 5);
       let next = 1;
       let isThrough = false;
       const lane = async (): Promise<void> => {

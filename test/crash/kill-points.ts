@@ -7,7 +7,7 @@ type Kills = NonNullable<CrashOptions["kills"]>;
  * Chooses the writes at which workers die, for workloads that run one after the other. A write has an operation, such as
  * `journal.append`, and contains events and fields. A write is chosen if one of them is in no earlier write, alternately
  * before and after the write: every worker enlists, creates a run and claims it. A write in the middle of a workload without
- * another one is chosen, too, and the last commit of every third workload, after it. With `npm run test:full` every write is
+ * another one is chosen, too, and the last commit of every ninth workload, after it. With `npm run test:full` every write is
  * chosen, before and after.
  */
 export function killPoints(): Kills {
@@ -26,7 +26,7 @@ export function killPoints(): Kills {
     // Timing decides how often a workload suspends its run, and so whether a worker reaches the last commit.
     if (points.size === 0) points.set(kinds.length >> 1, count++ % 2 === 0 ? "after" : "before");
     const lastCommit = kinds.findLastIndex((kind) => kind.startsWith("journal.append"));
-    return workloads++ % 3 === 0 ? points.set(lastCommit + 1, "after") : points;
+    return workloads++ % 9 === 0 ? points.set(lastCommit + 1, "after") : points;
   };
   return (at, when, kinds) => {
     if (isFull) return true;

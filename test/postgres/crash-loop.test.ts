@@ -1,5 +1,5 @@
 import { describe, inject } from "vitest";
-import { crashLoopCases, crashLoopCore } from "../crash/crash-loop-cases.ts";
+import { crashLoopCases } from "../crash/crash-loop-cases.ts";
 import { crashServer } from "../crash/crash-store.ts";
 import { isFull } from "../effort.ts";
 import { onDeadlySite } from "../crash/deadly-site.ts";
@@ -7,8 +7,9 @@ import { cutCase, cutPlace, soakCases } from "../scale/soak-cases.ts";
 
 process.env[crashServer] = inject("postgresUrl");
 
-describe.concurrent("a run that kills its process, on PostgreSQL", () => {
-  (isFull ? crashLoopCases : crashLoopCore)((check) => onDeadlySite(check));
+// In `npm test` these cases run on SQLite and, in part, with the Restate engine on PostgreSQL.
+describe.concurrent.runIf(isFull)("a run that kills its process, on PostgreSQL", () => {
+  crashLoopCases((check) => onDeadlySite(check));
 });
 
 describe("long runs on PostgreSQL", () => {
