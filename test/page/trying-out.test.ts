@@ -8,6 +8,7 @@ import { FatalError, object, signal, update, workflow } from "../../src/entries/
 import type { HostedAgent, RunId } from "../../src/kernel/index.ts";
 import type { ServedAgent } from "../../src/surfaces/server/index.ts";
 import { openWorkspace, type Workspace } from "../../src/workspace/workspace.ts";
+import { isFull } from "../effort.ts";
 import { readAll } from "../runtime/runtime-setup.ts";
 import { axeIssues } from "./axe-issues.ts";
 import { booker } from "./company.ts";
@@ -338,33 +339,37 @@ async function unsafeIn(page: Page): Promise<readonly string[]> {
   return elements === 0 ? hidden : [...hidden, "an element"];
 }
 
-test("hostile texts stay text in the form of a new run and in the difference of a prompt", async () => {
-  writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by date.\nBe brief.\n");
-  const page = await open("/runs");
-  await page.keyboard.press("n");
-  await page.getByRole("combobox", { name: "Agent" }).selectOption("villain");
-  await page.getByText("Change something for this run").click();
-  await page.getByLabel("Instructions").waitFor();
-  const name = "a\u202Egnp.<img src=x onerror=alert(1)>.txt";
-  await page
-    .getByLabel("Files, optional")
-    .setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from("x") });
-  await page.getByRole("button", { name: /^Remove a/u }).waitFor();
-  expect(await unsafeIn(page)).toEqual([]);
-  await page.keyboard.press("Escape");
-  const earlier = (await server.runtime.list({ agentId: "sorter" })).runs.at(-1);
-  const sorted = earlier?.runId ?? (await submitRun(server, "sorter", "Sort the inbox"));
-  await ended(server, sorted);
-  await open(`/again?run=${sorted}`);
-  await page.getByLabel("Instructions").fill("<img src=x onerror=alert(1)> \u202Eevil \u001B[31m");
-  await page.getByRole("button", { name: "Start variant B" }).click();
-  await page.getByRole("button", { name: "Save B's instructions to the agent" }).click();
-  await page.getByRole("dialog").getByText("onerror=alert(1)").waitFor();
-  expect(await unsafeIn(page)).toEqual([]);
-  await page.keyboard.press("Escape");
-});
+// In `npm test` `hostile.test.ts` visits the views of runs.
+test.runIf(isFull)(
+  "hostile texts stay text in the form of a new run and in the difference of a prompt",
+  async () => {
+    writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by date.\nBe brief.\n");
+    const page = await open("/runs");
+    await page.keyboard.press("n");
+    await page.getByRole("combobox", { name: "Agent" }).selectOption("villain");
+    await page.getByText("Change something for this run").click();
+    await page.getByLabel("Instructions").waitFor();
+    const name = "a\u202Egnp.<img src=x onerror=alert(1)>.txt";
+    await page
+      .getByLabel("Files, optional")
+      .setInputFiles({ name, mimeType: "text/plain", buffer: Buffer.from("x") });
+    await page.getByRole("button", { name: /^Remove a/u }).waitFor();
+    expect(await unsafeIn(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+    const earlier = (await server.runtime.list({ agentId: "sorter" })).runs.at(-1);
+    const sorted = earlier?.runId ?? (await submitRun(server, "sorter", "Sort the inbox"));
+    await ended(server, sorted);
+    await open(`/again?run=${sorted}`);
+    await page.getByLabel("Instructions").fill("<img src=x onerror=alert(1)> \u202Eevil \u001B[31m");
+    await page.getByRole("button", { name: "Start variant B" }).click();
+    await page.getByRole("button", { name: "Save B's instructions to the agent" }).click();
+    await page.getByRole("dialog").getByText("onerror=alert(1)").waitFor();
+    expect(await unsafeIn(page)).toEqual([]);
+    await page.keyboard.press("Escape");
+  },
+);
 
-test("hostile texts stay text in the columns and in the forms", async () => {
+test.runIf(isFull)("hostile texts stay text in the columns and in the forms", async () => {
   const runId = await submitRun(server, "villain", '<b onclick="alert(1)">bold</b>');
   await ended(server, runId);
   const page = await open(`/again?run=${runId}`);

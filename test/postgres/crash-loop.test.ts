@@ -8,7 +8,7 @@ import { cutCase, cutPlace, soakCases } from "../scale/soak-cases.ts";
 process.env[crashServer] = inject("postgresUrl");
 
 // In `npm test` these cases run on SQLite and, in part, with the Restate engine on PostgreSQL.
-describe.concurrent.runIf(isFull)("a run that kills its process, on PostgreSQL", () => {
+describe.runIf(isFull)("a run that kills its process, on PostgreSQL", { concurrent: true }, () => {
   crashLoopCases((check) => onDeadlySite(check));
 });
 
