@@ -130,7 +130,7 @@ class Feed<State extends HookState> {
   readonly #start: (feed: Feed<State>, signal: AbortSignal) => Promise<void>;
   readonly #listeners = new Set<() => void>();
   #stop: AbortController | undefined;
-  /** Whether the listeners will be told in this frame. */
+  /** Whether the listeners are notified in this frame. */
   #isDue = false;
 
   constructor(state: State, start: (feed: Feed<State>, signal: AbortSignal) => Promise<void>) {
