@@ -15,7 +15,7 @@ import {
   type OptionKinds,
 } from "../kernel/index.ts";
 import { Database } from "../runtime/stores/sqlite/db/database.ts";
-import { migrate } from "../runtime/stores/sqlite/db/migrate.ts";
+import { createTables } from "../runtime/stores/sqlite/db/migrate.ts";
 import { explainMissingDriver } from "../runtime/stores/postgres/missing-driver.ts";
 import { systemClock, uuidSource } from "../runtime/process/system-sources.ts";
 
@@ -66,9 +66,9 @@ export async function openMemory(options: OpenMemoryOptions): Promise<Memory & A
     );
   const file = await Database.open({ path, durability: "full", busyLimitMs: 10_000 });
   try {
-    // Y5: forgotten content, and an index that a migration replaces, is overwritten in the file.
+    // Y5: forgotten content is overwritten in the file.
     file.exec("PRAGMA secure_delete = ON");
-    await file.patiently(() => migrate(file, memorySchema));
+    await file.patiently(() => createTables(file, memorySchema));
   } catch (error) {
     file.close();
     throw error;
@@ -85,7 +85,7 @@ async function openPostgresMemory(url: string, clock: Clock, ids: IdSource): Pro
   const { openTables } = await import("../runtime/stores/postgres/open-tables.ts").catch(
     explainMissingDriver,
   );
-  const tables = { meta: "memory_meta", tables: postgresTables, migrations: [] };
+  const tables = { meta: "memory_meta", tables: postgresTables, oldest: 1, migrations: [] };
   const database = await openTables({ url, otherwise: "reeve_memory", caller: "openMemory()", tables });
   const memory = new PostgresMemory({ database, clock, ids });
   // Completes what a dead process left partly forgotten. If this fails, the next forget() reports the error.

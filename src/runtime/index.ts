@@ -20,6 +20,12 @@ export { sha256, sha256Hex } from "./process/sha256.ts";
 export { systemClock, systemRandom } from "./process/system-sources.ts";
 export type { RuntimeOptions } from "./runtime-options.ts";
 export type { ClientOptions } from "./store-client.ts";
+export {
+  planStoreUpgrade,
+  type StoreUpgradeOptions,
+  type StoreUpgradePlan,
+  upgradeStore,
+} from "./upgrade-store.ts";
 export { memoryStore } from "./stores/memory/store.ts";
 export { readOnlyPlace } from "./stores/sqlite/db/read-only-place.ts";
 export { runIdWithin } from "./journal/run-ids.ts";

@@ -125,7 +125,7 @@ async function cameTo(run: string, handle: RunHandle): Promise<readonly Finding[
     ...result
   } = whole;
   const { money } = numbersOf(await handle.snapshot());
-  // S6: the stored id of a run of a tenant ends with a mark of it. The files have the id that was chosen.
+  // S6: the stored id of a run of a tenant ends with a mark of it. The findings have the id that was chosen.
   const runId = handle.runId.replace(/--[\w-]{16}$/u, "");
   return [
     { run, what: "result", value: plain({ ...result, runId }) },
@@ -159,7 +159,7 @@ async function eventsIn(store: Store, run: string): Promise<readonly Event[]> {
   return all;
 }
 
-/** S6: the stored id of a golden run. Since format 31, that of a run of a tenant ends with a mark of it. */
+/** S6: the stored id of a golden run. That of a run of a tenant ends with a mark of it. */
 async function idIn({ journal }: Store, run: string): Promise<RunId> {
   return (await journal.find(goldenId(run)))?.runId ?? runIdWithin("house", goldenId(run));
 }

@@ -413,7 +413,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: async (handle) => handle,
   },
   durable: {
-    since: 18,
     begin: async ({ runtime, company: { durable } }) => {
       const { runId } = await runtime.start(durable, { cents: 900 }, { runId: goldenId("durable") });
       return (await runtime.find(runId)) as RunHandle;
@@ -425,7 +424,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     },
   },
   retried: {
-    since: 20,
     begin: async ({ runtime, company: { retried } }) => {
       const { runId } = await runtime.start(retried, null, { runId: goldenId("retried") });
       return (await runtime.find(runId)) as RunHandle;
@@ -434,7 +432,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: untilEnded,
   },
   promised: {
-    since: 26,
     begin: async ({ runtime, company: { promised } }) => {
       const { runId } = await runtime.start(promised, null, { runId: goldenId("promised") });
       return (await runtime.find(runId)) as RunHandle;
@@ -446,7 +443,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     },
   },
   tally: {
-    since: 27,
     begin: async ({ runtime, company: { tally } }) => {
       const added = { handler: "add", key: "books", input: 7 };
       const { runId } = await runtime.start(tally, added, { runId: goldenId("tally") });
@@ -459,7 +455,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     },
   },
   updated: {
-    since: 21,
     begin: async ({ runtime, company: { updated } }) => {
       const { runId } = await runtime.start(updated, null, { runId: goldenId("updated") });
       const handle = (await runtime.find(runId)) as RunHandle;
@@ -475,7 +470,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     },
   },
   undone: {
-    since: 22,
     begin: async ({ runtime, company: { undone } }) => {
       const { runId } = await runtime.start(undone, null, { runId: goldenId("undone") });
       return (await runtime.find(runId)) as RunHandle;
@@ -484,7 +478,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: untilEnded,
   },
   calling: {
-    since: 23,
     begin: async ({ runtime, company: { calling } }) => {
       const { runId } = await runtime.start(calling, null, { runId: goldenId("calling") });
       return (await runtime.find(runId)) as RunHandle;
@@ -493,7 +486,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: untilEnded,
   },
   begging: {
-    since: 28,
     begin: ({ runtime, company: { beggar } }) =>
       runtime.submit(beggar, "How is the weather?", { runId: goldenId("begging") }),
     rests: ({ type }) => type === "seat_pause",
@@ -503,7 +495,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     },
   },
   outsider: {
-    since: 30,
     begin: ({ runtime, company: { outsider } }) =>
       runtime.submit(outsider, null, { runId: goldenId("outsider") }),
     rests: ({ type }) => type === "task_suspend",
@@ -514,7 +505,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     },
   },
   scored: {
-    since: 31,
     begin: async ({ runtime, company: { clerk } }) => {
       const handle = await runtime.submit(clerk, "How is the weather?", { runId: goldenId("scored") });
       await handle.result();
@@ -525,7 +515,6 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
     goOn: async (handle) => handle,
   },
   patched: {
-    since: 24,
     begin: async ({ runtime, company: { patched } }) => {
       const { runId } = await runtime.start(patched, null, { runId: goldenId("patched") });
       return (await runtime.find(runId)) as RunHandle;

@@ -2,7 +2,7 @@ import { expect, inject, test } from "vitest";
 import { storeFindings } from "../../src/surfaces/cli/commands/doctor/store-findings.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 
-test("reeve doctor reads version, size and clock of a server, and creates no schema", async () => {
+test("reeve doctor reads format, size and clock of a server, and creates no schema", async () => {
   const schema = newSchema();
   const address = `${inject("postgresUrl")}?schema=${schema}`;
   const absent = await storeFindings(address, false);
@@ -12,7 +12,7 @@ test("reeve doctor reads version, size and clock of a server, and creates no sch
   await (await openSchema(schema)).close();
   const { findings } = await storeFindings(address, false);
   expect(findings.map(({ state }) => state)).toEqual(["ok", "ok"]);
-  expect(findings[1]?.text).toContain(`The store in the schema ${schema} has tables of version`);
+  expect(findings[1]?.text).toContain(`The store in the schema ${schema} has the stored format`);
 });
 
 test("reeve doctor names a server that does not answer without its password", async () => {

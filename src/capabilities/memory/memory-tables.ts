@@ -40,21 +40,5 @@ const tables = `
   INSERT INTO fact_words (fact_words, rank) VALUES ('secure-delete', 1);
   `;
 
-/** Statements that migrate the tables from each version to the next. A released migration never changes. */
-const migrations: readonly string[] = [
-  // Adds stemming, by which "running" finds "runs". The indexes are built again from the stored texts.
-  `
-  DROP TABLE episode_words;
-  DROP TABLE fact_words;
-  CREATE VIRTUAL TABLE episode_words USING fts5(scope, text, tokenize = "porter unicode61 remove_diacritics 2");
-  CREATE VIRTUAL TABLE fact_words USING fts5(scope, text, tokenize = "porter unicode61 remove_diacritics 2");
-  INSERT INTO episode_words (episode_words, rank) VALUES ('secure-delete', 1);
-  INSERT INTO fact_words (fact_words, rank) VALUES ('secure-delete', 1);
-  INSERT INTO episode_words (rowid, scope, text) SELECT row, 'scope' || scope, text FROM episodes;
-  INSERT INTO fact_words (rowid, scope, text)
-    SELECT row, 'scope' || scope, subject || ' ' || predicate || ' ' || object FROM facts;
-  `,
-];
-
-/** Tables of a memory file and their migrations. */
-export const memorySchema = { applicationId, tables, migrations } as const;
+/** The tables of a memory file. Version 2 is that of Reeve 0.1.0. */
+export const memorySchema = { applicationId, tables, oldest: 2, migrations: [] } as const;

@@ -40,7 +40,6 @@ import { formatPromiseId, parsePromiseId, promiseKey, settlingMail } from "../jo
 import { findNamed } from "../journal/run-ids.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import {
-  isTimeout,
   joinWait,
   keepsValue,
   mailOfSignal,
@@ -90,9 +89,12 @@ export class MessageSteps {
     const name = typeof target === "string" ? target : target.taskId;
     const clock = typeof target === "string" ? undefined : this.#steps.runner.state.task(target.taskId);
     const { address, due } = await this.#timed(timeoutMs, clock);
-    const digest = new JsonDigest({ body });
-    const formerDigest = new JsonDigest({ body, timeoutMs: timeoutMs ?? null });
-    const step: StepIdentity = { address, kind: "wait", name: `ask ${name}`, digest, formerDigest };
+    const step: StepIdentity = {
+      address,
+      kind: "wait",
+      name: `ask ${name}`,
+      digest: new JsonDigest({ body }),
+    };
     return this.#steps.run<AskOutcome>(step, () =>
       typeof target === "string"
         ? this.#askAgent(step.address, target, body, due)
@@ -163,17 +165,11 @@ export class MessageSteps {
    */
   async #timed(ms: number | undefined, task: TaskState = this.#steps.runner.task): Promise<TimedWait> {
     if (Number.isNaN(ms)) throw new Fault("invalid_argument", "invalid timeoutMs NaN: expected milliseconds");
-    let address = this.#steps.next();
-    let start = timeoutAddress(address);
-    // Up to format 13, the start had the address before that of the wait.
-    if (isTimeout(this.#steps.runner.task.steps.get(address))) {
-      start = address;
-      address = this.#steps.next();
-    }
+    const address = this.#steps.next();
+    const start = timeoutAddress(address);
     if (ms === undefined && !this.#steps.runner.task.steps.has(start)) return { address, due: undefined };
-    const formerDigest = ms === undefined ? JsonDigest.ofNull : new JsonDigest({ ms });
     const digest = JsonDigest.ofNull;
-    const step: StepIdentity = { address: start, kind: "value", name: timeoutName, digest, formerDigest };
+    const step: StepIdentity = { address: start, kind: "value", name: timeoutName, digest };
     const from = await this.#steps.runSync(step, () => {
       if (ms !== undefined) checkTimeout(ms);
       return this.#steps.runner.worker.clock.now() - task.clock.stoppedMs;

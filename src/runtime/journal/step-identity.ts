@@ -1,9 +1,7 @@
-import { digestOf, Fault, type Hash, type StepDigest, type StepRecord } from "../../kernel/index.ts";
+import { digestOf, Fault, type Hash, type StepRecord } from "../../kernel/index.ts";
 
 /** What identifies a step: its address, and the kind, name and digest that the code gives it. */
 export interface StepIdentity extends Omit<StepRecord, "outcome" | "taskId"> {
-  /** The digest that earlier versions recorded for the step. */
-  readonly formerDigest?: StepDigest;
   /** J9: former names of the step. */
   readonly formerNames?: readonly string[];
   /** Whether the body of the step only executes branches of the code, whose steps have records of their own. */
@@ -26,11 +24,7 @@ export function findMismatch(recorded: StepRecord, step: StepIdentity, hash: Has
     return mismatch(step, "name", recorded.name, step.name);
   const before = digestOf(recorded, hash);
   const now = digestOf(step, hash);
-  const { formerDigest } = step;
-  const isFormer = formerDigest !== undefined && before === digestOf({ digest: formerDigest }, hash);
-  return before === now || isFormer
-    ? undefined
-    : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
+  return before === now ? undefined : mismatch(step, `arguments of ${step.kind} ${step.name}`, before, now);
 }
 
 function mismatch({ address }: StepIdentity, field: string, recorded: string, now: string): Fault {

@@ -93,11 +93,6 @@ export function timeoutAddress(wait: StepAddress): StepAddress {
   return branchScope(wait, timeoutName) as StepAddress;
 }
 
-/** Whether the record is that of the beginning of a wait with a timeout. */
-export function isTimeout(record: Pick<StepRecord, "kind" | "name"> | undefined): boolean {
-  return record?.kind === "value" && record.name === timeoutName;
-}
-
 /** Name of the step that records a failed attempt of `ctx.step`. */
 export const attemptName = "attempt";
 

@@ -15,6 +15,7 @@ import { addRunCommands } from "./programs/runs-program.ts";
 import { addWorkflowCommands } from "./programs/workflow-program.ts";
 import { addScheduleCommands } from "./programs/schedule-program.ts";
 import { addSessionCommands } from "./programs/sessions-program.ts";
+import { addStoreCommands } from "./programs/store-program.ts";
 import { addServerCommands } from "./programs/server-program.ts";
 import { addWatchCommand } from "./programs/watch-program.ts";
 import { addWorkerCommand } from "./programs/worker-program.ts";
@@ -288,6 +289,7 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
   addGatewayCommands(program, terminal, onEnd);
   addWorkerCommand(program, terminal, onEnd);
   addDeployCommands(program, terminal, onEnd);
+  addStoreCommands(program, terminal, onEnd);
   const audit = program.command("audit").description("show who did what in a run, and verify its log");
   audit
     .command("verify")

@@ -1,19 +1,12 @@
 import { expect, it } from "vitest";
 import {
   formatTopicId,
-  JsonDigest,
-  rootTaskId,
-  sealedOutcome,
-  stepAt,
   type Fault,
   type JsonValue,
   type Message,
   type RunId,
   type TopicId,
 } from "../../../src/kernel/index.ts";
-import { newRun } from "../../../src/runtime/journal/new-run.ts";
-import { all } from "../../../src/testing/contracts/store-fixtures.ts";
-import { sequentialIds } from "../../../src/testing/index.ts";
 import { agent, agentId, setUp, settle, until } from "../runtime-setup.ts";
 
 it("ctx.ask of an agent in another run resolves to replied, failed, cancelled, or timed_out while the target runs", async () => {
@@ -284,34 +277,6 @@ it.each(timeouts)(
     await next.close();
   },
 );
-
-it("J9: a wait continues whose start an earlier version recorded at the address before it", async () => {
-  const { runtime, clock, store } = await setUp();
-  const waiter = agent("waiter", async (ctx) => [
-    (await ctx.waitForSignal("go", { timeoutMs: 1_000 })) ?? null,
-    await ctx.step("end", async () => "done"),
-  ]);
-  const { record, first } = newRun({ clock, ids: sequentialIds("former") }, waiter, null, {});
-  await store.journal.create(record, first);
-  const [lease] = await store.leases.claim({ workerId: "former", limit: 1, now: clock.now() });
-  if (lease === undefined) throw new Error("the run was not claimed");
-  const timeout = {
-    taskId: rootTaskId,
-    kind: "value",
-    name: "timeout",
-    outcome: sealedOutcome(clock.now()),
-  } as const;
-  const digest = new JsonDigest({ ms: 1_000 });
-  const steps = [{ ...timeout, address: stepAt("", 0), digest }];
-  await store.journal.append(lease, { number: 1, at: clock.now(), steps });
-  await store.leases.dismiss("former");
-  runtime.register(waiter);
-  await settle();
-  await clock.advance(1_001);
-  expect((await (await runtime.find(record.runId))?.result())?.output).toEqual([null, "done"]);
-  const read = (await all(store.journal.read(record.runId))).flatMap((commit) => commit.steps ?? []);
-  expect(read.map(({ kind, address }) => `${kind} ${address}`)).toEqual(["value 0", "wait 1", "step 2"]);
-});
 
 it.each(timeouts)(
   "J4: a run that asks an agent sends its message once and gets the reply if its timeout changes from %s ms to %s ms",

@@ -100,7 +100,7 @@ test("reeve doctor finds no error in a project that works, names keys without th
   expect(of("providers", findings).at(-1)?.text).toMatch(/these keys: .*OPENAI_API_KEY/u);
   expect(JSON.stringify(findings)).not.toContain("hunter2");
   expect(of("store", findings).map(({ state, text }) => [state, text.replace(/^.*reeve\.db/u, "")])).toEqual([
-    ["ok", expect.stringMatching(/^ has 1 run, \d.* and tables of version \d+\.$/u)],
+    ["ok", expect.stringMatching(/^ has 1 run, \d.* and the stored format \d+\.$/u)],
     ["ok", "The check of SQLite has found no damage."],
   ]);
   expect(await contents(root)).toEqual(before);
@@ -192,6 +192,7 @@ test("reeve doctor ends with 1 and names a command for each problem of a store",
   };
   await edited("other.db", "PRAGMA application_id = 7");
   await edited("newer.db", "PRAGMA user_version = 9999");
+  await edited("older.db", "PRAGMA user_version = 31");
   await edited(
     "endless.db",
     "DROP TABLE runs; CREATE VIEW runs AS WITH RECURSIVE n(created_at) AS (SELECT 1 UNION ALL SELECT created_at FROM n) SELECT * FROM n",
@@ -202,6 +203,7 @@ test("reeve doctor ends with 1 and names a command for each problem of a store",
     ["folder.db", /no regular file/u, "reeve doctor --store"],
     ["other.db", /another program/u, "reeve doctor --store"],
     ["newer.db", /newer version of Reeve/u, "npm install reeve@latest"],
+    ["older.db", /format 31 of a development version/u, "reeve run --store sqlite:PATH"],
     ["endless.db", /lacks tables/u, "mv "],
     ["absent.db", /No store found/u, "reeve doctor --store"],
   ] as const;

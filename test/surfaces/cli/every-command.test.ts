@@ -136,6 +136,7 @@ test("every command with --json prints JSON only, and says everything else on st
     "mcp list": [],
     config: [],
     doctor: [],
+    "store upgrade": ["--dry-run"],
     ps: ["--all"],
     show: ["run_done"],
     tree: ["run_done"],

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { Agent } from "../../../src/assembly/agent.ts";
 import { tool } from "../../../src/capabilities/index.ts";
@@ -80,9 +81,12 @@ it("usage over time has the sums of each day, the days before, and the values wi
   ]);
 });
 
-it("usage over time of a store from before hours were kept has days without failures, and no hours", async () => {
+it("usage over time of a store without details and hours has days without failures, and no hours", async () => {
   const path = await newPath();
-  fileOfText(path, readFileSync(new URL("../../golden/format-16.sql", import.meta.url), "utf8"));
+  fileOfText(path, readFileSync(new URL("../../golden/format-32.sql", import.meta.url), "utf8"));
+  const file = new DatabaseSync(path);
+  file.exec("UPDATE usage_totals SET detailed = 0; DELETE FROM usage_totals WHERE period LIKE 'h%'");
+  file.close();
   const server = await serve(await openStore(path));
   const [row] = await server.runtime.usage({ by: "day" });
   const day = row?.key ?? "";

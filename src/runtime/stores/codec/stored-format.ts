@@ -1,5 +1,98 @@
+import { Fault } from "../../../kernel/index.ts";
+
 /**
- * Number of formats before the first release. Stores refuse what they wrote, because it cannot be migrated. Every change
- * before the release to what a store writes increments it.
+ * The format of the stores of version 0.1.0, the first that later versions open or migrate. Stores of earlier formats are refused.
+ * Until 0.1.0 is released, every change to what a store writes increments it and needs no migration.
  */
-export const unreleasedFormats = 12;
+export const firstPromisedFormat = 32;
+
+/** What leads a store from one format to the next. A released step never changes; a later step follows it. */
+interface FormatStep {
+  /** What changes, for the person who upgrades a store: `runs have labels`. */
+  readonly changes: string;
+  /** Statements for SQLite. `SELECT 1;` if only the content of new rows differs. */
+  readonly sqlite: string;
+  /** Statements for PostgreSQL, with `{name}` for a table of the store. */
+  readonly postgres: string;
+}
+
+/** The steps after the first promised format, the first of which leads to `firstPromisedFormat + 1`. */
+export const formatSteps: readonly FormatStep[] = [];
+
+/** The formats of which a version of Reeve knows the tables. */
+export interface KnownFormats {
+  /** The oldest format that can be upgraded. */
+  readonly oldest: number;
+  /** The format that this version reads and writes. */
+  readonly newest: number;
+}
+
+/** A statement of what changes, and the script that changes it. */
+interface Migration {
+  readonly changes: string;
+  readonly script: string;
+}
+
+/** Tables whose format is known. */
+export interface FormattedTables {
+  /** The oldest format that can be upgraded. */
+  readonly oldest: number;
+  /** The migrations that lead from each format to the next, the first of them from `oldest`. */
+  readonly migrations: readonly Migration[];
+}
+
+export function knownFormats({ oldest, migrations }: FormattedTables): KnownFormats {
+  return { oldest, newest: oldest + migrations.length };
+}
+
+/** A store whose format was read. */
+export interface FoundFormat {
+  /** Names the store in errors: a path, or a schema with its server. */
+  readonly where: string;
+  readonly format: number;
+  /** What a person does with a store that cannot be read: `move it away or open another file`. */
+  readonly otherwise: string;
+}
+
+/** Throws `version_mismatch` if this version of Reeve can neither open nor upgrade a store of the format. */
+export function refuseUnknownFormat(
+  { where, format, otherwise }: FoundFormat,
+  { oldest, newest }: KnownFormats,
+): void {
+  if (format >= oldest && format <= newest) return;
+  const reads = oldest === newest ? `format ${newest}` : `formats ${oldest} to ${newest}`;
+  const problem =
+    format > newest
+      ? `has the stored format ${format} of a newer version of Reeve, and this version reads ${reads}; update reeve, or open another store`
+      : `has the stored format ${format} of a development version of Reeve, and this version reads ${reads}. Its runs may not have ended: let them end with the version of Reeve that wrote them; then ${otherwise}`;
+  throw new Fault("version_mismatch", `${where} ${problem}`, { details: { format, oldest, newest } });
+}
+
+/** Throws `version_mismatch` if the store has to be upgraded before it is opened, or is of an unknown format. */
+export function refuseOtherFormat(found: FoundFormat, formats: KnownFormats, upgrade: string): void {
+  refuseUnknownFormat(found, formats);
+  const { where, format } = found;
+  const { newest } = formats;
+  if (format === newest) return;
+  throw new Fault(
+    "version_mismatch",
+    `${where} has the stored format ${format}, and this version of Reeve writes format ${newest}; stop the processes that use it, then upgrade it with ${upgrade}`,
+    { details: { format, ...formats } },
+  );
+}
+
+/** What changes in a store when it gets a format. */
+export interface FormatChange {
+  readonly format: number;
+  readonly changes: string;
+}
+
+/** What changes in a store of a format until it has the newest one. */
+export function formatChanges(
+  { oldest, migrations }: FormattedTables,
+  from: number,
+): readonly FormatChange[] {
+  return migrations
+    .map(({ changes }, index) => ({ format: oldest + index + 1, changes }))
+    .filter(({ format }) => format > from);
+}

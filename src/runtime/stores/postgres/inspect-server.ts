@@ -1,5 +1,6 @@
+import { knownFormats } from "../codec/stored-format.ts";
 import { Database } from "./db/database.ts";
-import { storeTableSet, versionOf } from "./db/migrate.ts";
+import { formatOf, storeTableSet } from "./db/migrate.ts";
 import { schemaOf } from "./db/schema-name.ts";
 
 /** What a PostgreSQL server says about a store, read without changing it. */
@@ -10,8 +11,8 @@ export interface InspectedServer {
   /** Version of the server, such as `16.4`. */
   readonly server: string;
   readonly encoding: string;
-  /** Version of the tables. 0 if the schema has none. */
-  readonly version: number;
+  /** The stored format, and the one that this version of Reeve writes. 0 if the schema has no tables. */
+  readonly format: number;
   readonly newest: number;
   /** Size of the database. */
   readonly bytes: number;
@@ -39,14 +40,13 @@ export async function inspectServer(address: string, timeoutMs: number): Promise
           pg_database_size(current_database())::float8 AS bytes, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`,
       );
       const answered = Date.now();
-      const { oldest = 1, migrations } = storeTableSet;
       return {
         address: database.address,
         schema,
         server: facts?.server ?? "unknown",
         encoding: facts?.encoding ?? "unknown",
-        version: await versionOf(queries, database, storeTableSet),
-        newest: oldest + migrations.length,
+        format: await formatOf(queries, database, storeTableSet),
+        newest: knownFormats(storeTableSet).newest,
         bytes: facts?.bytes ?? 0,
         // The server has read its clock between the question and the answer.
         clockAheadMs: Math.round((facts?.now ?? asked) - (asked + answered) / 2),

@@ -1,5 +1,5 @@
 import { Database } from "./db/database.ts";
-import { migrate, type TableSet } from "./db/migrate.ts";
+import { createTables, type TableSet } from "./db/migrate.ts";
 import { schemaOf } from "./db/schema-name.ts";
 
 export interface OpenTablesOptions {
@@ -12,12 +12,12 @@ export interface OpenTablesOptions {
   readonly tables: TableSet;
 }
 
-/** Opens a database for tables that do not belong to the store, and creates or updates them. */
+/** Opens a database for tables that do not belong to the store, and creates them if the schema has none. */
 export async function openTables({ url, otherwise, caller, tables }: OpenTablesOptions): Promise<Database> {
   const place = schemaOf({ url, otherwise }, caller);
   const database = new Database({ ...place, connections: 4, timeoutMs: 10_000, retryForMs: 10_000 });
   try {
-    await migrate(database, tables);
+    await createTables(database, tables);
     return database;
   } catch (error) {
     await database.close();

@@ -2,7 +2,7 @@ import { type RunId, type Store, is, optionTable, type OptionKinds } from "../..
 import { sha256 } from "../../process/sha256.ts";
 import { systemClock } from "../../process/system-sources.ts";
 import { Database, type DatabaseOptions } from "./db/database.ts";
-import { migrate, storeTableSet } from "./db/migrate.ts";
+import { createTables, storeTableSet } from "./db/migrate.ts";
 import { schemaOf } from "./db/schema-name.ts";
 import { StoreWatch } from "./db/store-watch.ts";
 import { type OwnedRun, Tables } from "./db/tables.ts";
@@ -111,7 +111,7 @@ export async function storeAt(
   const database = new Database({ ...at, onChange: (change) => tables.announce(change) });
   const tables = new Tables({ database, clock });
   try {
-    await migrate(database, storeTableSet, options);
+    await createTables(database, storeTableSet, options);
     await forgetForeignChanges(database);
     return storeOn(tables, options);
   } catch (error) {

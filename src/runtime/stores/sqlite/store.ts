@@ -23,8 +23,8 @@ import { GroupCommit } from "./db/group-commit.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLeases } from "./leases.ts";
 import { LogCheck, type LogSource } from "../sql/log-check.ts";
-import { migrate } from "./db/migrate.ts";
-import { storeSchema } from "./db/migrations.ts";
+import { createTables } from "./db/migrate.ts";
+import { storeSchema } from "./db/schema.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
 import { done } from "../sql/work.ts";
 import { Tables } from "./db/tables.ts";
@@ -131,7 +131,7 @@ export async function storeOn(database: Database, options: Omit<SqliteStoreOptio
   const tools = storeTools(tables.dialect, hash, auditKey);
   const rows = new CommitRows(tables, tools.contents, tools.entries);
   await database.patiently(() => {
-    migrate(database, storeSchema);
+    createTables(database, storeSchema);
     rows.open();
   });
   const check = new LogCheck(logSource(tables, rows), tools.chain);

@@ -37,6 +37,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     "deploy",
     "dead-letters",
     "redeliver",
+    "store",
   ],
   "Help:": ["doctor", "completion", "help"],
 };

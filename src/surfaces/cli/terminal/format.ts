@@ -98,3 +98,11 @@ export function likelyWords(charged: Charged): string {
 export function shellWord(text: string): string {
   return /^[\w./:@=+-]+$/u.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
+
+/** A number of bytes in words, such as `3.2 MB`. */
+export function byteWords(bytes: number): string {
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  let [value, unit] = [bytes, 0];
+  while (value >= 1_000 && unit < units.length - 1) [value, unit] = [value / 1_000, unit + 1];
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}

@@ -72,7 +72,7 @@ export class Database {
       allowExitOnIdle: true,
       // Statements are sent without waiting for the answer to the one before, such as BEGIN.
       pipeline: true,
-      application_name: "reeve",
+      application_name: applicationName(options.schema),
       types: { getTypeParser: parserOf },
       ...(maxUses !== undefined && { maxUses }),
     });
@@ -247,6 +247,11 @@ const parserOf = ((type: number, format?: "text" | "binary") => {
   if (type === texts) return (value: string) => (parse(value) as readonly string[]).map(textOf);
   return type === text ? textOf : parse;
 }) as typeof types.getTypeParser;
+
+/** Names the connections to a schema, so that an upgrade finds them. A name in the URL takes precedence. */
+export function applicationName(schema: string): string {
+  return `reeve ${schema}`;
+}
 
 function addressOf(url: string): string {
   try {

@@ -1,76 +1,81 @@
 import { Fault } from "../../../../kernel/index.ts";
-import { unreleasedFormats } from "../../codec/stored-format.ts";
+import {
+  firstPromisedFormat,
+  type FormattedTables,
+  formatSteps,
+  type FoundFormat,
+  knownFormats,
+  refuseOtherFormat,
+  refuseUnknownFormat,
+} from "../../codec/stored-format.ts";
 import type { Database } from "./database.ts";
-import { migrations } from "./migrations.ts";
-import { storeTables } from "./schema.ts";
+import { collated, storeTables } from "./schema.ts";
 import type { Queries } from "./queries.ts";
 import type { Transaction } from "./transaction.ts";
 import { stateOf } from "./postgres-fault.ts";
 
-/** Tables of one kind in a schema, and how they are created. */
-export interface TableSet {
-  /** The table that holds the version. */
+/** Tables of one kind in a schema. */
+export interface TableSet extends FormattedTables {
+  /** The table that holds the format. */
   readonly meta: string;
-  /** The statements that create the tables of the newest version. */
+  /** The statements that create the tables of the newest format. */
   readonly tables: string;
-  /** The statements that lead from each version of the tables to the next, beginning with the oldest one. */
-  readonly migrations: readonly string[];
-  /** The oldest version that can be migrated. Earlier ones are from before the first release and are refused. Default: 1. */
-  readonly oldest?: number;
 }
 
 export const storeTableSet: TableSet = {
   meta: "meta",
   tables: storeTables,
-  migrations,
-  oldest: unreleasedFormats + 1,
+  oldest: firstPromisedFormat,
+  migrations: formatSteps.map(({ changes, postgres }) => ({ changes, script: collated(postgres) })),
 };
 
 const findSchema = "SELECT 1 FROM pg_namespace WHERE nspname = $1";
 const schemaLock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
 const duplicateTable = "42P07";
 
-export interface MigrateOptions {
+export interface CreateTablesOptions {
   /** If false, rejects with `not_found` if there are no tables, and changes nothing. Default: true. */
   readonly create?: boolean | undefined;
 }
 
 /**
- * Creates or updates the tables. Several processes may open a schema at once: an advisory lock lets one of them work, and the
- * others find the work done. A schema that is up to date needs no right to create anything.
+ * Creates the tables in a schema that has none. Several processes may open a schema at once: an advisory lock lets one of them
+ * work, and the others find the work done. A schema that has tables needs no right to create anything; one of an earlier format is
+ * refused, because processes of an earlier version may use it: `upgradeSchema` upgrades it.
  */
-export async function migrate(
+export async function createTables(
   database: Database,
   set: TableSet,
-  { create = true }: MigrateOptions = {},
+  { create = true }: CreateTablesOptions = {},
 ): Promise<void> {
-  const { meta, tables, migrations: all, oldest = 1 } = set;
-  const newest = oldest + all.length;
   const { schema } = database.options;
   await database.reach();
   await checkEncoding(database);
-  const found = await versionOf(database.statements, database, set);
-  if (found === newest) return;
-  if (found === 0 && !create)
+  if (await hasTables(database.statements, database, set)) return;
+  if (!create)
     throw new Fault(
       "not_found",
       `no store found in schema ${schema} of ${database.address}; check the address of the store`,
       { details: { schema } },
     );
+  const { meta, tables } = set;
   await database.write(async (transaction) => {
-    await transaction.all(schemaLock, `reeve migrates ${schema}`);
+    await lockSchema(transaction, database);
     if ((await transaction.get(findSchema, schema)) === undefined)
       await transaction.run(`CREATE SCHEMA "${schema}"`);
-    const version = await versionOf(transaction, database, set);
-    if (version === 0) await transaction.run(`CREATE TABLE {${meta}} (version integer NOT NULL)`);
-    for (const script of version === 0 ? [tables] : all.slice(version - oldest))
-      await createTables(transaction, script, database);
-    if (version === 0) await transaction.run(`INSERT INTO {${meta}} (version) VALUES ($1)`, newest);
-    else await transaction.run(`UPDATE {${meta}} SET version = $1`, newest);
+    if (await hasTables(transaction, database, set)) return;
+    await transaction.run(`CREATE TABLE {${meta}} (version integer NOT NULL)`);
+    await createThem(transaction, tables, database);
+    await transaction.run(`INSERT INTO {${meta}} (version) VALUES ($1)`, knownFormats(set).newest);
   });
 }
 
-async function createTables(transaction: Transaction, script: string, { options }: Database): Promise<void> {
+/** Lets one transaction at a time create or upgrade the tables of a schema. */
+export async function lockSchema(transaction: Transaction, { options }: Database): Promise<void> {
+  await transaction.all(schemaLock, `reeve migrates ${options.schema}`);
+}
+
+async function createThem(transaction: Transaction, script: string, { options }: Database): Promise<void> {
   try {
     await transaction.script(script);
   } catch (error) {
@@ -83,34 +88,30 @@ async function createTables(transaction: Transaction, script: string, { options 
   }
 }
 
-/** Returns the version of the tables, 0 if there are none. Throws if this version of Reeve must not change them. */
-export async function versionOf(
-  queries: Queries,
-  { options, address }: Database,
-  { meta, migrations: all, oldest = 1 }: TableSet,
-): Promise<number> {
-  const { schema } = options;
-  const known = oldest + all.length;
+/** Returns `false` if the schema has no tables. Throws if it has those of another format. */
+async function hasTables(queries: Queries, database: Database, set: TableSet): Promise<boolean> {
+  const format = await formatOf(queries, database, set);
+  if (format === 0) return false;
+  const upgrade = "reeve store upgrade --store URL";
+  refuseOtherFormat(foundIn(database, format), knownFormats(set), upgrade);
+  return true;
+}
+
+/** Returns the format of the tables, 0 if there are none. Throws if this version of Reeve neither opens nor upgrades them. */
+export async function formatOf(queries: Queries, database: Database, set: TableSet): Promise<number> {
   const found = await queries.get<{ readonly isThere: boolean }>(
-    `SELECT to_regclass('{${meta}}') IS NOT NULL AS "isThere"`,
+    `SELECT to_regclass('{${set.meta}}') IS NOT NULL AS "isThere"`,
   );
   if (found?.isThere !== true) return 0;
-  const row = await queries.get<{ readonly version: number }>(`SELECT version FROM {${meta}}`);
-  const version = row?.version ?? 0;
-  const where = `schema ${schema} of the store at ${address}`;
-  if (version > known)
-    throw new Fault(
-      "version_mismatch",
-      `${where} was written by a newer version of Reeve: its tables have version ${version}, this version supports ${known}; update reeve or choose another schema`,
-      { details: { schema, version, known } },
-    );
-  if (version > 0 && version < oldest)
-    throw new Fault(
-      "version_mismatch",
-      `${where} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${oldest}. Its runs may not have ended: let them end with the version of Reeve that wrote them; then rename or drop the schema, or choose another one`,
-      { details: { schema, version, known } },
-    );
-  return version;
+  const row = await queries.get<{ readonly version: number }>(`SELECT version FROM {${set.meta}}`);
+  const format = row?.version ?? 0;
+  if (format > 0) refuseUnknownFormat(foundIn(database, format), knownFormats(set));
+  return format;
+}
+
+function foundIn({ options, address }: Database, format: number): FoundFormat {
+  const where = `schema ${options.schema} of the store at ${address}`;
+  return { where, format, otherwise: "rename or drop the schema, or choose another one" };
 }
 
 async function checkEncoding({ statements, address }: Database): Promise<void> {

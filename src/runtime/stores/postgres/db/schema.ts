@@ -15,7 +15,7 @@ export function collated(statements: string): string {
 const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucket}`);
 
 /**
- * Creates the tables of the newest format. Migrations lead schemas of earlier formats to the same tables. The tables and columns mean
+ * Creates the tables of the newest format. An upgrade (`formatSteps`) leads schemas of earlier formats to the same tables. The tables and columns mean
  * what those of the SQLite store mean (`sqlite/db/schema.ts`), with these differences:
  *
  * - `TEXT` is `text COLLATE "C"`: texts are compared by their UTF-8 bytes, whatever the locale of the database is.

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import type { StoreChange } from "../../../../kernel/index.ts";
-import type { Database } from "./database.ts";
+import { applicationName, type Database } from "./database.ts";
 import type { Notice } from "./transaction.ts";
 
 export interface StoreWatchOptions {
@@ -68,7 +68,7 @@ export class StoreWatch {
       connectionString: database.options.url,
       keepAlive: true,
       connectionTimeoutMillis: database.options.timeoutMs,
-      application_name: "reeve listener",
+      application_name: applicationName(database.options.schema),
     });
     this.#client = client;
     client.on("error", () => this.#listenLater(client));

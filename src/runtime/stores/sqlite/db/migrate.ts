@@ -1,57 +1,66 @@
 import { Fault } from "../../../../kernel/index.ts";
+import {
+  type FormattedTables,
+  knownFormats,
+  refuseOtherFormat,
+  refuseUnknownFormat,
+} from "../../codec/stored-format.ts";
 import type { Database } from "./database.ts";
 
 /** The tables of one kind of file. */
-export interface FileSchema {
+export interface FileSchema extends FormattedTables {
   /** Number in the header of the file that identifies the kind of file. */
   readonly applicationId: number;
-  /** The statements that create the tables of the newest version in a new file. */
+  /** The statements that create the tables of the newest format in a new file. */
   readonly tables: string;
-  /** The statements that lead from each version of the tables to the next, beginning with the oldest one. */
-  readonly migrations: readonly string[];
-  /** The oldest version that can be migrated. Earlier ones are from before the first release and are refused. Default: 1. */
-  readonly oldest?: number;
 }
 
-/** Creates or updates the tables. Several processes may open a file at once: the second finds the work done. */
-export function migrate(database: Database, schema: FileSchema): void {
-  const { applicationId, tables, migrations, oldest = 1 } = schema;
-  const newest = oldest + migrations.length;
+/** What the header of a file says. */
+export interface FileHeader {
+  readonly path: string;
+  /** `PRAGMA application_id`. */
+  readonly owner: number;
+  /** `PRAGMA user_version`. */
+  readonly format: number;
+}
+
+const otherwise = "move it away, with the files beside it that begin with its name, or open another file";
+
+/**
+ * Creates the tables in a new file. Several processes may open it at once: the second finds the work done. A file of an earlier
+ * format is refused, because the processes of an earlier version may have it open: `upgradeFile` upgrades it.
+ */
+export function createTables(database: Database, schema: FileSchema): void {
+  const { applicationId, tables } = schema;
   // One snapshot: between two reads another process could create the tables.
-  const found = database.transaction("DEFERRED", () => versionOf(database, schema));
-  if (found === newest) return;
+  if (database.transaction("DEFERRED", () => hasTables(database, schema))) return;
   database.transaction("IMMEDIATE", () => {
-    const version = versionOf(database, schema);
-    if (version === 0) database.exec(tables);
-    else for (const migration of migrations.slice(version - oldest)) database.exec(migration);
+    if (hasTables(database, schema)) return;
+    database.exec(tables);
     database.exec(`PRAGMA application_id = ${applicationId}`);
-    database.exec(`PRAGMA user_version = ${newest}`);
+    database.exec(`PRAGMA user_version = ${knownFormats(schema).newest}`);
   });
 }
 
-/** Returns the version of the tables, 0 for a new file. Throws if this version of Reeve must not change the file. */
-function versionOf(database: Database, { applicationId, migrations, oldest = 1 }: FileSchema): number {
+/** Returns `false` for a new file. Throws if the file has other tables than those of this version of Reeve. */
+function hasTables(database: Database, schema: FileSchema): boolean {
   const { path } = database;
-  const version = database.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
+  const format = database.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
   const owner = database.get<{ application_id: number }>("PRAGMA application_id")?.application_id ?? 0;
-  const empty = database.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined;
-  if (!empty && owner !== applicationId) {
-    throw new Fault("invalid_argument", `${path} is the database of another program; choose another file`);
-  }
-  const known = oldest + migrations.length;
-  if (version > known) {
-    throw new Fault(
-      "version_mismatch",
-      `${path} was written by a newer version of Reeve: its tables have version ${version}, this version supports ${known}; update reeve or open another file`,
-      { details: { path, version, known } },
-    );
-  }
-  if (version > 0 && version < oldest) {
-    throw new Fault(
-      "version_mismatch",
-      `${path} was written by a development version of Reeve before the first release: its tables have version ${version}, the first supported version is ${oldest}. Its runs may not have ended: let them end with the version of Reeve that wrote them; then move it away, with the files beside it that begin with its name, or open another file`,
-      { details: { path, version, known } },
-    );
-  }
-  return version;
+  if (database.get("SELECT 1 FROM sqlite_schema LIMIT 1") === undefined) return false;
+  refuseForeignFile({ path, owner, format }, schema);
+  const upgrade = `reeve store upgrade --store ${JSON.stringify(`sqlite:${path}`)}`;
+  refuseOtherFormat({ where: path, format, otherwise }, knownFormats(schema), upgrade);
+  return true;
+}
+
+/** Throws if the file is no store that this version of Reeve opens or upgrades. */
+export function refuseUnknownFile(header: FileHeader, schema: FileSchema): void {
+  refuseForeignFile(header, schema);
+  refuseUnknownFormat({ where: header.path, format: header.format, otherwise }, knownFormats(schema));
+}
+
+function refuseForeignFile({ path, owner }: FileHeader, { applicationId }: FileSchema): void {
+  if (owner === applicationId) return;
+  throw new Fault("invalid_argument", `${path} is the database of another program; choose another file`);
 }

@@ -1,8 +1,10 @@
 import { OwnerKind } from "../../codec/owner-kind.ts";
+import { firstPromisedFormat, formatSteps } from "../../codec/stored-format.ts";
 import { isPausedText, noTenant, RunState } from "../../codec/stored-run.ts";
 import { unknownCost } from "../../run-cursor.ts";
 import { isCompacting, isInQueue, isScheduled, isSuspended } from "../../sql/run-row.ts";
 import { isUnnamed } from "../../sql/session-rows.ts";
+import type { FileSchema } from "./migrate.ts";
 
 /** Maximum number of rows of `entries` per session. */
 export const rowsPerSession = 4_194_304;
@@ -13,7 +15,7 @@ export const turnUser = "ifnull(user_id, '')";
 const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucket}`);
 
 /**
- * Creates the tables of the newest format in a new file. Migrations lead files of earlier formats to the same tables.
+ * Creates the tables of the newest format in a new file. An upgrade (`formatSteps`) leads files of earlier formats to the same tables.
  *
  * - Keys are integers. An index of one column lists rows with the same value in the order of their creation.
  * - `commits`: one row per commit, with its events inside. Rows are appended. `next_event` is the seq after the last
@@ -59,7 +61,7 @@ const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucke
  * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
  * - The indexes that find work contain no run that is suspended without a wake time.
  */
-export const storeTables = `
+const storeTables = `
   CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id TEXT UNIQUE,
@@ -357,3 +359,11 @@ export const storeTables = `
   CREATE UNIQUE INDEX records_by_key ON records (namespace, tenant, key);
   CREATE INDEX records_due ON records (namespace, due_at) WHERE due_at IS NOT NULL;
   `;
+
+/** The tables of a store. The application id is "Reev", which distinguishes stores from the databases of other programs. */
+export const storeSchema: FileSchema = {
+  applicationId: 0x52656576,
+  tables: storeTables,
+  oldest: firstPromisedFormat,
+  migrations: formatSteps.map(({ changes, sqlite }) => ({ changes, script: sqlite })),
+};

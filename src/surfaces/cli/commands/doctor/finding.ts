@@ -42,11 +42,3 @@ export function sentence(text: string): string {
   const first = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/u.test(first) ? first : `${first}.`;
 }
-
-/** A number of bytes in words, such as `3.2 MB`. */
-export function byteWords(bytes: number): string {
-  const units = ["bytes", "kB", "MB", "GB", "TB"];
-  let [value, unit] = [bytes, 0];
-  while (value >= 1_000 && unit < units.length - 1) [value, unit] = [value / 1_000, unit + 1];
-  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
-}

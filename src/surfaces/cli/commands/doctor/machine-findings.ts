@@ -8,8 +8,8 @@ import { BrowserSession } from "../../../../capabilities/browser/index.ts";
 import { reeveHome } from "../../../../capabilities/files/reeve-home.ts";
 import { Sandbox } from "../../../../capabilities/sandbox/sandbox.ts";
 import type { Settings } from "../../../../workspace/workspace.ts";
-import { shellWord } from "../../terminal/format.ts";
-import { byteWords, sentence, type Found } from "./finding.ts";
+import { byteWords, shellWord } from "../../terminal/format.ts";
+import { sentence, type Found } from "./finding.ts";
 
 /** The version of Node. */
 export function nodeFindings(): readonly Found[] {

@@ -1,13 +1,13 @@
 import { realpathSync } from "node:fs";
 import { resolve } from "node:path";
 import { reeveHome } from "../../../../capabilities/files/reeve-home.ts";
-import { Fault, withoutSecrets, type FaultCode } from "../../../../kernel/index.ts";
+import { Fault, withoutSecrets } from "../../../../kernel/index.ts";
 import { inspectStore, sqlitePath, type InspectedStore } from "../../../../runtime/index.ts";
 import { StoreList } from "../../../../workspace/files/index.ts";
 import { defaultStore } from "../../setup/default-store.ts";
 import { refuseLink, storeIdentity } from "../../setup/own-store.ts";
-import { counted, shellWord } from "../../terminal/format.ts";
-import { byteWords, sentence, type Found } from "./finding.ts";
+import { byteWords, counted, shellWord } from "../../terminal/format.ts";
+import { sentence, type Found } from "./finding.ts";
 
 type SqliteStore = Extract<InspectedStore, { kind: "sqlite" }>;
 type PostgresStore = Extract<InspectedStore, { kind: "postgres" }>;
@@ -34,27 +34,31 @@ export async function storeFindings(address: string, isFull: boolean): Promise<S
   } catch (error) {
     return { findings: [unreadable(Fault.from(error), address)], newest: null };
   }
-  if (store.kind === "postgres") return { findings: postgresFindings(store), newest: null };
+  if (store.kind === "postgres") return { findings: postgresFindings(store, address), newest: null };
   return {
     findings: [...sqliteFindings(store), ...(await ownerFindings(store, address))],
     newest: store.newestRunAt,
   };
 }
 
-function unreadable({ code, message }: Fault, address: string): Found {
+function unreadable(fault: Fault, address: string): Found {
+  const { code, message } = fault;
   if (code === "not_found" && address === defaultStore)
     return { state: "ok", text: "This folder has no store yet; the first run creates it." };
-  return { state: "error", text: sentence(withoutSecrets(message)), fix: fixOf(code, address) };
+  return { state: "error", text: sentence(withoutSecrets(message)), fix: fixOf(fault, address) };
 }
 
 /** The command for a store that cannot be read. */
-function fixOf(code: FaultCode, address: string): string {
+function fixOf({ code, details }: Fault, address: string): string {
   const path = address.replace(/^sqlite:/u, "");
   switch (code) {
     case "dependency_missing":
       return "npm install pg";
     case "version_mismatch":
-      return "npm install reeve@latest";
+      // A newer format needs a newer version. Nothing opens one of a development version.
+      return Number(details?.["format"]) > Number(details?.["newest"])
+        ? "npm install reeve@latest"
+        : "reeve run --store sqlite:PATH";
     case "store_corrupt":
       return `mv ${shellWord(path)} ${shellWord(`${path}.damaged`)}`;
     case "permission_denied":
@@ -73,18 +77,14 @@ function reachable(address: string): string {
 }
 
 function sqliteFindings(store: SqliteStore): readonly Found[] {
-  const { path, bytes, logBytes, runs, version, supported, damage, users, workers } = store;
+  const { path, bytes, logBytes, runs, format, newest, damage, users, workers } = store;
   const found: Found[] = [];
   const size = `${byteWords(bytes)}${logBytes === 0 ? "" : ` and a log of ${byteWords(logBytes)}`}`;
   found.push({
     state: "ok",
-    text: `${path} has ${counted(runs)} ${runs === 1 ? "run" : "runs"}, ${size}, and tables of version ${version}.`,
+    text: `${path} has ${counted(runs)} ${runs === 1 ? "run" : "runs"}, ${size}, and the stored format ${format}.`,
   });
-  if (version < supported.newest)
-    found.push({
-      state: "note",
-      text: `Its tables are of an earlier version; the next command that opens it migrates them to ${supported.newest}.`,
-    });
+  if (format < newest) found.push(needsUpgrade(newest, `sqlite:${path}`));
   if (damage === null)
     found.push({
       state: "note",
@@ -111,6 +111,14 @@ function sqliteFindings(store: SqliteStore): readonly Found[] {
   return found;
 }
 
+function needsUpgrade(newest: number, address: string): Found {
+  return {
+    state: "error",
+    text: `This version of Reeve writes the stored format ${newest} and does not open the store.`,
+    fix: `reeve store upgrade --store ${shellWord(withoutSecrets(address))}`,
+  };
+}
+
 /** Whether commands execute the runs of the store, which they do only for stores of the user. */
 async function ownerFindings({ path, record }: SqliteStore, address: string): Promise<readonly Found[]> {
   const known = await new StoreList(reeveHome()).find(record);
@@ -131,20 +139,18 @@ async function ownerFindings({ path, record }: SqliteStore, address: string): Pr
 /** How far the clocks of server and machine may differ. */
 const maxAheadMs = 2_000;
 
-function postgresFindings(store: PostgresStore): readonly Found[] {
-  const { address, schema, server, encoding, version, newest, bytes, clockAheadMs } = store;
+function postgresFindings(store: PostgresStore, url: string): readonly Found[] {
+  const { address, schema, server, encoding, format, newest, bytes, clockAheadMs } = store;
   const found: Found[] = [];
   found.push({
     state: "ok",
     text: `PostgreSQL ${server} at ${address} answers; the database has ${byteWords(bytes)} and the encoding ${encoding}.`,
   });
-  if (version === 0)
+  if (format === 0)
     found.push({ state: "note", text: `The schema ${schema} has no store yet; the first run creates it.` });
   else
-    found.push({
-      state: version < newest ? "note" : "ok",
-      text: `The store in the schema ${schema} has tables of version ${version}${version < newest ? `; the next command that opens it migrates them to ${newest}` : ""}.`,
-    });
+    found.push({ state: "ok", text: `The store in the schema ${schema} has the stored format ${format}.` });
+  if (format > 0 && format < newest) found.push(needsUpgrade(newest, url));
   if (Math.abs(clockAheadMs) > maxAheadMs)
     found.push({
       state: "warning",
