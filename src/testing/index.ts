@@ -18,6 +18,18 @@ export { dyingStore, type Death, type DyingStore, type DyingStoreOptions } from 
 export { FakeClock, sequentialIds } from "./fake-clock.ts";
 export { recordModel } from "./record-model.ts";
 export { replayModel, type ReplayOptions } from "./replay-model.ts";
+export { replaceAmbient } from "./simulation/ambient.ts";
+export {
+  FaultPlan,
+  faultKinds,
+  swarm,
+  type FaultKind,
+  type FaultRates,
+  type InjectedFault,
+} from "./simulation/fault-plan.ts";
+export { Outside, type OutsideCall, type OutsideCallOptions } from "./simulation/outside.ts";
+export { Scheduler, SimulatedProcess } from "./simulation/scheduler.ts";
+export { SeededRandom } from "./simulation/seeded-random.ts";
 export { traceRun, type RunTrace } from "./run-trace.ts";
 export {
   ScriptedModel,

@@ -22,7 +22,10 @@ import type { Queries } from "./db/queries.ts";
 import { isChanged, isExcluded, runKeyColumns } from "../sql/run-row.ts";
 import type { OwnedRun, Tables } from "./db/tables.ts";
 import type { Transaction } from "./db/transaction.ts";
-import { isBeating, WorkerBeats, type Registration } from "./db/worker-beats.ts";
+import { WorkerBeats, type Registration } from "../worker-beats.ts";
+import { beatTable, isBeating } from "./db/beat-table.ts";
+import { randomInt } from "node:crypto";
+import { systemClock, systemEventLoop } from "../../process/system-sources.ts";
 import { hasEnded } from "./db/worker-process.ts";
 import {
   deadOwners,
@@ -175,7 +178,21 @@ export class PostgresLeases implements Leases {
       // `onLost` of the worker got the fault, or the next claim rejects with it.
       this.#keep(workerId).catch(() => undefined);
     };
-    this.#beats = new WorkerBeats({ database: tables.database, leaseMs, onLost });
+    const { database } = tables;
+    this.#beats = new WorkerBeats({
+      table: beatTable(database, leaseMs),
+      clock: systemClock,
+      eventLoop: systemEventLoop,
+      every: (ms, call) => {
+        const timer = setInterval(call, ms).unref();
+        return () => clearInterval(timer);
+      },
+      incarnation: () => randomInt(2 ** 47),
+      leaseMs,
+      onLost,
+      onHeld: (workerId, isHeld) =>
+        void (isHeld ? database.workers.add(workerId) : database.workers.delete(workerId)),
+    });
     tables.goneOwners = async () => {
       const found = await goneOwners(tables.database.statements);
       return found.filter((owner) => !this.#beats.holds(owner));

@@ -9,7 +9,7 @@ import {
 import { RunState } from "../codec/stored-run.ts";
 import { addReady, type ReadyRun } from "../sql/ready-page.ts";
 import type { Queries } from "./db/queries.ts";
-import { isBeating } from "./db/worker-beats.ts";
+import { isBeating } from "./db/beat-table.ts";
 import { isChanged } from "../sql/run-row.ts";
 
 /** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */

@@ -3,7 +3,7 @@ import { SqlTables, type OwnedRun as SqlOwnedRun } from "../../sql/tables.ts";
 import type { Work } from "../../sql/work.ts";
 import type { Database } from "./database.ts";
 import { postgresDialect } from "./dialect.ts";
-import type { Registration } from "./worker-beats.ts";
+import type { Registration } from "../../worker-beats.ts";
 
 /**
  * A run that this store owns, as far as it knows. Only the owner appends commits, and every commit is fenced by epoch and

@@ -1,18 +1,13 @@
-import { randomInt } from "node:crypto";
-import { setTimeout as pause } from "node:timers/promises";
-import { Fault } from "../../../../kernel/index.ts";
-import { systemClock } from "../../../process/system-sources.ts";
-import type { Database } from "./database.ts";
-import { hasEnded, processName } from "./worker-process.ts";
+import { Fault, type Clock, type EventLoop } from "../../kernel/index.ts";
 
-/** Maximum difference between the clock of this machine and that of the database. */
+/** Maximum difference between the clock of this machine and that of the store. */
 const mostSkewMs = 5_000;
 
 /** A worker that is registered without interruption. A worker that is registered again has another object. */
 export interface Registration {
   /** Random number that distinguishes this registration from others of the same name. Only its beats have it. */
   readonly incarnation: number;
-  /** When the last beat that the database confirmed was sent, by both clocks of the machine. */
+  /** When the last beat that the store confirmed was sent, by both clocks of the machine. */
   confirmed: Moment;
 }
 
@@ -25,32 +20,8 @@ interface Moment {
 
 const never: Moment = { wall: -Infinity, monotonic: -Infinity };
 
-/** SQL of whether a worker's lease is valid. Each worker is judged by the lease that it registered with, whatever lease the judge has. */
-export const isBeating = "beat_at > clock_timestamp() - lease_ms * interval '1 millisecond'";
-
-const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at, lease_ms, process)
-  VALUES ($1, $2, clock_timestamp(), $3, $4)
-  ON CONFLICT (worker_id) DO UPDATE
-  SET incarnation = excluded.incarnation, beat_at = excluded.beat_at, lease_ms = excluded.lease_ms, process = excluded.process
-  WHERE known.beat_at <= clock_timestamp() - known.lease_ms * interval '1 millisecond'
-    OR known.incarnation = excluded.incarnation RETURNING 1`;
-const timeNow = "extract(epoch FROM clock_timestamp())::float8 * 1000 AS now";
-const beat = `UPDATE {workers} SET beat_at = clock_timestamp() WHERE worker_id = $1 AND incarnation = $2 RETURNING ${timeNow}`;
-const registerAgain = `INSERT INTO {workers} (worker_id, incarnation, beat_at, lease_ms, process)
-  VALUES ($1, $2, clock_timestamp(), $3, $4)
-  ON CONFLICT (worker_id) DO NOTHING`;
-const lastBeat = "SELECT incarnation, beat_at::text AS at, process FROM {workers} WHERE worker_id = $1";
-const unregister = "DELETE FROM {workers} WHERE worker_id = $1 AND incarnation = $2";
-const withdraw = `INSERT INTO {lost_workers} (worker_id, incarnation, beat_at, lease_ms, process, ended, withdrawn)
-  VALUES ($1, $2, clock_timestamp(), $3, $4, false, true)
-  ON CONFLICT (worker_id, incarnation) DO UPDATE SET ended = false, withdrawn = true`;
-
-/** The clock of the database, in epoch milliseconds. */
-interface DatabaseTime {
-  readonly now: number;
-}
-
-interface Beat {
+/** The last sign of life of a worker. */
+export interface Beat {
   readonly incarnation: number;
   /** As text, because it is only compared with itself. */
   readonly at: string;
@@ -66,22 +37,50 @@ export interface FormerWorker {
   readonly process: string | null;
 }
 
+/** The registrations of workers, in a store whose own clock judges them. */
+export interface BeatTable {
+  /** Where the store is, for messages. */
+  readonly address: string;
+  /** The clock of the store, in epoch milliseconds. */
+  now(): Promise<number | undefined>;
+  lastBeat(workerId: string): Promise<Beat | undefined>;
+  /** Registers a worker, unless another registration of the name is valid. Returns whether it did. */
+  register(workerId: string, incarnation: number): Promise<boolean>;
+  /** Registers a worker, unless any registration of the name exists. Returns whether it did. */
+  registerAgain(workerId: string, incarnation: number): Promise<boolean>;
+  /** Sends a beat, and is not repeated. Returns the time of the store, and `undefined` if the registration is lost. */
+  beat(workerId: string, incarnation: number): Promise<number | undefined>;
+  /** L7: notes that a worker that was taken for dead lives. */
+  withdraw(workerId: string, incarnation: number): Promise<void>;
+  unregister(workerId: string, incarnation: number): Promise<void>;
+  /** Whether the process with this name is known to have ended. */
+  hasEnded(process: string | null): boolean;
+}
+
 export interface WorkerBeatsOptions {
-  readonly database: Database;
-  /** Time after its last beat at which a worker of this process counts as dead, by the database's clock. It is part of the registration. */
+  readonly table: BeatTable;
+  readonly clock: Clock;
+  readonly eventLoop: Pick<EventLoop, "elapsed">;
+  /** Calls the function at an interval in milliseconds that no change of the clock alters, until the returned function is called. */
+  readonly every: (ms: number, call: () => void) => () => void;
+  /** Returns the random number of a new registration. */
+  readonly incarnation: () => number;
+  /** Time after its last beat at which a worker of this process counts as dead, by the store's clock. It is part of the registration. */
   readonly leaseMs: number;
   /** Called with the name of a worker whose beat found that its registration is lost. */
   readonly onLost: (workerId: string) => void;
+  /** Called with the name of a worker that has registered (`true`) or is dismissed (`false`). */
+  readonly onHeld?: (workerId: string, isHeld: boolean) => void;
 }
 
 /**
- * Shows that the workers of this process are alive: each has a row with the time of its last beat, by the database's clock. The
+ * Shows that the workers of this process are alive: each has a row with the time of its last beat, by the store's clock. The
  * process sends three beats per lease.
  */
 export class WorkerBeats {
   readonly #options: WorkerBeatsOptions;
   readonly #held = new Map<string, Registration>();
-  #timer: NodeJS.Timeout | undefined;
+  #cancelBeat: (() => void) | undefined;
   #clockFault: Fault | undefined;
 
   constructor(options: WorkerBeatsOptions) {
@@ -96,27 +95,27 @@ export class WorkerBeats {
   async take(workerId: string): Promise<FormerWorker | undefined> {
     if (this.#held.has(workerId)) return undefined;
     await this.#checkClock();
-    const { leaseMs, database } = this.#options;
-    const incarnation = randomInt(2 ** 47);
-    const first = await this.#lastBeat(workerId);
-    if (first !== undefined && hasEnded(first.process))
-      await database.statements.run(unregister, workerId, first.incarnation);
-    for (let last = first; ; last = await this.#lastBeat(workerId)) {
+    const { leaseMs, table, onHeld } = this.#options;
+    const incarnation = this.#options.incarnation();
+    const first = await table.lastBeat(workerId);
+    if (first !== undefined && table.hasEnded(first.process))
+      await table.unregister(workerId, first.incarnation);
+    for (let last = first; ; last = await table.lastBeat(workerId)) {
       if (last !== undefined && first !== undefined && last.at !== first.at) throw alreadyExists(workerId);
-      const confirmed = now();
-      const count = await database.statements.run(register, workerId, incarnation, leaseMs, processName());
+      const confirmed = this.#now();
+      const isRegistered = await table.register(workerId, incarnation);
       if (this.#held.has(workerId)) return undefined;
-      if (count > 0) {
+      if (isRegistered) {
         this.#held.set(workerId, { incarnation, confirmed });
-        database.workers.add(workerId);
-        this.#timer ??= setInterval(this.#beat, leaseMs / 3).unref();
+        onHeld?.(workerId, true);
+        this.#cancelBeat ??= this.#options.every(leaseMs / 3, this.#beat);
         return { incarnation: last?.incarnation ?? null, process: last?.process ?? null };
       }
-      await pause(Math.min(250, leaseMs / 8));
+      await this.#pause(Math.min(250, leaseMs / 8));
     }
   }
 
-  /** Whether the clock of this machine differs too much from that of the database, according to the last beat. */
+  /** Whether the clock of this machine differs too much from that of the store, according to the last beat. */
   get hasWrongClock(): boolean {
     return this.#clockFault !== undefined;
   }
@@ -137,13 +136,13 @@ export class WorkerBeats {
   }
 
   /**
-   * Whether runs that the worker owned under its current registration are certainly still its own, without asking the database:
+   * Whether runs that the worker owned under its current registration are certainly still its own, without asking the store:
    * its last confirmed beat is younger than two thirds of the lease by both clocks, so that no other worker can have taken over.
    */
   isFresh(workerId: string): boolean {
     const held = this.#held.get(workerId);
     if (held === undefined) return false;
-    const { wall, monotonic } = now();
+    const { wall, monotonic } = this.#now();
     const limit = (this.#options.leaseMs * 2) / 3;
     const elapsed = wall - held.confirmed.wall;
     return elapsed >= 0 && elapsed < limit && monotonic - held.confirmed.monotonic < limit;
@@ -156,26 +155,23 @@ export class WorkerBeats {
   async keep(workerId: string): Promise<void> {
     const held = this.#held.get(workerId);
     if (held === undefined) return;
-    const { leaseMs, database } = this.#options;
-    const { statements } = database;
-    const last = await this.#lastBeat(workerId);
+    const { leaseMs, table, onHeld } = this.#options;
+    const last = await table.lastBeat(workerId);
     if (last?.incarnation === held.incarnation || this.#held.get(workerId) !== held) return;
     // J3: beats of the old registration find no row, so that they never confirm what the worker owned before. The number is the
     // same if the statement has to be repeated by the next call.
     const incarnation = held.incarnation + 1;
     // A row that a failed call has left may be old. The next beat confirms it.
-    const confirmed = last === undefined ? now() : never;
-    const count =
-      last === undefined
-        ? await statements.run(registerAgain, workerId, incarnation, leaseMs, processName())
-        : 0;
-    const isRegistered = count > 0 || (await this.#lastBeat(workerId))?.incarnation === incarnation;
+    const confirmed = last === undefined ? this.#now() : never;
+    const isNew = last === undefined && (await table.registerAgain(workerId, incarnation));
+    const isRegistered = isNew || (await table.lastBeat(workerId))?.incarnation === incarnation;
     // L7: the worker was taken for dead, and lives.
-    await statements.run(withdraw, workerId, held.incarnation, leaseMs, processName());
+    await table.withdraw(workerId, held.incarnation);
     // The worker was dismissed, or a call at the same time has registered it and reports that.
     if (this.#held.get(workerId) !== held) return;
     if (!isRegistered) {
       this.#held.delete(workerId);
+      onHeld?.(workerId, false);
       throw alreadyExists(workerId);
     }
     this.#held.set(workerId, { incarnation, confirmed });
@@ -190,13 +186,13 @@ export class WorkerBeats {
     const held = this.#held.get(workerId);
     if (held === undefined) return;
     this.#held.delete(workerId);
-    this.#options.database.workers.delete(workerId);
-    await this.#options.database.statements.run(unregister, workerId, held.incarnation);
+    this.#options.onHeld?.(workerId, false);
+    await this.#options.table.unregister(workerId, held.incarnation);
   }
 
   /** Unregisters all workers of this process. */
   async close(): Promise<void> {
-    clearInterval(this.#timer);
+    this.#cancelBeat?.();
     for (const workerId of this.#held.keys()) await this.drop(workerId);
   }
 
@@ -207,44 +203,50 @@ export class WorkerBeats {
   };
 
   async #beatOnce(workerId: string, held: Registration): Promise<void> {
-    const sent = now();
-    const { rows } = await this.#options.database.once(beat, workerId, held.incarnation);
-    const [answer] = rows as readonly DatabaseTime[];
-    if (answer !== undefined) this.#clockFault = this.#findClockFault(sent.wall, answer);
+    const sent = this.#now();
+    const there = await this.#options.table.beat(workerId, held.incarnation);
+    if (there !== undefined) this.#clockFault = this.#findClockFault(sent.wall, there);
     if (this.#held.get(workerId) !== held) return;
-    if (answer === undefined) this.#options.onLost(workerId);
+    if (there === undefined) this.#options.onLost(workerId);
     else held.confirmed = sent;
-  }
-
-  #lastBeat(workerId: string): Promise<Beat | undefined> {
-    return this.#options.database.statements.get<Beat>(lastBeat, workerId);
   }
 
   /** Refuses to register a worker on a machine whose clock is wrong. */
   async #checkClock(): Promise<void> {
-    const before = systemClock.now();
-    const answer = await this.#options.database.statements.get<DatabaseTime>(`SELECT ${timeNow}`);
-    this.#clockFault = answer && this.#findClockFault(before, answer);
+    const before = this.#options.clock.now();
+    const there = await this.#options.table.now();
+    this.#clockFault = there === undefined ? undefined : this.#findClockFault(before, there);
     this.refuseWrongClock();
   }
 
   /**
-   * Workers compare the times that others stored with their own clock, so clocks must not differ much. The database has looked at its
+   * Workers compare the times that others stored with their own clock, so clocks must not differ much. The store has looked at its
    * clock at some time between `before` and now.
    */
-  #findClockFault(before: number, { now: there }: DatabaseTime): Fault | undefined {
-    const skewMs = there < before ? there - before : Math.max(0, there - systemClock.now());
+  #findClockFault(before: number, there: number): Fault | undefined {
+    const { clock, table } = this.#options;
+    const skewMs = there < before ? there - before : Math.max(0, there - clock.now());
     if (Math.abs(skewMs) <= mostSkewMs) return undefined;
     return new Fault(
       "invalid_argument",
-      `the clock of this machine differs by ${Math.round(Math.abs(skewMs) / 1_000)} s from that of the store at ${this.#options.database.address}; synchronise both clocks, for example with NTP`,
+      `the clock of this machine differs by ${Math.round(Math.abs(skewMs) / 1_000)} s from that of the store at ${table.address}; synchronise both clocks, for example with NTP`,
       { details: { skewMs } },
     );
   }
-}
 
-function now(): Moment {
-  return { wall: systemClock.now(), monotonic: performance.now() };
+  #now(): Moment {
+    const { clock, eventLoop } = this.#options;
+    return { wall: clock.now(), monotonic: eventLoop.elapsed() };
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.every(ms, () => {
+        cancel();
+        resolve();
+      });
+    });
+  }
 }
 
 function alreadyExists(workerId: string): Fault {

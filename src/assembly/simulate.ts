@@ -1,0 +1,172 @@
+import {
+  is,
+  optionTable,
+  type AgentResolver,
+  type Clock,
+  type Commit,
+  type Event,
+  type HostedAgent,
+  type Model,
+  type ModelRequest,
+  type OptionKinds,
+  type Random,
+  type RunId,
+  type RunSummary,
+  type Runtime,
+} from "../kernel/index.ts";
+import type { RuntimeOptions } from "../runtime/index.ts";
+import type {
+  FaultKind,
+  FaultRates,
+  InjectedFault,
+  OutsideCall,
+  OutsideCallOptions,
+  ScriptedReply,
+} from "../testing/index.ts";
+
+/** What the code of a simulated process uses of the world. */
+export interface SimulationSite<World> {
+  /** Name of the process: that of the worker and the number of its life, such as `w1.3`. */
+  readonly name: string;
+  /** The state of the services outside, which survives every process. */
+  readonly world: World;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** The version of the code: 1, and 2 after a worker was replaced by one with another version. */
+  readonly version: number;
+  /**
+   * Calls a service outside. `effect` is what the service does, in one step, and its value is the answer. The call takes virtual time. Faults
+   * lose the call before its effect, or the answer after it.
+   */
+  call<Answer>(name: string, effect: () => Answer, options?: OutsideCallOptions): Promise<Answer>;
+  /** A model that the world plays. Each call is a call of the outside. */
+  model(reply: (request: ModelRequest) => string | ScriptedReply, name?: string): Model;
+  /** Resolves after this virtual time. */
+  sleep(ms: number): Promise<void>;
+}
+
+/** What `load` receives: a client of the fleet, in a process that does not die. */
+export interface SimulationClient<World> extends SimulationSite<World> {
+  /** Starts, signals and reads runs. It drives none. */
+  readonly runtime: Runtime;
+}
+
+/** A run at the end of a simulation, with its events. */
+export interface SimulatedRun {
+  readonly run: RunSummary;
+  readonly events: readonly Event[];
+}
+
+/** What a simulation has left. */
+export interface SimulationEnd<World> {
+  readonly world: World;
+  /** Every call of the outside that took effect, in order. */
+  readonly calls: readonly OutsideCall[];
+  readonly runs: readonly SimulatedRun[];
+  /** Number of deaths of workers. */
+  readonly deaths: number;
+}
+
+/** A commit at the moment at which the store has taken it. */
+export interface SeenCommit {
+  readonly runId: RunId;
+  readonly commit: Commit;
+  /** Milliseconds since the start. */
+  readonly atMs: number;
+}
+
+type Violations = string | readonly string[] | undefined | void;
+
+/** Options of `simulate`. Durations are milliseconds of virtual time. */
+export interface SimulateOptions<World = undefined> {
+  /** The same seed gives the same simulation, byte for byte. */
+  readonly seed: number;
+  /** Number of workers. Default: 2. */
+  readonly workers?: number;
+  /** Creates the state of the services outside. Default: `undefined`. */
+  readonly world?: () => World;
+  /**
+   * What goes wrong, and how often. `"swarm"`: the seed switches a random subset of all faults on, each with a random rate. `"none"`: nothing.
+   * Default: `"swarm"`.
+   */
+  readonly faults?: "swarm" | "none" | FaultRates;
+  /** Creates what a worker hosts. It is called for each life of a worker, as its process would. */
+  readonly agents: (site: SimulationSite<World>) => readonly (HostedAgent | AgentResolver)[];
+  /** Starts the work, and acts on it from outside. The simulation ends once it has resolved and every run has ended. */
+  readonly load: (client: SimulationClient<World>) => Promise<void>;
+  /** Says what is wrong at the end, in words. `undefined` or an empty list: nothing is. */
+  readonly check?: (end: SimulationEnd<World>) => Violations | Promise<Violations>;
+  /** Says what is wrong with a commit at the moment at which the store takes it. */
+  readonly watch?: (seen: SeenCommit) => Violations;
+  /** Options of the workers' runtimes. */
+  readonly runtime?: Omit<
+    RuntimeOptions,
+    | "store"
+    | "engine"
+    | "clock"
+    | "eventLoop"
+    | "ids"
+    | "random"
+    | "workerId"
+    | "keepAlive"
+    | "closeOn"
+    | "host"
+  >;
+  /** Time after its last sign of life at which a worker counts as dead. Default: 3_000. */
+  readonly leaseMs?: number;
+  /** Time for which faults happen at most. Default: 60_000. */
+  readonly faultsForMs?: number;
+  /** Time without faults in which everything that can end must end. Default: 4 hours. */
+  readonly settleMs?: number;
+  /** Happens only with these faults of the seed, such as `["kill#0"]`. Default: all that the seed has. */
+  readonly only?: readonly string[];
+}
+
+/** What a simulation has found. */
+export interface SimulationReport {
+  readonly seed: number;
+  /** What is wrong, in words. Empty if nothing is. */
+  readonly violations: readonly string[];
+  /** The faults that happened, in order. */
+  readonly faults: readonly InjectedFault[];
+  /** Number of faults by their kind. */
+  readonly faultCounts: Readonly<Partial<Record<FaultKind, number>>>;
+  /** All runs with their events and all calls of the outside as text. The same for the same seed. */
+  readonly log: string;
+  /** What happened, one line per happening, in order: faults, deaths, calls and commits. */
+  readonly timeline: readonly string[];
+  /** Virtual time that has passed. */
+  readonly simulatedMs: number;
+  readonly happenings: number;
+  readonly deaths: number;
+}
+
+const knownOptions = optionTable({
+  seed: is.integer({ required: true }),
+  workers: is.integer({ from: 1, default: 2 }),
+  world: is.callback(),
+  faults: is.any,
+  agents: is.callback({ required: true }),
+  load: is.callback({ required: true }),
+  check: is.callback(),
+  watch: is.callback(),
+  runtime: is.any,
+  leaseMs: is.integer({ from: 100, default: 3_000 }),
+  faultsForMs: is.integer({ from: 0, default: 60_000 }),
+  settleMs: is.integer({ from: 1, default: 4 * 3_600_000 }),
+  only: is.any,
+} satisfies OptionKinds<SimulateOptions>);
+
+/**
+ * Runs a fleet of workers, its store, its clients and the services outside in this process, in virtual time, with faults that follow from a
+ * seed. The runtime, the agents and the tools are the real ones.
+ *
+ * The report says what went wrong. `simulate` rejects only if an option is invalid.
+ */
+export async function simulate<World = undefined>(
+  options: SimulateOptions<World>,
+): Promise<SimulationReport> {
+  knownOptions.read("simulate()", options as unknown as SimulateOptions);
+  const { simulateFleet } = await import("./simulation/fleet.ts");
+  return simulateFleet(options);
+}

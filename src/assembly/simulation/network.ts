@@ -1,0 +1,194 @@
+import { Fault, type Commit, type RunId, type StoreChange } from "../../kernel/index.ts";
+import {
+  LostConnection,
+  type DatabaseAnswer,
+  type DatabaseLink,
+  type DatabaseRequest,
+  type SimulatedDatabase,
+  type SimulatedStore,
+} from "../../runtime/simulation.ts";
+import type { FaultPlan, Scheduler, SimulatedProcess } from "../../testing/index.ts";
+
+export interface NetworkOptions {
+  readonly scheduler: Scheduler;
+  readonly plan: FaultPlan;
+  readonly database: SimulatedDatabase;
+  /** Called when the database has stored a commit. */
+  readonly onCommit: (runId: RunId, commit: Commit) => void;
+}
+
+/** Time after which a request without an answer counts as lost. */
+const timeoutMs = 1_000;
+
+type Ends = Pick<SimulatedStore, "noticed" | "tailNoticed">;
+
+interface Connection extends Ends {
+  readonly process: SimulatedProcess;
+}
+
+/** Errors of a store that refuses a request. */
+const refusals = ["store_unavailable", "store_full", "store_read_only", "store_lost"] as const;
+
+/** Requests whose refusal by a full database is seen: those that write. */
+const isRead =
+  /^(?:journal\.(?:find|summary|list|count|changes|approvals|read|commits)|events\.|workers\.|leases\.(?:nextWakeAt|countReady|findReady|haveEnded|check)|sessions\.(?:find|read|readPath|list)|records\.(?:get|list|due|nextDueAt))/u;
+
+/** What lies between the processes and the database: latency, and the faults of messages. */
+export class Network {
+  readonly #options: NetworkOptions;
+  readonly #connections = new Map<string, Connection>();
+  /** Processes that the database does not reach. */
+  readonly #cut = new Set<string>();
+  /** Counts restarts of the database. Requests that arrived before the last one are lost. */
+  #boots = 0;
+  #isDown = false;
+  isFull = false;
+
+  constructor(options: NetworkOptions) {
+    this.#options = options;
+  }
+
+  /** The link of a process to the database. */
+  connect(process: SimulatedProcess): DatabaseLink {
+    return { client: process.name, send: (request) => this.#send(process, request) };
+  }
+
+  listen(process: SimulatedProcess, ends: Ends): void {
+    this.#connections.set(process.name, { ...ends, process });
+  }
+
+  disconnect({ name }: SimulatedProcess): void {
+    this.#connections.delete(name);
+  }
+
+  /** Separates a process from the database, or joins them again. */
+  cut(name: string, isCut: boolean): void {
+    if (isCut) this.#cut.add(name);
+    else this.#cut.delete(name);
+  }
+
+  /** Stops the database. What it has not performed is lost. */
+  stop(): void {
+    this.#boots++;
+    this.#isDown = true;
+    this.#options.database.restart();
+  }
+
+  start(): void {
+    this.#isDown = false;
+  }
+
+  heal(): void {
+    this.#cut.clear();
+    this.#isDown = false;
+    this.isFull = false;
+  }
+
+  #send(process: SimulatedProcess, request: DatabaseRequest): Promise<DatabaseAnswer> {
+    const { scheduler, plan } = this.#options;
+    return new Promise((resolve, reject) => {
+      // Nothing of a dead process continues.
+      if (!process.mayCall(request.method)) return;
+      const cancel = process.after(timeoutMs, () => reject(new LostConnection(request.method)));
+      const answered = (answer: DatabaseAnswer): void => {
+        cancel();
+        resolve(answer);
+      };
+      const what = `${request.method} of ${process.name}`;
+      const times = plan.happens("repeat", what) === undefined ? 1 : 2;
+      for (let count = 0; count < times; count++) {
+        if (plan.happens("loss", what) !== undefined) continue;
+        scheduler.after(this.#latency(what), () => this.#arrive(process, request, answered));
+      }
+    });
+  }
+
+  /** A request arrives at the database, and its answer is sent. */
+  #arrive(
+    process: SimulatedProcess,
+    request: DatabaseRequest,
+    answered: (answer: DatabaseAnswer) => void,
+  ): void {
+    const { scheduler, plan } = this.#options;
+    const what = `${request.method} of ${process.name}`;
+    if (this.#isDown || this.#cut.has(process.name)) return;
+    const boot = this.#boots;
+    const slow = plan.happens("slow", what);
+    scheduler.after(slow === undefined ? 0 : slow.between(10, 3_000), () => {
+      if (this.#boots !== boot) return;
+      void this.#perform(request, what).then((answer) => {
+        if (plan.happens("lostAnswer", what) !== undefined) return;
+        scheduler.after(this.#latency(`the answer to ${what}`), () => {
+          if (this.#boots !== boot || this.#cut.has(process.name)) return;
+          process.after(0, () => answered(answer));
+        });
+      });
+    });
+  }
+
+  async #perform(request: DatabaseRequest, what: string): Promise<DatabaseAnswer> {
+    const { database, plan, onCommit } = this.#options;
+    const isNew = !database.hasPerformed(request.id);
+    if (isNew && this.isFull && !isRead.test(request.method)) return refusal("store_full");
+    const refused = isNew ? plan.happens("storeError", what) : undefined;
+    if (refused !== undefined)
+      return refusal(refusals[refused.below(refusals.length)] ?? "store_unavailable");
+    const answer = await database.perform(request);
+    if (isNew) for (const [runId, commit] of commitsIn(request, answer)) onCommit(runId, commit);
+    return answer;
+  }
+
+  /** Tells all processes of a change, except the one that made it: it learns of it with the answer. */
+  announce(client: string, change: StoreChange): void {
+    for (const [name, connection] of this.#connections)
+      if (name !== client)
+        this.#notify(connection, `notice ${change.kind}`, () => connection.noticed(change));
+  }
+
+  announceTail(client: string, tail: string): void {
+    const connection = this.#connections.get(client);
+    if (connection !== undefined)
+      this.#notify(connection, "notice of a tail", () => connection.tailNoticed(tail));
+  }
+
+  #notify({ process }: Connection, text: string, tell: () => void): void {
+    const { scheduler, plan } = this.#options;
+    const what = `${text} to ${process.name}`;
+    const times = plan.happens("wake", what) === undefined ? 1 : 2;
+    for (let count = 0; count < times; count++) {
+      if (plan.happens("loss", what) !== undefined) continue;
+      scheduler.after(this.#latency(what), () => {
+        if (!this.#isDown && !this.#cut.has(process.name)) process.after(0, tell);
+      });
+    }
+  }
+
+  #latency(what: string): number {
+    const { scheduler, plan } = this.#options;
+    const late = plan.happens("delay", what);
+    return scheduler.random.between(0.1, 2) + (late === undefined ? 0 : late.between(5, 2_000));
+  }
+}
+
+function refusal(code: (typeof refusals)[number]): DatabaseAnswer {
+  const failure = new Fault(code, "the simulated database refuses the request").toJSON();
+  return { body: JSON.stringify({ failure }), changes: [] };
+}
+
+/** The commits that a request has stored. */
+function commitsIn(
+  { method, body }: DatabaseRequest,
+  answer: DatabaseAnswer,
+): readonly (readonly [RunId, Commit])[] {
+  if (method !== "journal.append" && method !== "journal.create") return [];
+  const { value, failure } = JSON.parse(answer.body) as {
+    readonly value?: { readonly kind?: string };
+    readonly failure?: unknown;
+  };
+  if (failure !== undefined) return [];
+  const given = JSON.parse(body) as readonly (readonly [never])[];
+  const [owner, commit] = [given[0]?.[0] as { readonly runId: RunId } | undefined, given[1]?.[0]];
+  const isStored = method === "journal.create" ? value?.kind === "created" : value === undefined;
+  if (!isStored || owner === undefined || commit === undefined) return [];
+  return [[owner.runId, commit]];
+}

@@ -1,0 +1,103 @@
+import type { SimulatedDatabase } from "../../runtime/simulation.ts";
+import type { FaultKind, FaultPlan, Scheduler, SeededRandom, SimulatedProcess } from "../../testing/index.ts";
+import type { Network } from "./network.ts";
+
+export interface WorkerFaultsOptions {
+  readonly scheduler: Scheduler;
+  readonly plan: FaultPlan;
+  readonly network: Network;
+  readonly database: SimulatedDatabase;
+  readonly leaseMs: number;
+  /** Kills the process of a worker. */
+  readonly kill: (worker: string) => void;
+  readonly processes: () => readonly {
+    readonly name: string;
+    readonly process: SimulatedProcess | undefined;
+  }[];
+}
+
+/** What hits a living process. */
+type Hit = (process: SimulatedProcess, random: SeededRandom, worker: string) => void;
+
+/** The faults that come by themselves: deaths, pauses, clocks, partitions, and restarts of the database. */
+export class WorkerFaults {
+  readonly #options: WorkerFaultsOptions;
+  readonly #drifted = new Set<SimulatedProcess>();
+
+  constructor(options: WorkerFaultsOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { network, scheduler, leaseMs, kill } = this.#options;
+    this.#each("kill", (process, random, worker) => {
+      // The death comes between two calls of ports.
+      let calls = random.below(12);
+      process.onPort = () => {
+        if (calls-- > 0) return;
+        process.onPort = undefined;
+        kill(worker);
+      };
+      if (calls === 0) kill(worker);
+    });
+    this.#each("pause", (process, random) => {
+      process.stoppedUntil = scheduler.now + leaseMs * random.between(0.5, 4);
+    });
+    this.#each("drift", (process, random) => {
+      this.#drifted.add(process);
+      process.drift(random.between(0.7, 1.5));
+    });
+    this.#each("jump", (process, random) => {
+      this.#drifted.add(process);
+      process.jump(random.between(-20_000, 20_000));
+    });
+    this.#each("partition", (process, random) => {
+      network.cut(process.name, true);
+      scheduler.after(leaseMs * random.between(0.1, 4), () => network.cut(process.name, false));
+    });
+    this.#often("restart", (random) => {
+      network.stop();
+      scheduler.after(random.between(50, 5_000), () => network.start());
+    });
+    this.#often("full", (random) => {
+      network.isFull = true;
+      scheduler.after(random.between(50, 10_000), () => {
+        network.isFull = false;
+      });
+    });
+  }
+
+  /** Ends all faults that last. */
+  heal(): void {
+    this.#options.network.heal();
+    for (const process of this.#drifted) process.setRight();
+    for (const { process } of this.#options.processes())
+      if (process !== undefined) {
+        process.onPort = undefined;
+        process.stoppedUntil = 0;
+      }
+  }
+
+  #each(kind: FaultKind, hit: Hit): void {
+    const { processes } = this.#options;
+    for (const { name } of processes())
+      this.#often(
+        kind,
+        (random) => {
+          const process = processes().find((each) => each.name === name)?.process;
+          if (process?.isAlive === true) hit(process, random, name);
+        },
+        name,
+      );
+  }
+
+  #often(kind: FaultKind, hit: (random: SeededRandom) => void, target = "the database"): void {
+    const { scheduler, plan } = this.#options;
+    const next = plan.next(kind);
+    if (next === undefined) return;
+    scheduler.after(next.inMs, () => {
+      if (plan.takesPlace(next.id, kind, target)) hit(next.random);
+      if (!plan.isOver) this.#often(kind, hit, target);
+    });
+  }
+}

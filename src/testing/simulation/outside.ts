@@ -1,0 +1,109 @@
+import type {
+  JsonValue,
+  Model,
+  ModelCallOptions,
+  ModelRequest,
+  ModelStreamPart,
+} from "../../kernel/index.ts";
+import { ScriptedModel, type ScriptedReply } from "../scripted-model.ts";
+import type { FaultPlan } from "./fault-plan.ts";
+import type { Scheduler, SimulatedProcess } from "./scheduler.ts";
+
+/** A call of the outside, as the outside saw it. */
+export interface OutsideCall {
+  readonly name: string;
+  /** Tells calls with one intention apart from others, such as an idempotency key. `null` if the call has none. */
+  readonly key: string | null;
+  readonly body: JsonValue;
+  /** Name of the process that made the call. */
+  readonly process: string;
+  /** Milliseconds since the start at which the call took effect. */
+  readonly atMs: number;
+}
+
+export interface OutsideCallOptions {
+  readonly key?: string;
+  readonly body?: JsonValue;
+}
+
+/** The services outside of the simulated fleet, which survive the death of every process. */
+export class Outside {
+  /** Every call that took effect, in order. */
+  readonly calls: OutsideCall[] = [];
+  readonly #scheduler: Scheduler;
+  readonly #faults: FaultPlan;
+  readonly #elapsed: () => number;
+
+  constructor(scheduler: Scheduler, faults: FaultPlan, elapsed: () => number) {
+    this.#scheduler = scheduler;
+    this.#faults = faults;
+    this.#elapsed = elapsed;
+  }
+
+  /**
+   * Calls a service. `effect` is what the service does, in one step. Faults may lose the call before its effect, or the answer after
+   * it. The caller then gets an error that does not tell which.
+   */
+  call<Answer>(
+    process: SimulatedProcess,
+    name: string,
+    effect: () => Answer,
+    { key, body = null }: OutsideCallOptions = {},
+  ): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      // A dead process calls nobody, and nothing of it continues.
+      if (!process.mayCall(`call ${name}`)) return;
+      const what = `${name} of ${process.name}`;
+      const isLost = this.#faults.happens("callLost", what) !== undefined;
+      const isUnanswered = !isLost && this.#faults.happens("callUnanswered", what) !== undefined;
+      const late = this.#faults.happens("callLate", what);
+      const { random } = this.#scheduler;
+      const back = random.between(0.2, 5) + (late === undefined ? 0 : late.between(100, 60_000));
+      const noAnswer = (): void => reject(new Error(`no answer of ${name}`));
+      this.#scheduler.after(random.between(0.2, 5), () => {
+        if (isLost) {
+          process.after(back, noAnswer);
+          return;
+        }
+        this.calls.push({ name, key: key ?? null, body, process: process.name, atMs: this.#elapsed() });
+        try {
+          const answer = effect();
+          process.after(back, isUnanswered ? noAnswer : () => resolve(answer));
+        } catch (error) {
+          process.after(back, () => reject(error as Error));
+        }
+      });
+    });
+  }
+
+  /** A model that this outside plays. `reply` says what it answers to a request. */
+  model(
+    process: SimulatedProcess,
+    reply: (request: ModelRequest) => string | ScriptedReply,
+    name = "model",
+  ): Model {
+    const once = async (request: ModelRequest): Promise<ScriptedModel> => {
+      const body = request.messages as unknown as JsonValue;
+      const said = await this.call(process, name, () => reply(request), { body });
+      return new ScriptedModel([said], { provider: "simulated", modelId: name });
+    };
+    const faults = this.#faults;
+    const pause = (): Promise<void> =>
+      new Promise((resolve) => void process.after(this.#scheduler.random.between(0.1, 2), resolve));
+    return {
+      provider: "simulated",
+      modelId: name,
+      generate: async (request: ModelRequest, options?: ModelCallOptions) =>
+        (await once(request)).generate(request, options),
+      async *stream(request: ModelRequest, options?: ModelCallOptions): AsyncIterable<ModelStreamPart> {
+        const model = await once(request);
+        const isHalf = faults.happens("halfStream", `${name} of ${process.name}`) !== undefined;
+        for await (const part of model.stream(request, options)) {
+          await pause();
+          if (isHalf && part.type === "finish") throw new Error(`the stream of ${name} was cut`);
+          yield part;
+        }
+      },
+    };
+  }
+}
