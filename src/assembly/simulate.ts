@@ -26,7 +26,7 @@ import type {
 
 /** What the code of a simulated process uses of the world. */
 export interface SimulationSite<World> {
-  /** Name of the process: that of the worker and the number of its life, such as `w1.3`. */
+  /** Name of the process: that of the worker and the number of its life, such as `w1-3`. */
   readonly name: string;
   /** The state of the services outside, which survives every process. */
   readonly world: World;
@@ -116,7 +116,7 @@ export interface SimulateOptions<World = undefined> {
   readonly leaseMs?: number;
   /** Time for which faults happen at most. Default: 60_000. */
   readonly faultsForMs?: number;
-  /** Time without faults in which everything that can end must end. Default: 4 hours. */
+  /** Time without faults in which everything that can end must end. Default: 15 minutes. */
   readonly settleMs?: number;
   /** Happens only with these faults of the seed, such as `["kill#0"]`. Default: all that the seed has. */
   readonly only?: readonly string[];
@@ -153,7 +153,7 @@ const knownOptions = optionTable({
   runtime: is.any,
   leaseMs: is.integer({ from: 100, default: 3_000 }),
   faultsForMs: is.integer({ from: 0, default: 60_000 }),
-  settleMs: is.integer({ from: 1, default: 4 * 3_600_000 }),
+  settleMs: is.integer({ from: 1, default: 900_000 }),
   only: is.any,
 } satisfies OptionKinds<SimulateOptions>);
 

@@ -1,4 +1,5 @@
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
+import { callServer } from "../../src/testing/served-call.ts";
 import { runWorkerDuty } from "../../src/testing/worker-duty.ts";
 import { programWorkflows } from "../scale/program-workflows.ts";
 import { openCrashStore } from "./crash-store.ts";
@@ -18,7 +19,7 @@ await runWorkerDuty(async ({ file, server, data }) => {
     crashLoopLimit: 1_000,
     onError: (error) => process.stderr.write(`${error.code}: ${error.message}\n`),
   });
-  for (const workflow of programWorkflows(server)) runtime.register(workflow);
+  for (const workflow of programWorkflows((call) => callServer(server, call))) runtime.register(workflow);
   const stayAlive = setInterval(() => undefined, 60_000);
   const stopped = new Promise((resolve) => process.once("SIGTERM", resolve));
   process.stderr.write("ready\n");

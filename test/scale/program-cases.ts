@@ -76,7 +76,7 @@ class ProgramSite {
   readonly #folder: string;
   readonly #store: Store;
   /** The workflows, for a process that executes none of their steps. */
-  readonly #workflows = programWorkflows({ url: "http://127.0.0.1:9", caller: "harness" });
+  readonly #workflows = programWorkflows(() => Promise.reject(new Error("the harness executes no step")));
   readonly #runtime: Runtime;
   readonly #server: CountingServer;
   readonly #book: CallBook;

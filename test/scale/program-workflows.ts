@@ -9,7 +9,7 @@ import {
   type WorkflowContext,
 } from "../../src/entries/workflow.ts";
 import type { HostedAgent, JsonValue } from "../../src/kernel/index.ts";
-import { callServer, type ServerAddress } from "../../src/testing/served-call.ts";
+import type { CallOptions } from "../../src/testing/served-call.ts";
 import { programInput, type Command, type Program } from "./random-programs.ts";
 
 /** What the messenger does for another run. */
@@ -42,7 +42,7 @@ type Tally = DurableObject<
  * sends its signals.
  */
 export function programWorkflows(
-  server: ServerAddress,
+  callServer: (call: CallOptions) => Promise<unknown>,
 ): readonly [Workflow<JsonValue, number>, Tally, HostedAgent] {
   const messenger = workflow("messenger", async (ctx, input) => {
     const { runId, signal, promise, rejects = false, value } = input as unknown as Errand;
@@ -60,7 +60,7 @@ export function programWorkflows(
     ctx.step(
       name,
       async ({ idempotencyKey, signal }) => {
-        await callServer(server, {
+        await callServer({
           name,
           key: idempotencyKey,
           body: { fails },
@@ -114,7 +114,7 @@ export function programWorkflows(
         await ctx.compensate(
           command.name,
           async ({ idempotencyKey }) => {
-            await callServer(server, { name: command.name, key: idempotencyKey, body: {} });
+            await callServer({ name: command.name, key: idempotencyKey, body: {} });
           },
           { retry: { baseDelayMs: 1, maxDelayMs: 5, maxAttempts: 50 } },
         );

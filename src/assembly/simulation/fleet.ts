@@ -108,7 +108,7 @@ class Fleet<World> {
   }
 
   async run(): Promise<void> {
-    const { workers = 2, faultsForMs = 60_000, settleMs = 4 * 3_600_000 } = this.#options;
+    const { workers = 2, faultsForMs = 60_000, settleMs = 900_000 } = this.#options;
     this.#startClient();
     for (let index = 1; index <= workers; index++) {
       const place: WorkerPlace = { name: `w${index}`, lives: 0, version: 1, process: undefined };
@@ -179,7 +179,7 @@ class Fleet<World> {
   }
 
   #startWorker(place: WorkerPlace): void {
-    const process = new SimulatedProcess(this.#scheduler, `${place.name}.${++place.lives}`, this.#random);
+    const process = new SimulatedProcess(this.#scheduler, `${place.name}-${++place.lives}`, this.#random);
     place.process = process;
     this.#note(`${process.name} starts`);
     void process.enter(async () => {
@@ -210,7 +210,8 @@ class Fleet<World> {
       every: (ms, call) => process.every(ms, call),
       leaseMs: this.#leaseMs,
       pollMs: 1_000,
-      retryForMs: 2_000,
+      // A client has nothing else to do, and tries again until the faults are over.
+      retryForMs: process.name === "client" ? Infinity : 2_000,
     });
     this.#network.listen(process, { noticed, tailNoticed });
     return createRuntime({

@@ -129,8 +129,9 @@ export class Network {
   async #perform(request: DatabaseRequest, what: string): Promise<DatabaseAnswer> {
     const { database, plan, onCommit } = this.#options;
     const isNew = !database.hasPerformed(request.id);
-    if (isNew && this.isFull && !isRead.test(request.method)) return refusal("store_full");
-    const refused = isNew ? plan.happens("storeError", what) : undefined;
+    const isClient = request.client === "client";
+    if (isNew && !isClient && this.isFull && !isRead.test(request.method)) return refusal("store_full");
+    const refused = isNew && !isClient ? plan.happens("storeError", what) : undefined;
     if (refused !== undefined)
       return refusal(refusals[refused.below(refusals.length)] ?? "store_unavailable");
     const answer = await database.perform(request);

@@ -202,9 +202,8 @@ class StoreClient {
   async #poll(): Promise<void> {
     try {
       if (valueOf(await this.#once("workers.haveDied", [])) === true) this.#tell({ kind: "worker" });
-    } catch (error) {
-      // The next poll asks again.
-      if (!(error instanceof LostConnection)) throw error;
+    } catch {
+      // Readers and writers get the error themselves. The next poll asks again.
     }
     this.#tell({ kind: "other" });
   }
