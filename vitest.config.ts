@@ -59,6 +59,7 @@ const apart = {
   processes: ["processes", "capabilities/worktrees"],
   providers: ["providers"],
   restate: ["restate"],
+  simulation: ["simulation"],
   surfaces: ["surfaces"],
   view: ["surfaces/view"],
 };
@@ -93,6 +94,7 @@ const shared = new Set([
   "page",
   "postgres",
   "providers",
+  "simulation",
   "surfaces",
 ]);
 

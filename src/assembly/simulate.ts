@@ -38,11 +38,15 @@ export interface SimulationSite<World> {
    * Calls a service outside. `effect` is what the service does, in one step, and its value is the answer. The call takes virtual time. Faults
    * lose the call before its effect, or the answer after it.
    */
-  call<Answer>(name: string, effect: () => Answer, options?: OutsideCallOptions): Promise<Answer>;
+  readonly call: <Answer>(
+    name: string,
+    effect: () => Answer,
+    options?: OutsideCallOptions,
+  ) => Promise<Answer>;
   /** A model that the world plays. Each call is a call of the outside. */
-  model(reply: (request: ModelRequest) => string | ScriptedReply, name?: string): Model;
+  readonly model: (reply: (request: ModelRequest) => string | ScriptedReply, name?: string) => Model;
   /** Resolves after this virtual time. */
-  sleep(ms: number): Promise<void>;
+  readonly sleep: (ms: number) => Promise<void>;
 }
 
 /** What `load` receives: a client of the fleet, in a process that does not die. */

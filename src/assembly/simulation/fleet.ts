@@ -281,11 +281,13 @@ class Fleet<World> {
   /** Looks whether all runs have ended. */
   #look(): void {
     this.#scheduler.after(lookEveryMs, () => {
-      void this.#database.tables.journal.count({ status: unfinishedStatuses }).then((count) => {
-        this.#isQuiet = count === 0;
-      });
+      void this.#lookNow();
       this.#look();
     });
+  }
+
+  async #lookNow(): Promise<void> {
+    this.#isQuiet = (await this.#database.tables.journal.count({ status: unfinishedStatuses })) === 0;
   }
 
   async #noteStuck(): Promise<void> {

@@ -27,7 +27,7 @@ interface Connection extends Ends {
 }
 
 /** Errors of a store that refuses a request. */
-const refusals = ["store_unavailable", "store_full", "store_read_only", "store_lost"] as const;
+const refusals = ["store_unavailable", "store_lost", "store_full", "store_read_only"] as const;
 
 /** Requests whose refusal by a full database is seen: those that write. */
 const isRead =
@@ -116,13 +116,24 @@ export class Network {
     const slow = plan.happens("slow", what);
     scheduler.after(slow === undefined ? 0 : slow.between(10, 3_000), () => {
       if (this.#boots !== boot) return;
-      void this.#perform(request, what).then((answer) => {
-        if (plan.happens("lostAnswer", what) !== undefined) return;
-        scheduler.after(this.#latency(`the answer to ${what}`), () => {
-          if (this.#boots !== boot || this.#cut.has(process.name)) return;
-          process.after(0, () => answered(answer));
-        });
-      });
+      void this.#answer(process, request, answered);
+    });
+  }
+
+  /** Performs a request, and sends its answer. */
+  async #answer(
+    process: SimulatedProcess,
+    request: DatabaseRequest,
+    answered: (answer: DatabaseAnswer) => void,
+  ): Promise<void> {
+    const { scheduler, plan } = this.#options;
+    const what = `${request.method} of ${process.name}`;
+    const boot = this.#boots;
+    const answer = await this.#perform(request, what);
+    if (plan.happens("lostAnswer", what) !== undefined) return;
+    scheduler.after(this.#latency(`the answer to ${what}`), () => {
+      if (this.#boots !== boot || this.#cut.has(process.name)) return;
+      process.after(0, () => answered(answer));
     });
   }
 
@@ -132,8 +143,9 @@ export class Network {
     const isClient = request.client === "client";
     if (isNew && !isClient && this.isFull && !isRead.test(request.method)) return refusal("store_full");
     const refused = isNew && !isClient ? plan.happens("storeError", what) : undefined;
-    if (refused !== undefined)
-      return refusal(refusals[refused.below(refusals.length)] ?? "store_unavailable");
+    // A read neither needs space nor writes.
+    const codes = isRead.test(request.method) ? refusals.slice(0, 2) : refusals;
+    if (refused !== undefined) return refusal(codes[refused.below(codes.length)] ?? "store_unavailable");
     const answer = await database.perform(request);
     if (isNew) for (const [runId, commit] of commitsIn(request, answer)) onCommit(runId, commit);
     return answer;

@@ -84,7 +84,14 @@ export async function sendUpdate(
   // An update that was sent before may have its reply, also if the run has ended since.
   const early = options.id === undefined ? undefined : await replyIn(run.store.events.read(runId), name, id);
   if (early !== undefined) return valueOf(early);
-  await run.live().refuseIfOver(`update ${JSON.stringify(name)}`);
+  try {
+    await run.live().refuseIfOver(`update ${JSON.stringify(name)}`);
+  } catch (error) {
+    // The run may have replied and ended since its log was read.
+    const late = options.id === undefined ? undefined : await replyIn(run.store.events.read(runId), name, id);
+    if (late !== undefined) return valueOf(late);
+    throw error;
+  }
   const body = { type: "resolve", taskId: root, wait: updateWait(name), value: { id, value } } as const;
   await run.put(body, mailOfUpdate(runId, name, id));
   let next = last + 1;

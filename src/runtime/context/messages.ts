@@ -133,7 +133,7 @@ export class MessageSteps {
     const { runner } = this.#steps;
     return this.send("emit", topic, body, async ({ address, cancelScope }) => {
       parseTopicId(topic);
-      const reading = Promise.resolve(runner.worker.store.topics.followers(topic));
+      const reading = runner.log.reading(runner.worker.store.topics.followers(topic));
       const followers = await runner.activity.pauseFor(cancelScope, reading);
       return () =>
         runner.log.add({ inbox: followers.map((follower) => this.#delivery(address, follower, body)) });
@@ -465,7 +465,11 @@ async function refusalOf(
  * S6: returns the stored id of a run. Throws `not_found` if the run has ended, or does not exist in the tenant of the task. The
  * step before may have started the run, in a commit that is not written yet.
  */
-async function reachable(runner: TaskRunner, named: RunId, what: string): Promise<RunId> {
+function reachable(runner: TaskRunner, named: RunId, what: string): Promise<RunId> {
+  return runner.log.reading(findReachable(runner, named, what));
+}
+
+async function findReachable(runner: TaskRunner, named: RunId, what: string): Promise<RunId> {
   const { journal } = runner.worker.store;
   const { tenantId } = runner.host;
   const scope = tenantId === null ? undefined : { tenantId };

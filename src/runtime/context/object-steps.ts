@@ -16,9 +16,9 @@ export async function readObjectState(steps: StepExecutor): Promise<JsonValue | 
   const place = objectOf(runner, "ctx.objectState()");
   const step = steps.identify("value", "object state", null);
   const { value } = await steps.run<{ readonly value?: JsonValue }>(step, async (open) => {
-    const { worker, host, activity } = runner;
+    const { worker, host, activity, log } = runner;
     const reading = worker.store.records.get({ ...stateRecord(place), tenantId: host.tenantId });
-    const found = await activity.pauseFor(open.cancelScope, reading);
+    const found = await activity.pauseFor(open.cancelScope, log.reading(reading));
     return found === undefined ? {} : { value: found.value };
   });
   return value;

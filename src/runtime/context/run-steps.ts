@@ -95,7 +95,7 @@ export class RunSteps {
         ? this.#derivedId(open.address)
         : await runner.activity.pauseFor(
             open.cancelScope,
-            storedRunId(worker.store.journal, tenantId, calledRunId(id)),
+            runner.log.reading(storedRunId(worker.store.journal, tenantId, calledRunId(id))),
           );
     const above = callChain(runner.state, runner.facts.runId);
     refuseCycle(runId, above);
@@ -195,11 +195,12 @@ export class RunSteps {
   }
 
   async #refuseOther(run: NewRun): Promise<void> {
-    const { store } = this.#steps.runner.worker;
+    const { worker, log } = this.#steps.runner;
+    const { store } = worker;
     // The step before may have started the same run.
-    await this.#steps.runner.log.flush();
-    const existing = await store.journal.find(run.record.runId);
-    if (existing !== undefined) await refuseOther(store, existing, run);
+    await log.flush();
+    const existing = await log.reading(store.journal.find(run.record.runId));
+    if (existing !== undefined) await log.reading(refuseOther(store, existing, run));
   }
 
   /** Waits for the end of a run. A run that ended without an output is an outcome, not a fault. */
@@ -246,7 +247,7 @@ export class RunSteps {
     const { taskId, worker, host, facts } = runner;
     // The run may have been started by the step before.
     await runner.log.flush();
-    const { input, caller } = await readRequest(worker.store, runId, host.tenantId);
+    const { input, caller } = await runner.log.reading(readRequest(worker.store, runId, host.tenantId));
     if (caller?.runId === facts.runId && caller.taskId === taskId) return;
     const asked = runner.task.started?.get(runId)?.asked;
     if (asked !== undefined && asked !== this.#hashOf(input))

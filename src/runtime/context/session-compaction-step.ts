@@ -85,7 +85,7 @@ async function close(steps: StepExecutor, record: CompactionRecord): Promise<Ses
   const { runner } = steps;
   const { facts, agentId } = runner;
   const { sessionId } = facts;
-  const isSettled = !(await hasOtherRuns(runner));
+  const isSettled = !(await runner.log.reading(hasOtherRuns(runner)));
   const settle = (): void => {
     if (isSettled) steps.emit({ type: "settled", data: { sessionId } });
   };
@@ -110,14 +110,18 @@ async function close(steps: StepExecutor, record: CompactionRecord): Promise<Ses
 }
 
 async function find(runner: TaskRunner): Promise<FoundSession> {
-  const path = await runner.worker.store.sessions.readPath(runner.facts.sessionId, { from: "compaction" });
+  const path = await runner.log.reading(
+    runner.worker.store.sessions.readPath(runner.facts.sessionId, { from: "compaction" }),
+  );
   return { leafId: path?.leafId ?? null, contextTokens: usageOf(runner, path?.entries ?? []).tokens };
 }
 
 async function pathTo(runner: TaskRunner, leafId: string | null): Promise<readonly SessionEntry[]> {
   if (leafId === null) return [];
   const { sessionId } = runner.facts;
-  const path = await runner.worker.store.sessions.readPath(sessionId, { leafId, from: "compaction" });
+  const path = await runner.log.reading(
+    runner.worker.store.sessions.readPath(sessionId, { leafId, from: "compaction" }),
+  );
   if (path !== undefined) return path.entries;
   throw new Fault("not_found", `session ${sessionId} was deleted while it was compacted`);
 }

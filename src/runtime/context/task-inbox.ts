@@ -22,7 +22,7 @@ export class TaskInboxView implements TaskInbox {
       const limit = task.drained.length + batch;
       // S6: a run never reads the messages of another tenant.
       const query = { mode, now: worker.clock.now(), runId, limit, tenantId: host.tenantId };
-      const { deliveries: waiting } = await worker.store.inbox.next(agentId, query);
+      const { deliveries: waiting } = await log.reading(worker.store.inbox.next(agentId, query));
       host.deliveries.note(waiting);
       // Evaluated synchronously with the record, so two branches that drain at once never get the same message.
       return () => {

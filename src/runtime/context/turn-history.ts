@@ -36,7 +36,9 @@ async function readPath(
   { sessionId, leafId }: TurnRecord,
 ): Promise<readonly ChatMessage[]> {
   if (leafId === null || sessionId === null) return none;
-  const path = await runner.worker.store.sessions.readPath(sessionId, { leafId, from: "compaction" });
+  const path = await runner.log.reading(
+    runner.worker.store.sessions.readPath(sessionId, { leafId, from: "compaction" }),
+  );
   if (path !== undefined) return contextMessages(path.entries);
   throw new Fault(
     "not_found",
@@ -54,7 +56,9 @@ export async function readHistory(runner: TaskRunner, sessionId: SessionId | nul
   const ofChild = runner.task.record.parentId !== null;
   if (ofChild) await runner.log.flush();
   const { sessions } = runner.worker.store;
-  return (await sessions.readPath(sessionId, { ofChild, from: "compaction" })) ?? emptyPath;
+  return (
+    (await runner.log.reading(sessions.readPath(sessionId, { ofChild, from: "compaction" }))) ?? emptyPath
+  );
 }
 
 const emptyPath: SessionPath = { leafId: null, entries: none };

@@ -8,11 +8,13 @@ import {
   type DrawRequest,
   type Event,
   type EventDraft,
+  type FaultCode,
   type HeadcountCommand,
   type HeadcountOutcome,
   type LedgerCommand,
   type LedgerOutcome,
   type Lease,
+  type MaybePromise,
   type Rest,
   type StepOpening,
   type StepRecord,
@@ -356,6 +358,18 @@ export class RunLog implements FlushableLog {
     throw this.#break(error);
   };
 
+  /**
+   * Awaits what a call of the run's code reads from the store. If the store fails, the owner loses the run as after a failed write, and
+   * the next owner reads again: the fault is no outcome of the call, because the run outlasts its store's failures.
+   */
+  async reading<Value>(read: MaybePromise<Value>): Promise<Value> {
+    try {
+      return await read;
+    } catch (error) {
+      throw storeFaults.has(Fault.from(error).code) ? this.#break(error) : error;
+    }
+  }
+
   async #check(): Promise<void> {
     try {
       await this.#store.leases.check(this.lease);
@@ -378,6 +392,14 @@ export class RunLog implements FlushableLog {
     return fault;
   }
 }
+
+/** Codes by which a store says that it cannot be used, whatever it was asked. */
+const storeFaults: ReadonlySet<FaultCode> = new Set<FaultCode>([
+  "store_unavailable",
+  "store_read_only",
+  "store_full",
+  "store_lost",
+]);
 
 /** How many commits of a run may follow each other in one turn of the event loop. */
 const commitsInTurn = 128;

@@ -1,4 +1,5 @@
 import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { Fault } from "../../kernel/index.ts";
 import { currentProcess, type SimulatedProcess } from "./scheduler.ts";
 
@@ -64,19 +65,19 @@ export function replaceAmbient(): void {
   const timeout = (run: Called, ms = 0, ...given: never[]): unknown => {
     const process = inProcess("setTimeout()", timeout);
     return process === undefined
-      ? setTimeout(run as () => void, ms, ...given)
+      ? setTimeout(() => void run(...given), ms)
       : new SimulatedTimer(process.after(Math.max(1, ms), () => void run(...given)));
   };
   const interval = (run: Called, ms = 0, ...given: never[]): unknown => {
     const process = inProcess("setInterval()", interval);
     return process === undefined
-      ? setInterval(run as () => void, ms, ...given)
+      ? setInterval(() => void run(...given), ms)
       : new SimulatedTimer(process.every(Math.max(1, ms), () => void run(...given)));
   };
   const immediate = (run: Called, ...given: never[]): unknown => {
     const process = inProcess("setImmediate()", immediate);
     return process === undefined
-      ? setImmediate(run as () => void, ...given)
+      ? setImmediate(() => void run(...given))
       : new SimulatedTimer(process.after(0, () => void run(...given)));
   };
   const clear =
@@ -85,6 +86,12 @@ export function replaceAmbient(): void {
       if (timer instanceof SimulatedTimer) timer.cancel();
       else clearReal(timer as never);
     };
+  // `util.promisify` finds the promises of the real timers here.
+  for (const [by, of] of [
+    [timeout, setTimeout],
+    [immediate, setImmediate],
+  ] as const)
+    Object.defineProperty(by, promisify.custom, { value: Reflect.get(of, promisify.custom) as unknown });
   Object.assign(globalThis, {
     setTimeout: timeout,
     setInterval: interval,

@@ -70,7 +70,7 @@ export class Outside {
           const answer = effect();
           process.after(back, isUnanswered ? noAnswer : () => resolve(answer));
         } catch (error) {
-          process.after(back, () => reject(error as Error));
+          process.after(back, () => reject(error));
         }
       });
     });

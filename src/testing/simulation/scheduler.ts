@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Clock, EventLoop, IdSource } from "../../kernel/index.ts";
-import { SeededRandom } from "./seeded-random.ts";
+import type { SeededRandom } from "./seeded-random.ts";
 
 /** The real functions, before any simulation replaces them. */
 const realTurn = globalThis.setImmediate;

@@ -20,10 +20,15 @@ export const programs = workload<World>("programs", (seed) => {
   const expected = predict(commands);
   const runId = formatRunId(`program-${seed}`);
   const last = commands.at(-1);
-  const cancelledAfter =
-    last?.op === "cancelled" && expected.status === "cancelled" ? last.name : undefined;
+  const cancelledAfter = last?.op === "cancelled" && expected.status === "cancelled" ? last.name : undefined;
   return {
-    world: () => ({ counted: new Map(), requests: new Map(), replies: new Map(), states: new Map(), end: "" }),
+    world: () => ({
+      counted: new Map(),
+      requests: new Map(),
+      replies: new Map(),
+      states: new Map(),
+      end: "",
+    }),
     runtime: { suspendAfterMs: seed % 2 === 0 ? 5 : 2_000 },
     agents: ({ call, world }) =>
       programWorkflows(({ name, key = "", body }) =>
@@ -44,12 +49,15 @@ export const programs = workload<World>("programs", (seed) => {
       world.end = status === "completed" ? `completed ${JSON.stringify(output)}` : status;
       await Promise.all(replies);
       for (;;) {
-        const { runs } = await runtime.list({ status: ["pending", "running", "waiting", "paused"], limit: 1 });
+        const { runs } = await runtime.list({
+          status: ["pending", "running", "waiting", "paused"],
+          limit: 1,
+        });
         if (runs.length === 0) break;
         await sleep(1_000);
       }
       for (const key of expected.states.keys())
-        world.states.set(key, (await runtime.object(tally, key).state()) as number);
+        world.states.set(key, await runtime.object(tally, key).state());
     },
     check: ({ world }) => {
       const counted = [...world.counted].flatMap(([name, keys]) => [...keys].map(() => name)).toSorted();

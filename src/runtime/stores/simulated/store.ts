@@ -68,9 +68,9 @@ export interface SimulatedStoreOptions {
 export interface SimulatedStore {
   readonly store: Store;
   /** A notice of a change has arrived. */
-  noticed(change: StoreChange): void;
+  readonly noticed: (change: StoreChange) => void;
   /** A notice has arrived that an open tail has something new. */
-  tailNoticed(tail: string): void;
+  readonly tailNoticed: (tail: string) => void;
 }
 
 const firstDelayMs = 20;
@@ -310,7 +310,7 @@ class StoreClient {
         }
         if (taken.failure !== undefined) throw reviveFault(taken.failure);
         if (taken.isOver) return undefined;
-        if (isLast) throw life.fault as Fault;
+        if (isLast) throw life.fault;
         if (taken.items.length === 0) await wake.promise;
       }
     } finally {

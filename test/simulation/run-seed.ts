@@ -1,0 +1,24 @@
+import { simulate, type SimulationReport } from "../../src/entries/testing.ts";
+import type { Workload } from "./workload.ts";
+
+/** What limits the faults of a seed. */
+export interface SeedLimits {
+  /** The only faults that happen. If absent, all that the seed has. */
+  readonly only?: readonly string[];
+  /** Whether nothing goes wrong. Default: `false`. */
+  readonly isCalm?: boolean;
+}
+
+/** Simulates a workload with a seed. */
+export function runSeed(
+  { simulation }: Workload,
+  seed: number,
+  { only, isCalm = false }: SeedLimits = {},
+): Promise<SimulationReport> {
+  return simulate<never>({
+    ...simulation(seed),
+    seed,
+    ...(isCalm && { faults: "none" }),
+    ...(only !== undefined && { only }),
+  });
+}

@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { casesOf } from "../effort.ts";
+import { runSeed } from "./run-seed.ts";
+import { workloads } from "./workloads/index.ts";
+
+for (const [name, workload] of workloads) {
+  const seeds = casesOf(2_000, name === "programs" ? 60 : 140);
+  test(`${seeds} seeds of the workload ${name} keep all promises of the oracle`, async () => {
+    const wrong: string[] = [];
+    for (let seed = 1; seed <= seeds; seed++)
+      for (const violation of (await runSeed(workload, seed)).violations)
+        wrong.push(`seed ${seed}: ${violation}`);
+    expect(wrong, `npm run test:simulation -- --workload ${name} --seeds 1 --from SEED`).toEqual([]);
+  });
+}
+
+test("the same seed gives the same log and the same timeline, byte for byte", async () => {
+  const differing: number[] = [];
+  const workload = workloads.get("orders");
+  if (workload === undefined) throw new Error("there is no such workload");
+  for (let seed = 1; seed <= 100; seed++) {
+    const [one, other] = [await runSeed(workload, seed), await runSeed(workload, seed)];
+    if (one.log !== other.log || one.timeline.join("\n") !== other.timeline.join("\n")) differing.push(seed);
+  }
+  expect(differing).toEqual([]);
+});
+
+test("different seeds give different timelines", async () => {
+  const workload = workloads.get("orders");
+  if (workload === undefined) throw new Error("there is no such workload");
+  const seen = new Set<string>();
+  for (let seed = 1; seed <= 10; seed++) seen.add((await runSeed(workload, seed)).timeline.join("\n"));
+  expect(seen.size).toBe(10);
+});
