@@ -6,13 +6,16 @@ import {
   type Commit,
   type Event,
   type HostedAgent,
+  type JsonValue,
   type Model,
   type ModelRequest,
   type OptionKinds,
   type Random,
   type RunId,
+  type RunHandle,
   type RunSummary,
   type Runtime,
+  type SubmitOptions,
 } from "../kernel/index.ts";
 import type { RuntimeOptions } from "../runtime/index.ts";
 import type {
@@ -53,6 +56,8 @@ export interface SimulationSite<World> {
 export interface SimulationClient<World> extends SimulationSite<World> {
   /** Starts, signals and reads runs. It drives none. */
   readonly runtime: Runtime;
+  /** Submits work to an agent of the fleet, by its name. */
+  readonly submit: (agent: string, input: JsonValue, options?: SubmitOptions) => Promise<RunHandle>;
 }
 
 /** A run at the end of a simulation, with its events. */
@@ -171,6 +176,6 @@ export async function simulate<World = undefined>(
   options: SimulateOptions<World>,
 ): Promise<SimulationReport> {
   knownOptions.read("simulate()", options as unknown as SimulateOptions);
-  const { simulateFleet } = await import("./simulation/fleet.ts");
+  const { simulateFleet } = await import("./simulated-fleet.ts");
   return simulateFleet(options);
 }

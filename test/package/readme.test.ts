@@ -15,7 +15,7 @@ test("every ts block in README.md and docs compiles", async () => {
 /** Blocks that are files of a walkthrough are run by walkthroughs.test.ts. */
 const offline = Object.entries(documents).flatMap(([document, markdown]) =>
   codeBlocks(markdown)
-    .filter(({ code, title }) => code.includes("scriptedModel(") && title === undefined)
+    .filter(({ code, title }) => /\b(?:scriptedModel|simulate)\(/u.test(code) && title === undefined)
     .map(({ line, code }) => ({ place: `${document}:${line}`, code })),
 );
 

@@ -1,11 +1,11 @@
 import type { SeededRandom } from "./seeded-random.ts";
 
 /**
- * What can go wrong in a simulation. The rate of `kill`, `pause`, `drift`, `jump`, `partition`, `restart` and `full` is a number per minute of
+ * What can go wrong in a simulation. The rate of `pause`, `drift`, `jump`, `partition`, `restart` and `full` is a number per minute of
  * virtual time, for each worker or for the database. The rate of all others is a probability per call or message, from 0 to 1.
  */
 export const faultKinds = [
-  /** A worker dies between two calls of its ports, and starts again later. */
+  /** A worker dies before a call of a port or soon after it, and starts again later. */
   "kill",
   /** A worker does nothing for longer than its lease, and then continues. */
   "pause",
@@ -134,7 +134,7 @@ export class FaultPlan {
 
 /** The highest rates of a swarm. */
 const swarmRates: Readonly<Record<FaultKind, number>> = {
-  kill: 20,
+  kill: 0.01,
   pause: 4,
   drift: 4,
   jump: 4,

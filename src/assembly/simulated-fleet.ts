@@ -1,16 +1,19 @@
-import { findNamedModel, priceCatalog } from "../../capabilities/index.ts";
-import { cronReader } from "../../capabilities/schedules/cron-reader.ts";
+import { findNamedModel, priceCatalog } from "../capabilities/index.ts";
+import { cronReader } from "../capabilities/schedules/cron-reader.ts";
 import {
+  agentNameOf,
   Fault,
   inboxSettings,
   unfinishedStatuses,
+  type AgentResolver,
   type Commit,
   type EngineFactory,
   type Event,
+  type HostedAgent,
   type RunId,
   type Runtime,
-} from "../../kernel/index.ts";
-import { createRuntime, sha256, SimulatedDatabase, simulatedStore } from "../../runtime/simulation.ts";
+} from "../kernel/index.ts";
+import { createRuntime, sha256, SimulatedDatabase, simulatedStore } from "../runtime/simulation.ts";
 import {
   Outside,
   replaceAmbient,
@@ -20,17 +23,20 @@ import {
   FaultPlan,
   swarm,
   type FaultRates,
-} from "../../testing/index.ts";
-import { schemaProblems } from "../answer-shape.ts";
-import type { SimulatedRun, SimulateOptions, SimulationReport, SimulationSite } from "../simulate.ts";
-import { Network } from "./network.ts";
-import { WorkerFaults } from "./worker-faults.ts";
+} from "../testing/index.ts";
+import { schemaProblems } from "./answer-shape.ts";
+import type { SimulatedRun, SimulateOptions, SimulationReport, SimulationSite } from "./simulate.ts";
+import { Network } from "./simulated-network.ts";
+import { WorkerFaults } from "./simulated-faults.ts";
 
 /** When a simulation begins, in epoch milliseconds. */
 const startAt = 1_700_000_000_000;
 
 /** Codes that no fault explains: the runtime or its store is wrong. */
 const neverExpected: readonly string[] = ["internal", "journal_mismatch", "journal_ambiguous", "not_json"];
+
+/** Time after a call of a port within which a process dies that dies after it. */
+const diesWithinMs = 12;
 
 /** Interval at which the simulation looks whether all runs have ended. */
 const lookEveryMs = 200;
@@ -121,7 +127,6 @@ class Fleet<World> {
       network: this.#network,
       database: this.#database,
       leaseMs: this.#leaseMs,
-      kill: (name) => this.#killAt(name),
       processes: () => this.#places.map(({ name, process }) => ({ name, process })),
     });
     faults.start();
@@ -170,7 +175,13 @@ class Fleet<World> {
     void process.enter(async () => {
       try {
         const runtime = await this.#open(process, { engine: idleEngine });
-        await this.#options.load({ ...this.#site(process, 1), runtime });
+        const site = this.#site(process, 1);
+        const agents = this.#options.agents(site);
+        await this.#options.load({
+          ...site,
+          runtime,
+          submit: async (name, input, options) => runtime.submit(named(agents, name), input, options),
+        });
       } catch (error) {
         this.#violate(`load failed: ${describe(error)}`);
       }
@@ -181,6 +192,7 @@ class Fleet<World> {
   #startWorker(place: WorkerPlace): void {
     const process = new SimulatedProcess(this.#scheduler, `${place.name}-${++place.lives}`, this.#random);
     place.process = process;
+    process.onPort = (what) => this.#mayDie(place, process, what);
     this.#note(`${process.name} starts`);
     void process.enter(async () => {
       try {
@@ -246,10 +258,12 @@ class Fleet<World> {
     };
   }
 
-  /** Kills a worker, and starts another process in its place later. */
-  #killAt(name: string): void {
-    const place = this.#places.find((each) => each.name === name);
-    if (place?.process !== undefined) this.#end(place, place.process, "dies");
+  /** A process may die before a call of a port, or soon after it. */
+  #mayDie(place: WorkerPlace, process: SimulatedProcess, what: string): void {
+    const random = this.#plan.happens("kill", `${process.name} at ${what}`);
+    if (random === undefined) return;
+    if (random.next() < 0.3) this.#end(place, process, "dies");
+    else process.after(random.between(0, diesWithinMs), () => this.#end(place, process, "dies"));
   }
 
   #end(place: WorkerPlace, process: SimulatedProcess, how: string): void {
@@ -351,6 +365,12 @@ class Fleet<World> {
     this.#note(`VIOLATION ${text}`);
     this.#violations.push(text);
   }
+}
+
+/** The agent with this name. Throws `not_found` if there is none. */
+function named(agents: readonly (HostedAgent | AgentResolver)[], name: string): HostedAgent {
+  for (const agent of agents) if ("id" in agent && agentNameOf(agent.id) === name) return agent;
+  throw new Fault("not_found", `no agent of the simulation is named ${JSON.stringify(name)}`);
 }
 
 function ratesOf(faults: "swarm" | "none" | FaultRates, random: SeededRandom): FaultRates {

@@ -1,6 +1,6 @@
-import type { SimulatedDatabase } from "../../runtime/simulation.ts";
-import type { FaultKind, FaultPlan, Scheduler, SeededRandom, SimulatedProcess } from "../../testing/index.ts";
-import type { Network } from "./network.ts";
+import type { SimulatedDatabase } from "../runtime/simulation.ts";
+import type { FaultKind, FaultPlan, Scheduler, SeededRandom, SimulatedProcess } from "../testing/index.ts";
+import type { Network } from "./simulated-network.ts";
 
 export interface WorkerFaultsOptions {
   readonly scheduler: Scheduler;
@@ -8,8 +8,6 @@ export interface WorkerFaultsOptions {
   readonly network: Network;
   readonly database: SimulatedDatabase;
   readonly leaseMs: number;
-  /** Kills the process of a worker. */
-  readonly kill: (worker: string) => void;
   readonly processes: () => readonly {
     readonly name: string;
     readonly process: SimulatedProcess | undefined;
@@ -17,9 +15,9 @@ export interface WorkerFaultsOptions {
 }
 
 /** What hits a living process. */
-type Hit = (process: SimulatedProcess, random: SeededRandom, worker: string) => void;
+type Hit = (process: SimulatedProcess, random: SeededRandom) => void;
 
-/** The faults that come by themselves: deaths, pauses, clocks, partitions, and restarts of the database. */
+/** The faults that come by themselves: pauses, clocks, partitions, and restarts of the database. */
 export class WorkerFaults {
   readonly #options: WorkerFaultsOptions;
   readonly #drifted = new Set<SimulatedProcess>();
@@ -29,17 +27,7 @@ export class WorkerFaults {
   }
 
   start(): void {
-    const { network, scheduler, leaseMs, kill } = this.#options;
-    this.#each("kill", (process, random, worker) => {
-      // The death comes between two calls of ports.
-      let calls = random.below(12);
-      process.onPort = () => {
-        if (calls-- > 0) return;
-        process.onPort = undefined;
-        kill(worker);
-      };
-      if (calls === 0) kill(worker);
-    });
+    const { network, scheduler, leaseMs } = this.#options;
     this.#each("pause", (process, random) => {
       process.stoppedUntil = scheduler.now + leaseMs * random.between(0.5, 4);
     });
@@ -73,7 +61,6 @@ export class WorkerFaults {
     for (const process of this.#drifted) process.setRight();
     for (const { process } of this.#options.processes())
       if (process !== undefined) {
-        process.onPort = undefined;
         process.stoppedUntil = 0;
       }
   }
@@ -85,7 +72,7 @@ export class WorkerFaults {
         kind,
         (random) => {
           const process = processes().find((each) => each.name === name)?.process;
-          if (process?.isAlive === true) hit(process, random, name);
+          if (process?.isAlive === true) hit(process, random);
         },
         name,
       );

@@ -1,4 +1,4 @@
-import { Fault, type Commit, type RunId, type StoreChange } from "../../kernel/index.ts";
+import { Fault, type Commit, type RunId, type StoreChange } from "../kernel/index.ts";
 import {
   LostConnection,
   type DatabaseAnswer,
@@ -6,8 +6,8 @@ import {
   type DatabaseRequest,
   type SimulatedDatabase,
   type SimulatedStore,
-} from "../../runtime/simulation.ts";
-import type { FaultPlan, Scheduler, SimulatedProcess } from "../../testing/index.ts";
+} from "../runtime/simulation.ts";
+import type { FaultPlan, Scheduler, SimulatedProcess } from "../testing/index.ts";
 
 export interface NetworkOptions {
   readonly scheduler: Scheduler;
