@@ -51,7 +51,7 @@ export class Outside {
     { key, body = null }: OutsideCallOptions = {},
   ): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      // A dead process calls nobody, and nothing of it continues.
+      // A dead process makes no call, and none of its code continues.
       if (!process.mayCall(`call ${name}`)) return;
       const what = `${name} of ${process.name}`;
       const isLost = this.#faults.happens("callLost", what) !== undefined;

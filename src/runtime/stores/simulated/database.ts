@@ -87,7 +87,7 @@ type Method = (...given: never[]) => unknown;
  * are stored as `stores/codec` reads them back.
  */
 export class SimulatedDatabase {
-  /** The tables. Only for those who look at them from outside, such as an oracle. */
+  /** The tables. An oracle reads them directly. */
   readonly tables: Store;
   readonly #options: SimulatedDatabaseOptions;
   readonly #workers = new Map<string, Registered>();
