@@ -1,10 +1,10 @@
 import { Fault } from "../../../kernel/index.ts";
 import { type FormatChange, formatChanges, knownFormats } from "../codec/stored-format.ts";
+import { isBeating } from "./db/beat-table.ts";
 import { Database } from "./db/database.ts";
 import { formatOf, lockSchema, type TableSet } from "./db/migrate.ts";
 import type { Queries } from "./db/queries.ts";
 import { schemaOf } from "./db/schema-name.ts";
-import { isBeating } from "./db/worker-beats.ts";
 
 /** What the upgrade of a schema would do. */
 export interface SchemaUpgradePlan {
