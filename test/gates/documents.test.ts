@@ -121,21 +121,25 @@ test("the gate finds commands, options, paths, scripts and entries that do not e
   expect(missingCommands("A page about another program has `--its-own` options.", program)).toEqual([]);
 });
 
-test("README.md starts with what Reeve is, a program of 15 lines, the page, and the two commands for a clone", () => {
+test("README.md starts with what Reeve is and for whom, the two commands for a clone, a program of 15 lines, and the page", () => {
   const readme = guides["README.md"] ?? "";
-  const [example, commands] = fences(readme);
+  const [commands, example] = fences(readme);
   const lines = readme.split("\n");
   const before = (from: number, to: number): string => lines.slice(from, to).join(" ");
-  const [start = 0, end = 0] = [example?.line, commands?.line];
-  expect(before(1, start - 1).match(/\.(?= |$)/gu)).toHaveLength(2);
-  expect(example?.code.split("\n").filter((line) => line !== "")).toHaveLength(15);
-  expect(before(start, end)).toContain("](docs/page/");
+  const [start = 0, end = 0] = [commands?.line, example?.line];
+  expect(before(1, start - 1)).toMatch(
+    /^ Reeve is .+ \*\*For whom:\*\* .+ \*\*What to type first\*\*, in a clone/u,
+  );
   expect(commands?.code.split("\n").map((line) => line.split("  ")[0])).toEqual([
-    "npm ci && npm test",
     "npm ci && npm start",
+    "npm ci && npm test",
   ]);
-  // The first screen of a terminal with 40 lines shows both.
-  expect(end).toBeLessThan(40);
+  const code = example?.code.split("\n") ?? [];
+  expect(code.filter((line) => line !== "")).toHaveLength(15);
+  // The first screen of a terminal with 40 lines shows the commands and the program. The page follows.
+  expect(end + code.length).toBeLessThan(40);
+  expect(before(end + code.length, end + code.length + 8)).toContain("](docs/page/");
+  expect(lines.length).toBeLessThan(120);
 });
 
 test("every relative link in a document leads to a file, and its anchor to a heading", async () => {

@@ -19,7 +19,7 @@ test.for([
   { document: "docs/coming-from/coming-from-engines.md", count: 5 },
   { document: "docs/coming-from/coming-from-paperclip.md", count: 1 },
   { document: "docs/guides/experiments.md", count: 1 },
-  { document: "docs/start/getting-started.md", count: 6 },
+  { document: "docs/start/getting-started.md", count: 9 },
   { document: "docs/guides/sessions.md", count: 1 },
   { document: "docs/guides/streaming.md", count: 2 },
   { document: "docs/guides/testing.md", count: 1 },
@@ -58,8 +58,9 @@ interface ShownCommand {
 
 function commands(markdown: string): readonly ShownCommand[] {
   const blocks = fences(markdown);
-  return blocks.flatMap(({ language, code }, index) => {
-    const args = language === "sh" ? nodeArguments(code) : undefined;
+  return blocks.flatMap(({ language, title, code }, index) => {
+    // A block with a title belongs to a terminal of its own, whose command stays open.
+    const args = language === "sh" && title === undefined ? nodeArguments(code) : undefined;
     const next = blocks[index + 1];
     return args === undefined ? [] : [{ args, output: next?.language === "text" ? next.code : undefined }];
   });

@@ -204,7 +204,7 @@ export function endChange(
   };
 }
 
-/** R14: what retention erases in the commit that ends the run, whatever its outcome. Returns `undefined` if nothing is erased. */
+/** Trap R14: what retention erases in the commit that ends the run, whatever its outcome. Returns `undefined` if nothing is erased. */
 export function historyToErase(state: RunState): Addition | undefined {
   const sessions: SessionChange[] = [];
   const erases: Erasure[] = [];

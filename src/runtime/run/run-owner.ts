@@ -69,7 +69,7 @@ function findVersionMismatch(
 /** An agent that keeps the history of its runs in the application's own store and can delete it there. */
 type HistoryOwner = HostedAgent & Required<Pick<HostedAgent, "clearHistory">>;
 
-/** R14: returns the root's agent if the end of the run requires that it deletes the history of the run, and that is not recorded yet. */
+/** Trap R14: returns the root's agent if the end of the run requires that it deletes the history of the run, and that is not recorded yet. */
 function historyOwnerToClear(
   { agents }: WorkerContext,
   { agentId }: RunRecord,
@@ -496,7 +496,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * R14: deletes the history of the run after the commit that ends it, and records that. The run stays owned until the
+   * Trap R14: deletes the history of the run after the commit that ends it, and records that. The run stays owned until the
    * deletion succeeds: a failed one is repeated after a delay, and after a crash the next owner repeats it.
    */
   async #clearHistory(agent: HistoryOwner): Promise<void> {
