@@ -9,12 +9,14 @@ const tokens = await readFile(join(repository, "web/style/tokens.css"), "utf8");
 
 test("each page of docs/concepts about one concept shows the picture with its name and describes it", async () => {
   expect(pictures.length).toBeGreaterThanOrEqual(7);
+  const short: string[] = [];
   for (const picture of pictures) {
     const page = await readFile(join(repository, picture.replace(/\.svg$/u, ".md")), "utf8");
     const [, description = ""] =
       new RegExp(`!\\[([^\\]]+)\\]\\(${basename(picture)}\\)`, "u").exec(page) ?? [];
-    expect(description.length, picture).toBeGreaterThan(60);
+    if (description.length <= 60) short.push(picture);
   }
+  expect(short).toEqual([]);
 });
 
 test.for(pictures)(
