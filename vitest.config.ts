@@ -87,6 +87,7 @@ const setups: Readonly<Record<string, readonly string[]>> = {
  */
 const shared = new Set([
   "attacks",
+  "chat",
   "contract",
   "crash",
   "hire",
@@ -94,6 +95,7 @@ const shared = new Set([
   "page",
   "postgres",
   "providers",
+  "restate",
   "simulation",
   "surfaces",
 ]);

@@ -11,7 +11,7 @@ import {
   type SubmitOptions,
 } from "../../src/kernel/index.ts";
 import { scriptedModel, type ScriptedReply } from "../../src/testing/index.ts";
-import { casesOf } from "../effort.ts";
+import { casesOf, isFull } from "../effort.ts";
 import { removeStoresAfterEach, twoStores } from "../runtime/two-stores.ts";
 
 removeStoresAfterEach();
@@ -118,10 +118,13 @@ describe("a pattern that backtracks exponentially", () => {
   });
 });
 
+/** Memory is the faster one, and is flooded in `npm run test:full` only. */
+const stores = twoStores.filter(([name]) => isFull || name === "sqlite");
+
 /** Number of calls in one reply. */
 const manyCalls = casesOf(10_000, 2_000);
 
-describe.each(twoStores)("a flood of tool calls on the %s store", (_store, prepare) => {
+describe.each(stores)("a flood of tool calls on the %s store", (_store, prepare) => {
   const rows: readonly (readonly [string, number, number, (index: number) => string])[] = [
     [`${manyCalls} calls`, manyCalls, 128, (index) => `call-${index}`],
     [`${manyCalls} calls with one call id`, manyCalls, 128, () => "call"],
@@ -163,7 +166,7 @@ describe.each(twoStores)("a flood of tool calls on the %s store", (_store, prepa
   );
 });
 
-describe.each(twoStores)("a flood of runs on the %s store", (_store, prepare) => {
+describe.each(stores)("a flood of runs on the %s store", (_store, prepare) => {
   /** The parties: the one that floods, and the one that must not wait. */
   const rows: readonly (readonly [
     string,

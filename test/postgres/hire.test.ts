@@ -10,7 +10,7 @@ test("PostgreSQL, B3, J6: a prompt of a hired agent whose process is killed arou
   expect(await promptProblems([{ at: 14, when: "before" }])).toEqual([]);
 });
 
-// In `npm test` the next two run on SQLite.
+// In `npm test` the others run on SQLite.
 test.runIf(isFull)(
   "PostgreSQL, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes",
   async () => {
@@ -25,9 +25,12 @@ test.runIf(isFull)(
   },
 );
 
-test("PostgreSQL, L21: a run of a hired agent whose machine has no worker waits for it, and continues only there", async () => {
-  // A busy machine that sends no heartbeat for a second would start a third attempt.
-  process.env[crashLease] = "6000";
-  onTestFinished(() => void delete process.env[crashLease]);
-  expect(await killedOnItsMachine()).toEqual(onItsMachine);
-});
+test.runIf(isFull)(
+  "PostgreSQL, L21: a run of a hired agent whose machine has no worker waits for it, and continues only there",
+  async () => {
+    // A busy machine that sends no heartbeat for a second would start a third attempt.
+    process.env[crashLease] = "6000";
+    onTestFinished(() => void delete process.env[crashLease]);
+    expect(await killedOnItsMachine()).toEqual(onItsMachine);
+  },
+);

@@ -16,7 +16,10 @@ beforeAll(async () => {
   // The lease of a dead worker is valid for an hour. Its process is known to have ended, and the slices are signed.
   process.env[crashLease] = "3600000";
 });
-afterAll(() => server.stop());
+afterAll(async () => {
+  delete process.env[crashLease];
+  await server.stop();
+});
 
 async function onRestateSite(check: (site: DeadlySite) => Promise<void>): Promise<void> {
   const workers = await WorkerSite.open(server);

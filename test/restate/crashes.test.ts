@@ -16,6 +16,7 @@ beforeAll(async () => {
   process.env[crashLease] = "3600000";
 });
 afterAll(async () => {
+  for (const name of [crashSite, crashLease]) delete process.env[name];
   await sites.close();
   await server.stop();
 });

@@ -109,7 +109,7 @@ async function restateWorld(): Promise<FleetWorld> {
   };
 }
 
-// In `npm test` the fleet of the local engine works on PostgreSQL.
+// In `npm test` workers are killed by `crashes.test.ts` and stopped below, and `slices.test.ts` loses messages of Restate.
 test.runIf(isFull)(
   "J3, J6, B3, E1, H4: four workers that are killed, stopped and disconnected, on a Restate and a database that restart, complete all runs exactly",
   { timeout: hangsAfterMs + 60_000 },
@@ -145,6 +145,7 @@ test.for(
     const site = await WorkerSite.open(server);
     onTestFinished(() => site.close());
     process.env[crashSite] = JSON.stringify(site.address(0));
+    onTestFinished(() => void delete process.env[crashSite]);
     process.env[crashServer] = inject("postgresUrl");
     const report = await wakeZombie(heirHas);
     expect(report.after).toEqual(report.before);
