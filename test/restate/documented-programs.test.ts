@@ -14,7 +14,7 @@ type Service = EndpointOptions["services"][number];
 
 /** The programs for Restate of the document, as one module. `sendEmail` is the only name that they do not declare. */
 async function documentedServices(sendEmail: string): Promise<readonly Service[]> {
-  const markdown = await readFile(join(repository, "docs/coming-from/coming-from-engines.md"), "utf8");
+  const markdown = await readFile(join(repository, "docs/coming-from/restate.md"), "utf8");
   const programs = fences(markdown).filter(
     ({ language, code }) => language === "js" && code.startsWith("// Restate\n"),
   );
@@ -29,7 +29,7 @@ async function documentedServices(sendEmail: string): Promise<readonly Service[]
   return Object.values((await import(pathToFileURL(file).href)) as Readonly<Record<string, Service>>);
 }
 
-test("the programs for Restate in docs/coming-from/coming-from-engines.md run as printed on a Restate server", async () => {
+test("the programs for Restate in docs/coming-from/restate.md run as printed on a Restate server", async () => {
   const email = Promise.withResolvers<readonly [string, string]>();
   Object.assign(globalThis, { documentedEmail: email });
   const services = await documentedServices(
