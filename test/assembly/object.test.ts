@@ -59,7 +59,7 @@ test("L17: a handler that calls its own key with its own input is refused, with 
   });
 });
 
-test("a handler that does not exist is refused with the names of those that exist; what await and printing read is not", async () => {
+test("a handler that does not exist is refused with the names of the others, and await and printing of an object ask for no handler", async () => {
   await withRuntime(async (runtime) => {
     const visits = runtime.object(counter, "visits") as unknown as {
       [name: string]: () => Promise<unknown>;
@@ -129,7 +129,7 @@ describe("bad input", () => {
     });
   });
 
-  test("a state above the limit is refused, and the key keeps the state before", async () => {
+  test("a state above the limit is refused, and the key keeps its earlier state", async () => {
     await withRuntime(async (runtime) => {
       const notes = object(
         "notes",

@@ -146,7 +146,7 @@ describe("J2: a call of a workflow that is not awaited", () => {
       expect([error?.code, error?.message]).toEqual(["fatal", "broken"]);
     }));
 
-  test("continueAsNew() ends the function at its place: neither catch nor finally goes on, and nothing follows", () =>
+  test("continueAsNew() ends the function at once: neither catch, finally nor any later code runs", () =>
     withRuntime(async (runtime) => {
       const after: string[] = [];
       const again = workflow("again", { input: z.number() }, async (ctx, count) => {
@@ -163,7 +163,7 @@ describe("J2: a call of a workflow that is not awaited", () => {
       expect((await (await runtime.start(again, 0)).result()).output).toBe(0);
     }));
 
-  test("resume() makes it again after the code awaits it, and a compensation that is not awaited undoes its work", async () => {
+  test("resume() makes a call again once the corrected code awaits it, and a compensation that is not awaited undoes its work", async () => {
     const runtime = await openRuntime({ store: "memory:" });
     onTestFinished(() => runtime.close());
     let isMended = false;

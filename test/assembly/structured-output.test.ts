@@ -99,7 +99,7 @@ describe("structured output", () => {
     expect({ output: fenced.output, calls: fenced.calls.length }).toEqual({ output: fits, calls: 1 });
   });
 
-  test("structured output takes a plain JSON Schema, and refuses what is no answer", async () => {
+  test("structured output takes a plain JSON Schema, and refuses a value that is not an answer", async () => {
     const chat = structuredOutput({
       schema: { type: "object", properties: { n: { type: "number" } }, required: ["n"] } as const,
     });
@@ -111,7 +111,7 @@ describe("structured output", () => {
 });
 
 test.for([false, true])(
-  "B1: an answer that was cut at the end of the money is that, not one that does not fit (streaming: %s)",
+  "B1: an answer that the end of the money cut is reported as cut, and not as one that does not fit (streaming: %s)",
   async (streaming) => {
     const model = scriptedModel([
       { text: '{"town":"Se', stopReason: "length", usage: { inputTokens: 10, outputTokens: 5 } },

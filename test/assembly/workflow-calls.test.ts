@@ -158,7 +158,7 @@ describe("ends of workflows", () => {
     await runtime.close();
   });
 
-  test("resume() of a workflow that a FatalError ended executes its function again on its records", () =>
+  test("resume() of a workflow that a FatalError ended executes its function again on its recorded steps", () =>
     withRuntime(async (runtime) => {
       const { flow, attempts } = failing((attempt) => {
         if (attempt === 1) throw new FatalError("no");

@@ -8,7 +8,7 @@ describe("mistakes in messages", () => {
   const done = query("done", z.object({ parts: z.number() }));
   const move = update("move");
 
-  test("a message of another kind is refused by each call, with the kind that it is", () =>
+  test("each call refuses a message of another kind, and names its kind", () =>
     withRuntime(async (runtime) => {
       const flow = workflow("kinds", async (ctx) => {
         const texts: string[] = [];

@@ -619,7 +619,7 @@ describe("limits of a workflow", () => {
       expect(listed?.flow).toEqual({ rate: { name: "crm", key: "eu", limit: 9, perMs: 10 } });
     }));
 
-  test("an agent has the same limits", async () => {
+  test("an agent accepts the same limits as a workflow", async () => {
     const concurrency = { key: ({ userId }: { readonly userId: string | null }) => userId, limit: 2 };
     const agent = new Agent({ name: "scout", model: scriptedModel(["..."]), concurrency });
     expect(agent.flowOf?.({ input: "hi", tenantId: null, userId: "ann" })).toEqual({

@@ -235,7 +235,7 @@ describe("a schema of a server does not stop the process", () => {
     expect(result).toMatchObject({ output: { type: "json", value: { a: text } }, isError: false });
   });
 
-  test("references that multiply in inputSchema: the check is left to the server", async () => {
+  test("the check of an inputSchema whose references multiply is left to the server", async () => {
     const inputSchema = {
       type: "object",
       $defs: doubled,

@@ -57,7 +57,7 @@ describe("the MCP endpoint refuses a foreign or malformed Host", () => {
   });
 
   test.each(["GET http://evil.example/mcp HTTP/1.1", "GET //evil.example/mcp HTTP/1.1"])(
-    "a target with another name: %s",
+    "the MCP endpoint refuses a request target with another name: %s",
     async (line) => {
       const { status } = await raw({ line, headers: [ada] });
       expect([400, 403, 405, 406]).toContain(status);
@@ -102,7 +102,7 @@ describe("the MCP endpoint answers a method that it does not use", () => {
     "EVIL /mcp HTTP/1.1",
     "POST /mcp HTTP/9.9",
     "\u0000\u0001\u0002",
-  ])("the request line %j", async (line) => {
+  ])("the MCP endpoint does not execute the request line %j", async (line) => {
     const { status } = await raw({ line, headers: [ada] });
     // Node closes the connection of a CONNECT request without an answer.
     expect(line.startsWith("CONNECT") ? [0] : [400, 405, 505]).toContain(status);

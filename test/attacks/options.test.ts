@@ -328,7 +328,7 @@ describe("careless code: a value that looks like a limit but is none", () => {
     expect(reeve.composeGate(parts as never)).toBeUndefined();
   });
 
-  test("the same values in their right form are accepted", () => {
+  test("limits in their right form are accepted", () => {
     const options: reeve.AgentOptions = {
       ...named,
       budget: { maxTokens: 5 },

@@ -193,7 +193,7 @@ test("open() connects to the address that was checked, not to the answer of anot
   });
 });
 
-test("allow refuses if it throws or returns a promise", async () => {
+test("the option allow refuses an address if it throws or returns a promise", async () => {
   const throwing = session({
     allow: () => {
       throw new Error("no rules");

@@ -349,7 +349,7 @@ describe("telemetry never affects the run", () => {
     },
   );
 
-  test("an error of a body is thrown once through a span that ignores its body's result", async () => {
+  test("a span that ignores the result of its body throws the error of the body once", async () => {
     const calls: string[] = [];
     const layer = {
       chat: async () => {

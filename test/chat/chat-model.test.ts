@@ -34,7 +34,7 @@ async function approvedRun(): Promise<readonly (Event | Delta)[]> {
 }
 
 describe("the model of a chat", () => {
-  test("a run becomes its input, answers, the call as a person edited it, the question with its answer, and its end", async () => {
+  test("a run is shown as its input, its answers, the call as a person edited it, the question with its answer, and its end", async () => {
     const model = new ChatModel();
     model.follow("run_1", { isInputShown: false, isQuiet: false });
     const items = await approvedRun();

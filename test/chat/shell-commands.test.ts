@@ -55,7 +55,7 @@ test("the output of a command goes to the model once, with the next text that ca
   expect(sent).toEqual(["$ echo for the model\nfor the model\n\nLook", "Again"]);
 });
 
-test("of a gigabyte that a command prints, the beginning is kept and the rest is counted", async () => {
+test("a command that prints a gigabyte shows the beginning, and the rest is counted", async () => {
   const shell = new ShellCommands(process.cwd());
   const said = await shell.run({ command: "head -c 1000000000 /dev/zero | tr '\\0' x", isForModel: false });
   expect(said.length).toBeLessThan(51_000);

@@ -119,7 +119,7 @@ test("forks from the first model call make all calls again, and other forks are 
     expect(again.results.length).toBe(2);
   }));
 
-test("a step is an event, a role, an agent or a tool, and an unknown one is a result that names the known ones", () =>
+test("the place of a fork is an event, a role, an agent or a tool, and an unknown one is a result that names the known ones", () =>
   withRuns(["gate"], async (runtime, ids) => {
     const ends = async (at: NonNullable<StoredRunsOptions["at"]>) => {
       const { results } = await forked({ runtime, runs: ids, at }).run({ runtime });

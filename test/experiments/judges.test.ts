@@ -96,7 +96,7 @@ describe("judge", () => {
       }
     }));
 
-  test("B5: votes count against the budget of the experiment, and a top-up asks only those that it has stopped", () =>
+  test("B5: votes count against the budget of the experiment, and a top-up repeats only those that the budget has stopped", () =>
     withRuntime(async (runtime) => {
       const { model, asked } = grading([5]);
       const given = experiment({

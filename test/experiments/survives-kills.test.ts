@@ -21,7 +21,7 @@ function clockAgent(read: () => string): Agent {
   return new Agent({ name: "watch", model, tools: [clock] });
 }
 
-test("survivesKills answers again under kills, and scores 1 if the answers are equal, else the share that is", () =>
+test("survivesKills answers again under kills, and scores 1 if the answers are equal, else the share of equal answers", () =>
   withRuntime(async (runtime) => {
     let reads = 0;
     const steady = clockAgent(() => "12:00");

@@ -43,7 +43,7 @@ test("a hired agent answers, asks before its command, and pays for its requests 
   expect(await hiredEvents(run)).toEqual(["session_opened"]);
 });
 
-test("the log has the change of a file that an agent tells only when its call ends, and no member twice", async () => {
+test("the log contains a file change that an agent reports only at the end of its call, and repeats no member", async () => {
   const world = await hireWorld([]);
   const command = agentCode(
     `${ready} else if (method === "session/new") send({ id, result: { sessionId: "s" } });

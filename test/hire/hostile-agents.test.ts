@@ -41,7 +41,7 @@ test("an answer to a call without arguments does not apply to another call of th
   expect((await run.result()).output).toBe("yes no");
 });
 
-test("of very long reports the log has a part, and the answer is cut", async () => {
+test("the log contains a part of very long reports, and the answer is cut", async () => {
   const { hire, runtime } = await hireWorld([{ say: "unused" }]);
   const command = hostile(`
     const long = "x".repeat(300_000);

@@ -6,7 +6,7 @@ import { pageTests, shown } from "./page-tests.ts";
 
 const { server, openWatched } = pageTests();
 
-test("orders are off while the server does not answer, keep what was written, and are on again afterwards", async () => {
+test("the buttons of orders are disabled while the server does not answer, keep what was written, and work again afterwards", async () => {
   const run = await server.runtime.find(await releaseRun(server));
   await deadLetter(server, "desk");
   const pages: Page[] = [];

@@ -444,7 +444,7 @@ test("a fork with another message is compared with its origin, and shared steps 
   ).toBe(true);
 });
 
-test("F before the page has read the log forks at the newest event", async () => {
+test("F forks at the newest event before the page has read the log", async () => {
   const runId = await submitRun(server, "writer", "Write about the newest event");
   await (await server.runtime.find(runId))?.result();
   const page = await open("/usage");

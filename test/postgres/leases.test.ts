@@ -376,7 +376,7 @@ test("onChange() of another process announces a new run by a notification, and b
   await vi.waitFor(() => expect(polled).toContainEqual({ kind: "other", owned: [] }), { timeout: 300_000 });
 });
 
-test("a run that a claim took although it failed is ready again for that worker", async () => {
+test("a run that a failed claim took is ready again for that worker", async () => {
   const proxy = await CuttingProxy.open(inject("postgresUrl"));
   onTestFinished(() => proxy.close());
   const schema = newSchema();
@@ -409,7 +409,7 @@ test("a worker does not wait for another one that is creating the run of the sam
   expect(await creating).toEqual({ kind: "created" });
 });
 
-test("a claim that frees the runs of a failed one keeps off the runs of a claim that is still under way", async () => {
+test("a claim that frees the runs of a failed claim leaves the runs of a claim in progress alone", async () => {
   const proxy = await CuttingProxy.open(inject("postgresUrl"));
   onTestFinished(() => proxy.close());
   const schema = newSchema();

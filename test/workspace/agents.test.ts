@@ -465,7 +465,7 @@ describe("allowed-tools of skills", () => {
     expect(readAllowedTool(entry)?.fits({ command })).toBe(isApproved);
   });
 
-  test("other names are understood, and other forms approve nothing", () => {
+  test("allowed-tools understands the names of other hosts, and other forms approve nothing", () => {
     expect(readAllowedTool("Glob")?.tool).toBe("find");
     expect(readAllowedTool("Read")?.tool).toBe("read");
     for (const entry of ["Read(./src/**)", "Bash(:*)", "Bash($(x):*)", "a b", ""])

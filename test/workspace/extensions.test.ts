@@ -109,7 +109,7 @@ describe("the review of the memory", () => {
     expect(JSON.stringify(model.calls[4])).toContain("The build takes 4 minutes.");
   });
 
-  test("outside of a review the tool changes nothing", async () => {
+  test("the memory tool changes nothing outside of a review", async () => {
     const folders = await testFolders();
     await folders.write({ "~/.reeve/settings.json": '{ "memoryReviewEvery": 100 }' });
     const input = { file: "MEMORY.md", old: "", new: "Injected." };

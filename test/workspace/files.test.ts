@@ -63,7 +63,7 @@ describe("files of a workspace", () => {
 });
 
 describe("front matter", () => {
-  test("data and body are separated, and a text without front matter is a body", () => {
+  test("front matter is separated from the body, and a text without front matter is a body", () => {
     expect(parseMarkdown("---\na: 1\nb: [x, y]\n---\n\nBody\n---\nmore", "f.md")).toEqual({
       data: { a: 1, b: ["x", "y"] },
       body: "Body\n---\nmore",

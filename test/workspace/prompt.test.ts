@@ -37,7 +37,7 @@ const layers = {
 };
 
 describe("the system prompt", () => {
-  test("the layers come in a fixed order, and each is as expected", async () => {
+  test("the parts of the system prompt come in a fixed order, and each has the expected text", async () => {
     const folders = await testFolders();
     await folders.write(layers);
     const workspace = await opened(folders, { cwd: join(folders.project, "packages/a"), profile: "work" });
@@ -273,7 +273,7 @@ describe("platform hints", () => {
     expect((await prompts.build({ ...query, channel: "discord:2" })).fromCache).toBe(false);
   });
 
-  test("null is the terminal, and an unknown channel has no rules", () => {
+  test("the channel null is the terminal, and an unknown channel has no rules", () => {
     expect(platformHint(null)).toBe(platformHint("terminal"));
     expect(platformHint("pager")).toBe("");
     expect(platformHint("constructor")).toBe("");

@@ -21,7 +21,7 @@ async function setUp() {
 }
 
 describe("saveInstructions()", () => {
-  test("the body is replaced, the front matter and the permissions stay, and the agent stays accepted", async () => {
+  test("saveInstructions() replaces the body, keeps front matter and permissions, and the agent stays accepted", async () => {
     const { path, open, model } = await setUp();
     await using workspace = await open();
     await workspace.trust();

@@ -87,7 +87,7 @@ describe("settings.json", () => {
     expect((error as Error).message).toContain(message);
   });
 
-  test("later places take precedence, groups are combined and lists are joined", () => {
+  test("settings of later places take precedence, groups are combined and lists are joined", () => {
     const home = { model: "a/1", budget: { maxTokens: 5, maxCostUsd: 1 }, permissions: { deny: ["bash"] } };
     const project = { model: "b/2", budget: { maxTokens: 3 }, permissions: { deny: ["fetch", "bash"] } };
     expect(combineSettings(home, project, { maxTurns: 4 })).toEqual({

@@ -20,7 +20,7 @@ test("a diff of texts with very many lines replaces the middle as a whole", () =
   expect(lines.slice(1, 4)).toEqual([" same", "-a0", "-a1"]);
 });
 
-test("a part is found only if the whole contains it once", () => {
+test("a part of a text is found only if the text contains it once", () => {
   expect(partIn("a b c", "b")).toEqual({ before: "a ", after: " c" });
   expect([partIn("b b", "b"), partIn("a", "b"), partIn("a", ""), partIn("a", null)]).toEqual([
     null,

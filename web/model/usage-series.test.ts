@@ -41,7 +41,7 @@ test("a measure without a call in the times that are over says so, and not that 
   expect(words({ earlier: closed })).toMatchObject({ latency: "No call before", cache: "No input before" });
 });
 
-test("only what an earlier version did not record is not recorded before", () => {
+test("a time is shown as not recorded only if an earlier version did not record it", () => {
   const before = { ...columns, failedRuns: [null, 0], slowMs: [null, 900] };
   const earlier = { ...figures, details: { ...figures.details, isComplete: false } };
   expect(words({ before, earlier })).toMatchObject({
@@ -55,7 +55,7 @@ test("only what an earlier version did not record is not recorded before", () =>
   );
 });
 
-test("a change says which time it leaves out", () => {
+test("a change against the days before says which time it leaves out", () => {
   expect([leftOut("2026-11-16"), leftOut("2026-11-16T13"), leftOut(undefined)]).toEqual([
     "without today",
     "without this hour",

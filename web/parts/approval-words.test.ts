@@ -42,7 +42,7 @@ test("a command and any other call are shown as they run", () => {
   expect(reasonWords(call)).toBe("The tool publish is set to ask a person first.");
 });
 
-test("a question is its own reason and has choices", () => {
+test("a question shows its own text as its reason, and has choices", () => {
   const question = {
     kind: "input",
     toolName: "ask_human",

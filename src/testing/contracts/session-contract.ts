@@ -338,7 +338,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await store.sessions.read(sessionId)).toEqual([]);
   });
 
-  test("S5: of a concurrent create() and delete() of a session, either order keeps the new run's entries", async () => {
+  test("S5: create() and delete() of a session at the same time keep the new run's entries, in either order", async () => {
     const store = await open();
     const record = runRecord("b");
     for (const first of ["delete", "create"]) {

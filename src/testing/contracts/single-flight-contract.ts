@@ -131,7 +131,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     expect(claimed.map(({ runId }) => runId)).toEqual([b]);
   });
 
-  test("a submission without a flight in a run's last commit creates its run once, also beside a run of its agent", async () => {
+  test("a submission without the option flight in a run's last commit creates its run once, also beside a run of its agent", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.journal.create({ ...runRecord("b") }, { number: 0, at: 2 });

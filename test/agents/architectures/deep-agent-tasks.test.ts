@@ -63,7 +63,7 @@ describe("the task tool of deepAgent()", () => {
     expect((await run(2))[0]).toContain("reads ended with status failed: ");
   });
 
-  test("general gets the agent's tools and read access to the files, but not the conversation", async () => {
+  test("the sub-agent general gets the agent's tools and read access to the files, but not the conversation", async () => {
     const seen: string[] = [];
     const look = tool({
       name: "look",

@@ -114,7 +114,7 @@ describe("deepAgent()", () => {
     expect(result.metadata).toEqual({ files: { "a.md": "aa", "b.md": "b" } });
   });
 
-  test("a write that is denied at the gate has no effect, and one that a person edited takes effect as edited", async () => {
+  test("a write that is denied before the call has no effect, and one that a person edited takes effect as edited", async () => {
     const model = scriptedModel([
       turn(write("secret.md", "x")),
       turn(write("a.md", "mine")),

@@ -244,7 +244,7 @@ describe("rewoo()", () => {
     expect(events.some(({ type }) => type === "tool_execution_start")).toBe(false);
   });
 
-  test("every call passes the tool gate", async () => {
+  test("rewoo() passes every call through the checks before a tool call", async () => {
     const solver = scriptedModel(["Not allowed."]);
     await runAgent({
       architecture: rewoo(),

@@ -50,7 +50,7 @@ test("scopeForWorker() reads no steering and no follow-ups and has no output for
   ]);
 });
 
-test("of several extra tools with the same name, the outermost is listed, called and reported to its listener", async () => {
+test("the outermost of several extra tools with the same name is listed, called and reported to its listener", async () => {
   const asked: string[] = [];
   const reported: string[] = [];
   const named = (name: string, by: string): Tool =>

@@ -219,7 +219,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
     },
   );
 
-  test("S1: a run that is cancelled before its start time ends with the marker", async () => {
+  test("S1: a run that is cancelled before its start time ends with the marker of an interruption", async () => {
     const clock = new FakeClock();
     const { store, runtime } = await setUp({ clock });
     const agent = new Agent({ name: "scout", model: scriptedModel([]) });

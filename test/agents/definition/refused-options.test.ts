@@ -85,7 +85,7 @@ describe("an option in the wrong place", () => {
     await expect(scout(["Rain."]).agent.invoke("Weather?", { [name]: 1 })).rejects.toThrow(refusal(fix));
   });
 
-  test("the advice knows other spellings", () => {
+  test("the advice for an option in the wrong place recognises other spellings", () => {
     expect(() => untyped({ tool_choice: "auto" })).toThrow(refusal("use `settings: { toolChoice }`"));
     expect(() => untyped({ timeout_ms: 5 })).toThrow(refusal("agent.invoke(input, { timeoutMs })"));
   });
@@ -320,7 +320,7 @@ describe("policy of calls that a flow does not make", () => {
     );
   });
 
-  test("a flow accepts layers and guardrails that reach it", async () => {
+  test("a flow accepts middleware and guardrails that reach it", async () => {
     const seen: string[] = [];
     const note = (what: string) => async (_ctx: unknown, next: () => Promise<void>) => {
       seen.push(what);
@@ -336,7 +336,7 @@ describe("policy of calls that a flow does not make", () => {
     expect(seen).toEqual(["agent"]);
   });
 
-  test("a flow with a model of its own accepts a layer around model calls", () => {
+  test("a flow with a model of its own accepts middleware around model calls", () => {
     const judged = { model, middleware: [{ name: "m", chat }] };
     expect(new Sequential({ name: "f", steps: [step], ...judged }).name).toBe("f");
     const both = { model, middleware: [{ name: "m", function: chat }] };

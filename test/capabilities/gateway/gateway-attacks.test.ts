@@ -254,7 +254,7 @@ test.each([
   },
 );
 
-test("of the query of a request only what chooses the form of the answer reaches the provider", async () => {
+test("only the query parameters that choose the form of the answer reach the provider", async () => {
   const world = await answering();
   await world.run(async (access) => {
     await post(access, { path: "/v1/messages?beta=true&key=k&x=1", body: { model: "m" } });
@@ -293,7 +293,7 @@ test("a redirect of the endpoint that counts tokens is refused", async () => {
   });
 });
 
-test("of 200 streams at once a token opens 50, and the others may try again", async () => {
+test("a token opens 50 of 200 simultaneous streams, and the others may try again", async () => {
   const all = Promise.withResolvers<void>();
   const world = await worldOf(async (_received, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -371,7 +371,7 @@ function unfinished({ url, token }: Access, bytes: number): { destroy(): void } 
   };
 }
 
-test("the bodies of all open requests have a limit together, of which one program may have a half, and which returns when the provider has them", async () => {
+test("the bodies of all open requests share a limit, half of which one program may use, and free it when the provider has them", async () => {
   const answer = Promise.withResolvers<void>();
   const world = await worldOf(
     async (_received, response) => {

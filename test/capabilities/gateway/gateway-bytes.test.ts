@@ -233,7 +233,7 @@ test.each(names)(
   },
 );
 
-test("of a random chat stream the client receives every byte except those of the event for which it did not ask", async () => {
+test("the client receives every byte of a random chat stream except those of the event for which it did not ask", async () => {
   const exchanges = Array.from({ length: rounds }, (_, number) => {
     const each = exchangeOf("OpenAI chat completions", number, 90);
     const { stream_options: _asked, ...value } = each.value;

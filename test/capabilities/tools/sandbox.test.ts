@@ -44,7 +44,7 @@ function workersIn(folder: string): readonly string[] {
   });
 }
 
-test("a sandbox whose first process has ended before bubblewrap's report of it is read counts as ended", async () => {
+test("a sandbox counts as ended if its first process ends before the report of bubblewrap is read", async () => {
   const processes = new SandboxProcesses();
   // Only root lowers the priority of the process.
   processes.receive(`{ "child-pid": ${spawnSync("true").pid} }`);

@@ -48,7 +48,7 @@ describe("toolSearch()", () => {
     expect(last(all).foundBy).toBeUndefined();
   });
 
-  test("toolSearch() keeps the fields that the gate uses", () => {
+  test("toolSearch() keeps the fields that the checks before a call use", () => {
     const shown = toolSearch({ tools: many(30) });
     expect(shown[7]).toMatchObject({ risk: "critical", destructive: true, concurrency: "parallel" });
     expect(shown[8]).toMatchObject({ risk: "safe", destructive: false });

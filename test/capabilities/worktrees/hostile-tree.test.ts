@@ -30,7 +30,7 @@ function writableOf(
   return { gitDir, branch, log: join(path, ".git", "logs", "refs", "heads", folder.branch) };
 }
 
-test("D5: a branch that an agent has made a name of another one is deleted without that one", async () => {
+test("D5: a branch that an agent has made another name of a branch is deleted, and the other branch stays", async () => {
   const repository = testRepository();
   const { git, path, trees } = repository;
   git("branch dev");

@@ -109,7 +109,7 @@ describe("fault codes", () => {
 });
 
 describe("Fault", () => {
-  test("a stored fault has texts of details that are cut like its message", () => {
+  test("the texts in the details of a stored fault are cut like its message", () => {
     const long = "x".repeat(70_000);
     const stored = new Fault("not_found", long, { details: { agent: long, of: [long] } }).toJSON();
     const cut = `${"x".repeat(65_536)} [cut]`;

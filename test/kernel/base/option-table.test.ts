@@ -56,7 +56,7 @@ describe("an option table", () => {
     expect(() => table.read("it", { handler: () => 1 })).toThrow('of it: use "execute"');
   });
 
-  test("an option table asks where an option belongs that it does not have", () => {
+  test("an option table says where an option belongs that it does not have", () => {
     const table = optionTable({ name: is.text() }, (name) =>
       name === "input" ? "pass it to invoke()" : undefined,
     );

@@ -61,7 +61,7 @@ describe("B3: classifyError() reports whether the response was refused before it
     [false, "a status in the message text", new Error("429 Too Many Requests")],
     [false, "a cut connection", Object.assign(new Error("socket hang up"), { code: "ECONNRESET" })],
     [false, "nothing", undefined],
-  ])("B3: refused is %s for %s", (refused, _name, error) => {
+  ])("B3: classifyError() reports refused as %s for %s", (refused, _name, error) => {
     expect(classifyError(error).refused).toBe(refused);
   });
 });

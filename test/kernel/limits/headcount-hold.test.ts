@@ -62,7 +62,7 @@ test("H5: a task that has not paused yet keeps its seat at the end of its hold",
   });
 });
 
-test("H5: a task that is held while another one is to yield to it leaves that one its seat, and is not recalled", () => {
+test("H5: a task that is held while a victim yields its seat to it leaves the victim its seat, and is not recalled", () => {
   const waits = { ...hire(two), waits: "paused" } as const;
   const lowered = { type: "reprioritize", taskId: one, priority: Priority.LOW } as const;
   const promised = [hire(one), waits, lowered] as const;

@@ -9,7 +9,7 @@ import {
   noLatency,
 } from "../../../src/kernel/index.ts";
 
-test("each bound is in its own bucket, and what is longer than the last bound is in the last one", () => {
+test("a duration that equals a bound is in the bucket of the bound, and one above all bounds is in the last bucket", () => {
   expect(latencyBoundsMs.map(latencyBucket)).toEqual(latencyBoundsMs.map((_bound, bucket) => bucket));
   expect([latencyBucket(-1), latencyBucket(0), latencyBucket(101), latencyBucket(1e9)]).toEqual([
     0, 0, 1, 24,

@@ -150,7 +150,7 @@ describe("decideFire()", () => {
     });
   });
 
-  test("a single time that is missed is done with skip and starts its run late with once", () => {
+  test("a schedule with a single missed time ends with missed skip, and starts its run late with missed once", () => {
     const times = fireTimes({ at: hour }, () => expect.unreachable());
     expect(decide(atOne, late, { times, missed: "skip" })).toMatchObject({
       kind: "skip",

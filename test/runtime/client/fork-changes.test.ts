@@ -200,7 +200,7 @@ describe.each(twoStores)("%s: fork({ model })", (_name, prepare) => {
     expect((await (await runtime.submit(scout, "?", { sessionId: "trip" })).result()).output).toBe("later");
   });
 
-  it("a fork applies to a failed run that is resumed, and to the next message of a completed run", async () => {
+  it("the model of a fork applies to a failed run that is resumed, and to the next message of a completed run", async () => {
     const refused = { error: Object.assign(new Error("no"), { status: 400 }) };
     const { store, second, send } = await setUp(
       await prepare(),
@@ -291,7 +291,7 @@ describe.each(twoStores)("%s: a fork with changes", (_name, prepare) => {
   });
 });
 
-it("the agent reads steering that arrives before its run starts before its first model call", async () => {
+it("an agent reads steering that arrived before the start of its run before its first model call", async () => {
   const clock = new FakeClock();
   const runtime = await createRuntime({ store: "memory:", clock, unknownPrice: "ignore" });
   opened.push(runtime);

@@ -144,7 +144,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     });
   });
 
-  test("J11: ephemeral messages, changes of middleware, settings and changed tools are named", async () => {
+  test("J11: modelRequest() names ephemeral messages, changes of middleware, settings and changed tools", async () => {
     const model = scriptedModel([calls("a"), "Done."]);
     const agent = agentWith(model, {
       ephemeral: [
@@ -180,7 +180,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     });
   });
 
-  test("J11: what retention erased is named, and the hashes stay", async () => {
+  test("J11: modelRequest() names what retention erased, and the hashes stay", async () => {
     const model = scriptedModel([calls("a"), "Done."]);
     await withRuntime(async (runtime) => {
       const run = await runtime.submit(agentWith(model), "Go", { retention: HistoryRetention.NONE });

@@ -216,7 +216,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
-    it("a tenant view gives the id of a run of others to a fork in another tenant only, where it means another run", async () => {
+    it("a tenant view refuses a fork the id of another user's run of the tenant, and accepts the id of a run of another tenant, where it means another run", async () => {
       const world = await setUp();
       const view = world.runtime.forTenant(scope);
       const own = await view.submit(quick, "mine");

@@ -434,7 +434,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await runtime.close();
     });
 
-    test("W1: steering that an abandoned branch drained is drained by the code after the fault", async () => {
+    test("W1: the code after the fault reads the steering that an abandoned branch had read", async () => {
       const open = await prepare();
       const store = await open();
       const runtime = await createRuntime({ store });

@@ -27,7 +27,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual([["a"], ["later", "last"], [{ b: 1 }, "c"], []]);
   });
 
-  it("input to a run in progress is returned to one of two branches that drain at the same time", async () => {
+  it("input to a run in progress is returned to one of two branches that read input at the same time", async () => {
     const { runtime } = await setUp();
     const worker = listener(async (ctx) => {
       const drain = (branch: RunContext) => branch.steering({ mode: "all" });

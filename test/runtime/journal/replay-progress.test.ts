@@ -19,7 +19,7 @@ test("J1: records inside a step that the replay has passed do not count again if
   expect(progress.remain).toBe(false);
 });
 
-test("records below a model call count after it", () => {
+test("the progress of a replay counts the records below a model call after that call", () => {
   const progress = progressOf("0", "0/0", "0/1");
   progress.visit("0" as StepAddress, "llm");
   progress.visit("0/0" as StepAddress, "tool");

@@ -86,7 +86,7 @@ describe.each(twoStores)("a reservation in a %s store", (_name, prepare) => {
     },
   );
 
-  it("B1: a call whose bound by bytes fits is not counted", async () => {
+  it("B1: the tokens of a call whose bound by bytes fits are not counted", async () => {
     const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
     const { agent: counting, counted } = reader(2, { counts: true });
     const run = await runtime.submit(counting, null, { budget: { maxTokens: 10 * 2_300 } });
@@ -129,7 +129,7 @@ function countedCall(seen: { counts: number; calls: number }): Workload {
   };
 }
 
-it("B1, B3: after a crash at any write the journaled count is used again, and a cap of one turn suffices", async () => {
+it("B1, B3: after a crash at any write the recorded token count is used again, so that a cap of one turn suffices", async () => {
   const { writes } = await runWorkload(countedCall({ counts: 0, calls: 0 }));
   expect(writes).toBeGreaterThan(2);
   for (let at = 2; at <= writes; at++) {

@@ -157,7 +157,7 @@ it("J2: a second call in flight in a scope is refused on the first execution", a
   expect((await (await runtime.submit(worker, null)).result()).output).toEqual([1, "journal_ambiguous"]);
 });
 
-it("J2: values that are there at once may be read together, also when they are replayed", async () => {
+it("J2: values that are available synchronously may be read together, also on replay", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   let executions = 0;
   const worker = agent("worker", async (ctx) => {

@@ -39,7 +39,7 @@ const before = (name: string, decide: BeforeCall["decide"]): BeforeCall => ({ na
 const failed = (message: string): ToolResult => ({ ...text(message), isError: true });
 
 describe("entries before a tool call", () => {
-  test("arguments that an entry edits pass all entries before the call again, and a later look may deny them", async () => {
+  test("arguments that an entry edits pass all entries before the call again, which may then deny the call", async () => {
     const seen: unknown[] = [];
     const rules = before("rules", ({ call: { input } }) => {
       seen.push(input);

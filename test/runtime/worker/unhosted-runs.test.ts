@@ -108,7 +108,7 @@ describe("a caller that awaits a run whose agent is not registered", () => {
     expect(faultsIn(errors).join()).toContain("agent broken is not registered in this process");
   });
 
-  it("a caller that stops waiting is not reported to", async () => {
+  it("a caller that stops waiting receives no further report", async () => {
     const { clock, errors, other, runId } = await abandonedRun();
     const run = await other.find(runId);
     for await (const event of run?.events() ?? []) if (event.type === "run_start") break;

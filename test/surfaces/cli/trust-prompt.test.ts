@@ -41,7 +41,7 @@ test.for([
   expect(said).toEqual(answer === undefined ? [] : asked);
 });
 
-test("nothing is asked if nothing needs trust", async () => {
+test("reeve trust asks nothing if nothing needs trust", async () => {
   const { project, home, write } = await testFolders();
   await write({ "AGENTS.md": "x", ".reeve/prompts/a.md": "x" });
   const { said, terminal } = terminalOf("y");

@@ -14,7 +14,7 @@ const request: ApprovalRequest = {
 
 const selected = (optionId: string) => ({ outcome: { outcome: "selected", optionId } }) as const;
 
-it("the option of a choice selects it", () => {
+it("an option that stands for a choice selects that choice", () => {
   expect(decisionOf(selected("choice 1"), request)).toEqual({ decision: "approved", input: "blue" });
 });
 

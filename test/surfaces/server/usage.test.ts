@@ -101,7 +101,7 @@ it("usage over time of a store without details and hours has days without failur
   ]);
 });
 
-it("what a working run has spent under a cap counts once in what is spent today", async () => {
+it("what a working run has spent under a cap counts once in the amount that is spent today", async () => {
   const held = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const hold = tool({

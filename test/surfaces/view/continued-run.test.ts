@@ -57,7 +57,7 @@ test("a report that a top-up continues is live from the event on that gives it a
   expect(view.live).toBeGreaterThan(0);
 });
 
-test("a hand-off that the end of its task cut off goes on when the task continues, and has the result of the report", () => {
+test("a hand-off that the end of its task interrupted continues with the task, and has the result of the report", () => {
   const { fold, steps } = readUntil(events.length - 1);
   expect(fold.view()).toMatchObject({ status: "completed", live: 0, active: 0, seats: 0, recorded: 0 });
   const handOffs = steps.of(rootTaskId).filter(({ kind }) => kind === "tool");

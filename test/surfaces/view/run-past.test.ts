@@ -61,7 +61,7 @@ function byStart(steps: Iterable<StepView>): readonly StepView[] {
 }
 
 describe("the past of a run", () => {
-  test("a past that continues from any position, through JSON, is that of all events", () => {
+  test("a history of a run that continues from any position, through JSON, is that of all events", () => {
     const log = events(400);
     const whole = pastOf(log);
     expect(stepsOf(whole).some(({ outcome }) => outcome === "lost")).toBe(true);
@@ -77,7 +77,7 @@ describe("the past of a run", () => {
     }
   });
 
-  test("a past that continues from the newest steps has every step that ended at or after its first event", () => {
+  test("a history of a run that continues from the newest steps has every step that ended at or after its first event", () => {
     const log = events(400);
     const whole = pastOf(log);
     const from = throughJson(pastOf(log.slice(0, 200)), 10);

@@ -211,7 +211,7 @@ describe("a step", () => {
     expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
   });
 
-  test("a call that was charged as lost and is tried again is in flight, also in a log that continues, and each attempt is a step", () => {
+  test("a call that was charged as unreported and is tried again is in flight, also in a continued log, and each attempt is a step", () => {
     const retry = { attempt: 1, maxAttempts: 3, delayMs: 10, kind: "timeout", message: "no answer" };
     const lost = { reservationId: "t0 1 1", attempt: 1, tokens: 50, costUsd: 0.5 };
     const events = [
@@ -404,7 +404,7 @@ describe("a recovery", () => {
     expect(stepsOf(answered).of(rootTaskId).at(-1)).toMatchObject({ name: "sonnet-5", outcome: "ok" });
   });
 
-  test("a step is about the arguments that a person changed, from the decision on, also in a log that continues", () => {
+  test("a step shows the arguments that a person changed from the decision on, also in a continued log", () => {
     const asked = {
       approvalId: "a1",
       kind: "tool_call",

@@ -17,7 +17,7 @@ test("days of a filter are those of the process, and dates with Z are UTC days a
     expect(dayRange(wrong)).toBeNull();
 });
 
-test("a word is a filter, a wrong value of one, or a word to look for", () => {
+test("a word of a search is a filter, a wrong value of a filter, or a word to look for", () => {
   expect(filterWord("cost>1.5")).toEqual({ name: "above", value: "1.5" });
   expect(filterWord("score.thumbs<0.5")).toEqual({ name: "score", value: "thumbs<0.5" });
   expect([filterWord("score."), filterWord("score.thumbs<x")]).toEqual(["problem", "problem"]);

@@ -64,7 +64,7 @@ test("a task that a person cancelled names the person, and its reports do, too",
   expect(eventWords(event, view)).toBe("ada cancelled this agent and its reports: enough");
 });
 
-test("a run that was resumed after a cancel is cancelled no longer", () => {
+test("a run that was resumed after a cancel no longer counts as cancelled", () => {
   const order = [rootTaskId, "run_cancel", { reason: "too late", by: "ada" }] as const;
   const ended = [rootTaskId, "run_end", { status: "cancelled" }] as const;
   const again = [

@@ -20,7 +20,7 @@ const empty: Inbox = {
 const [one, two, three] = [{ id: "1" }, { id: "2" }, { id: "3" }];
 const start: Choice<{ readonly id: string }> = noChoice;
 
-test("the inbox starts with its oldest item, and the one that the person wants precedes", () => {
+test("the inbox starts with its oldest item, unless the person wants another one", () => {
   expect(nextChoice(start, [one, two], null)).toMatchObject({ chosen: one, answered: null });
   expect(nextChoice(start, [one, two], "2")).toMatchObject({ chosen: two, at: 1 });
 });
@@ -88,7 +88,7 @@ test("the inbox has questions as the server sends them, then runs with the newes
   inbox.value = null;
 });
 
-test("a run waits for the person as long as the person has not put away all its questions", () => {
+test("a run waits for the person until the person has put away all its questions", () => {
   const run = { runId: "run_1", status: "waiting", waitsFor: ["person"] } as unknown as Run;
   // Its question is not read yet.
   expect(waitsForPerson(run, asking([]))).toBe(true);

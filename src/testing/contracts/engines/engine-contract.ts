@@ -106,7 +106,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
-  test("G2: two workers share the full inbox of an agent, and seldom try the same message", async () => {
+  test("G2: two workers that share the full inbox of an agent seldom try to take the same message", async () => {
     const reopen = await prepare();
     const flood = 40;
     const { promise: all, resolve: haveStarted } = Promise.withResolvers<void>();

@@ -5,7 +5,7 @@ import { claim, claimed, create, end, first, mailTo, only, slots, standing } fro
 
 /** Tests of L17 and L18: mail to runs that wait for their turn. */
 export function queuedMailContract({ test, expect, open }: ContractHarness): void {
-  test("L17: mail makes a queued run ready with a lease that says so, and its release queues it again", async () => {
+  test("L17: mail makes a queued run ready, its lease says that it is queued, and its release queues it again", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     await create(store, "a", slots("k", 1));

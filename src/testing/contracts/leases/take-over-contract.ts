@@ -82,7 +82,7 @@ export function takeOverContract({ test, expect, open }: ContractHarness): void 
   const ready = async (store: Store, more: Partial<ReadyOptions> = {}): Promise<readonly RunId[]> =>
     store.leases.findReady({ now: 0, limit: 10, ...more });
 
-  test("L16: findReady() returns new, due and left runs, the oldest first, and no owned, suspended or ended one", async () => {
+  test("L16: findReady() returns the runs that are new, due or left by a dead worker, the oldest first", async () => {
     const store = await open();
     const left = await ownRun(store, "a");
     await store.leases.dismiss("w1");

@@ -325,7 +325,7 @@ describe("an ended compaction", () => {
 });
 
 describe("settled", () => {
-  it("settled is absent while input waits, and in the log of the run that reads the last input", async () => {
+  it("the event settled is absent while input waits, and present in the log of the run that reads the last input", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel(["one", "two"]);
     const held = hold(model, () => true);

@@ -134,7 +134,7 @@ describe.each(places)("an approval with the %s store", (name) => {
     expect(sent).toEqual([{ to: "bob" }]);
   });
 
-  test("arguments that a person edited pass the gate again, so that a deny rule still applies", async () => {
+  test("arguments that a person edited are checked again, so that a deny rule still applies", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({
       onAsk: "wait",

@@ -169,7 +169,7 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     expect((await toldOf(found, "approval_request")).length).toBe(2);
   });
 
-  test("the gate judges a changed tool again, so that a new deny rule applies to it", async () => {
+  test("a changed tool is judged again, so that a new deny rule applies to it", async () => {
     const place = await openPlace(name);
     const rules: PermissionsOptions = { onAsk: "wait" };
     const run = await (

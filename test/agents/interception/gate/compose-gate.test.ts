@@ -70,7 +70,7 @@ describe("composeGate()", () => {
     expect(composeGate({ permissions: permissions() })).toBeDefined();
   });
 
-  test("the gate asks hooks, extensions, guardrails and permissions before a call, and extensions, guardrails and hooks after it", async () => {
+  test("composeGate() asks hooks, extensions, guardrails and permissions before a call, and extensions, guardrails and hooks after it", async () => {
     const log: string[] = [];
     const gate = await gateWith(watched(log));
     const call = gatedCall();
@@ -80,7 +80,7 @@ describe("composeGate()", () => {
     expect(log).toEqual(["extension", "guardrail", "hook"]);
   });
 
-  test("the first deny wins, and no later part of the gate is asked", async () => {
+  test("the first deny wins, and no later entry is asked", async () => {
     const log: string[] = [];
     const parts = watched(log);
     const hooks = { ...parts.hooks, preTool: () => ({ deny: "not on Sundays" }) };

@@ -158,7 +158,7 @@ describe.each(places)("arguments that the schema changes, with the %s store", (n
     expect(run).toEqual(["/etc/hosts r"]);
   });
 
-  test("a transform that gives another result after a restart asks again", async () => {
+  test("a call whose transformed arguments differ after a restart is asked about again", async () => {
     run.length = 0;
     const place = await openPlace(name);
     const rules: PermissionsOptions = { ask: ["open"], onAsk: "wait" };

@@ -147,7 +147,7 @@ describe("limits of a child", () => {
     await runtime.close();
   });
 
-  test("a child sees the results that calls of the last answer have by then", async () => {
+  test("a child sees the results of those calls of the last answer that have ended", async () => {
     const calls = ["look", "delegate"].map((name) => ({ name, input: {}, callId: name }));
     // Sequential, so that the call has its result before the other one starts.
     const look = tool({

@@ -43,7 +43,7 @@ const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
   ),
 }));
 
-test("any items are joined as they were split, and no value in the text is large", () => {
+test("any items are joined as they were split, and no large value stays in the text", () => {
   fc.assert(
     fc.property(fc.array(fc.record({ a: value, b: value }), { maxLength: 4 }), (items) => {
       const split = large.splitItems(items);
@@ -55,7 +55,7 @@ test("any items are joined as they were split, and no value in the text is large
   );
 });
 
-test("the smallest large values are taken, and equal values have one hash wherever they are", () => {
+test("the innermost large values are moved out, and equal values have one hash wherever they are", () => {
   const output = { type: "text", text: long };
   const record = large.splitItems([{ output, isError: false }]);
   const entry = large.splitItems([{ message: { role: "tool", content: [{ callId: "c", output }] } }]);
@@ -67,14 +67,14 @@ test("the smallest large values are taken, and equal values have one hash wherev
   expect(record.text).toBe('[{"output":{"type":"text","text":null},"isError":false}]');
 });
 
-test("a list of small values is taken as a whole if its text is large", () => {
+test("a list of small values is moved out as a whole if its text is large", () => {
   const many = Array.from({ length: contentThreshold }, (_, index) => index);
   const split = large.splitItems([{ many, more: long }]);
   expect(hashesIn(split.refs ?? "")).toEqual([sha256(JSON.stringify(many)), sha256(long)]);
   expect(joined(split)).toEqual([{ many, more: long }]);
 });
 
-test("what remains of a value is taken after the large values in it if it is still large", () => {
+test("a value that is still large without the large values in it is moved out after them", () => {
   const rest = Array.from({ length: 1_000 }, (_, index) => `item ${index}`);
   const [outer, inner] = JSON.parse(
     large.splitItems([{ a: { list: [long, ...rest] } }]).refs ?? "",

@@ -104,7 +104,7 @@ test("a later crash has its place on the axis but no fold, except while no worke
   expect(scaleAt(scale, 9, false).x({ at: 1_000, seq: 9 })).toBe(450);
 });
 
-test("the dock goes on while a run waits for a person, at most for as long again as it worked", () => {
+test("the dock continues while a run waits for a person, at most for as long again as it worked", () => {
   const live = { startedAt: 0, at: 1_000, endedAt: null, questions: 1 };
   expect(dockEnd(live, 1_500)).toBe(1_500);
   expect(dockEnd(live, 60_000)).toBe(2_000);

@@ -275,7 +275,7 @@ test("no statement scans all rows of a table, so that no call gets slower as the
   expect(scans).toEqual([]);
 });
 
-test("no statement gives the place of an entry two lower or two upper bounds, of which SQLite would use one", async () => {
+test("no statement has two lower or two upper bounds for the place of an entry, of which SQLite would use only one", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const statements = vi.spyOn(database, "statement");
   const store = await storeOn(database, { hash: sha256 });
