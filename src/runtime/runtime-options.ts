@@ -80,7 +80,7 @@ export interface RuntimeOptions {
    */
   readonly surface?: ExtensionSurface;
   /**
-   * What a call of a model without a known price does in a run with a cost cap. `"refuse"`: the call fails with
+   * What a call of a model without a known price does in a run with a budget in dollars. `"refuse"`: the call fails with
    * `unknown_price`. `"ignore"`: the call runs and counts as 0 USD. Default: `"refuse"`.
    */
   readonly unknownPrice?: UnknownPrice;

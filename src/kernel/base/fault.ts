@@ -110,7 +110,7 @@ const retryByCode = {
   permission_denied: "never",
   /** A caller sent more requests, or opened more streams, than a server allows. */
   rate_limited: "backoff",
-  /** B4: the task has a cost cap and the model has no known price. */
+  /** B4: the task has a budget in dollars and the model has no known price. */
   unknown_price: "never",
   /** J2: a scope made a second journaled call while the first was in flight. */
   journal_ambiguous: "never",

@@ -78,7 +78,7 @@ export interface CostLine {
   readonly unpriced: number;
 }
 
-/** B4: what happens if a task has a cost cap and the model has no known price. */
+/** B4: what happens if a task has a budget in dollars and the model has no known price. */
 export type UnknownPrice = "refuse" | "ignore";
 
 /** A dimension that the ledger counts. Seats are counted by the headcount. */

@@ -204,7 +204,7 @@ function lowestPass(passes: ReadonlyMap<Priority, number>): Priority {
   return best[0];
 }
 
-/** B4: the account whose cost cap refuses a call without a known price. */
+/** B4: the account whose budget in dollars refuses a call without a known price. */
 export function findUnpriced(
   ledger: Ledger,
   chain: readonly Account[],

@@ -251,7 +251,7 @@ function refusalOf(
   if (decision.kind !== "unknown_price") return exhausted(step, decision.exhaustion, { model });
   const { provider, modelId } = model;
   const { taskId } = decision;
-  const problem = `${provider}/${modelId} has no known price and task ${taskId} has a cost cap`;
+  const problem = `${provider}/${modelId} has no known price and task ${taskId} has a budget in dollars`;
   return unpricedCall(model, problem, { taskId });
 }
 
@@ -263,7 +263,7 @@ function requirePrice({ step, model }: CallReservation): void {
   throw unpricedCall(model, `${provider}/${modelId} has no known price and no limit of tokens applies`);
 }
 
-/** B4: the fault for a call without a known price under a cost cap. */
+/** B4: the fault for a call without a known price under a budget in dollars. */
 function unpricedCall(
   { provider, modelId }: CallReservation["model"],
   problem: string,

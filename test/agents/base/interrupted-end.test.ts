@@ -128,7 +128,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
       ["user: Go", "assistant: [interrupted: deadline_exceeded]"],
     ],
     [
-      "the turn cap",
+      "the budget of turns",
       [looks],
       { maxTurns: 1 },
       {},

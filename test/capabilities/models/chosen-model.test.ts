@@ -103,7 +103,7 @@ describe("fallback() in a run", () => {
     expect(costUsd).toBeCloseTo((lost?.data.costUsd ?? 0) + 20e-6, 9);
   });
 
-  test("B4: fallback() in a run stops at a model without a known price under a cost cap, and calls no other model", async () => {
+  test("B4: fallback() in a run stops at a model without a known price under a budget in dollars, and calls no other model", async () => {
     const { runtime } = await setUp({
       prices: { find: (query) => (query.modelId === "dear" ? null : prices.find(query)) },
     });

@@ -240,7 +240,7 @@ test.each([
   expect(overrun).toEqual(found && { ...found, reservationId: null });
 });
 
-test("B1: a call without a known price is an overrun if it exceeds a cost cap; a call within its bound is not", () => {
+test("B1: a call without a known price is an overrun if it exceeds a budget in dollars; a call within its bound is not", () => {
   const { step, decided } = setup({ maxCostUsd: 1 }, "ignore");
   step(...["a", "b", "c"].map((id) => reserve(id, { costUsd: null })));
   expect(step(settle("a", 1, 1)).overrun).toBeNull();
@@ -251,7 +251,7 @@ test("B1: a call without a known price is an overrun if it exceeds a cost cap; a
 });
 
 test.each([{ costUsd: null }, { usdPerToken: null }])(
-  "B4: a call without a price is refused under a cost cap: %j",
+  "B4: a call without a price is refused under a budget in dollars: %j",
   (price) => {
     const { step } = setup({ maxCostUsd: 100 });
     const decision = { id: "a", kind: "unknown_price", taskId: "t0" };
@@ -259,7 +259,7 @@ test.each([{ costUsd: null }, { usdPerToken: null }])(
   },
 );
 
-test("B4: a call without a price is granted without a cost cap or if configured so, and is counted as unpriced", () => {
+test("B4: a call without a price is granted without a budget in dollars or if configured so, and is counted as unpriced", () => {
   for (const { step, decided, account } of [setup(), setup({ maxCostUsd: 1 }, "ignore")]) {
     const call = { costUsd: null, output: 5 };
     expect(decided(reserve("a", call))).toBe("a");

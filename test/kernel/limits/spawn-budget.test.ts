@@ -19,7 +19,7 @@ test("a spawn budget keeps the given values", () => {
 });
 
 test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, null, "5", 5n])(
-  "H1, B2: the agent cap %s is refused: it must be a whole number from 1",
+  "H1, B2: the limit of agents %s is refused: it must be a whole number from 1",
   (maxAgents) => {
     expect(() => spawnBudget({ maxAgents } as SpawnBudget)).toThrow(
       expect.objectContaining({

@@ -167,7 +167,7 @@ it("B1: output cut at a limit that the budget lowered ends the run as budget_exh
   expect(ofType(await events(run.runId), "message_end")).toHaveLength(1);
 });
 
-it("B4: a model without a known price is not called under a cost cap", async () => {
+it("B4: a model without a known price is not called under a budget in dollars", async () => {
   const { runtime } = await setUp();
   const { model, worker } = modelCaller(["unused"]);
   const { error: failure } = await (

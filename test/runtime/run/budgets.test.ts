@@ -178,7 +178,7 @@ describe("the price of a model call", () => {
     await runtime.close();
   });
 
-  it("B4: the price of a model call is null for an unknown model, and under a cost cap the call is refused with advice on how to set a price", async () => {
+  it("B4: the price of a model call is null for an unknown model, and under a budget in dollars the call is refused with advice on how to set a price", async () => {
     const runtime = await openWithPrices();
     const capped = await runtime.submit(pricedAgent("acme", "m1"), null, { budget: { maxCostUsd: 1 } });
     const { error } = await capped.result();

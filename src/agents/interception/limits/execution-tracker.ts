@@ -41,7 +41,7 @@ export interface ExecutionTrackerOptions {
   /** The fraction of a cap at which `onWarning` is called, once per dimension. Default: 0.8. */
   readonly warnAt?: number;
   readonly onWarning?: (warning: Exhaustion) => void;
-  /** B4: what happens to calls without a known price under a cost cap. Default: `"refuse"`. */
+  /** B4: what happens to calls without a known price under a budget in dollars. Default: `"refuse"`. */
   readonly unknownPrice?: UnknownPrice;
 }
 

@@ -97,7 +97,7 @@ describe("ExecutionTracker outside a run", () => {
     expect(tracker.spent.tokens).toBe(11);
   });
 
-  it("B4: a call without a known price is refused under a cost cap by default, and counted as unpriced with unknownPrice: ignore", async () => {
+  it("B4: a call without a known price is refused under a budget in dollars by default, and counted as unpriced with unknownPrice: ignore", async () => {
     const refusing = new ExecutionTracker({ maxCostUsd: 1 });
     await expect(refusing.reserve({ inputCostUsd: null })).rejects.toMatchObject({ code: "unknown_price" });
     const ignoring = new ExecutionTracker({ maxCostUsd: 1 }, { unknownPrice: "ignore" });
@@ -191,7 +191,7 @@ describe("ExecutionTracker inside a run", () => {
     ]);
   });
 
-  it("B5: a ReAct run stops at its turn cap with the text so far", async () => {
+  it("B5: a ReAct run stops at its budget of turns with the text so far", async () => {
     const { runtime } = await setUp();
     const model = scriptedModel([
       { text: "thinking", toolCalls: [{ name: "none", input: {} }], usage },
