@@ -103,7 +103,7 @@ export class StoredRuns {
     this.variants = [storedVariant, ...forks.map(([name]) => name)];
   }
 
-  /** The ids of the runs, as they are when an experiment begins. Forks of experiments are no stored runs. */
+  /** The ids of the runs that exist when an experiment begins. Forks that experiments made are left out. */
   async runIds(agentId: string): Promise<readonly string[]> {
     const { runtime, runs: chosen } = this.#options;
     if (isList(chosen)) return chosen;

@@ -34,7 +34,7 @@ test("the chart shows cards with budget meters, arrows move between agents, and 
   expect(await page.locator("[role=treeitem]:focus").textContent()).toMatch(/^build/u);
   await page.getByRole("complementary", { name: "About build" }).waitFor();
   await page.keyboard.press("z");
-  await page.getByRole("columnheader", { name: "Budget" }).waitFor();
+  await page.getByRole("columnheader", { name: "Budget", exact: true }).waitFor();
   await page.keyboard.press("z");
   expect(
     await shown(page.getByRole("link", { name: /^(?:research|build|review), \d+ agents/u }).first()),

@@ -13,7 +13,7 @@ export const facts = signal<Facts | null>(null);
 export const inbox = signal<(Inbox & { readonly query: InboxQuery }) | null>(null);
 /** How many questions wait for this person. `null` until they are read. */
 export const waiting = computed(() => inbox.value?.waiting ?? null);
-/** The runs whose open questions wait for this person, and those of which the person has put every question away. */
+/** The runs with an open question for this person, and the runs whose questions this person has all put away. */
 export const asking = computed((): Asking => ({
   runs: new Set(inbox.value?.asking),
   setAside: new Set(inbox.value?.setAside),
@@ -98,7 +98,7 @@ async function readTitles(open: readonly Approval[]): Promise<void> {
   ]);
 }
 
-/** Says that a question has come. Another part of the inbox has other questions, none of which is new. */
+/** Says that a question has come. After a change to another part of the inbox, its questions do not count as new. */
 function sayNew(query: InboxQuery, open: readonly Approval[]): void {
   const before = inbox.peek();
   if (before === null || before.query !== query) return;

@@ -133,7 +133,7 @@ export function readDraft(request: Asked, draft: CallDraft): CallReading {
   }
 }
 
-/** An argument whose field was not touched stays as it was, also one that was left out. */
+/** An argument whose field was not touched keeps its value. An argument that was left out stays left out. */
 function readFields({ fields, first, shown }: CallForm, entered: Entered): EnteredValue {
   const touched = fields.filter(({ name }) => ownOf(entered, name) !== ownOf(shown, name));
   const { value: read, problems } = valueOf(touched, entered);

@@ -71,7 +71,10 @@ const kindTitles = {
   letter: "Not delivered",
 } as const;
 
-/** Decisions first, then what stopped, then what was not delivered; or by agent, the one that has waited longest first. */
+/**
+ * Sections of decisions, of stopped runs and of undelivered messages, in this order; or one per agent, the longest
+ * wait first.
+ */
 export function sectionsOf(items: readonly InboxItem[], isByAgent: boolean): readonly InboxSection[] {
   const titleOf = (item: InboxItem): string => (isByAgent ? (placeOf(item)[0] ?? "") : kindTitles[item.kind]);
   const sorted = isByAgent ? items.toSorted((one, other) => one.at - other.at) : items;

@@ -290,8 +290,8 @@ class ThoughtOperations {
   }
 
   /**
-   * Merges each group of thoughts. A group of one stays as it is, and so does the best thought of a group for which the
-   * aggregator's replies are blank.
+   * Merges each group of thoughts. A group of one thought keeps it. If the replies of the aggregator are blank, the
+   * group keeps its best thought.
    */
   async #aggregate(
     { groupSize, count, instructions }: OperationOf<"aggregate">,

@@ -19,7 +19,7 @@ type Spending = Pick<RunResult, "usage" | "costUsd" | "unreported" | "turns">;
 type SpendCaps = Omit<ExecutionBudget, "deadlineMs">;
 export type SpentDimension = Exclude<BudgetDimension, "agents">;
 
-/** Adds up what several runs used and computes what is left of their common caps. */
+/** Adds up what several runs used and computes what is left of their common budget. */
 export class CombinedSpending {
   readonly #caps: SpendCaps;
   #total: Spending = { usage: noUsage, costUsd: 0, unreported: { tokens: 0, costUsd: 0 }, turns: 0 };

@@ -20,7 +20,7 @@ export interface AccessLimits {
   readonly models?: readonly string[];
   /** The only wire that is served. If absent, every wire of the gateway is. */
   readonly wire?: Wire["name"];
-  /** Number of requests after which no further one is let in. If absent, there is no limit. */
+  /** Maximum number of requests. If absent, there is no limit. */
   readonly maxRequests?: number;
   /**
    * Whether the access belongs to a gateway run, which has no end of its own: a refusal because of its budget ends it. One

@@ -12,7 +12,7 @@ const deletingEdits: readonly unknown[] = ["clear_tool_uses_20250919", "clear_th
 /** The lowest `thinking.budget_tokens` that Anthropic accepts. */
 const leastThinking = 1_024;
 
-/** Blocks of a content whose tokens their bytes bound. */
+/** Types of content blocks whose number of tokens is at most their number of bytes. */
 const plainBlocks: ReadonlySet<unknown> = new Set([
   "text",
   "tool_use",

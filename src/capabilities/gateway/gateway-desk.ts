@@ -18,7 +18,10 @@ export interface GatewayRunState {
   readonly others: readonly string[];
 }
 
-/** What the page and the API of a server show of gateway runs, and the one order that is no command to a run. */
+/**
+ * What the page and the API of a server show of gateway runs, and the revocation of a token, which is not a command
+ * to a run.
+ */
 export class GatewayDesk {
   readonly #tokens: GatewayTokens;
   readonly #own: OwnGateway | undefined;

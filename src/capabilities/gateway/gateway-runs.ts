@@ -203,7 +203,7 @@ export class GatewayRuns implements StoredAccesses {
     this.#paused.delete(runId);
   }
 
-  /** Waits for the new history of a run. `undefined` if the run begins none here. */
+  /** Waits until a run has begun a new history. `undefined` if the run does not begin one in this process. */
   async #afterPause(runId: RunId): Promise<Access | undefined> {
     const paused = this.#paused.get(runId);
     if (paused === undefined) return undefined;

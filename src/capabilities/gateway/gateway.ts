@@ -357,7 +357,7 @@ export class Gateway {
     };
   }
 
-  /** Reads what a request asks for, and refuses what the rules do not allow. Its values are not kept. */
+  /** Reads what a request asks for, and refuses what the rules do not allow. Does not keep the values of the request. */
   #read(body: RequestBody, served: Served, upstream: GatewayUpstream, access: Access): Asked {
     const { text, json } = body.parse();
     const { route, wire } = served.at;
@@ -468,7 +468,7 @@ function routeOf(path: string): Route | undefined {
   return undefined;
 }
 
-/** The wire of a path that is no endpoint, in whose shape it is refused. */
+/** The wire that an unknown path belongs to. The refusal has the error shape of this wire. */
 function wireOf(path: string, { headers }: IncomingMessage): Wire {
   if (/^\/v1(?:beta|alpha)(?:\/|$)|^\/v1\/models\/.+:/.test(path)) return geminiWire;
   const isAnthropic = path.startsWith("/v1/messages") || headers["anthropic-version"] !== undefined;

@@ -111,7 +111,7 @@ export class AgentReport {
     const call = updatedCall(open?.call, told);
     if (open !== undefined) this.#start(open, call);
     const { rawInput } = told;
-    // Rules and people judge the arguments as they are, also those of which the log has only the start.
+    // Rules and people judge the whole arguments, although the log has only the start of long ones.
     return rawInput === undefined || rawInput === null ? call : { ...call, rawInput };
   }
 

@@ -87,7 +87,10 @@ export class MessageStream {
     }
   }
 
-  /** Whether a message is no answer, or one to a request of Reeve. The ACP package prints the ids of others as they are. */
+  /**
+   * Whether a message is a request, a notification, or an answer to a request of Reeve. The ACP package prints the
+   * ids of other answers unescaped.
+   */
   #isExpected(message: object): boolean {
     return Object.hasOwn(message, "method") || this.#asked.delete(readProperty(message, "id"));
   }

@@ -59,7 +59,7 @@ export function endProcessesOf(marks: readonly string[]): readonly number[] {
   return ended;
 }
 
-/** How many times all processes are read at most: one that is killed may have started another one meanwhile. */
+/** Maximum number of times that all processes are read. A process that is killed may have started another one before. */
 const mostScans = 10;
 /** How many times a process that was killed is looked at before it is left. */
 const mostLooks = 1_000;

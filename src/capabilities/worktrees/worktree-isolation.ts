@@ -147,8 +147,8 @@ class WorktreeIsolation implements Isolation {
   }
 
   /**
-   * D8: the records of a fork are copies of those of its origin, whose worktree it must not use. Its own starts from the same
-   * base. Each step can be repeated, and none is recorded.
+   * D8: the records of a fork are copies of the records of its origin, whose worktree the fork must not use. The
+   * worktree of the fork starts from the same base. Each step can be repeated, and no step is recorded.
    */
   async #openFork(ctx: RunContext, noted: NotedPlan): Promise<TaskFolder> {
     const { plan } = noted;

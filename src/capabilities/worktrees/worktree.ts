@@ -220,8 +220,8 @@ async function digestOf(path: string): Promise<string> {
 }
 
 /**
- * Throws `not_found` if the folder of a worktree is gone, or is no longer that of the worktree. One that the task itself has
- * removed at its end is no problem: a replay uses it no more.
+ * Throws `not_found` if the folder of a worktree is gone, or belongs to another worktree. A folder that the task
+ * itself has removed at its end is accepted, because a replay no longer uses it.
  */
 export async function assertTree(plan: TreePlan, record: TreeRecord | undefined): Promise<TreeRecord> {
   const { path, branch, host } = plan;
@@ -312,7 +312,7 @@ export async function folderOf(record: TreeRecord, notes: string): Promise<TaskF
     ...["pack", "info"].map((each) => ({ path: join(objects, each), access: "read" }) as const),
   ];
   for (const { path: each } of mounts) await mkdir(each, { recursive: true });
-  // Git would try to pack the objects of the repository.
+  // Without these settings, git would try to pack the objects of the repository.
   const settings = ["gc.auto", "maintenance.auto"].flatMap((key, index) => [
     [`GIT_CONFIG_KEY_${index}`, key],
     [`GIT_CONFIG_VALUE_${index}`, key === "gc.auto" ? "0" : "false"],

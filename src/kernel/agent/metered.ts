@@ -82,8 +82,8 @@ export interface AttemptOptions {
   /** Value that identifies the attempt's step in addition to its name (J4). Default: `null`. */
   readonly input?: JsonValue;
   /**
-   * Whether the attempt holds a slot of the worker while none of its calls is open. `false` is for code that only waits for the
-   * requests of others. Default: `true`.
+   * Whether the attempt holds a slot of the worker while none of its calls is open. `false` is for code that only
+   * waits for the requests of a program. Default: `true`.
    */
   readonly holdsSlot?: boolean;
   /**

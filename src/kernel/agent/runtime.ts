@@ -409,7 +409,7 @@ export interface HiddenItem extends Required<HideOptions> {
 }
 
 /**
- * What people have taken off their inboxes. Hiding an item decides nothing: a question stays open, and other people
+ * The items that people have hidden from their inboxes. Hiding an item decides nothing: a question stays open, and other people
  * still see it. At most 1,000 items of a person are hidden, for at most 90 days each.
  */
 export interface RuntimeInbox {

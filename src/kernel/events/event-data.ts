@@ -82,7 +82,7 @@ export interface BudgetEvents {
     readonly usage: Usage | null;
     readonly durationMs: number;
     readonly status: "ok" | "refused" | "error";
-    /** The output limit that the program stated, `null` if it stated none, and the one that the request was sent with. */
+    /** The output limit that the program stated, or `null`, and the limit with which the request was sent. */
     readonly limit?: { readonly asked: number | null; readonly sent: number };
     /** B1: what was reserved for the call. `costUsd` is `null` if the model has no known price. */
     readonly reserved?: { readonly tokens: number; readonly costUsd: number | null };
@@ -201,7 +201,10 @@ export interface FolderEvents {
   worktree_open: {
     readonly path: string;
     readonly branch: string;
-    /** The commit from which the branch started, and the branch at which the caller was. `null` for none. */
+    /**
+     * The commit from which the branch started, and the branch of the caller at that time. `null`: the caller was on
+     * no branch.
+     */
     readonly base: string;
     readonly from: string | null;
     /** Changes of the caller that are not in the folder, because they were not committed. */

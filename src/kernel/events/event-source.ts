@@ -1,4 +1,4 @@
-/** The protocols by which programs report what they do. The events that say what a program tells of itself are marked with one. */
+/** The protocols by which programs report what they do. An event that repeats such a report names the protocol. */
 export const eventSources = Object.freeze(["acp"] as const);
 
 /** How a program reports what it does: `acp` is the Agent Client Protocol. */

@@ -13,9 +13,11 @@ export type TranscriptPiece = readonly [from: number, to: number] | ChatMessage;
 
 /** What the calls of a role are sent, apart from their messages. */
 export interface SentFrame {
-  /** Hash of the system prompt. If absent, it is that of the turn; without a turn, the call had none. */
+  /**
+   * Hash of the system prompt. If absent, the call had the prompt of its turn, or no prompt if it belongs to no turn.
+   */
   readonly instructions?: string;
-  /** Hash of the tool list. If absent, it is that of the turn; without a turn, the call had none. */
+  /** Hash of the tool list. If absent, the call had the tools of its turn, or no tools if it belongs to no turn. */
   readonly tools?: string;
   /** Number of ephemeral messages. Their text is never stored. Default: 0. */
   readonly ephemeral?: number;

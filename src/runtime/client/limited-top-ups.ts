@@ -81,8 +81,8 @@ export async function topUpAnswer(
 }
 
 /**
- * B5: what the approval of a question for a top-up adds: the given amount, or the offered one, of which a limited caller adds at
- * most what is `left`. Throws `invalid_argument` if that is no amount.
+ * B5: what the approval of a question for a top-up adds: the given amount, or the offered one. A limited caller adds
+ * at most what is `left` of the offered one. Throws `invalid_argument` for an invalid amount.
  */
 function approvedTopUp(
   { approvalId, input }: ApprovalRequest,

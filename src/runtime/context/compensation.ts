@@ -143,7 +143,8 @@ export function runBranchStep<Value, Given = Value>(
   if (!journal.isRecorded(step) || registeredIn(steps.runner, step.address).length === 0)
     return steps.run<Value, Given>(step, body, undefined, as);
   return steps.exclusive(`${step.kind} ${step.name}`, async () => {
-    // The run stays in memory meanwhile: other branches may only wait, and this one does not. A cancel does not end it.
+    // The run stays in memory until the compensation ends, although its other branches may only wait. A cancel does
+    // not end it.
     const { activity, undoScope } = steps.runner;
     await activity.pauseFor(undoScope, registerAgain(steps, step.address, branched()));
     return steps.runInScope<Value, StepIdentity, Given>(step, body, undefined, as);

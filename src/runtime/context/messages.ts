@@ -289,7 +289,7 @@ export class MessageSteps {
     return formatPromiseId({ runId: runner.facts.runId, taskId: runner.taskId, key });
   }
 
-  /** J5: the error of a rejected promise is recorded, and so is that of `accept`. */
+  /** J5: the error of a rejected promise is recorded, and an error that `accept` throws as well. */
   async waitForPromise(id: string, { accept }: WaitForPromiseOptions): Promise<JsonValue> {
     const { runId, taskId, key } = parsePromiseId(id);
     const { runner } = this.#steps;

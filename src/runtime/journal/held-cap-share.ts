@@ -26,13 +26,13 @@ export class HeldCapShare {
     this.mayExist = true;
   }
 
-  /** The agent of whose cap share a call is paid. `undefined` if the run has one for all agents. */
+  /** The agent whose cap share pays a call. `undefined` if the run has one for all agents. */
   agentOf({ label }: CoveredReservation): string | undefined {
     if (!this.isByAgent) return undefined;
     return label === undefined ? "" : usageNameOf(label.agentId);
   }
 
-  /** The key of the cap share of which a call is paid. `undefined` for a reservation that is no call. */
+  /** The key of the cap share that pays a call. `undefined` for a reservation that does not belong to a call. */
   keyOf(reservation: CoveredReservation): string | undefined {
     const { day } = reservation;
     return day === undefined ? undefined : capShareKey(day, this.agentOf(reservation));

@@ -115,8 +115,9 @@ export function partOf(runId: RunId): string {
 }
 
 /**
- * B6: the command that charges what a run has spent since its last end. The first end returns what is left of the part. A
- * run that was resumed has no part any more: what it spends then is charged.
+ * B6: the command that charges the caller with what a run has spent since its last end. The first end returns the
+ * unused part of the budget that the caller set aside. A run that was resumed has no such part: what it spends is
+ * charged.
  */
 export function chargeFor(
   state: RunState,

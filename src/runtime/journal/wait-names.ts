@@ -269,7 +269,7 @@ export function isCall(address: StepAddress): boolean {
  */
 export const withdrawn = Object.freeze({ decision: "withdrawn" });
 
-/** The outcome is that of a withdrawn question. */
+/** Whether the outcome is that of a withdrawn question. */
 export function isWithdrawn(outcome: StepRecord["outcome"]): boolean {
   if (outcome.kind !== "ok") return false;
   return (outcome.value as { readonly decision?: unknown } | null)?.decision === withdrawn.decision;

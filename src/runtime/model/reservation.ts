@@ -26,7 +26,7 @@ export interface CallReservation extends BoundedCall {
   readonly topUpWaitMs?: number | undefined;
   /** B5: called when the call would begin to wait for a top-up. `false`: it does not wait. */
   readonly onTopUpWait?: (() => boolean) | undefined;
-  /** B4: whether a model without a known price is refused unless the task has a cap on tokens alone. */
+  /** B4: whether a model without a known price is refused unless the task has a budget of tokens alone. */
   readonly needsPrice?: boolean | undefined;
   /** H2: how long the call waits while its task has no seat. If absent, until the recall. */
   readonly seatWaitMs?: number | undefined;

@@ -230,8 +230,8 @@ export class MailboxReader {
   }
 
   /**
-   * A task was resumed before the cancel that its end sent to a started run had ended that run: the run is resumed as
-   * well, and the task waits for its next end.
+   * The end of a task sends a cancel to a run that the task started. If the task is resumed before that run has
+   * ended, the run is resumed as well, and the task waits for its next end.
    */
   #resumesRun({ taskId, wait, value }: Extract<PlacedMail["body"], { type: "resolve" }>): boolean {
     const runId = runOf(wait);

@@ -117,7 +117,10 @@ export function sortedBy({ sort }: RunCursor, { createdAt, cost }: RunPlace): nu
   return sort === "newest" ? createdAt : cost;
 }
 
-/** The parts of a cursor, or none if it is no text of this form. A number that looks like a cursor is not one. */
+/**
+ * The parts of a cursor. Empty if the value is not a text of this form. A number that looks like a cursor is refused
+ * as well.
+ */
 export function cursorParts(form: RegExp, cursor: unknown): readonly (string | undefined)[] {
   return (typeof cursor === "string" ? form.exec(cursor) : null) ?? [];
 }

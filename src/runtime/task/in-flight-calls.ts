@@ -10,7 +10,7 @@ export interface CallBody {
  */
 export interface InFlightCall {
   blocked: number;
-  /** Whether the body only waits for requests of others, each of which is a call of its own. */
+  /** Whether the body only waits for requests of a program, each of which is a call of its own. */
   isResting: boolean;
   /** Index in the list of calls in flight, so that the end of a call is not searched for. */
   place: number;

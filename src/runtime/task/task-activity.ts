@@ -271,7 +271,9 @@ export class TaskActivity implements SlotYielder {
     }
   }
 
-  /** Awaits the body of `call`, which only waits for requests of others. The slot is free while none of them is open. */
+  /**
+   * Awaits the body of `call`, which only waits for requests of a program. The slot is free while no request is open.
+   */
   async restWhile<Value>(call: InFlightCall, work: Promise<Value>): Promise<Value> {
     call.isResting = true;
     this.#rests++;

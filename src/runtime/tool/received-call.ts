@@ -120,7 +120,7 @@ export function narrowedTools(
 ): Denial | undefined {
   const { inChildren } = tool;
   const { tools, inherits, changes } = open.runner.task.record;
-  // Tools of the architecture are not those of the agent, from which a caller chooses.
+  // A caller chooses from the tools of the agent, not from those that the architecture adds.
   if (changes?.tools !== undefined && !changes.tools.includes(toolName) && extra?.includes(tool) !== true)
     return denied(
       "not one of this run's tools",

@@ -63,8 +63,8 @@ export async function previewOrder(
 }
 
 /**
- * Gives an order to up to 200 runs, such as those of a preview. Each run is judged again, and one that does not fit any more is
- * refused by itself, so that repeating the order is harmless.
+ * Gives an order to up to 200 runs, such as those of a preview. Each run is checked again. A run to which the order
+ * no longer applies is refused without an effect on the others, so that an order can be repeated.
  */
 export async function giveOrder(
   order: GivenOrder,

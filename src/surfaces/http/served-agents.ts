@@ -197,7 +197,7 @@ export class ServedAgents {
     return [...this.#agents.values()].flatMap(({ info, hidden = false }) => (hidden ? [] : [info]));
   }
 
-  /** Returns the agent of a name. Throws `not_found` for one that is hidden, too. */
+  /** Returns the agent of a name. Throws `not_found` also for a hidden agent. */
   find(name: string): AgentInfo {
     const { info, hidden = false } = this.#find(name);
     if (hidden) throw this.#notHosted(name);

@@ -1,6 +1,6 @@
 import type { RecoveryView, RunFactsView } from "./run-view.ts";
 
-/** The crashes that a run survived. Those of the events that a fork shares are its origin's. */
+/** The crashes that a run survived. Crashes in the events that a fork shares with its origin belong to the origin. */
 export function ownCrashes({
   recoveries,
   forkedFrom,

@@ -508,7 +508,7 @@ function refuseUnguarded({ project, cwd }: Places, { decision, decisions, guards
   }
 }
 
-/** Reads the skills. Of those of the project, only one that the user has trusted as it is approves tools in advance. */
+/** Reads the skills. A skill of the project approves tools in advance only if the user has trusted its present text. */
 async function trustedSkills(
   { home, profile, project, projectFolder }: Places,
   accepts: LoadedWorkspace["accepts"],

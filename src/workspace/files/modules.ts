@@ -218,7 +218,10 @@ function isSharing(parent: string | undefined): boolean {
   return parent !== undefined && [...sharing].some((folder) => parent.startsWith(folder));
 }
 
-/** Whether what is loaded has the hash. Node decodes the text of some modules, and reads that of others itself. */
+/**
+ * Whether the loaded content has the hash. Node hands over the decoded text of some modules, and reads the others
+ * itself.
+ */
 function isContent(source: unknown, path: string, hash: string): boolean {
   if (source instanceof Uint8Array) return contentHash(source) === hash;
   if (source instanceof ArrayBuffer) return contentHash(new Uint8Array(source)) === hash;

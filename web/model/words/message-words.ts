@@ -32,7 +32,7 @@ export function messageWords(event: MessageEvent, agentOf: (taskId: TaskId | nul
   }
 }
 
-/** What a report gave its manager. The text of one that did not complete is what it had written until then. */
+/** What a report gave its manager. If the report did not complete, the text that it had written. */
 function reportWords({ status, output, failure }: Event<"task_end">["data"]): string {
   const text = oneLine(inputText(output ?? null));
   if (status === "completed") return text;

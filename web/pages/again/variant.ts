@@ -14,7 +14,7 @@ export interface KnownResult {
   readonly isError: boolean;
 }
 
-/** What the call was sent from which variants start, as far as it is recorded. */
+/** What was sent with the call from which variants start, as far as it is recorded. */
 export interface Origin {
   readonly runId: string;
   readonly taskId: TaskId;

@@ -13,7 +13,7 @@ const mostKeys = 50;
 /** Number of characters of a state that a line of the list has. */
 const mostOfState = 300;
 
-/** Where a state is: the object, and the tenant of its keys. `null`: that of the token, or none. */
+/** Where a state is: the object, and the tenant of its keys. `null`: the tenant of the token, or no tenant. */
 interface StatesOf {
   readonly name: string;
   readonly tenantId: string | null;

@@ -196,7 +196,7 @@ function countsOf({ tasks, results, seq, messages }: RunView): Partial<Record<Ru
   return { chart: tasks.size, timeline: results, events: seq, messages };
 }
 
-/** The task as it was given. What is no text follows the name of its workflow. */
+/** The input of the run as a title. An input that is not a text follows the name of its workflow. */
 function titleOf(model: RunModel): string {
   const { value: view } = model.live;
   const { value: summary } = model.summary;

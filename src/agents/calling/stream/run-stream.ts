@@ -45,7 +45,7 @@ export interface RunStreamParts<Result> {
   readonly output?: JsonSchema | undefined;
   /** Cancels the run when it aborts, also after a reader has left the loop. */
   readonly signal?: CancelSignal | undefined;
-  /** Starts the run and waits for it as one call of the task that reads: if the task is cancelled meanwhile, so is the run. */
+  /** Starts the run and waits for it as one call of the task that reads. A cancel of the task cancels the run. */
   readonly insideCall: <Value>(call: () => Promise<Value>) => Promise<Value>;
   /** Whether the code that calls this function belongs to a task, which may be cancelled while it reads. */
   readonly isInsideTask: () => boolean;

@@ -101,7 +101,7 @@ class Buckets {
   }
 
   /**
-   * Takes a turn and returns the milliseconds until then. If that exceeds `longest`, it takes none and returns
+   * Takes a turn and returns the milliseconds until the turn. If they exceed `longest`, it takes no turn and returns
    * `undefined`.
    */
   take(whose: string | null, longest: number): number | undefined {

@@ -137,7 +137,7 @@ function* admit(gate: string, now: number, tick: () => number): Work<void> {
     if (passed === undefined || !(yield* passes(first, passed, now))) return;
     const next = gates[gates.indexOf(passed) + 1];
     const { id, runId } = first;
-    // A row that a worker has taken meanwhile stays as it is, and is found again with its owner.
+    // A row that another worker has taken since the query is not changed. A later query finds it with its owner.
     if (passed.dueAt !== undefined)
       yield* next === undefined ? run(intoReady, id, gate, tick()) : run(toOtherGate, id, gate, next.id);
     else if (next !== undefined) yield* run(toNextGate, id, gate, next.id);

@@ -114,8 +114,8 @@ export function inboxLock(agentId: AgentId): string {
 }
 
 /**
- * The names of the locks of the messages that these changes take. A transaction that creates a run holds them, so that another one
- * that would create the same run need not wait to see that it is not the first.
+ * The names of the locks of the messages that these changes take. A transaction that creates a run holds them, so
+ * that another transaction for the same run learns at once that it is not the first.
  */
 export function takeLocks(changes: readonly InboxChange[]): readonly string[] {
   return changes.flatMap((change) =>

@@ -256,7 +256,10 @@ class TelegramChannel implements ChannelAdapter {
     }
   }
 
-  /** Tells the person who pressed a button what became of it. The decision counts also if that fails. */
+  /**
+   * Tells the person who pressed a button whether the decision was accepted. The decision counts also if this message
+   * fails.
+   */
   async #answerQuery(
     queryId: string,
     text: string,

@@ -63,7 +63,7 @@ export async function whyForeign(address: string): Promise<string | undefined> {
   }
 }
 
-/** Accepts a store that others created. It gets a new id, so that it is another store than the one that it is a copy of. */
+/** Accepts a store that others created. It gets a new id, so that a copy differs from its original. */
 export async function acceptStore(address: string): Promise<void> {
   const path = pathOf(address);
   if (path === undefined) return;

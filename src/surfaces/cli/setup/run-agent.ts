@@ -115,8 +115,8 @@ export function runResolver({
 }
 
 /**
- * The settings that are stored with a run. Earlier versions stored none with reviews and compactions: they have those of the newest
- * invocation of their agent, whose id contains the session.
+ * The settings that are stored with a run. Earlier versions stored no settings with reviews and compactions. These
+ * runs use the settings of the newest invocation of their agent, whose id contains the session.
  */
 async function storedSettings(
   { agentId, kind, metadata }: RunRecord,

@@ -45,9 +45,10 @@ export class WorkingRuns {
     this.#figures = figures;
   }
 
-  /** The figures of the runs in a scope as they are now. Without a scope, of all runs. */
+  /** Returns the present figures of the runs in a scope, or of all runs without a scope. */
   async of(scope: TenantScope | undefined): Promise<WorkingFigures> {
-    // One reading at a time, each of which sees what changed before its call. The one before reports its own failure.
+    // One read at a time. Each read sees what changed before its call. The previous read reports its failure to its
+    // own caller.
     const reading = this.#reading.then(() => this.#read());
     this.#reading = reading.catch(() => undefined);
     await reading;

@@ -259,8 +259,8 @@ class PeriodReader {
   }
 
   /**
-   * The hours whose usage is not known: those of a day with usage that was kept by day only, before its first hour with usage, and
-   * those that are no longer kept.
+   * The hours whose usage is not known: hours that are no longer kept, and, of a day that was partly recorded by day
+   * only, the hours before its first recorded hour.
    */
   async gaps(hours: readonly UsageRow[]): Promise<ReadonlySet<string>> {
     const { step, times, timesBefore } = this.#period;

@@ -364,7 +364,10 @@ export function isProgramFile(path: string, mode: number): boolean {
 /** The name of the package in the name of a module. Node accepts every name of a folder. */
 const packageName = /^(?:@[^/]+\/)?[^/]+/u;
 
-/** Whether a name can be that of a package: of a folder that is not above `node_modules`, and not too long for one. */
+/**
+ * Whether a name can be the name of a package: it does not lead out of `node_modules` and is not too long for a file
+ * name.
+ */
 function isFileName(name: string): boolean {
   return name.length <= 512 && name.split("/").every((part) => part !== "." && part !== "..");
 }

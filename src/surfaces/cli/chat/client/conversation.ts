@@ -277,8 +277,8 @@ export class Conversation {
   }
 
   /**
-   * Takes inputs out of the queue that no task has read. Returns those that came back in time, the oldest first, and those of
-   * which that is not known yet: their withdrawal is stored.
+   * Withdraws inputs that no task has read from the queue. Returns the inputs that were withdrawn in time, the oldest
+   * first, and the inputs whose withdrawal is stored but not answered yet.
    */
   async takeOut(inputs: readonly QueuedInput[]): Promise<readonly QueuedInput[]> {
     const { runId } = this.model;

@@ -26,7 +26,7 @@ interface FollowedRun {
   readonly fold: RunFold;
   /** Whether its own input is shown already, because the person has just sent it. */
   isInputShown: boolean;
-  /** Whether it is no part of the conversation, such as a compaction. */
+  /** Whether the run is not a part of the conversation, such as a compaction. */
   readonly isQuiet: boolean;
   isOver: boolean;
 }
@@ -234,7 +234,7 @@ export class ChatModel {
     }
   }
 
-  /** Events of which the conversation shows those of every agent. */
+  /** Adds an event of a type that the conversation shows for every agent. */
   #addSharedEvent(event: Event): void {
     switch (event.type) {
       case "approval_request":
