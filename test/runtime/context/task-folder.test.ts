@@ -29,7 +29,7 @@ function folderOf(ctx: Pick<RunContext, "facts" | "taskId">, path = `/trees/${ct
   };
 }
 
-it("D1: a tool and an entry at the gate receive the folder that the task uses, and null before", async () => {
+it("D1: a tool and an entry before its call receive the folder that the task uses, and null before", async () => {
   const { runtime } = await setUp();
   const seen: (readonly [string, string | undefined])[] = [];
   const note = (where: string, folder: TaskFolder | null): void => void seen.push([where, folder?.path]);

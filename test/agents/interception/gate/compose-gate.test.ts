@@ -296,7 +296,7 @@ describe("composeGate()", () => {
   });
 });
 
-describe("approval requests of the gate", () => {
+describe("approval requests of composeGate()", () => {
   const critical: CallOptions = { tool: { risk: "critical" } };
 
   test("a call that requires approval is denied with a hint to onAsk if no handler is configured", async () => {
