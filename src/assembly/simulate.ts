@@ -54,7 +54,7 @@ export interface SimulationSite<World> {
 
 /** What `load` receives: a client of the fleet, in a process that does not die. */
 export interface SimulationClient<World> extends SimulationSite<World> {
-  /** Starts, signals and reads runs. It drives none. */
+  /** Starts, signals and reads runs. It executes none. */
   readonly runtime: Runtime;
   /** Submits work to an agent of the fleet, by its name. */
   readonly submit: (agent: string, input: JsonValue, options?: SubmitOptions) => Promise<RunHandle>;

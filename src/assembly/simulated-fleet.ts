@@ -43,7 +43,7 @@ const lookEveryMs = 200;
 
 const prices = priceCatalog();
 
-/** An engine that drives no run, for a process that only starts and reads runs. */
+/** An engine that executes no run, for a process that only starts and reads runs. */
 const idleEngine: EngineFactory = () => ({
   kind: null,
   start: async () => undefined,

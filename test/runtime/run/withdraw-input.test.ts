@@ -98,7 +98,7 @@ describe("withdrawInput", () => {
     expect((await next.result()).output).toEqual(["first"]);
   });
 
-  it("a replay keeps the queue after a losing branch gave an input back and the input was withdrawn", async () => {
+  it("a replay keeps the order of the queue after a losing branch gave an input back and the input was withdrawn", async () => {
     const path = await newPath();
     const racer = (): HostedAgent =>
       agent("racer", async (ctx) => {

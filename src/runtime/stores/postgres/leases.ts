@@ -53,7 +53,7 @@ interface Doubt {
 }
 
 const outcome = "SELECT pg_xact_status($1::xid8) AS status";
-/** If the transaction has committed, no other one took a run at the same epoch. */
+/** Frees the stray runs of a worker. A run has the epoch only if the transaction that took it has committed. */
 const free = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2, wake_at = ${checkTime}, ${isChanged}
   FROM unnest($3::text[], $4::bigint[]) AS stray (run_id, epoch)
   WHERE runs.run_id = stray.run_id AND runs.epoch = stray.epoch AND owner = $1`;

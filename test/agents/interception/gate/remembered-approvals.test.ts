@@ -60,7 +60,7 @@ test("an approval that is remembered for one reason lifts no other reason to ask
   expect(await asked({ input: "curl z", needsApproval: true })).toBe("allow");
 });
 
-test("an approval is remembered for the reason of permissions that name no rules", async () => {
+test("a remembered approval of permissions that name no rules counts for the same reason only", async () => {
   const memory = inMemoryApprovals();
   const rules: Permissions = {
     check: ({ input }) => ({ decision: "ask", reason: `risky: ${JSON.stringify(input)}`, rules: [] }),

@@ -307,7 +307,7 @@ test("callPath() refuses middleware that has only the level agent, because no ca
   expect(Object.keys(path({ name: "both", agent: note, chat: note }) ?? {})).toEqual(["model"]);
 });
 
-test("callPath() refuses an around beside middleware of its level, because one of the two would be lost", () => {
+test("callPath() refuses the option around beside middleware of its level, because one of the two would be lost", () => {
   const note = async (_context: object, next: () => Promise<void>): Promise<void> => next();
   const around = { process: note };
   const chat = new MiddlewarePipeline([{ chat: note }]);
