@@ -276,7 +276,7 @@ export class ToolShelf {
         const found = knowledge.find((document) => document.path === path);
         if (found !== undefined) return readDocument(found);
         const name = path.startsWith(docsPrefix) ? path.slice(docsPrefix.length) : "";
-        if (docsFolder === undefined || !/^[\w-]+\.md$/u.test(name))
+        if (docsFolder === undefined || !/^[\w-]+\/[\w-]+\.md$/u.test(name))
           return errorResult(`There is no document ${path}.`);
         return readDocument({ file: `${docsFolder}/${name}`, within: docsFolder });
       },

@@ -353,6 +353,18 @@ Own.`,
     await workspace.close();
   });
 
+  test("the tool knowledge reads a document of Reeve that the system prompt lists, and no path that leaves its folder", async () => {
+    const paths = ["reeve/guides/agents.md", "reeve/../README.md"];
+    const script = paths.map((path) => ({ toolCalls: [{ name: "knowledge", input: { path } }] }));
+    const { workspace, model } = await opened(await testFolders(), [...script, "Done."]);
+    await using runtime = await openRuntime();
+    await ((await workspace.agent()) as Agent).invoke("Go", { runtime });
+    expect(JSON.stringify(model.calls[0]?.messages[0])).toContain("- reeve/guides/agents.md: Agents");
+    const results = model.calls.map(({ messages }) => JSON.stringify(messages.at(-1)));
+    expect(results[1]).toContain("# Agents");
+    expect(results[2]).toContain("There is no document reeve/../README.md.");
+  });
+
   test("the servers of .mcp.json give their tools to agents of a trusted project, and start for none of an untrusted one", async () => {
     const folders = await testFolders();
     const args = [join(repository, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")];

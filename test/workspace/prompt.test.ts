@@ -49,7 +49,7 @@ describe("the system prompt", () => {
     const shown = text
       .replaceAll(folders.project, "<project>")
       .replaceAll(folders.user, "<user>")
-      .replaceAll(/^- reeve\/(?!agents\.md).*\n?/gmu, "");
+      .replaceAll(/^- reeve\/(?!guides\/agents\.md).*\n?/gmu, "");
     expect(shown).toMatchSnapshot();
   });
 

@@ -133,7 +133,7 @@ describe("reeve demo", () => {
     expect(text).toContain(`reports: Fit to ship: 2 packages, 2 advisories, ${source.length} files.`);
 
     const guide = out.find((line) => line.endsWith("getting-started.md")) ?? "";
-    expect(await readFile(join(cwd, guide.trim()), "utf8")).toContain("# Getting started");
+    expect(await readFile(join(cwd, guide.trim()), "utf8")).toContain("# The first ten minutes");
 
     const workers = workersIn(text);
     const killed = Number(/kill -9 (\d+)/u.exec(text)?.[1]);

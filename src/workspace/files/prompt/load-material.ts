@@ -61,17 +61,23 @@ async function personFile(path: string, notices: Notices): Promise<string | unde
 /** The titles by folder. The documentation of an installed package does not change while a process runs. */
 const knownTitles = new Map<string, readonly DocumentTitle[]>();
 
-/** The files of a folder with documentation, each with its first heading. */
+/** Folders of the documentation that users of Reeve do not need. */
+const partsForDevelopers: ReadonlySet<string> = new Set(["contributing", "notes", "page"]);
+
+/** The files in the folders of the documentation, each with its first heading. */
 async function docTitles(folder: string, notices: Notices): Promise<readonly DocumentTitle[]> {
   const known = knownTitles.get(folder);
   if (known !== undefined) return known;
   const reader = new FileReader(notices);
   const titles: DocumentTitle[] = [];
-  for (const name of await reader.list(folder)) {
-    if (!name.endsWith(".md")) continue;
-    const file = await reader.read(join(folder, name), { maxBytes: 1_024 });
-    const title = /^#\s+(.+)$/mu.exec(file?.text ?? "")?.[1] ?? name;
-    titles.push({ path: `${docsPrefix}${name}`, title });
+  for (const part of await reader.list(folder)) {
+    if (part.includes(".") || partsForDevelopers.has(part)) continue;
+    for (const name of await reader.list(join(folder, part))) {
+      if (!name.endsWith(".md")) continue;
+      const file = await reader.read(join(folder, part, name), { maxBytes: 1_024 });
+      const title = /^#\s+(.+)$/mu.exec(file?.text ?? "")?.[1] ?? name;
+      titles.push({ path: `${docsPrefix}${part}/${name}`, title });
+    }
   }
   knownTitles.set(folder, titles);
   return titles;

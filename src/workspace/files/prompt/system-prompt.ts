@@ -52,7 +52,7 @@ export interface PromptMaterial {
 
 /** A file of the documentation. */
 export interface DocumentTitle {
-  /** Path by which the tool `knowledge` reads it, such as `reeve/agents.md`. */
+  /** Path by which the tool `knowledge` reads it, such as `reeve/guides/agents.md`. */
   readonly path: string;
   readonly title: string;
 }
