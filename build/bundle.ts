@@ -1,7 +1,7 @@
 // Bundles the package for publication. Node spends time on every module it loads, so few modules load faster.
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { cp, mkdir, readdir, readFile, rename, rm, rmdir, writeFile } from "node:fs/promises";
-import { join, relative, sep } from "node:path";
+import { dirname, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 
@@ -24,6 +24,11 @@ function isExternal(name: string): boolean {
   );
 }
 
+/** The package of a module below `node_modules`. `undefined` for another module. */
+function packageOf(module: string): string | undefined {
+  return /.*[/\\]node_modules[/\\]((?:@[^/\\]+[/\\])?[^/\\]+)/u.exec(module)?.[1]?.replaceAll("\\", "/");
+}
+
 /** The modules that are bundled. */
 interface Modules {
   readonly directory: string;
@@ -32,13 +37,14 @@ interface Modules {
 
 /**
  * Writes a bundle of `modules` to the folder `target`. The modules that the manifest of `repository` exports keep their
- * paths. Code that several of them share is in chunks, so that every class exists once.
+ * paths. Code that several of them share is in chunks, so that every class exists once. Returns the packages of which the bundle
+ * contains code.
  */
 export async function bundle(
   repository: string,
   target: string,
   { directory, extension }: Modules,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const kernel = join(directory, "kernel", sep);
   const names = [...(await exported(repository)), ...rooted];
   const built = await rolldown({
@@ -46,31 +52,70 @@ export async function bundle(
     external: isExternal,
     platform: "node",
   });
-  await built.write({
+  const { output } = await built.write({
     dir: target,
     format: "esm",
+    // Editors show the comments of the declarations. Without a copy of them the package is a megabyte smaller.
+    comments: { legal: true, annotation: true, jsdoc: false },
     entryFileNames: "[name].js",
     chunkFileNames: "chunks/[name]-[hash].js",
     // Nearly every entry uses nearly the whole kernel. Without a group, each set of entries would get its own chunk.
     codeSplitting: { groups: [{ name: "kernel", test: (id) => id.startsWith(kernel) }] },
   });
   await built.close();
+  const modules = output.flatMap((each) => (each.type === "chunk" ? each.moduleIds : []));
+  return new Set(modules.map(packageOf).filter((name) => name !== undefined));
 }
 
 /**
  * Writes the published form of `repository/dist` to the folder `target`: the bundle instead of the modules and their
- * source maps, and the declarations and the page as they are. `repository/dist` stays unchanged.
+ * source maps, the declarations that the exports use, and the page as it is. `repository/dist` stays unchanged.
  */
 export async function writePublished(repository: string, target: string): Promise<void> {
   const dist = join(repository, "dist");
-  const filter = (path: string): boolean => isPublished(relative(dist, path));
+  const declarations = await usedDeclarations(dist, await exported(repository));
+  const filter = (path: string): boolean =>
+    statSync(path).isDirectory() || declarations.has(path) || relative(dist, path).startsWith(`page${sep}`);
   await cp(dist, target, { recursive: true, preserveTimestamps: true, filter });
-  await bundle(repository, target, { directory: dist, extension: "js" });
+  await removeEmptyFolders(target);
+  const found = await bundle(repository, target, { directory: dist, extension: "js" });
+  const unlisted = [...found].filter((name) => !bundledPackages.some((each) => each === name));
+  if (unlisted.length > 0)
+    throw new Error(
+      `the bundle contains code of ${unlisted.join(", ")}; add each to bundledPackages of build/bundle.ts, so that its licence is published`,
+    );
   await writeFile(join(target, "bundled-licences.txt"), await noticeOf(repository));
 }
 
-/** The licences of the packages that the bundle contains, which require that their texts come with every copy. */
+/** The paths of the declarations of these modules, and of all that they import. */
+async function usedDeclarations(dist: string, modules: readonly string[]): Promise<ReadonlySet<string>> {
+  const used = new Set(modules.map((name) => join(dist, `${name}.d.ts`)));
+  // A set yields what is added while it is read.
+  for (const path of used) {
+    const text = await readFile(path, "utf8");
+    for (const [, name = ""] of text.matchAll(/["'](\.{1,2}\/[^"']+)\.(?:js|ts)["']/gu)) {
+      const imported = join(dirname(path), `${name}.d.ts`);
+      if (existsSync(imported)) used.add(imported);
+    }
+  }
+  return used;
+}
+
+async function removeEmptyFolders(folder: string): Promise<void> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  for (const entry of entries) if (entry.isDirectory()) await removeEmptyFolders(join(folder, entry.name));
+  if ((await readdir(folder)).length === 0) await rmdir(folder);
+}
+
+/**
+ * The licences of the code of others in the package, which require that their texts come with every copy: the packages of the bundle,
+ * and the libraries and fonts of the page. The list of prices has its licence at its beginning.
+ */
 async function noticeOf(repository: string): Promise<string> {
+  const page = ["libraries-licences.txt", "fonts-licence.txt"].map(async (name) => {
+    const text = await readFile(join(repository, "dist/page", name), "utf8");
+    return `dist/page/${name}\n\n${text.trim()}\n`;
+  });
   const notices = bundledPackages.map(async (name) => {
     const folder = folderOf(repository, name);
     const { version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8")) as {
@@ -82,7 +127,8 @@ async function noticeOf(repository: string): Promise<string> {
     const path = file === undefined ? join(repository, "build/pi-tui-licence.txt") : join(folder, file);
     return `${name} ${version} (${license})\n\n${(await readFile(path, "utf8")).trim()}\n`;
   });
-  return `This folder contains the following packages.\n\n${(await Promise.all(notices)).join("\n\n")}`;
+  const texts = await Promise.all([...notices, ...page]);
+  return `This folder contains code and fonts of others, under the following licences.\n\n${texts.join("\n\n")}`;
 }
 
 /** Where a package is installed: npm puts it beside its only user if another version has the first place. */
@@ -90,12 +136,6 @@ function folderOf(repository: string, name: string): string {
   const modules = join(repository, "node_modules");
   const nested = join(modules, bundledPackages[0], "node_modules", name);
   return existsSync(nested) ? nested : join(modules, name);
-}
-
-/** Whether a file of `dist` is published as it is. */
-function isPublished(path: string): boolean {
-  if (path.startsWith(`page${sep}`)) return true;
-  return path !== "page.json" && !/\.(?:js|js\.map|tsbuildinfo)$/u.test(path);
 }
 
 /** Returns the paths below `dist`, without extension, of the exported modules and of the command. */

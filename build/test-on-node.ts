@@ -1,4 +1,5 @@
-// Runs the core of the suite on the oldest supported Node and on the newest: node build/test-on-node.ts
+// Runs the core of the suite on the oldest supported Node and on the newest, or with --this on the Node that starts it:
+// node build/test-on-node.ts [--this]
 import { spawn } from "node:child_process";
 
 /**
@@ -11,8 +12,8 @@ const versions = [process.arch === "arm64" ? "22.20.0" : "22.19.0", "26.10.0"];
 const files = ["test/contract/sqlite-store.test.ts", "test/golden", "test/runtime/stores/sqlite"];
 
 /**
- * Runs the tests on a version of the package `node`, which npm takes from its configured registry. `npm test` runs them
- * beside all others, so they use one worker.
+ * Runs the tests on a version of the package `node`, which npm takes from its configured registry, or on this Node. `npm test` runs
+ * them beside all others, so they use one worker.
  */
 function run(version: string): Promise<number | null> {
   const suite = [
@@ -23,13 +24,16 @@ function run(version: string): Promise<number | null> {
     "--maxWorkers=1",
     ...files,
   ];
-  const args = ["exec", "--yes", `--package=node@${version}`, "--", "node", ...suite];
+  const [program, args] =
+    version === process.versions.node
+      ? [process.execPath, suite]
+      : ["npm", ["exec", "--yes", `--package=node@${version}`, "--", "node", ...suite]];
   return new Promise((resolve, reject) => {
-    spawn("npm", args, { stdio: "inherit" }).once("error", reject).once("close", resolve);
+    spawn(program, args, { stdio: "inherit" }).once("error", reject).once("close", resolve);
   });
 }
 
-for (const version of versions) {
+for (const version of process.argv.includes("--this") ? [process.versions.node] : versions) {
   process.stdout.write(`\nNode ${version}: ${files.join(", ")}\n`);
   if ((await run(version)) !== 0) process.exitCode = 1;
 }

@@ -27,6 +27,7 @@ export default defineConfig({
   build: {
     outDir: fileURLToPath(new URL("../dist/page", import.meta.url)),
     emptyOutDir: true,
+    license: { fileName: "libraries-licences.txt" },
     target: "es2023",
     // A file that is inlined as a data URL would need a wider Content-Security-Policy.
     assetsInlineLimit: 0,

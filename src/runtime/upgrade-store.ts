@@ -1,7 +1,7 @@
 import { Fault } from "../kernel/index.ts";
 import { sqlitePath } from "./open-store.ts";
 import { explainMissingDriver } from "./stores/postgres/missing-driver.ts";
-import type { SchemaUpgradePlan } from "./stores/postgres/upgrade-schema.ts";
+import type { SchemaUpgradePlan } from "./stores/postgres/upgrade-plan.ts";
 import type { FileSchema } from "./stores/sqlite/db/migrate.ts";
 import type { FileUpgradePlan, UpgradeStage } from "./stores/sqlite/upgrade-file.ts";
 

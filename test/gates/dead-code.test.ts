@@ -58,6 +58,7 @@ const peersLoaded = [
   "src/runtime/stores/postgres/db/database.ts unlisted pg",
   "src/runtime/stores/postgres/db/store-watch.ts unlisted pg",
   "src/runtime/engines/restate/endpoint.ts unlisted @restatedev/restate-sdk",
+  "src/surfaces/client/react.ts unlisted react",
 ];
 
 /** The only places that import a package which the published one contains (docs/notes/command-line.md#the-chat-draws-with-pi-tui). */

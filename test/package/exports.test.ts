@@ -1,25 +1,22 @@
-import { cp, mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
-import { publint } from "publint";
-import { formatMessage } from "publint/utils";
+import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
+import {
+  contentProblems,
+  filesBelow,
+  manifestOf,
+  publishAdvice,
+  resolutionProblems,
+  resolutions,
+  targetsOf,
+} from "../../build/package-check.ts";
 import { isPageCurrent } from "../../build/page.ts";
 import { isFull } from "../effort.ts";
 import { repository, runNode } from "../gates/run-node.ts";
 import { filesMatching } from "./documents.ts";
 
-type Target = string | { readonly [condition: string]: Target };
-
-const manifest = JSON.parse(await readFile(join(repository, "package.json"), "utf8")) as {
-  readonly exports: Readonly<Record<string, Target>>;
-};
-const targets = Object.values(manifest.exports).flatMap(paths);
-const declarations = targets
-  .filter((path) => path.endsWith(".js"))
-  .map((path) => path.replace(/\.js$/u, ".d.ts"));
-
+const manifest = await manifestOf(repository);
 const { file: packedFile, project, before, after } = inject("installed");
 const packed = await filesBelow(join(project, "node_modules/reeve"));
 const advice = await publishAdvice(packedFile);
@@ -63,15 +60,18 @@ test("the tarball contains the files of the built page as they are", async () =>
     );
 });
 
-test("every path in exports and its types are in the tarball", () => {
-  expect(targets).toContain("./dist/entries/index.js");
-  expect(packed.map((file) => `./${file}`)).toEqual(expect.arrayContaining([...targets, ...declarations]));
+test("the tarball contains every path in exports with its types, and only the manifest, documents, examples, the page, built code and its licences", () => {
+  expect(targetsOf(manifest)).toContain("./dist/entries/index.js");
+  expect(contentProblems(packed, manifest)).toEqual([]);
 });
 
-test("the tarball contains only the manifest, documents, examples, the page, built code and its licences", () => {
-  const known =
-    /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/(?!notes\/).+\.md|examples\/(?:[\w-]+\/)?[\w-]+\.(?:ts|py|md)|examples\/first-steps\/workspace\/.+|dist\/.+\.(?:js|d\.ts)|dist\/bundled-licences\.txt|dist\/page\/.+)$/u;
-  expect(packed.filter((file) => !known.test(file))).toEqual([]);
+test("contentProblems() names files that do not belong in the package, and files that it lacks", () => {
+  const files = packed.filter((file) => file !== "dist/entries/index.d.ts");
+  expect(contentProblems([...files, "docs/notes/money.md", ".env"], manifest)).toEqual([
+    "the package contains docs/notes/money.md",
+    "the package contains .env",
+    "the package lacks dist/entries/index.d.ts",
+  ]);
 });
 
 test("the tarball contains the changelog, every page of docs except the design notes, and every example", async () => {
@@ -90,49 +90,18 @@ test("publint reports no error and no warning", () => {
   expect(advice).toEqual([]);
 });
 
-test.each(["--module nodenext", "--module esnext --moduleResolution bundler"])(
-  "every path in exports resolves to types with %s",
-  async (options) => {
-    const modules = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json"));
-    const lines = modules.map((path, at) => `export * as e${at} from "reeve${path.slice(1)}";`);
-    const program = join(project, `exports-${options.length}.ts`);
-    onTestFinished(() => rm(program));
-    await writeFile(program, lines.join("\n"));
-    const tsc = join(repository, "node_modules/typescript/bin/tsc");
-    const common = "--noEmit --target es2024 --strict --skipLibCheck --pretty false".split(" ");
-    const { stdout } = await runNode([tsc, ...options.split(" "), ...common, program], project);
-    expect(stdout).toBe("");
-  },
-);
-
-test.runIf(isFull)("arethetypeswrong finds types for ESM programs and for bundlers", async () => {
-  const types = await typeResolutions(packedFile);
-  expect(types.code).toBe(0);
-  expect(types.resolutions).toHaveLength(2 * targets.length);
-  expect(types.resolutions.filter((resolution) => !resolution.includes(": OK"))).toEqual([]);
+test.each(resolutions)("every path in exports resolves to types with %s", async (options) => {
+  const modules = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json"));
+  const lines = modules.map((path, at) => `export * as e${at} from "reeve${path.slice(1)}";`);
+  const program = join(project, `exports-${options.length}.ts`);
+  onTestFinished(() => rm(program));
+  await writeFile(program, lines.join("\n"));
+  const tsc = join(repository, "node_modules/typescript/bin/tsc");
+  const common = "--noEmit --target es2024 --strict --skipLibCheck --pretty false".split(" ");
+  const { stdout } = await runNode([tsc, ...options.split(" "), ...common, program], project);
+  expect(stdout).toBe("");
 });
 
-/** Paths of all files below a folder, with `/` on every system. */
-async function filesBelow(folder: string): Promise<readonly string[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  return entries
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => relative(folder, join(parentPath, name)).replaceAll("\\", "/"));
-}
-
-async function publishAdvice(path: string): Promise<readonly string[]> {
-  const tarball = new Uint8Array(await readFile(path)).buffer;
-  const { messages, pkg } = await publint({ level: "warning", pack: { tarball } });
-  return messages.map((message) => formatMessage(message, pkg, { color: false }) ?? message.code);
-}
-
-async function typeResolutions(path: string) {
-  const cli = dirname(fileURLToPath(import.meta.resolve("@arethetypeswrong/cli/package.json")));
-  const options = ["--profile", "esm-only", "--format", "ascii", "--no-color", "--no-emoji"];
-  const { code, stdout } = await runNode([join(cli, "dist/index.js"), path, ...options], repository);
-  return { code, resolutions: stdout.match(/^(?:node16 \(from ESM\)|bundler): .*$/gmu) ?? [] };
-}
-
-function paths(target: Target): readonly string[] {
-  return typeof target === "string" ? [target] : Object.values(target).flatMap(paths);
-}
+test.runIf(isFull)("arethetypeswrong finds types for ESM programs and for bundlers", async () => {
+  expect(await resolutionProblems(packedFile, manifest, repository)).toEqual([]);
+});

@@ -12,6 +12,7 @@ import {
   treeProblems,
   type Sbom,
 } from "../../build/installed-tree.ts";
+import { goldenProblems, noticeProblems } from "../../build/package-check.ts";
 import { writeRelease } from "../../build/release-check.ts";
 import { repository, runNode } from "../gates/run-node.ts";
 
@@ -35,8 +36,8 @@ async function output(code: string): Promise<string> {
 }
 
 describe("the installed package", () => {
-  test("the installed package has at most 15 runtime packages and 18 MB", async () => {
-    expect(limits).toEqual({ packages: 15, bytes: 18_000_000 });
+  test("the installed package has at most 16 runtime packages and 15 MB", async () => {
+    expect(limits).toEqual({ packages: 16, bytes: 15_000_000 });
     expect(sbom.components.length).toBeLessThanOrEqual(limits.packages);
     expect(await sizeOf(tree)).toBeLessThanOrEqual(limits.bytes);
     expect(treeProblems(sbom, await sizeOf(tree))).toEqual([]);
@@ -63,8 +64,8 @@ describe("the installed package", () => {
       "unknown 2.0.0 has the licence none",
     ]);
     expect(treeProblems({ ...sbom, components: many }, limits.bytes + 1)).toEqual([
-      "16 runtime packages are installed; the limit is 15",
-      "18000001 bytes are installed; the limit is 18000000",
+      "17 runtime packages are installed; the limit is 16",
+      "15000001 bytes are installed; the limit is 15000000",
     ]);
   });
 
@@ -77,16 +78,49 @@ describe("the installed package", () => {
     expect(await readFile(join(folder, "release/licences.txt"), "utf8")).toContain("ajv ");
   });
 
+  test("the package has the licences of its bundled code, and the release check refuses a notice without one or with another licence", async () => {
+    const notice = await readFile(join(tree, "dist/bundled-licences.txt"), "utf8");
+    expect(noticeProblems(notice)).toEqual([]);
+    expect(noticeProblems(notice.replace("## preact - ", "## other - "))).toEqual([
+      "dist/bundled-licences.txt lacks preact",
+    ]);
+    expect(noticeProblems(notice.replace(/^(marked [\d.]+) \(MIT\)$/mu, "$1 (AGPL-3.0-only)"))).toEqual([
+      "marked, which is bundled, has the licence AGPL-3.0-only",
+    ]);
+  });
+
+  test("the release check opens every golden store with the installed command, and reports one that it cannot read", async () => {
+    const stores = join(folder, "stores");
+    await mkdir(stores);
+    expect(await goldenProblems(tree, repository, stores)).toEqual([]);
+    const planted = join(folder, "planted");
+    const text = await readFile(new URL("../golden/format-32.sql", import.meta.url), "utf8");
+    await mkdir(join(planted, "test/golden"), { recursive: true });
+    await writeFile(
+      join(planted, "test/golden/older.sql"),
+      text.replace("user_version = 32", "user_version = 31"),
+    );
+    await writeFile(
+      join(planted, "test/golden/edited.sql"),
+      text.replace('["1","llm","main"', '["1","llm","mien"'),
+    );
+    const found = await goldenProblems(tree, planted, stores);
+    expect(found).toContainEqual(expect.stringMatching(/^reeve store upgrade of older\.sql .+ format 31 /u));
+    expect(found).toContainEqual(
+      expect.stringMatching(/^reeve audit verify of edited\.sql ends with code 1/u),
+    );
+  });
+
   test("the published package contains no source map of a module", async () => {
     const files = await readdir(join(tree, "dist"), { recursive: true });
     expect(files).toContain("entries/index.js");
     expect(files.filter((file) => file.endsWith(".js.map"))).toEqual([]);
   });
 
-  test("every export can be imported without an optional package, and all of them share one copy of each class", async () => {
+  test("every export except reeve/react can be imported without an optional package, and all of them share one copy of each class", async () => {
     const code = `
       const { exports } = JSON.parse((await import("node:fs")).readFileSync("package.json", "utf8"));
-      const paths = Object.keys(exports).filter((path) => !path.endsWith(".json"));
+      const paths = Object.keys(exports).filter((path) => !path.endsWith(".json") && path !== "./react");
       const modules = {};
       for (const path of paths) modules[path] = await import("reeve" + path.slice(1));
       const { Agent, Fault } = modules["."];
@@ -102,7 +136,14 @@ describe("the installed package", () => {
       readonly exports: Readonly<Record<string, string>>;
     };
     // These have the types of packages that ship their own: playwright-core and @modelcontextprotocol.
-    const withPackage = new Set(["./browser", "./mcp", "./server", "./workspace", "./package.json"]);
+    const withPackage = new Set([
+      "./browser",
+      "./mcp",
+      "./server",
+      "./workspace",
+      "./react",
+      "./package.json",
+    ]);
     const paths = Object.keys(exports).filter((path) => !withPackage.has(path));
     expect(paths).toContain("./postgres");
     const lines = paths.map((path, at) => `export * as e${at} from "reeve${path.slice(1)}";`);

@@ -1,31 +1,11 @@
 import { Fault } from "../../../kernel/index.ts";
-import { type FormatChange, formatChanges, knownFormats } from "../codec/stored-format.ts";
-import { isBeating } from "./db/beat-table.ts";
+import { formatChanges, knownFormats } from "../codec/stored-format.ts";
 import { Database } from "./db/database.ts";
 import { formatOf, lockSchema, type TableSet } from "./db/migrate.ts";
 import type { Queries } from "./db/queries.ts";
 import { schemaOf } from "./db/schema-name.ts";
-
-/** What the upgrade of a schema would do. */
-export interface SchemaUpgradePlan {
-  /** Host, port and database, without the password. */
-  readonly address: string;
-  readonly schema: string;
-  readonly format: number;
-  /** The format that this version of Reeve writes. */
-  readonly newest: number;
-  /** What changes from each format to the next. Empty if the schema has the newest format. */
-  readonly changes: readonly FormatChange[];
-  /** The workers that are alive. They prevent the upgrade. */
-  readonly workers: readonly string[];
-  /** Number of connections of other processes to the schema, as far as the server knows them. They prevent the upgrade. */
-  readonly connections: number;
-}
-
-export interface SchemaUpgradeOptions {
-  /** Whether the person has a backup. Without one the upgrade is refused. */
-  readonly isBackedUp: boolean;
-}
+import { isBeating } from "./db/beat-table.ts";
+import type { SchemaUpgradeOptions, SchemaUpgradePlan } from "./upgrade-plan.ts";
 
 /** Time that a statement of an upgrade may take: an index of a large table takes minutes. */
 const timeoutMs = 6 * 3_600_000;

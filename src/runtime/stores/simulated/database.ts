@@ -91,7 +91,7 @@ export class SimulatedDatabase {
   readonly tables: Store;
   readonly #options: SimulatedDatabaseOptions;
   readonly #workers = new Map<string, Registered>();
-  /** The registrations that were lost, by worker and incarnation. */
+  /** By worker and incarnation. */
   readonly #lost = new Map<string, LostRegistration>();
   /** Workers whose registration was deleted, while they own runs. */
   readonly #orphaned = new Set<string>();
