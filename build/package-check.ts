@@ -11,7 +11,7 @@ import { allowedLicences } from "./installed-tree.ts";
 
 /** The files that the package may contain. */
 const known =
-  /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/(?!notes\/).+\.md|examples\/(?:[\w-]+\/)?[\w-]+\.(?:ts|py|md)|examples\/first-steps\/workspace\/.+|dist\/.+\.(?:js|d\.ts)|dist\/bundled-licences\.txt|dist\/page\/.+)$/u;
+  /^(?:package\.json|settings\.schema\.json|LICENSE|\w+\.md|docs\/(?!notes\/).+\.(?:md|svg)|examples\/(?:[\w-]+\/)?[\w-]+\.(?:ts|py|md)|examples\/first-steps\/workspace\/.+|dist\/.+\.(?:js|d\.ts)|dist\/bundled-licences\.txt|dist\/page\/.+)$/u;
 /** Files without which the package is not complete. */
 const needed = ["package.json", "LICENSE", "README.md", "CHANGELOG.md", "dist/bundled-licences.txt"];
 
