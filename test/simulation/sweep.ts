@@ -41,9 +41,11 @@ for (let seed = from; seed < from + seeds; seed++)
     simulatedMs += report.simulatedMs;
     if (report.violations.length > 0) {
       failed++;
-      const found = await shrink(workload, seed, report);
-      process.stdout.write(`\n${found.text}\n`);
-      if (values["first-only"]) process.exit(1);
+      if (values["first-only"]) {
+        process.stdout.write(`\nseed ${seed} of ${workload.name}: ${report.violations.join("; ")}\n`);
+        process.exit(1);
+      }
+      process.stdout.write(`\n${(await shrink(workload, seed, report)).text}\n`);
     }
     if (process.stdout.isTTY) process.stdout.write(`\r${progress(seed)}`);
     else if (done % 200 === 0) process.stdout.write(`${progress(seed)}\n`);

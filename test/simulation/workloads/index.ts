@@ -1,8 +1,11 @@
 import type { Workload } from "../workload.ts";
+import { agents } from "./agents.ts";
+import { approvals } from "./approvals.ts";
 import { orders } from "./orders.ts";
 import { programs } from "./programs.ts";
+import { schedules } from "./schedules.ts";
 
 /** The workloads by name. */
 export const workloads: ReadonlyMap<string, Workload> = new Map(
-  [programs, orders].map((each) => [each.name, each]),
+  [programs, orders, agents, approvals, schedules].map((each) => [each.name, each]),
 );
