@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { plantedBugs } from "./planted-bugs.ts";
 
 /**
- * Plants a bug in a copy of the sources and sweeps until a seed finds it: `node test/simulation/plant.ts NAME`. Ends with 0 if one of the
+ * Plants a bug in a copy of the sources and sweeps until a seed finds it: `npm run test:bug NAME`. Ends with 0 if one of the
  * first 2,000 seeds does.
  */
 const [name] = process.argv.slice(2);

@@ -15,7 +15,7 @@ export function workload<World>(
   return { name, simulation: simulation as unknown as Workload["simulation"] };
 }
 
-/** Whether a tool of these runs has failed, as its model was told. */
+/** Whether a tool of these runs has failed. */
 export function hasErrors(runs: readonly SimulatedRun[]): boolean {
   return runs.some(({ events }) =>
     events.some((event) => event.type === "tool_execution_end" && event.data.result.isError),
