@@ -67,6 +67,7 @@ const bundled = [
   "src/surfaces/cli/chat/screen/pi-board.ts unlisted @earendil-works/pi-tui",
   "src/surfaces/cli/chat/screen/pi-choices.ts unlisted @earendil-works/pi-tui",
   "src/surfaces/cli/chat/screen/pi-screen.ts unlisted @earendil-works/pi-tui",
+  "src/surfaces/cli/docs/document-html.ts unlisted marked",
 ];
 
 test("the dead code check refuses development packages in source and finds only the planted ones", () => {

@@ -7,6 +7,7 @@ import { addAgentOptions } from "./programs/agent-options.ts";
 import { groupHelp } from "./programs/help-groups.ts";
 import { addChatCommands } from "./programs/chat-program.ts";
 import { addDeployCommands } from "./programs/deploy-program.ts";
+import { addDocsCommand } from "./programs/docs-program.ts";
 import { addEvalCommands } from "./programs/eval-program.ts";
 import { addGatewayCommands } from "./programs/gateway-program.ts";
 import { commandInsteadOf, optionInsteadOf } from "./programs/other-names.ts";
@@ -277,6 +278,7 @@ export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) 
   addChatCommands(program, terminal, onEnd);
   addWatchCommand(program, terminal, onEnd);
   addDemoCommand(program, terminal, onEnd);
+  addDocsCommand(program, terminal, onEnd);
   addWorkspaceCommands(program, terminal, onEnd);
   addInspectCommands(program, terminal, onEnd);
   addRunCommands(program, terminal, onEnd);

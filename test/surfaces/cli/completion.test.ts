@@ -18,7 +18,7 @@ test("reeve completion bash completes commands, their commands and options", asy
   expect(code).toBe(0);
   const script = out.join("\n");
   expect(await offered(script, "reeve", "se")).toEqual(["sessions", "serve"]);
-  expect(await offered(script, "reeve", "do")).toEqual(["doctor"]);
+  expect(await offered(script, "reeve", "do")).toEqual(["docs", "doctor"]);
   expect(await offered(script, "reeve", "mcp", "l")).toEqual(["list"]);
   expect(await offered(script, "reeve", "doctor", "--f")).toEqual(["--full"]);
   expect(await offered(script, "reeve", "sessions", "s")).toEqual(["show", "search"]);

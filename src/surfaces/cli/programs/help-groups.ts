@@ -39,7 +39,7 @@ const groups: Readonly<Record<string, readonly string[]>> = {
     "redeliver",
     "store",
   ],
-  "Help:": ["doctor", "completion", "help"],
+  "Help:": ["docs", "doctor", "completion", "help"],
 };
 
 const order = Object.values(groups).flat();
