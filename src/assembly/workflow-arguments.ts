@@ -42,7 +42,7 @@ export function notABranch(caller: string, branch: unknown, name?: string): Faul
   );
 }
 
-/** The fault of something that is given as branches by name. */
+/** Returns the fault for an argument `branches` that is not an object with a function for each name. */
 export function notBranches(caller: string, branches: unknown): Fault {
   return new Fault(
     "invalid_argument",

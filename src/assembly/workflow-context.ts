@@ -431,7 +431,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     if (readProperty(workflow, "id") !== own.agentId || !isDeepStrictEqual(input, own.input)) return;
     throw new Fault(
       "invalid_argument",
-      `invalid input of ctx.call(): it is the input of this run of ${own.agentId}, so that its runs would start each other in an endless cycle; pass another input, or use ctx.continueAsNew() to repeat work`,
+      `invalid input of ctx.call(): this run of ${own.agentId} has the same input, so each run would start the next one without end; pass another input, or use ctx.continueAsNew() to repeat work`,
     );
   }
 

@@ -99,7 +99,10 @@ export class StoredRuns {
     const forks = Object.entries(options.forks ?? {});
     for (const [name, change] of forks) checkChange(name, change);
     if (forks.length === 0)
-      throw new Fault("invalid_argument", "runs() has no forks: expected at least one change by name");
+      throw new Fault(
+        "invalid_argument",
+        "invalid forks of runs(): expected at least one change with a name; use forks: { cheap: { model } }",
+      );
     this.variants = [storedVariant, ...forks.map(([name]) => name)];
   }
 

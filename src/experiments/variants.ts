@@ -43,7 +43,10 @@ export function variantsOf(
   if (agent !== undefined) return new Map([[requireAgent(`agent of ${owner}`, agent).id, agent]]);
   const given = Object.entries(variants ?? {});
   if (given.length === 0)
-    throw new Fault("invalid_argument", `${owner} has no variants: expected at least one agent by name`);
+    throw new Fault(
+      "invalid_argument",
+      `invalid variants of ${owner}: expected at least one agent with a name; use variants: { base: triage }`,
+    );
   const agents = new Map<string, HostedAgent>();
   for (const [name, each] of given) {
     const own = requireAgent(`variant ${name} of ${owner}`, each);

@@ -352,7 +352,7 @@ describe("a page of another site", () => {
     expect([same.status, same.headers["access-control-allow-origin"]]).toEqual([200, undefined]);
   });
 
-  it("a page of another site cannot use the cookie of the page: not cross-site, not by a form, not by a preflight", async () => {
+  it("a page of another origin cannot use the cookie of Reeve's page: cross-site and same-site requests, forms and preflights are refused", async () => {
     const link = server.server.pageLink() ?? "";
     const { headers: given } = await server.call("GET", link, { token: null });
     const set = given.get("set-cookie") ?? "";

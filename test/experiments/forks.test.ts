@@ -222,7 +222,9 @@ test("a cancel of an experiment cancels the forks that have not ended, and no st
 test("wrong options of runs() and of an experiment with it are refused", () =>
   withRuns(["gate"], async (runtime, ids) => {
     const given = { runtime, runs: ids };
-    expect(() => runs({ ...given, forks: {} })).toThrow("runs() has no forks");
+    expect(() => runs({ ...given, forks: {} })).toThrow(
+      "invalid forks of runs(): expected at least one change",
+    );
     expect(() => runs({ ...given, forks: { a: {} } })).toThrow("fork a of runs() changes nothing");
     expect(() => runs({ ...given, forks: { stored: { tools: [] } } })).toThrow("stored is the run itself");
     expect(() => runs({ ...given, forks: { a: { tools: [] } }, at: -1 })).toThrow("invalid at -1 of runs()");

@@ -210,7 +210,7 @@ test("a long call on 390 px opens from the list with all its buttons in view, an
   expect(await decisions(server, runId)).toHaveLength(1);
 });
 
-test("the events of a run on 390 px say what happened, and their tab is in view", async () => {
+test("on 390 px each row of events contains its words, and the tab Events is in view", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/events`, { viewport });
   const row = page.locator(".event-row").first();

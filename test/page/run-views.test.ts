@@ -96,7 +96,7 @@ test("each step of a workflow has an address, also one that is older than the ne
   expect(await line.count()).toBe(1);
 });
 
-test("Esc closes a step of the timeline, whose cross is for sheets alone", async () => {
+test("Esc closes the details of a timeline step, which have no visible Close button on a wide screen", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/timeline`);
   await page.getByRole("button", { name: /^release/u }).click();

@@ -5,7 +5,7 @@ function many(mark: string): string {
   return Array.from({ length: 1_200 }, (_each, at) => `${mark}${at}`).join("\n");
 }
 
-test("a diff keeps three lines around a change, and aligns the lines between changes", () => {
+test("a diff shows three unchanged lines around a change, and keeps unchanged lines between two changes", () => {
   const before = ["1", "2", "3", "4", "5", "6", "7", "8"].join("\n");
   expect(lineDiff(before, before)).toBe("");
   expect(lineDiff(before, before.replace("5", "five").replace("7", "seven"))).toBe(

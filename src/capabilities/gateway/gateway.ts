@@ -124,7 +124,7 @@ interface Served {
 
 /**
  * A server on loopback through which programs call providers. It reserves the cost of each request in the ledger of a task
- * before the request leaves, and refuses what does not fit.
+ * before the request leaves, and refuses a request whose cost does not fit into the budget.
  */
 export class Gateway {
   readonly #options: GatewayRules;

@@ -20,8 +20,8 @@ const words = {
 } as const;
 
 /**
- * The report as Markdown, for a comment in a pull request. Names and texts of cases and agents are code, so that they form no
- * links, mentions, images or HTML.
+ * Formats the report as Markdown, for a comment in a pull request. Names and texts of cases and agents are formatted as code, so
+ * that no link, mention, image or HTML in them takes effect.
  */
 export function markdownReport(report: ExperimentReport): string {
   const { result, baseline, variants, changes, failed, gates, problems } = report;

@@ -391,8 +391,8 @@ export function checkSpelling(option: string, value: unknown, methods: readonly 
 }
 
 /**
- * Like `checkSpelling`, and throws if none of an object's methods is one of the optional ones. An object without any
- * method passes: it does nothing, and does not claim to.
+ * Refuses what `checkSpelling` refuses, and an object that has methods but none of the optional ones. An object without
+ * any method is accepted.
  */
 export function checkOptionalMethods(option: string, value: unknown, methods: readonly string[]): void {
   checkSpelling(option, value, methods);

@@ -203,7 +203,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     if (userId !== by)
       throw new Fault(
         "invalid_argument",
-        `invalid name ${describeValue(by)} of as(): this handle belongs to the view of ${describeValue(userId)}, which sends commands in that name only`,
+        `invalid name ${describeValue(by)} of as(): this handle comes from the view of user ${describeValue(userId)} and sends commands only as that user; use a handle of the runtime for another name`,
       );
     return new StoredRunHandle({ ...this.#options, by });
   }

@@ -34,7 +34,7 @@ export async function putScore(
   if (userId !== score.by)
     throw new Fault(
       "invalid_argument",
-      `invalid by ${describeValue(score.by)} of score(): this handle belongs to the view of ${describeValue(userId)}, which scores in that name only`,
+      `invalid by ${describeValue(score.by)} of score(): this handle comes from the view of user ${describeValue(userId)} and scores only as that user; use a handle of the runtime for another name`,
     );
   await scores.put(runId, score);
   return { name: score.name, value: score.value, by: score.by, at };

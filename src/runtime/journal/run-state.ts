@@ -285,7 +285,7 @@ export class RunState {
     }
   }
 
-  /** `false` if this run is a fork and its origin has to answer the message. */
+  /** Whether this run answers an inbox message. A fork does not answer a message that its origin received. */
   answersFor(messageId: string): boolean {
     if (!this.#isFork) return true;
     for (const { messages } of this.tasks.values())

@@ -183,7 +183,7 @@ test("S1: an answer that repeats an earlier one verbatim is in the conversation 
   ]);
 });
 
-test("S1: an interruption in a later round keeps the earlier answer in the result and once in the conversation", async () => {
+test("S1: an interruption in the second round keeps the answer of the first in the result, and once in the conversation", async () => {
   let round = 0;
   const { result, conversation } = await runAgent({
     model: scriptedModel([]),

@@ -206,7 +206,7 @@ describe("repair of structured output", () => {
 });
 
 describe("middleware that repeats an invocation", () => {
-  test("a repeated invocation with compaction starts with its own conversation only", async () => {
+  test("a second call of next() in middleware sends the model only the input, also with compaction", async () => {
     const model = scriptedModel([looks, "too short", "long enough"]);
     const agent = new Agent({
       name: "writer",

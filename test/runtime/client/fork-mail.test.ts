@@ -29,7 +29,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     return { store, clock, runtime, worker, origin };
   }
 
-  it("a fork emits no dead letter when it fails, even if its origin is at the last delivery", async () => {
+  it("a fork that fails emits no dead letter, even if the message of its origin has one delivery left", async () => {
     const { store, runtime, worker, origin } = await startByMessage(async () => {
       throw new Error("broken");
     });

@@ -234,7 +234,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await reader.close();
     });
 
-    test("J5, W1: a branch that runs again in a resumed run holds its signal, and no other wait receives it", async () => {
+    test("J5, W1: a branch that runs again in a resumed run keeps the signal that it received, and no other wait receives that signal", async () => {
       const open = await prepare();
       const store = await open();
       const world = { isBroken: true };

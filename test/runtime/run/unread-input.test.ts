@@ -76,7 +76,7 @@ describe("input for a child", () => {
     expect(await run.receivedInput()).toMatchObject([{ taskId: "t1", input: "faster", kind: "steer" }]);
   });
 
-  it("J9: a child of an earlier build replays without drains, and is refused input", async () => {
+  it("J9: a child that an earlier version started replays without reading steering, and steer() refuses input for it", async () => {
     const path = await newPath();
     /** `drains` is absent from the code of the first worker, because a drain of a child had no place in the journal. */
     const team = (drains: boolean): HostedAgent => {

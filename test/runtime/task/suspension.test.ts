@@ -62,7 +62,7 @@ it("a run that only waits after a race is dropped once the loser's call has been
   expect((await run.result()).output).toBe(7);
 });
 
-it("a call on a dropped context never settles, even if a stray promise continues its code", async () => {
+it("a step of a task that was dropped from memory does not run, even if a promise continues the code of the task", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const stray = Promise.withResolvers<void>();
   let lives = 0;

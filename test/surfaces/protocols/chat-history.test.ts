@@ -111,7 +111,7 @@ test("a chat that starts with the stored messages continues, edits and regenerat
   expect(regenerated.length).toBe(4);
 });
 
-test("ui-messages of a session with a run that waits end with the user's message, and the client resumes the answer", async () => {
+test("ui-messages of a session whose run waits end with the user's message, and the client resumes the stream of the answer", async () => {
   const live = chat("letters");
   await live.sendMessage({ text: "Send a letter" });
   const stored = await historyOf("letters");

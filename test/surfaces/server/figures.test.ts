@@ -171,7 +171,7 @@ async function storeRecovered(store: Store, name: string): Promise<string> {
   return runId;
 }
 
-it("facts that are read again list no runs, and read the log of no run that has not changed", async () => {
+it("a second request for the facts lists no runs, and reads only the logs of runs that have changed", async () => {
   const own = await startServer([], { store: memoryStore({ hash: sha256 }) });
   onTestFinished(() => own.close());
   await storeRecovered(own.store, "crashed");

@@ -79,7 +79,7 @@ test("a caller sends an update, reads a published value and settles a promise; o
   expect(result.json["output"]).toEqual({ handled: "completed", carrier: "ACME" });
 });
 
-test("a server starts a workflow of its option workflows by name, for a worker of the store", async () => {
+test("a server starts a workflow that its option `workflows` names, and the run waits for a worker", async () => {
   const server = await startServer([], { workflows: ["order"] });
   onTestFinished(() => server.close());
   const start = (body: object) =>

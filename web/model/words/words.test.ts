@@ -269,7 +269,7 @@ test("a run that stopped at its deadline says how much time it used, and what th
   );
 });
 
-test("retries, other models, orders of people and signals are said in sentences that name no person by an id", () => {
+test("retries, fallbacks, pauses and signals are described in sentences and address the person at the page as you", () => {
   expect(orderSaid("retry_end", { attempt: 1, success: true })).toBe("attempt 2 got an answer");
   expect(orderSaid("retry_end", { attempt: 2, success: false })).toBe("attempt 3 failed too");
   const to = { provider: "stage", modelId: "haiku" };

@@ -25,7 +25,7 @@ test("the inbox starts with its oldest item, unless the person wants another one
   expect(nextChoice(start, [one, two], "2")).toMatchObject({ chosen: two, at: 1 });
 });
 
-test("the item after an answered one comes up in its place, and the answered one stays above it", () => {
+test("after an answer the inbox chooses the next item, and shows the answered item above it", () => {
   const second = nextChoice(start, [one, two, three], "2");
   const answered = nextChoice(second, [one, three], "2");
   expect(answered).toEqual({ chosen: three, at: 1, answered: two });

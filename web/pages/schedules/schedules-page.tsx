@@ -234,7 +234,7 @@ async function runNow({ agentId, skipped }: Schedule, values: ScheduleValues): P
 /** A process that hosts the agent starts the run within milliseconds. */
 const [mostTries, retryMs] = [20, 150];
 
-/** How many of the last runs ended without completing, in a row. */
+/** Says how many of the latest runs of a schedule did not complete, counted back to the last run that did. */
 function Failures({ runs }: { readonly runs: readonly Run[] }): JSX.Element | null {
   const bad = badRuns(runs);
   if (bad === 0) return null;

@@ -12,7 +12,7 @@ export function namePattern(pattern: string): (name: string) => boolean {
   if (!/^[\p{L}\p{N}_.:/*-]+$/u.test(pattern))
     throw new Fault(
       "invalid_argument",
-      `invalid tool name pattern ${JSON.stringify(visibleLine(pattern))}: no tool has such a name; write a tool name in which * stands for any characters, and rules about arguments in code`,
+      `invalid tool name pattern ${JSON.stringify(visibleLine(pattern))}: the name of a tool contains only letters, digits and _ . : / -; write a name with * for any characters, and check arguments with the function "when" of a rule`,
     );
   if (!pattern.includes("*")) return (name) => name === pattern;
   const source = pattern.split("*").map(escaped).join(".*");

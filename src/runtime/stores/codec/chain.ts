@@ -56,8 +56,8 @@ export class Chain {
   }
 
   /**
-   * For a commit whose text was erased, so that its link can no longer be computed: covers the original link and the
-   * remaining text.
+   * Returns the seal of a commit whose text was erased: the hash of its original link and the remaining text. The link itself
+   * can be computed only from the erased text.
    */
   seal(before: string, row: LinkedText & Pick<CommitRow, "link">): string {
     const { number, at, nextEvent, link } = row;

@@ -91,7 +91,7 @@ export class SimulatedDatabase {
   readonly tables: Store;
   readonly #options: SimulatedDatabaseOptions;
   readonly #workers = new Map<string, Registered>();
-  /** By worker and incarnation. */
+  /** The registrations that were lost, by worker and incarnation. */
   readonly #lost = new Map<string, LostRegistration>();
   /** Workers whose registration was deleted, while they own runs. */
   readonly #orphaned = new Set<string>();
@@ -324,7 +324,7 @@ export class SimulatedDatabase {
     this.#lost.set(keyOf(workerId, incarnation), lost);
   }
 
-  /** Frees the runs of a worker, so that it finds on its return that it owns none of them. */
+  /** Ends all leases of a worker, so that the worker owns no run when it connects again. */
   async #recover(workerId: string): Promise<void> {
     const { leases } = this.tables;
     this.#orphaned.delete(workerId);

@@ -19,7 +19,10 @@ const senderTable = optionTable({
   tenant: is.text(),
 } satisfies OptionKinds<Exclude<AllowedSender, string>>);
 
-/** The senders of an allow list with their owners. Throws `invalid_argument` for a pattern or an invalid id. */
+/**
+ * Returns, by the id of each sender of an allow list, the user and the tenant to whom the sender's runs belong. Throws
+ * `invalid_argument` for a pattern or an invalid id.
+ */
 export function allowList(
   channel: string,
   allow: readonly AllowedSender[],

@@ -21,7 +21,7 @@ export interface DemoOptions {
   readonly exit?: boolean;
   /** Whether the company is one of hired agents. */
   readonly hire?: boolean;
-  /** The folder of the demo, for a worker that the demo starts. */
+  /** The folder of the demo. Set only in a worker process that the demo starts. */
   readonly act?: string;
   /** The name of that worker. */
   readonly worker?: string;

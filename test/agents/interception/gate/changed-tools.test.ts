@@ -261,7 +261,7 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     ]);
   });
 
-  test("a tool that changes at every question is denied after 16 of them", async () => {
+  test("a call whose tool changes while each question waits is denied after 16 questions", async () => {
     const place = await openPlace(name);
     let version = 0;
     let asked = 0;

@@ -5,7 +5,10 @@ import { piecesPerContent } from "../../sql/content-rows.ts";
 import { OwnerKind } from "../../codec/owner-kind.ts";
 import type { Tables } from "../db/tables.ts";
 
-/** Target duration of a slice. The slice is halved if it takes longer, and doubled if it takes less than half. */
+/**
+ * Target duration of one round of deletions. After a longer round, the next round deletes half as many rows; after a round of
+ * less than half this time, it deletes twice as many.
+ */
 const sliceMs = 1;
 const mostRows = 4_096;
 /** A piece is as large as many other rows, and is overwritten. */
@@ -27,7 +30,7 @@ interface Kind {
 }
 
 /**
- * Frees the rows of deleted runs, sessions and contents, in slices of a few milliseconds. Readers no longer see a deleted
+ * Frees the rows of deleted runs, sessions and contents, in rounds of a few milliseconds. Readers no longer see a deleted
  * row. If the process dies, the next process that opens the file continues.
  */
 export class Collector {

@@ -355,7 +355,7 @@ export class CommitRows {
     return rows;
   }
 
-  /** Reads the number and next seq of a placed commit. */
+  /** Reads where a commit is in the log: its number, and the seq of the first event after it. */
   #mark({ id }: RunKey, number: number): Mark | undefined {
     return this.#database.get<Mark>(placedMark, id, number);
   }
