@@ -2,11 +2,12 @@ import { glob, readFile } from "node:fs/promises";
 import { globSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { pathsIn } from "./document-names.ts";
 import { repository } from "./run-node.ts";
 
 const architecture = await readFile(join(repository, "docs/contributing/architecture.md"), "utf8");
-const index = indexOf(architecture);
+const sections = sectionsOf(await readFile(join(repository, "docs/why/promises.md"), "utf8"));
+/** The traps that the page names besides the promises: contradictions in the documents from which Reeve started. */
+const trap = /^(?:R(?:1?\d|2[01])|O[1-8])$/u;
 
 test("docs/contributing/architecture.md has a row for every layer of src and every folder of agents, runtime, surfaces and web", () => {
   const folders = [
@@ -32,27 +33,32 @@ test("the path of a prompt in docs/contributing/architecture.md has at most 45 f
   expect(new Set(files).size).toBe(files.length);
 });
 
-test("every file of the index of promises contains a promise of its letter", async () => {
-  expect(index.size).toBeGreaterThan(20);
+test("every promise of docs/why/promises.md is in a file or folder in which its section says that it is declared", async () => {
+  expect(sections.length).toBeGreaterThan(12);
   const wrong: string[] = [];
-  for (const [letter, files] of index)
-    for (const file of files) if (!(await numbersIn(file, letter)).size) wrong.push(`${letter} in ${file}`);
+  for (const { places, promises } of sections) {
+    const texts = await Promise.all(filesOf(places).map((file) => readFile(join(repository, file), "utf8")));
+    for (const promise of promises)
+      if (!texts.some((text) => new RegExp(`\\b${promise}\\b`, "u").test(text)))
+        wrong.push(`${promise} in ${places.join(", ")}`);
+  }
   expect(wrong).toEqual([]);
 });
 
-test("every promise that the title of a test cites is in a file that the index lists for its letter", async () => {
+test("every promise that the title of a test cites has a row in docs/why/promises.md", async () => {
   const cited = await citedPromises();
   expect(cited.size).toBeGreaterThan(100);
-  const known = new Set<string>();
-  for (const [letter, files] of index)
-    for (const file of files)
-      for (const number of await numbersIn(file, letter)) known.add(`${letter}${number}`);
-  expect([...cited].filter((promise) => !known.has(promise)).toSorted()).toEqual([]);
+  const known = new Set(sections.flatMap(({ promises }) => promises));
+  expect([...cited].filter((promise) => !known.has(promise) && !trap.test(promise)).toSorted()).toEqual([]);
 });
 
-test("the gate reads rows of the index, and promises in titles", () => {
-  const table = "## Promises\n\n| J | The journal | `src/a.ts`, `src/b.ts` |\n| J | More | `src/c.ts` |\n";
-  expect([...indexOf(table)]).toEqual([["J", ["src/a.ts", "src/b.ts", "src/c.ts"]]]);
+test("the gate reads sections of the index, and promises in titles", () => {
+  const page =
+    "# Index\n\n## J: the journal\n\nDeclared in `src/a.ts`, `src/b/`.\n\n| J1 | One |\n| J2 | Two |\n\n### J again\n\nDeclared in `src/c.ts`.\n\n| J1 | More |\n";
+  expect(sectionsOf(page)).toEqual([
+    { places: ["src/a.ts", "src/b/"], promises: ["J1", "J2"] },
+    { places: ["src/c.ts"], promises: ["J1"] },
+  ]);
   expect(promisesIn('test("J1, K2 and SK3: a title", …); test(`L1-L3: x`)')).toEqual([
     "J1",
     "K2",
@@ -67,20 +73,30 @@ function sectionOf(markdown: string, heading: string): string {
   return markdown.split(/^## /mu).find((part) => part.startsWith(`${heading}\n`)) ?? "";
 }
 
-/** The files of each letter, as the table of the section "Promises" lists them. A letter may have several rows. */
-function indexOf(markdown: string): ReadonlyMap<string, readonly string[]> {
-  const files = new Map<string, readonly string[]>();
-  const rows = sectionOf(markdown, "Promises").matchAll(/^\| ([A-Z]{1,2}) \|.*\|([^|]+)\|$/gmu);
-  for (const [, letter = "", cell = ""] of rows)
-    files.set(letter, [...(files.get(letter) ?? []), ...pathsIn(cell)]);
-  return files;
+interface PromiseSection {
+  /** The files and folders that declare the promises of the section. */
+  readonly places: readonly string[];
+  readonly promises: readonly string[];
 }
 
-/** The numbers of a letter that a file names. */
-async function numbersIn(file: string, letter: string): Promise<ReadonlySet<number>> {
-  const text = await readFile(join(repository, file), "utf8");
-  const named = text.matchAll(new RegExp(`\\b${letter}(\\d{1,2})\\b`, "gu"));
-  return new Set([...named].map(([, number]) => Number(number)));
+/** The sections of the index of promises that say where their promises are declared. */
+function sectionsOf(markdown: string): readonly PromiseSection[] {
+  return markdown.split(/^###? /mu).flatMap((section) => {
+    const [, declared] = /^Declared in (.+)$/mu.exec(section) ?? [];
+    if (declared === undefined) return [];
+    const promises = [...section.matchAll(/^\| ([A-Z]{1,2}\d{1,2}) \|/gmu)].map(
+      ([, promise = ""]) => promise,
+    );
+    const places = [...declared.matchAll(/`([^`]+)`/gu)].map(([, place = ""]) => place);
+    return [{ places, promises }];
+  });
+}
+
+/** The files of places, of which those that end with a slash are folders. */
+function filesOf(places: readonly string[]): readonly string[] {
+  return places.flatMap((place) =>
+    place.endsWith("/") ? globSync(`${place}**/*.ts`, { cwd: repository }) : [place],
+  );
 }
 
 /** The promises with which the titles of all tests begin. */
