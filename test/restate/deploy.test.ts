@@ -89,7 +89,7 @@ describe("reeve deploy", () => {
 
     const first = await openVersion(store, "versions", v1);
     const registered = await deploy(first.uri);
-    expect(registered.code).toBe(0);
+    expect(registered).toMatchObject({ code: 0 });
     const oldId = registered.out[0] as string;
     const sleeping = await first.runtime.submit(v1, "sleep");
     for await (const event of sleeping.events()) if (event.type === "task_suspend") break;

@@ -39,7 +39,8 @@ export async function readLines({ name, tenantId }: LinesOf, signal: AbortSignal
     signal,
   });
   const ofKey = new Map<string, Run[]>();
-  for (const run of runs.toSorted(inLine)) {
+  // The list begins with the newest run, and runs of one millisecond keep their order.
+  for (const run of runs.toReversed().toSorted(inLine)) {
     const { object } = run.flow ?? {};
     if (object?.name !== name || object.isShared === true || run.tenantId !== tenant || run.endedAt !== null)
       continue;
