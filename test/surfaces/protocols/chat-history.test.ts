@@ -128,7 +128,11 @@ test("ui-messages?limit returns the newest entries and leaves out results withou
   expect((await safeValidateUIMessages({ messages })).success).toBe(true);
 });
 
-test("ui-messages of an unknown session are empty, also if another tenant has one of this name", async () => {
-  expect(await historyOf("nothing")).toEqual([]);
-  expect(await historyOf("trip", "", await server.tokenOf("umbrella", "read", "bob"))).toEqual([]);
+test("ui-messages of an unknown session are not found, also if another tenant has one of this name", async () => {
+  const stranger = await server.tokenOf("umbrella", "read", "bob");
+  for (const [id, bearer] of [
+    ["nothing", token],
+    ["trip", stranger],
+  ] as const)
+    expect((await server.call("GET", `/api/sessions/${id}/ui-messages`, { token: bearer })).status).toBe(404);
 });

@@ -203,7 +203,7 @@ const readHistory = route({
   method: "GET",
   path: "/api/sessions/{sessionId}/ui-messages",
   summary:
-    "Read the conversation of a session as messages of the AI SDK, with which `useChat` starts after a reload. Empty if there is no conversation yet.",
+    "Read the conversation of a session as messages of the AI SDK, with which `useChat` starts after a reload.",
   scope: "read",
   params: sessionParams,
   query: object({

@@ -32,7 +32,6 @@ export async function uiHistory(
   sessionId: string,
   { limit }: { readonly limit?: number | undefined },
 ): Promise<readonly UiMessage[]> {
-  if ((await runtime.sessions.get(sessionId)) === undefined) return [];
   const [path, runs] = await Promise.all([
     runtime.sessions.path(sessionId, limit === undefined ? {} : { limit }),
     runsById(runtime, sessionId),
