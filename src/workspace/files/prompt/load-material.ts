@@ -61,8 +61,8 @@ async function personFile(path: string, notices: Notices): Promise<string | unde
 /** The titles by folder. The documentation of an installed package does not change while a process runs. */
 const knownTitles = new Map<string, readonly DocumentTitle[]>();
 
-/** Folders of the documentation that users of Reeve do not need. */
-const partsForDevelopers: ReadonlySet<string> = new Set(["contributing", "notes", "page"]);
+/** The folders of the documentation that the prompt lists. Each page costs tokens of every request. */
+const listedParts: ReadonlySet<string> = new Set(["guides", "operations", "reference"]);
 
 /** The files in the folders of the documentation, each with its first heading. */
 async function docTitles(folder: string, notices: Notices): Promise<readonly DocumentTitle[]> {
@@ -71,7 +71,7 @@ async function docTitles(folder: string, notices: Notices): Promise<readonly Doc
   const reader = new FileReader(notices);
   const titles: DocumentTitle[] = [];
   for (const part of await reader.list(folder)) {
-    if (part.includes(".") || partsForDevelopers.has(part)) continue;
+    if (!listedParts.has(part)) continue;
     for (const name of await reader.list(join(folder, part))) {
       if (!name.endsWith(".md")) continue;
       const file = await reader.read(join(folder, part, name), { maxBytes: 1_024 });
