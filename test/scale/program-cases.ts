@@ -37,8 +37,8 @@ const workers = 2;
 const batch = 40;
 /** Time without any call and any end after which the programs hang. */
 const boundMs = 90_000;
-/** A worker is killed at about every so many requests. */
-const killEvery = 20;
+/** A worker is killed at about every so many requests: more often among few programs, so that some are killed, too. */
+const killEvery = isFull ? 20 : 8;
 
 /** Number of workers that may end because the store was locked for too long. */
 const maxLockedOut = 10;
