@@ -233,7 +233,7 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       body: { threadId: sessionId, runId: "r1", messages: [{ id: "m2", role: "user", content: "Hello" }] },
       status: 200,
     },
-    "chat.history": { params: { sessionId: waiting.sessionId } },
+    "chat.history": { params: { sessionId: waiting.sessionId }, status: 200 },
     "chat.resume": { params: { sessionId: waiting.sessionId }, status: 200 },
     "runs.approvals": { ...waits, status: 200 },
     "runs.pause": { ...waits, status: 202 },
