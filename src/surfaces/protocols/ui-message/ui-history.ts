@@ -32,10 +32,10 @@ export async function uiHistory(
   sessionId: string,
   { limit }: { readonly limit?: number | undefined },
 ): Promise<readonly UiMessage[]> {
-  const [path, runs] = await Promise.all([
-    runtime.sessions.path(sessionId, limit === undefined ? {} : { limit }),
-    runsById(runtime, sessionId),
-  ]);
+  const runs = await runsById(runtime, sessionId);
+  // A session whose history is not retained, or whose first run has no entry yet, has only runs.
+  const isEmpty = runs.size > 0 && (await runtime.sessions.get(sessionId)) === undefined;
+  const path = isEmpty ? [] : await runtime.sessions.path(sessionId, limit === undefined ? {} : { limit });
   const writer = new HistoryWriter(runs);
   for (const entry of path) writer.add(entry);
   const open = [...runs.values()].find(({ endedAt, kind }) => endedAt === null && kind === "invocation");
