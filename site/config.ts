@@ -26,6 +26,7 @@ function sidebar(subpaths: readonly string[]): Items {
     Reference: [{ label: "API", collapsed: true, items: api }],
     Contributing: [
       { label: "How to contribute", link: addressOf("contributing/contributing") },
+      { label: "Security", link: addressOf("contributing/security") },
       { label: "Design notes", link: addressOf("notes") },
     ],
   };
