@@ -141,7 +141,7 @@ describe.each(twoStores)("client, %s store", (_name, prepare) => {
     }));
 });
 
-test("L18: a store that is closed after a run by name was ended leaves no error to its runtime", async () => {
+test("L18: a runtime reports no error if its store is closed after a run that was started by name was cancelled", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-client-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const errors: string[] = [];

@@ -83,7 +83,10 @@ function storedIdsOf(batch: MessageBatch, entries: readonly SessionEntry[]): rea
   return storedIds;
 }
 
-/** Returns the number in an entry id of this stem or of one of its stopped stems, or `undefined` for any other id. */
+/**
+ * Returns the number at the end of an entry id, which is `STEM/NUMBER`, or `STEM/stopped-N/NUMBER` if the task was stopped when
+ * it wrote the entry. `undefined` for any other id.
+ */
 function numberIn(stem: string, id: string): number | undefined {
   if (!id.startsWith(`${stem}/`)) return undefined;
   const digits = /^(?:stopped-\d+\/)?(\d+)$/u.exec(id.slice(stem.length + 1))?.[1];

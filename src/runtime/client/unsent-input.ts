@@ -81,7 +81,7 @@ export async function resubmissionOf(
   if ((await store.mailbox.read(runId)).length > 0)
     throw new Fault(
       "agent_busy",
-      `run ${runId} has commands that no worker has read, so that it may be resumed; wait for its result`,
+      `the input of run ${runId} cannot be sent again yet: no worker has read the commands of the run, which may resume it; wait for its result`,
       { details: { runId } },
     );
   const { task, input } = await readFailedRun(store, runId);

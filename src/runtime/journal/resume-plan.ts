@@ -264,8 +264,9 @@ function addressOf({ address }: StepRecord): StepAddress {
 }
 
 /**
- * W1: the records to void because branches that were abandoned run again. A value that returned to its wait is held by
- * its branch again. If other code has received it since, the branch runs again from its wait.
+ * W1: the records to void because abandoned branches run again. When a branch is abandoned, the values that it had received,
+ * such as signals, become available to other waits. If no other code has received such a value since, the branch keeps its
+ * record. Otherwise the records of the branch from that wait on are void as well, so that the branch waits again.
  */
 function repeatedBranches(task: TaskState, voids: readonly StepAddress[]): readonly StepAddress[] {
   const { steps, branchValues } = task;

@@ -296,7 +296,7 @@ describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, p
     expect([output, worked, runs]).toEqual(['"Think" 1', 1, 1]);
   });
 
-  test("equal submissions of one execution are separate runs, and each is joined", async () => {
+  test("equal submissions within one step are separate runs, and a step that is executed again finds each of them", async () => {
     const { output, worked, runs } = await runTwice(async (ask) => [
       await ask("Think"),
       await ask("Think"),

@@ -218,7 +218,7 @@ describe("reeve run", () => {
     expect(await run("--resume", "run_7")).toMatchObject({ code: 3, out: [] });
   });
 
-  test("reeve run --resume of a run that a program started names the program, and not the trust in its store", async () => {
+  test("reeve run --resume of a run that another program started says that only that program can continue it, and does not advise reeve trust", async () => {
     const { folder, run } = await setUp(() => ({ text: "never" }));
     const store = `sqlite:${join(folder, "program.db")}` as const;
     const runtime = await openRuntime({ store });

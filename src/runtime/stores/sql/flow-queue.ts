@@ -97,7 +97,7 @@ function lockOf(gate: string): string {
   return `gate ${gate}`;
 }
 
-/** L17: stores the limits of a new run, and the gate that it has to pass first. */
+/** L17: stores the limits of a new run. Its gate is the limit that it has to pass first: concurrency, rate, object or batch. */
 export function* storeFlow(id: number, flow: RunFlow, tenantId: string | null): Work<void> {
   yield* run(setFlow, id, JSON.stringify(flow), gatesOf({ tenantId, flow })[0]?.id ?? null);
 }

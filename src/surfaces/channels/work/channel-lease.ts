@@ -18,7 +18,10 @@ const leaseMs = 30_000;
 /** How often a holder renews its lease, and other processes try to take it. */
 export const renewMs = 10_000;
 
-/** The ids of the leases of this process. A lease of this process that is not among them belonged to a killed one. */
+/**
+ * The ids of the leases that this process took. A lease with the process id of this process that is not among them is from
+ * a killed process that had the same id, for example in a container.
+ */
 const ownIds = new Set<string>();
 
 /**

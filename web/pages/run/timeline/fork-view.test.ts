@@ -79,7 +79,7 @@ test("a fork counts its time from its own start, and leaves out the time since t
   expect(scale.x({ at: startedAt, seq: (view.forkedFrom?.at ?? 0) + 1 })).toBeCloseTo(place);
 });
 
-test("a fork of a fork leaves out the time before both starts, at each event", () => {
+test("the run time of a fork of a fork leaves out, at each event, both times between the last shared event and the start of a fork", () => {
   const view = viewAt(eventsOfSecond.length, eventsOfSecond);
   expect(view.forkedFrom?.earlier).toHaveLength(1);
   const took = view.at - view.startedAt;
