@@ -76,12 +76,26 @@ export class RestateServer {
   async resume(): Promise<void> {
     // The wrapper of the package leaves the server running when it is killed, so the program itself is started.
     this.#process = spawn(serverProgram(), ["--no-logo"], { env: this.#environment, stdio: "ignore" });
-    for (const url of [`${this.ingressUrl}/restate/health`, `${this.adminUrl}/health`])
-      while (!(await isUp(url))) {
+    const isReady = (): Promise<boolean> => this.#hasPartitions();
+    const isHealthy = [`${this.ingressUrl}/restate/health`, `${this.adminUrl}/health`].map(
+      (url) => () => isUp(url),
+    );
+    for (const isDone of [...isHealthy, isReady])
+      while (!(await isDone())) {
         if (this.#process.exitCode !== null)
           throw new Error(`restate-server ended with ${this.#process.exitCode}`);
         await setTimeout(20);
       }
+  }
+
+  /** Whether the server finds all its partitions, which a healthy server may not do for a moment. */
+  async #hasPartitions(): Promise<boolean> {
+    const { ok } = await fetch(`${this.adminUrl}/query`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ query: "SELECT id FROM sys_invocation LIMIT 1" }),
+    });
+    return ok;
   }
 
   /** Ends the server as `kill -9` does. */
