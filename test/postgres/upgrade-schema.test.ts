@@ -22,6 +22,9 @@ async function storedSchema(): Promise<{ readonly schema: string; readonly addre
   const store = await openSchema(schema);
   await createRun(store);
   await store.close();
+  // PostgreSQL ends its side of a closed connection a moment later.
+  const connections = `SELECT 1 FROM pg_stat_activity WHERE application_name = 'reeve ${schema}'`;
+  await expect.poll(() => query(connections)).toEqual([]);
   return { schema, address: `${inject("postgresUrl")}?schema=${schema}` };
 }
 
