@@ -129,6 +129,7 @@ test("a schedule has the fields of its agent, says why a run was refused, takes 
   await row.getByText(/^The last fire was refused: .*input/u).waitFor();
   expect(server.errors).toContainEqual(expect.objectContaining({ code: "invalid_argument" }));
   await row.getByRole("button", { name: "Edit" }).click();
+  await page.getByLabel("City").waitFor();
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("This field is needed.").first().waitFor();
   await page.getByLabel("City").fill("Rome");
