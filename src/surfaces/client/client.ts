@@ -130,7 +130,10 @@ export class ClientRuns {
     return this.#routes.get("/api/runs", { query, ...signalOf(options) });
   }
 
-  /** Waits for the end of a run and returns its result. Waits on if the server does not answer for a while. */
+  /**
+   * Waits for the end of a run and returns its result. Throws `offline` if the server does not answer for about five
+   * seconds.
+   */
   async result(runId: string, options: ClientRequestOptions = {}): Promise<RunResult> {
     for (;;) {
       const answer = await patiently(options, () =>
@@ -432,7 +435,7 @@ function once<Value>(
   return patiently(signal === undefined ? {} : { signal }, () => send(idempotencyKey));
 }
 
-/** Sends a request that may be repeated, up to four times while the server does not answer. */
+/** Sends a request that is harmless to repeat, and repeats it up to three times while the server does not answer. */
 async function patiently<Value>(
   { signal }: ClientRequestOptions,
   send: () => Promise<Value>,
