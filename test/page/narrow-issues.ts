@@ -5,7 +5,7 @@ const smallest = 40;
 
 /** Lists what makes the view hard to use on a narrow screen: a page that scrolls sideways, and targets below 40 px. */
 export async function narrowIssues(page: Page): Promise<readonly string[]> {
-  return (await page.evaluate(script)) as readonly string[];
+  return page.evaluate<readonly string[]>(script);
 }
 
 // A target may be larger than its mark: its label, or a box that the mark draws around itself.
