@@ -1,6 +1,6 @@
 /**
- * The door of the kernel for the other layers. `src/entries/kernel.ts` lists what is public as `reeve/kernel`. The folders
- * below depend on each other in this order.
+ * The exports of the kernel for the other layers. `src/entries/kernel.ts` lists those that are public as
+ * `reeve/kernel`. The folders below are listed in the order in which they depend on each other.
  */
 
 // Values without dependencies: ids, JSON, clock, errors with codes.

@@ -14,7 +14,10 @@ import { noUsage, type Usage } from "../messages/usage.ts";
  * is not stored: a replay rebuilds it from the journal.
  */
 export interface AgentSession {
-  /** Id of the session that the invocation continues. The session of a worker has an id derived from its parent's. */
+  /**
+   * Id of the session that the invocation continues. For a worker, which is an agent started by this one, it is
+   * derived from the id of the parent's session.
+   */
   readonly id: SessionId;
   /** The system prompt of this session. */
   readonly instructions: string;
@@ -24,8 +27,8 @@ export interface AgentSession {
    */
   messages: Transcript;
   /**
-   * The parts of an input that is more than one plain text, in order, with its texts. The first prompt includes them;
-   * after that the list is empty.
+   * Content parts of an input that is more than one plain text, in order and including its texts. The first prompt
+   * contains these parts; after that the list is empty.
    */
   attachments: readonly UserPart[];
   /**
@@ -37,13 +40,17 @@ export interface AgentSession {
   turns: number;
   /** The answer so far. */
   output: string;
-  /** Why the model's replies in this session ended. The reply that is the answer gives the run its finish reason. */
+  /**
+   * Finish reasons of the model's replies in this session. The finish reason of the run is that of the reply with
+   * the answer.
+   */
   readonly replies: ReplyReasons;
   /** Usage of all model calls of this session. */
   cumulativeUsage: Usage;
   /**
-   * The tokens that the provider counted for the last model call that saw the whole conversation, with its answer, and
-   * the number of messages that they cover. `null` if there is no such call.
+   * Number of tokens that the provider counted for the last model call whose request contained the whole
+   * conversation, including the answer, and the number of messages that these tokens cover. `null` if no such call
+   * was made.
    */
   reported: { readonly tokens: number; readonly messages: number } | null;
   /** Whether the architecture stopped before it had an answer. */
@@ -85,7 +92,10 @@ export function agentSession(
   };
 }
 
-/** Refuses a list of messages. The form is compared and not the class, because code may use another copy of this package. */
+/**
+ * Refuses a list of messages. It compares the form and not the class, because code may use another copy of this
+ * package.
+ */
 function requireTranscript(value: Transcript): Transcript {
   if (value instanceof Transcript) return value;
   if (typeof readProperty(value, "append") === "function") return value;

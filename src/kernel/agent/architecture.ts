@@ -4,13 +4,13 @@ import type { Dependencies } from "./dependencies.ts";
 import type { EmittableEvent } from "../events/emittable-event.ts";
 
 /**
- * A way to execute one invocation, for example ReAct, a plan or a debate. An architecture works only through `deps`,
- * which makes it durable, budgeted, cancellable and streamed without code of its own.
+ * A way to execute one invocation, for example ReAct, a plan or a debate. An architecture works only through
+ * `deps`, so that all its work is durable, budgeted, cancellable and streamed without further code.
  *
- * It changes `session` while it runs and emits events: it yields them or passes them to `deps.ctx.emitEvent`; both have
- * the same effect. The agent emits the start and the end of the invocation, and the runtime emits the events of its own
- * work; an architecture that emits one of these fails with `invalid_argument`. E4: an emitted event commits at the
- * latest with the next step. A replay does not emit it again.
+ * It changes `session` while it runs and emits events: it yields them, or passes them to `deps.ctx.emitEvent`,
+ * which has the same effect. The agent emits the start and the end of the invocation, and the runtime emits the
+ * events of its own work; an architecture that emits one of these fails with `invalid_argument`. E4: an emitted
+ * event commits at the latest with the next step. A replay does not emit it again.
  *
  * @example
  * ```ts
@@ -40,23 +40,25 @@ export interface Architecture {
   /** Whether the agent needs a model. `false` for an architecture that only runs other agents. Default: `true`. */
   readonly requiresModel?: boolean;
   /**
-   * Whether the architecture's answer follows a requested schema. If `false`, a model of the agent converts the answer;
-   * a request for structured output from an agent without a model is refused before any call is paid. Default: `true`.
+   * Whether the architecture's answer follows a requested schema. If `false`, a model of the agent converts the
+   * answer. An agent without a model then refuses a request for structured output before it pays for any call.
+   * Default: `true`.
    */
   readonly supportsStructuredOutput?: boolean;
   /**
-   * Whether the architecture can continue a session without a new message. `run` then receives an empty `prompt` and no
-   * attachments, and adds no user message. If `false`, `Agent.continue` is refused. Default: `false`.
+   * Whether the architecture can continue a session without a new message. `run` then receives an empty `prompt`
+   * and no attachments, and adds no user message. If `false`, `Agent.continue` throws. Default: `false`.
    */
   readonly supportsContinue?: boolean;
   /**
-   * Whether the architecture calls `deps.prepareStep` before and `deps.stopWhen` after each of its turns. If `false`, an
-   * agent with the option `prepareStep` or `stopWhen` is refused. Default: `false`.
+   * Whether the architecture calls `deps.prepareStep` before and `deps.stopWhen` after each of its turns. If
+   * `false`, the constructor refuses an agent with the option `prepareStep` or `stopWhen`. Default: `false`.
    */
   readonly supportsTurnControl?: boolean;
   /**
-   * Whether the architecture calls models and tools itself. If `false`, because other agents or a person do all work, an
-   * agent with policy that could apply to its own calls only, such as `permissions`, is refused. Default: `true`.
+   * Whether the architecture calls models and tools itself, and does not leave all work to other agents or a
+   * person. If `false`, an agent with policy that applies only to its own calls, such as `permissions`, is refused.
+   * Default: `true`.
    */
   readonly hasOwnCalls?: boolean;
   /** The architecture that this one wraps, if any. */

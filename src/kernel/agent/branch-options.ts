@@ -3,8 +3,8 @@ import type { Failure } from "../base/fault.ts";
 /** Options of `ctx.parallel`. */
 export interface ParallelOptions {
   /**
-   * Whether the first fault abandons the other branches: their calls never settle, and their calls in flight are
-   * cancelled. Default: `false`.
+   * Whether the first fault of a branch abandons the other branches. The promises of their calls then never settle,
+   * and their calls in flight are cancelled. Default: `false`.
    */
   readonly stopOnFault?: boolean;
 }
@@ -16,8 +16,8 @@ export interface MapOptions {
 }
 
 /**
- * The result of one item of `ctx.map`, as of `Promise.allSettled`. It is JSON, so that it can be an output: the reason has the
- * code, the message and the details of the error.
+ * The result of one item of `ctx.map`, like that of `Promise.allSettled`. It is JSON and can be part of an output:
+ * `reason` has the code, the message and the details of the error.
  */
 export type SettledItem<Value> =
   | { readonly status: "fulfilled"; readonly value: Value }
@@ -25,6 +25,8 @@ export type SettledItem<Value> =
 
 /** Options of `ctx.uncancellable`. */
 export interface UncancellableOptions {
-  /** Maximum duration of the branch, in milliseconds. After it `timeout` is thrown. Default: 600_000. */
+  /**
+   * Maximum duration of the branch, in milliseconds. A branch that takes longer throws `timeout`. Default: 600_000.
+   */
   readonly timeoutMs?: number;
 }

@@ -9,8 +9,9 @@ import type { RunFacts } from "../run/run-facts.ts";
 import type { ModelPipeline, ToolPipeline } from "./call-pipeline.ts";
 
 /**
- * The pipelines of an agent's model calls and tool calls, and the observer of its events. F1: the agent composes them
- * from its configuration, and again when the configuration changes. An absent part costs nothing per call.
+ * The middleware and checks around an agent's model calls and tool calls, and the observer of its events. F1: the
+ * agent composes them from its configuration, and again when the configuration changes. An absent part costs
+ * nothing per call.
  */
 export interface CallPath {
   /** The entries that each model call passes. */
@@ -27,15 +28,15 @@ export interface ObservedTask {
   readonly facts: RunFacts;
   /** The input that the task was started with. */
   readonly input: JsonValue;
-  /** Whether the task is a child that shares its parent's prompt. */
+  /** Whether the task is a child that continues its parent's prompt (`ctx.child`). */
   readonly sharesPrompt: boolean;
   /** The runtime's clock. */
   readonly clock: Clock;
   /** What the runtime provides to the extensions of the agent. */
   readonly extensionPort: ExtensionPort;
   /**
-   * Writes an event to the run's log, with the restrictions of `ctx.emitEvent`. After the run has ended, the event goes
-   * to the runtime's error listener instead (S4).
+   * Writes an event to the run's log, with the restrictions of `ctx.emitEvent`. An event that is written after the
+   * run has ended goes to the runtime's error listener instead (S4).
    */
   emitEvent(event: EmittableEvent): void;
 }

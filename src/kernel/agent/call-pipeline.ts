@@ -22,15 +22,21 @@ export interface SettledCall {
 
 /** The arguments of a call before and after `Tool.parse`. */
 export interface CallArguments {
-  /** Arguments as the model sent them, or as a person edited them. */
+  /** Arguments as the model sent them, or as a person edited them in an approval. */
   readonly sent: JsonValue;
-  /** Value that `Tool.execute` receives. It need not be JSON. An entry must not change it. */
+  /** Value that `Tool.execute` receives. It need not be JSON. The checks of the pipeline must not change it. */
   readonly parsed: unknown;
 }
 
-/** A tool call that the entries judge. The tool exists, the task may call it, and the arguments are parsed. */
+/**
+ * A tool call that the checks of a pipeline judge. The tool exists, the task may call it, and its arguments are
+ * parsed.
+ */
 export interface GatedCall extends CallArguments {
-  /** The call. Its `input` is `parsed` in JSON form, so that the entries judge what is executed. */
+  /**
+   * The call. Its `input` is the parsed value in JSON form, so that the checks judge the arguments that the tool
+   * receives.
+   */
   readonly call: ToolCall;
   /** The called tool. */
   readonly tool: Tool;
@@ -54,9 +60,15 @@ export interface GatedCall extends CallArguments {
    * body of another tool or step.
    */
   readonly history: readonly SettledCall[];
-  /** Run context for steps of the entries, scoped under this call. They are journaled and charged like any step. */
+  /**
+   * Run context for the steps of a check, scoped under this call. The runtime journals and charges them like all
+   * steps.
+   */
   readonly ctx: RunContext;
-  /** Writes an event to the run's log, in the commit that records the call. Has the restrictions of `ctx.emitEvent`. */
+  /**
+   * Writes an event to the run's log, in the commit that records the call. The restrictions of `ctx.emitEvent`
+   * apply.
+   */
   readonly emitEvent: (event: EmittableEvent) => void;
 }
 
@@ -66,26 +78,28 @@ export type ApprovalHandler = (
   facts: RunFacts,
 ) => ApprovalDecision | Promise<ApprovalDecision>;
 
-/** What an entry objects to, without stopping the call. */
+/** An objection of a check that does not stop the call. */
 export interface Objection {
-  /** The part that objects, for example `guardrail pii`. */
+  /** Name of the part of the agent that objects, for example `guardrail pii`. */
   readonly by: string;
   readonly reason: string;
 }
 
 /**
- * The decision of an entry about a tool call. `undefined` in its place means that the entry has no opinion, and the next
- * entry decides. `by` names the part that decided.
+ * The decision of a check about a tool call. A check that returns `undefined` has no opinion, and the next one
+ * decides. `by` names the part of the agent that decided.
  *
- * - `allow`: the call is executed, whatever the entries after this one and the tool's `needsApproval` say.
- * - `edit`: the arguments are replaced and parsed, and they pass all entries again. The same arguments change nothing.
- * - `answer`: the model receives this result. Before the call, the call is then not executed.
- * - `deny`: before the call, it is not executed. After it, the result is withheld. The model receives the
- *   reason.
+ * - `allow`: the tool is executed, whatever the later checks and the tool's `needsApproval` say.
+ * - `edit`: other arguments replace those of the call. They are parsed and pass all checks again. If they equal the
+ *   old ones, nothing changes.
+ * - `answer`: the model receives this result. As a decision before the call, the tool is then not executed.
+ * - `deny`: before the call, the tool is not executed. After the call, its result is withheld. The model receives
+ *   the reason.
  * - `ask`: a person decides. Only before the call.
- * - `warn`: the call continues. After it, the objections are added to the result.
- * - `halt`: the run stops with the status `guardrail_tripped`, as if the entry had thrown `MiddlewareTermination`.
- * - `terminate`: the model receives this result, which also asks the loop to end after this turn. Only after the call.
+ * - `warn`: the call continues. After the call, the objections are added to its result.
+ * - `halt`: the run stops with the status `guardrail_tripped`, as if the check had thrown `MiddlewareTermination`.
+ * - `terminate`: the model receives this result, which also asks the loop to end after this turn. Only after the
+ *   call.
  */
 export type CallVerdict =
   | { readonly decision: "allow" }
@@ -107,68 +121,75 @@ export interface Denial extends Objection {
 /** The decision to ask a person about a call. */
 export interface AskVerdict extends Objection {
   readonly decision: "ask";
-  /** Whether an approval covers later calls of the same scope. `remember` is then called for every approval. */
+  /**
+   * Whether an approval also covers later calls of the same scope. If set, `BeforeCall.remember` is called for
+   * every approval.
+   */
   readonly once?: boolean;
-  /** Identities of the rules that ask, for `remember`. Default: `reason`. */
+  /** Identities of the rules that ask. `BeforeCall.remember` receives them. Default: `reason`. */
   readonly rules?: readonly string[];
   /** Asks a person in this process. If absent, the task waits durably for `RunHandle.approve`. */
   readonly answer?: ApprovalHandler;
 }
 
 /**
- * An entry that decides before a tool call is executed.
+ * A check that decides before a tool call is executed.
  *
- * A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Any other error of the entry denies the call.
+ * A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Any other error of the check denies the
+ * call.
  */
 export interface BeforeCall {
-  /** The part that the entry stands for, as errors and documentation name it. */
+  /** Name of the part of the agent that makes this check, as errors and documentation name it. */
   readonly name: string;
   decide(call: GatedCall): CallVerdict | undefined | Promise<CallVerdict | undefined>;
   /**
-   * Called when a person approves with `remember: true`, or approves a call about which an entry asked with `once`. May
-   * be called twice for one call. `rules` are those of the verdict, as they were when the person was asked.
+   * Remembers an approval. Called when a person approves with `remember: true`, or approves a call about which this
+   * check asked with `once`. May be called twice for one call. `rules` are those of the verdict at the time when
+   * the person was asked.
    */
   remember?(call: GatedCall, decision: ApprovalDecision, rules: readonly string[]): Promise<void>;
 }
 
 /**
- * An entry that decides about the result of a tool call, failed or not, also of one with invalid arguments. It does not see denied
+ * A check of the result of a tool call. It also sees failed calls and calls with invalid arguments, but no denied
  * calls.
  *
- * A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Any other error of the entry withholds the
- * result.
+ * A cancel, an exhausted budget and `MiddlewareTermination` stop the run. Any other error of the check withholds
+ * the result.
  */
 export interface AfterCall {
-  /** The part that the entry stands for, as errors and documentation name it. */
+  /** Name of the part of the agent that makes this check, as errors and documentation name it. */
   readonly name: string;
   decide(call: GatedCall, result: ToolResult): CallVerdict | undefined | Promise<CallVerdict | undefined>;
 }
 
 /**
- * The entries that every tool call of an agent passes, in the order of the fields. F1: a phase without entries is
- * absent. The runtime adds its own entries: the call limit before `repair`, the tools of the task and the turn after it,
- * and the tool's own need for approval and the person after `before`.
+ * The phases that every tool call of an agent passes, in the order of the fields. F1: a phase without checks is
+ * absent. Before `repair` the runtime checks the call limit. After `repair` it checks the tools of the task and of
+ * the turn, and after `before` the tool's own need for approval, and it asks the person.
  *
- * - J7: a decision to ask is journaled before a person is asked, and the answer is bound to the arguments in the request
- *   and to the tool's digest. If the tool or the parsed arguments change before the call is executed, `before` decides
- *   again.
+ * - J7: a decision to ask is journaled before a person is asked, and the answer is bound to the arguments in the
+ *   request and to the tool's digest. If the tool or the parsed arguments change before the call is executed,
+ *   `before` decides again.
  * - Arguments that a person edited pass `before` again. Only `deny` and `halt` have an effect then.
- * - For a recorded call no entry runs.
+ * - No check runs for a call that the journal has recorded.
  */
 export interface ToolPipeline {
   /** Corrects a malformed call. The corrected call is validated and judged like any other. */
   readonly repair?: RepairToolCall;
-  /** The entries that decide before the call (the gate), in this order. The first decision other than `warn` and `edit` counts. */
+  /** The checks before the call, in this order. The first decision other than `warn` and `edit` counts. */
   readonly before?: readonly BeforeCall[];
   /** Middleware around the tool's body. It runs after `before` has allowed the call and a person has approved it. */
   readonly around?: FunctionMiddleware;
-  /** Decide about the result, in this order. Each entry sees the result as the entries before it left it. */
+  /** The checks of the result, in this order. Each check receives the result as the checks before it left it. */
   readonly after?: readonly AfterCall[];
 }
 
-/** The entries that every model call of an agent passes. F1: a phase without entries is absent. */
+/** The phases that every model call of an agent passes. F1: a phase without middleware is absent. */
 export interface ModelPipeline {
-  /** Middleware around the call. The reservation, the call and its retries run inside it. */
+  /**
+   * Middleware around the call. The runtime makes the reservation, the call and its retries inside this middleware.
+   */
   readonly around?: ChatMiddleware;
 }
 
@@ -181,7 +202,7 @@ export function withObjections(result: ToolResult, objections: readonly Objectio
   return withNote(result, lines.join("\n"));
 }
 
-/** The tool's own text in an output without the objections of entries, to compare results. */
+/** Returns the tool's own text in an output, without the objections that checks added. Used to compare results. */
 export function ownAnswer(output: ToolOutput): string {
   const text = output.type === "json" ? JSON.stringify(output.value) : asContent(output);
   const at = text.indexOf(`\n\n${mark}`);

@@ -5,11 +5,14 @@ import type { TaskOutcome } from "../run/run-result.ts";
 import type { ChildRequest, SpawnOptions, SpawnOutcome, TaskHandle } from "../run/spawn-options.ts";
 import type { StartedRun, StartRunOptions } from "../run/started-run.ts";
 
-/** The part of a `RunContext` with which a task gives work to other agents: to children in its run, and to runs of workflows. */
+/**
+ * The part of a `RunContext` that gives work to other agents: to child tasks in the same run, and to new runs of
+ * workflows.
+ */
 export interface ChildContext {
   /**
-   * Spawns an agent as a child task and returns without waiting for it. H6: the headcount is not checked again on
-   * replay.
+   * Spawns an agent as a child task and returns without waiting for it. H6: a replay does not check the headcount
+   * again.
    *
    * @example
    * ```ts
@@ -25,14 +28,16 @@ export interface ChildContext {
    */
   spawn(agentId: AgentId, input: JsonValue, options?: SpawnOptions): Promise<SpawnOutcome>;
   /**
-   * Spawns a child that shares this task's prompt, and returns without waiting for it. Its request starts with the last
-   * request of this task that the model answered, without ephemeral messages: the same model, system prompt, tools and
-   * settings. The answer follows, then `prompt`. S1: a call of the answer that has no result yet gets `[not executed: ...]`. A
-   * provider that caches prompts therefore bills only the answer and `prompt` in full. The child is a task of this run: it
-   * takes a seat and counts against this task's budget. It runs the agent's tools without extensions, compaction and
-   * hooks of the loop. The shared messages are stored once.
+   * Spawns a child that shares this task's prompt, and returns without waiting for it. The child's first request
+   * repeats the last request of this task that the model answered, without ephemeral messages: the same model,
+   * system prompt, tools and settings. After it come the model's answer and `prompt`. S1: a tool call in the answer
+   * that has no result yet gets the result `[not executed: ...]`. A provider that caches prompts therefore bills
+   * only the answer and `prompt` in full. The child is a task of this run: it takes a seat and counts against this
+   * task's budget. It runs the agent's tools without extensions, compaction and hooks of the loop. The shared
+   * messages are stored once.
    *
-   * Throws `invalid_argument` if the task has not called a model yet, and if `tools` names a tool that does not exist.
+   * Throws `invalid_argument` if the task has not called a model yet, and if `tools` names a tool that does not
+   * exist.
    *
    * @example
    * ```ts
@@ -67,14 +72,16 @@ export interface ChildContext {
    */
   join(handle: TaskHandle): Promise<TaskOutcome>;
   /**
-   * Waits until a run that `start` has started has ended, and returns its outcome. Every call returns the same outcome. In
-   * a fork, the run that the origin started answers as well. A cancel of this task makes `join` throw at once.
+   * Waits until a run that `start` has started has ended, and returns its outcome. Every call returns the same
+   * outcome. In a fork of this run, `join` also accepts the run that the original started. A cancel of this task
+   * makes `join` throw at once.
    */
   join(run: StartedRun): Promise<TaskOutcome>;
   /**
-   * Starts a run of a workflow and returns without waiting for it. The run is created in the commit of this step, so a
-   * replay starts no second one. It has an owner, a journal and seats of its own, and takes no seat of this run. The
-   * workflow must be registered with the runtime. J2: the handle is not an open call; `join` is.
+   * Starts a run of a workflow and returns without waiting for it. The run is created in the commit of this step,
+   * so a replay starts no second run. The new run has its own owner, journal and seats, and takes no seat of this
+   * run. The workflow must be registered with the runtime. J2: `start` leaves no open call in this task; `join`
+   * does.
    *
    * @example
    * ```ts
@@ -97,14 +104,16 @@ export interface ChildContext {
    */
   joinAll(handles: readonly TaskHandle[]): Promise<readonly TaskOutcome[]>;
   /**
-   * Reads the committed events of a child of this task and of the tasks below it, oldest first: from its start to its last end, or to
-   * the end of the log while one of them lives. Not a step: call it in the body of a step, so that a replay has what was
-   * read. Costs O(events of the run meanwhile). Throws `not_found` for a task that is no child of this one, and for a child of
-   * an earlier history that has ended (J8).
+   * Reads the committed events of a child of this task and of the tasks below the child, oldest first. The events
+   * begin with the child's start and end with the last end of these tasks, or with the end of the log while one of
+   * them is live. The read is not a step: call it in the body of a step, so that a replay has the same events.
+   * Cost: proportional to the number of events of the whole run in this time. Throws `not_found` for a task that is
+   * not a child of this one, and for a child of an earlier history that has ended (J8).
    */
   childEvents(child: TaskHandle): AsyncIterable<Event>;
   /**
-   * C1: cancels a task, or a run that this task has started, and all that is below it. Does not wait for its end.
+   * C1: cancels a task, or a run that this task has started, together with all tasks below. Returns without waiting
+   * for the end.
    */
   cancel(handle: TaskHandle | StartedRun, reason: string): Promise<void>;
 }

@@ -12,7 +12,10 @@ import {
 } from "./runtime.ts";
 import type { HostedWorkflow, WorkflowResult } from "./hosted-workflow.ts";
 
-/** Options of `Client.start` with a workflow. A live `context` would be known only to this process, which executes no run. */
+/**
+ * Options of `Client.start` with a workflow. It has no live `context`, because only this process would know it, and
+ * this process executes no runs.
+ */
 export type ClientStartOptions = Omit<StartOptions, "context">;
 
 export const clientStartTable = optionTable(
@@ -30,37 +33,43 @@ export const startItemTable = optionTable(
   notStored,
 );
 
-/** What became of one item of `Client.startMany`. `started` also means a run that an equal start has created before. */
+/**
+ * The outcome of one item of `Client.startMany`. `started` includes a run that an earlier, equal start has created.
+ */
 export type StartOutcome<Output = JsonValue> =
   | { readonly status: "started"; readonly run: RunHandle<WorkflowResult<Output>> }
   | { readonly status: "refused"; readonly error: Fault };
 
 /**
- * Starts and controls runs without executing any. `openClient` creates one. It registers no worker, claims no run, takes no
- * message from an inbox and fires no schedule.
+ * Starts and controls runs without executing any. `openClient` creates one. It registers no worker, claims no run,
+ * takes no message from an inbox and fires no schedule.
  *
- * - S6 In a view of a tenant, the runs and promises of others do not exist.
+ * - S6 The view of a tenant behaves as if the runs and promises of other tenants did not exist.
  */
 export interface Client extends Pick<
   Runtime,
   "find" | "list" | "count" | "promise" | "object" | "objectStates"
 > {
-  /** Starts a run of a workflow. Like `Runtime.start`, and the workflow is not registered here. */
+  /**
+   * Starts a run of a workflow. Works like `Runtime.start`, but the workflow need not be registered in this
+   * process.
+   */
   start<Input, Output>(
     workflow: HostedWorkflow<Input, Output>,
     input: NoInfer<Input>,
     options?: ClientStartOptions,
   ): Promise<RunHandle<WorkflowResult<Output>>>;
-  /** Starts a run of a workflow by its name. Like `Runtime.start` with a name. */
+  /** Starts a run of a workflow by its name. Works like `Runtime.start` with a name. */
   start(
     workflow: string,
     input: JsonValue,
     options?: NamedStartOptions,
   ): Promise<RunHandle<WorkflowResult<JsonValue>>>;
   /**
-   * Starts many runs, in as few transactions as the store allows. The outcomes are in the order of the items. An item that
-   * is refused does not affect the others: a wrong input, or an id of a run with another input (`already_exists`). An item
-   * with the id and the input of a run that exists starts nothing, so a call may be repeated after a crash.
+   * Starts many runs, in as few transactions as the store allows. The outcomes are in the order of the items. An
+   * item that the store refuses does not affect the other items: its input is wrong, or its id belongs to a run
+   * with another input (`already_exists`). An item whose id and input are those of an existing run starts nothing,
+   * so the call can be repeated after a crash.
    */
   startMany<Input, Output>(
     workflow: HostedWorkflow<Input, Output>,
@@ -73,11 +82,14 @@ export interface Client extends Pick<
     items: readonly StartItem[],
     options?: NamedStartOptions,
   ): Promise<readonly StartOutcome[]>;
-  /** Returns a run, whichever worker executes it. Rejects with `not_found` if there is none. `find` returns `undefined` instead. */
+  /**
+   * Returns a run, whichever worker executes it. Rejects with `not_found` if there is no such run; `find` returns
+   * `undefined` instead.
+   */
   run(runId: string): Promise<RunHandle>;
-  /** Returns a view of this client for one tenant, or for one user of it, as `Runtime.forTenant` does. */
+  /** Returns a view of this client for one tenant, or for one user of the tenant, as `Runtime.forTenant` does. */
   forTenant(scope: TenantScope): Client;
-  /** Closes the store. Calls that still wait fail with `closed`. Does nothing in a view. */
+  /** Closes the store. Calls that still wait fail with `closed`. On a view of a tenant, `close` does nothing. */
   close(): Promise<void>;
   /** Calls `close` at the end of the block that declares the client with `await using`. */
   [Symbol.asyncDispose](): Promise<void>;

@@ -30,8 +30,8 @@ export interface Compaction {
   /** Whether a session with this context usage must be compacted. */
   shouldCompact(usage: ContextUsage): boolean;
   /**
-   * Compacts a session path. Returns `null`, without any change, if there is nothing to compact or no summary could be
-   * made.
+   * Compacts a session path. Returns `null` and changes nothing if there is nothing to compact or the model gave no
+   * summary.
    */
   compact(request: CompactionRequest): Promise<CompactionResult | null>;
 }
@@ -50,8 +50,8 @@ export interface SessionCompactionStep {
   /** Whether a person requested the compaction. */
   readonly manual: boolean;
   /**
-   * Makes the summary. It runs once per compaction. Model calls must use the `ctx` argument, whose steps are scoped
-   * under the compaction, so that a summary is paid once.
+   * Makes the summary. Called once per compaction. Model calls in it must use the `ctx` argument: their steps are
+   * scoped under the compaction, so that a crash does not pay for the summary twice.
    */
   readonly compact: (
     request: SessionCompactionRequest,
@@ -82,15 +82,19 @@ export interface CompactionStep {
   /** Whether a person requested the compaction. Default: `false`. */
   readonly manual?: boolean;
   /**
-   * Returns the messages that replace the given ones, or the given ones if nothing could be shortened. Runs once per
-   * compaction. Model calls must use the `ctx` argument, whose steps are scoped under the compaction.
+   * Returns the messages that replace the given ones, or the given messages if nothing could be shortened. Called
+   * once per compaction. Model calls in it must use the `ctx` argument, whose steps are scoped under the
+   * compaction.
    */
   readonly compact: (messages: readonly ChatMessage[], ctx: RunContext) => Promise<readonly ChatMessage[]>;
 }
 
 /** The result of `ctx.compact`. */
 export interface CompactedTranscript {
-  /** J4: the compacted transcript, which starts a new digest chain. If nothing changed, the transcript passed in. */
+  /**
+   * J4: the compacted transcript, which starts a new chain of digests. If nothing changed, it is the transcript
+   * that was passed in.
+   */
   readonly transcript: Transcript;
   /** Id for the `compaction` entry of the session. `null` if nothing changed. */
   readonly entryId: string | null;
@@ -114,8 +118,8 @@ export interface CompactionGoal {
  */
 export interface CompactionStrategy {
   /**
-   * Returns the shortened history. A strategy with limits of its own may ignore `goal` and leave it to later
-   * strategies.
+   * Returns the shortened history. A strategy that has its own limits may ignore `goal`; later strategies then
+   * shorten further.
    */
   compact(rawHistory: readonly ChatMessage[], goal?: CompactionGoal): Promise<readonly ChatMessage[]>;
   /**

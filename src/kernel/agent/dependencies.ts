@@ -37,7 +37,10 @@ export interface FastFlags {
   readonly fastPermissions: boolean;
   /** Whether the agent has neither hooks nor an event observer. */
   readonly fastHooks: boolean;
-  /** Whether steps are not journaled. Always `false`: the runtime journals every step, also in memory. */
+  /**
+   * Whether steps are not journaled. Always `false`, because the runtime journals every step, also with the memory
+   * store.
+   */
   readonly fastRuntime: boolean;
   /** Whether neither the task nor a task above it has a limit on tokens, cost and turns, and there is no deadline. */
   readonly fastBudget: boolean;
@@ -49,13 +52,13 @@ export interface FastFlags {
 export interface Dependencies extends FastFlags {
   /** The run context of the task. Everything durable goes through it. */
   readonly ctx: RunContext;
-  /** The role whose model is `model`. `main`, except in a scope made by `scopeForWorker`. */
+  /** The role whose model is `model`: `main`, or the role that was passed to `scopeForWorker`. */
   readonly role: string;
   /** The agent's model, called through `ctx.llm`: a recorded answer is not paid again. */
   readonly model: Model;
   /** The agent's tools, called through `ctx.tool`: every call passes the checks before a call. */
   readonly tools: ToolHost;
-  /** The only access to the history: the prompt window of a session of this invocation. */
+  /** The prompt window of a session of this invocation. An architecture reads the history only through it. */
   readonly history: AgentContext;
   /** The agent's long-term memory. */
   readonly memory: Memory | null;
@@ -74,8 +77,9 @@ export interface Dependencies extends FastFlags {
    */
   readonly maxTurns: number;
   /**
-   * Settings of the submission for the model calls of this scope. `model` applies them except for `toolChoice`, which
-   * is for the first call of the loop; code that calls `ctx.llm` passes them itself. `null` if there are none.
+   * The settings of the submission for the model calls of this scope. `model` applies them; code that calls
+   * `ctx.llm` passes them itself. `toolChoice` is the exception: it applies only to the first call of the loop.
+   * `null` if the submission has no settings.
    */
   readonly settings: CallSettings | null;
   /** Whether a reader streams the run. If `true`, emit events promptly instead of in batches. */
@@ -85,41 +89,51 @@ export interface Dependencies extends FastFlags {
   /** Sources of live state that the model sees before each turn. */
   readonly ephemeral: readonly EphemeralSource[];
   /**
-   * How many waiting steering inputs one drain takes. `null` in the scope of a worker, because only the invocation's
-   * main loop reads steering.
+   * How many waiting steering inputs the loop reads at once. `null` in the scope of a worker, because only the
+   * invocation's main loop reads steering.
    */
   readonly steering: DrainMode | null;
   /** Whether steering waited when the invocation began. The main loop then reads it before its first model call. */
   readonly isSteered: boolean;
-  /** How many waiting follow-ups one drain takes. `null` in the scope of a worker, as for `steering`. */
+  /**
+   * How many waiting follow-ups the loop reads at once. `null` in the scope of a worker, because only the main loop
+   * reads follow-ups.
+   */
   readonly followUps: DrainMode | null;
   /** Called before each turn of the main loop. `null` if it is not configured, and in the scope of a worker. */
   readonly prepareStep: PrepareStep | null;
-  /** Called after each turn of the main loop that has tool results. `null` as for `prepareStep`. */
+  /**
+   * Called after each turn of the main loop that has tool results. `null` if it is not configured, and in the scope
+   * of a worker.
+   */
   readonly stopWhen: StopCondition | null;
-  /** Required format of the final answer. `null` means text. Intermediate work is always text. */
+  /**
+   * Required format of the final answer. `null` means text. The format does not apply to intermediate work, which
+   * is always text.
+   */
   readonly outputFormat: ResponseFormat | null;
 
   /**
-   * Creates an empty session for a role. Its id is derived from the parent's, so no session sees another's messages.
+   * Creates an empty session for a role. Its id is derived from the parent's, so that no session contains messages
+   * of another.
    */
   freshSession(role: string, instructions: string): AgentSession;
   /**
    * Returns dependencies for intermediate work in a role. They use the model of that role, read no steering or
    * follow-ups and require no output format.
    *
-   * In a branch of `ctx.parallel` or in a tool's body, pass the `ctx` of that place. The result then has the agent's
-   * own tools but none of the extra tools of this scope. J7: on replay, calls inside a recorded body do not run, so
-   * their results would not reach the listeners of `withExtraTools`.
+   * In a branch of `ctx.parallel` or in a tool's body, pass the `ctx` that the branch or the body received. The
+   * returned dependencies then have the agent's own tools but none of the extra tools of this scope. J7: on replay,
+   * calls inside a recorded body do not run, so their results would not reach the listeners of `withExtraTools`.
    */
   scopeForWorker(role: string, ctx?: RunContext): Dependencies;
   /**
-   * Returns dependencies with additional tools, listed after the agent's own. If several tools have the same name, the
-   * tool that was added first wins, and an added tool wins over the agent's own.
+   * Returns dependencies with additional tools, listed after the agent's own. If several tools have the same name,
+   * the tool that was added first wins, and an added tool wins over the agent's own.
    *
    * J7: on replay, the body of a recorded call does not run. An architecture must therefore take its decisions from
-   * `onResult`, which receives every result of the added tools, from the journal as well. The results of one turn
-   * arrive in the order of their calls, and before a later sequential call starts.
+   * `onResult`, which receives every result of the added tools, on a replay too, from the journal. The results of
+   * one turn arrive in the order of their calls, and before a later sequential call starts.
    */
   withExtraTools(tools: readonly Tool[], onResult?: ExtraToolListener): Dependencies;
   /** Returns dependencies whose loop has another maximum number of turns. */
@@ -129,11 +143,11 @@ export interface Dependencies extends FastFlags {
    */
   problemsOf(schema: JsonSchema, value: JsonValue): Promise<readonly string[]>;
   /**
-   * Handles the fault of a model call that the architecture made with `ctx.llm`. If the request exceeded the context
-   * window, one `compaction` step shortens the transcript, and the model is called again. Any other fault is thrown
-   * again, and so is the fault of a transcript that cannot be shortened. `model` does this itself. `sessionId` is the
-   * session whose prompt window the request contains; its following windows are shorter, too. If it is absent, only this
-   * call is shorter.
+   * Handles the fault of a model call that the architecture made with `ctx.llm`. If the request exceeded the
+   * context window, one `compaction` step shortens the transcript, and the model is called again. It throws any
+   * other fault again, and also the fault of a transcript that cannot be shortened. `Dependencies.model` does all
+   * this itself. `sessionId` is the session whose prompt window the request contains; the later windows of this
+   * session are shorter, too. Without `sessionId`, only this call is shorter.
    */
   callShorter(fault: unknown, request: LlmRequest, sessionId?: SessionId): Promise<LlmReply>;
   /** Spawns one of the agents that the architecture declares in `declaredWorkers`. */

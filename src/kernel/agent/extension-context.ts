@@ -54,22 +54,23 @@ export interface ExtensionNotices {
 }
 
 /**
- * Questions to a person. A question is durable: it appears in `Runtime.approvals`, survives a restart of the process
- * and is answered with `RunHandle.approve`. The time limit of the handler stops while the person is asked. A handler
- * asks one question at a time; if its step is repeated after a crash, it must ask the same questions in the same order
- * and receives the recorded answers.
+ * Asks questions to a person. A question is durable: it appears in `Runtime.approvals`, survives a restart of the
+ * process and is answered with `RunHandle.approve`. The time limit of the handler does not run while a question is
+ * open. A handler asks one question at a time; if its step is repeated after a crash, it must ask the same
+ * questions in the same order and receives the recorded answers.
  */
 export interface ExtensionUi extends ExtensionNotices {
-  /** Asks a person to agree. Returns `true` for the decision `approved`, otherwise `false`. */
+  /** Asks a person to agree. Returns `true` if the decision of the person is `approved`, otherwise `false`. */
   confirm(message: string): Promise<boolean>;
   /**
-   * Asks a person to choose. Returns the choice, which is `input` of the decision `approved`, or `undefined` for any
-   * other decision. An answer that is not one of the choices is refused, and the person is asked again.
+   * Asks a person to choose. Returns the choice if the person approves, and `undefined` for any other decision. The
+   * choice is the `input` of the decision. An answer that is not one of the choices is refused, and the person is
+   * asked again.
    */
   select<Choice extends string>(message: string, choices: readonly Choice[]): Promise<Choice | undefined>;
   /**
-   * Asks a person for a text. Returns the text, which is `input` of the decision `approved`, or `undefined` for any
-   * other decision. An answer without a text is refused, and the person is asked again.
+   * Asks a person for a text. Returns the text if the person approves, and `undefined` for any other decision. The
+   * text is the `input` of the decision. An answer without a text is refused, and the person is asked again.
    */
   input(message: string, options?: { readonly placeholder?: string }): Promise<string | undefined>;
 }
@@ -125,7 +126,10 @@ export interface ExtensionContext {
   switchSession(sessionId: string): Promise<void>;
 }
 
-/** What the handler of a committed event receives. It cannot ask a person, because it runs beside the invocation. */
+/**
+ * What the handler of a committed event receives. The handler cannot ask a person, because it runs beside the
+ * invocation, which does not wait for it.
+ */
 export interface ExtensionEventContext extends Omit<ExtensionContext, "ui"> {
   /** Notices for a person. */
   readonly ui: ExtensionNotices;
@@ -135,7 +139,7 @@ export interface ExtensionEventContext extends Omit<ExtensionContext, "ui"> {
 export interface ExtensionError {
   /** Name of the extension. */
   readonly extension: string;
-  /** Type of the event whose handler failed, `setup`, or `command` and the name of the command. */
+  /** What failed: the type of the event whose handler failed, `setup`, or `command` with the name of the command. */
   readonly event: string;
   /** The error. */
   readonly failure: Failure;
@@ -170,11 +174,14 @@ export interface ExtensionSurface {
   /** Shows a notice that belongs to no run. If absent, `ui.notify` throws `unsupported` outside a run. */
   notify?(notice: ExtensionNotice): void;
   /**
-   * Shows an error of an extension that belongs to no run, such as that of a command. The errors of a run are events
-   * `extension_error` of its log. `Runtime.extensionErrors` lists both.
+   * Shows an error of an extension that belongs to no run, such as the error of a slash command. The errors of a
+   * run are events `extension_error` of its log. `Runtime.extensionErrors` lists both.
    */
   reportError?(error: ExtensionError): void;
-  /** Continues in another session. If absent, handlers of committed events cannot navigate (`unsupported`). */
+  /**
+   * Shows another session and continues in it. If absent, handlers of committed events cannot navigate
+   * (`unsupported`).
+   */
   showSession?(sessionId: SessionId, from: SessionId): void;
   /** Ends the process after running invocations have settled. If absent, `shutdown` throws `unsupported`. */
   shutdown?(): void;
@@ -182,7 +189,7 @@ export interface ExtensionSurface {
   reload?(): Promise<void>;
 }
 
-/** What the runtime provides to the extensions of an agent in a session. Nothing that it does is journaled. */
+/** What the runtime provides to the extensions of an agent in a session. These calls are not journaled. */
 export interface ExtensionPort {
   /** The runtime's clock. */
   readonly clock: Clock;
@@ -197,8 +204,8 @@ export interface ExtensionPort {
   /** The surface of this process. `null` if there is none. */
   readonly surface: ExtensionSurface | null;
   /**
-   * Creates a signal of the platform that is aborted with the task and by `abort`. Outside a task only `abort` aborts
-   * it.
+   * Creates an abort signal of the platform. It is aborted with the task and by `abort`; outside a task only by
+   * `abort`.
    */
   newSignal(): { readonly signal: CancelSignal; abort(reason: unknown): void };
   /** Returns the model with the name `provider/id`, if the runtime can resolve it. */
@@ -210,8 +217,9 @@ export interface ExtensionPort {
   /** Resolves when no run in the session is unfinished. */
   untilIdle(): Promise<void>;
   /**
-   * Adds an event to the log of the run at once. E4: unlike `RunContext.emitEvent`, it does so on a replay, too, for what
-   * happens in this process and not in the code of the task. Does nothing outside a run, and once the task is dropped.
+   * Adds an event to the log of the run at once. E4: unlike `RunContext.emitEvent`, it also adds the event during a
+   * replay. It is for things that happen in this process and not in the code of the task. It does nothing outside a
+   * run, or after the process has dropped the task.
    */
   emitEvent(event: EmittableEvent): void;
   /** Adds an error to `Runtime.extensionErrors`. */

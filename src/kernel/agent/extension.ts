@@ -32,7 +32,10 @@ export interface Command {
 
 /** The result of `Agent.runCommand`. */
 export interface CommandResult {
-  /** The session in which to continue: the session of the command, or the one to which it navigated. */
+  /**
+   * The session in which the chat continues: the session of the command, or another one if the command has
+   * navigated to it.
+   */
   readonly sessionId: SessionId;
 }
 
@@ -45,8 +48,8 @@ export interface PromptPart {
 }
 
 /**
- * What an extension can register during `Extension.setup`. Two registrations of one kind with the same name are refused
- * with `already_exists`; the option of the agent with the same name takes precedence. After `setup` has ended, every
+ * What an extension can register during `Extension.setup`. A second registration of the same kind and name throws
+ * `already_exists`; an option of the agent with the same name takes precedence. After `setup` has ended, every
  * method throws `closed`.
  */
 export interface ExtensionApi {
@@ -56,7 +59,10 @@ export interface ExtensionApi {
   registerTool(tool: Tool): void;
   /** Registers a slash command. */
   registerCommand(command: Command): void;
-  /** Registers a guardrail, which runs after the agent's own. One of the agent with the same name takes precedence. */
+  /**
+   * Registers a guardrail, which runs after the agent's own guardrails. If the agent has a guardrail of the same
+   * name, that one takes precedence.
+   */
   registerGuardrail(guardrail: Guardrail): void;
   /** Registers a model under a name of the form `provider/id`, for `sessions.setModel` and `ctx.modelRegistry`. */
   registerModel(name: string, model: Model): void;
@@ -72,15 +78,17 @@ export interface ExtensionApi {
   /** Registers a source of live state that the model sees before each turn. */
   registerEphemeral(source: EphemeralSource): void;
   /**
-   * Registers an architecture that the option `architecture` of the agent may name. An architecture with workers is
-   * refused with `unsupported`, because workers are registered with the agent; pass it as the option itself.
+   * Registers an architecture that the option `architecture` of the agent may name. Throws `unsupported` for an
+   * architecture with workers, because workers must be registered with the agent; pass such an architecture as the
+   * option itself.
    */
   registerArchitecture(name: string, create: () => Architecture): void;
 }
 
 /**
- * Code that handles an agent's events. S4: an error that it throws is recorded, and the run continues. An error in the
- * handler of `tool_call` denies the call; one in the handler of `tool_result` withholds the result from the model.
+ * Code that handles an agent's events. S4: the runtime records an error that a handler throws, and continues the
+ * run. An error in the handler of `tool_call` denies the call, and one in the handler of `tool_result` withholds
+ * the result from the model.
  *
  * @example
  * ```ts
@@ -104,8 +112,9 @@ export interface Extension {
   /** Name of the extension, as it appears in `extension_error`. */
   readonly name: string;
   /**
-   * Whether tool calls are denied if `setup` fails, because the extension was meant to check them. They are denied as
-   * well if `setup` fails after it has registered a handler of `tool_call` or `tool_result`. Default: `false`.
+   * Whether the agent denies all tool calls if `setup` fails. Set it for an extension that checks tool calls. Calls
+   * are also denied if `setup` fails after it has registered a handler of `tool_call` or `tool_result`. Default:
+   * `false`.
    */
   readonly required?: boolean;
   /**

@@ -6,18 +6,20 @@ import type { ForeignCallView } from "../run/approval.ts";
 
 /** The program that the body of `ctx.attempt` runs. */
 export interface ProgramOptions {
-  /** Name of the program. It is part of what a remembered approval is bound to. */
+  /** Name of the program. A remembered approval applies only to the program with this name. */
   readonly name: string;
-  /** How the program reports what it does. Its events are marked with it. */
+  /** Description of how the program reports what it does. The events of the program are marked with it. */
   readonly source: EventSource;
   /**
-   * How long the run stays in memory, and the program alive, while the program only waits for people, in milliseconds. Then
-   * the attempt ends, its questions stay open, and the first answer starts the next attempt. Default: 3_600_000.
+   * How long the run stays in memory, and the program alive, while the program only waits for people, in
+   * milliseconds. When this time has passed, the attempt ends and its questions stay open. The first answer starts
+   * the next attempt. Default: 3_600_000.
    */
   readonly idleMs?: number;
   /**
-   * L21: whether the program leaves something on this machine that later attempts need, such as files or a conversation. From
-   * the first attempt on, only workers of this machine claim the run. Default: `false`.
+   * L21: whether the program leaves something on this machine that later attempts need, such as files or a
+   * conversation. If `true`, only workers of this machine claim the run from the first attempt on. Default:
+   * `false`.
    */
   readonly staysOnHost?: boolean;
 }
@@ -29,24 +31,25 @@ export const programTable = optionTable({
   staysOnHost: is.boolean({ default: false }),
 } satisfies OptionKinds<ProgramOptions>);
 
-/** A call that a program makes with a tool of its own. */
+/** A call that a program wants to make with one of its own tools, which are not tools of the agent. */
 export interface ForeignCall {
   /** Id of the call, as the program gives it. */
   readonly callId: string;
   /** Name of the tool, as the program gives it. */
   readonly toolName: string;
-  /** Arguments of the call. `null` if the program does not tell them. */
+  /** Arguments of the call. `null` if the program does not report them. */
   readonly input: JsonValue;
-  /** What the program tells a person about the call. If absent, nothing. */
+  /** What the program tells a person about the call. Absent if it tells nothing. */
   readonly view?: ForeignCallView;
 }
 
 /** Options of `attempt.permit`. */
 export interface PermitOptions {
   /**
-   * H2: how long a question waits while the task has no seat or the run is paused, in milliseconds: before it is asked, and after
-   * it was answered. Then `permit` fails with `seat_lost`, and an answer applies when the next attempt asks about the same call.
-   * If absent, it waits until the task is recalled. A question that is open waits for its answer as long as the attempt lives.
+   * H2: how long a question may wait while the task has no seat or the run is paused, in milliseconds. The limit
+   * counts before the question is asked and after it was answered. After it `permit` fails with `seat_lost`, and
+   * the answer applies when the next attempt asks about the same call. If absent, the question waits until the task
+   * is recalled. A question that a person has been asked waits for its answer as long as the attempt lives.
    */
   readonly seatWaitMs?: number;
 }
@@ -55,16 +58,16 @@ export const permitTable = optionTable({
   seatWaitMs: is.integer({ from: 0 }),
 } satisfies OptionKinds<PermitOptions>);
 
-/** The decision on a call that a program wants to make. `reason` says who or what refused it. */
+/** The decision on a call that a program wants to make. `reason` says which person or which check refused the call. */
 export type ForeignVerdict =
   | { readonly decision: "approved" }
   | { readonly decision: "refused"; readonly reason: string };
 
-/** What a program says or does, as it reports. */
+/** A report of a program about what it says or does. */
 export type ForeignReport =
-  /** The next piece of the message that the program writes. */
+  /** The next piece of the message that the program is writing. */
   | { readonly type: "text" | "reasoning"; readonly text: string }
-  /** The message is complete. Without a piece before, the report has no effect. */
+  /** The message is complete. If no piece of it was reported before, this report has no effect. */
   | { readonly type: "message_end" }
   /** A tool call has started. */
   | ({ readonly type: "call_start" } & ForeignCall)
@@ -78,17 +81,20 @@ export type ForeignReport =
       readonly result: ToolResult;
       readonly durationMs: number;
       readonly status: "ok" | "error" | "denied";
-      /** What the program has told about its call since `call_start`: only the members that have changed. */
+      /**
+       * What the program has reported about its call since `call_start`. It contains only the fields that have
+       * changed.
+       */
       readonly view?: ForeignCallView;
     };
 
-/** What earlier attempts of the same step left behind. */
+/** What earlier attempts of the same `ctx.attempt` step left behind. */
 export interface EarlierAttempts {
-  /** What they stored with `keep`, oldest first. */
+  /** Values that earlier attempts stored with `keep`, oldest first. */
   readonly kept: readonly JsonValue[];
-  /** The steering that they took. It is not delivered again. */
+  /** The steering that earlier attempts read. It is not delivered again. */
   readonly steering: readonly JsonValue[];
-  /** The follow-ups that they took. They are not delivered again. */
+  /** The follow-ups that earlier attempts read. They are not delivered again. */
   readonly followUps: readonly JsonValue[];
 }
 
@@ -100,14 +106,17 @@ export interface ProgramContext {
   keep(value: JsonValue): Promise<void>;
   /** Resolves when steering waits for the task. Never settles after the end of the attempt. */
   whenSteered(): Promise<void>;
-  /** Takes the steering that waits, oldest first. Empty if none waits. */
+  /** Returns the steering that waits for the task, oldest first, and marks it as read. Empty if no steering waits. */
   steering(): Promise<readonly JsonValue[]>;
-  /** Takes the follow-ups that wait, oldest first. Empty if none waits. Call it when the program would otherwise end. */
+  /**
+   * Returns the follow-ups that wait for the task, oldest first, and marks them as read. Empty if none waits. Call
+   * it when the program would otherwise end.
+   */
   followUps(): Promise<readonly JsonValue[]>;
   /**
-   * Asks whether the program may make a call with a tool of its own. Permissions, remembered approvals, hooks and guardrails
-   * decide as on a call of the agent's own tools that is `critical`; a person is asked with the kind `foreign_tool_call`.
-   * Only for an attempt with a `program`.
+   * Asks whether the program may make a call with one of its own tools. The agent's permissions, remembered
+   * approvals, hooks and guardrails decide, as for a call of an agent's tool that is `critical`. A person is asked
+   * with the kind `foreign_tool_call`. Only for an attempt with a `program`.
    */
   permit(call: ForeignCall, options?: PermitOptions): Promise<ForeignVerdict>;
   /** Writes what the program says or does to the log, marked with its `source`. Only for an attempt with a `program`. */

@@ -19,8 +19,8 @@ export interface GuardrailContext<Context = unknown> {
   /** User, session, run and context of the task. */
   readonly facts: RunFacts<Context>;
   /**
-   * Run context for steps of the guardrail, for example a model call that judges the text. Such a call is reserved,
-   * paid and journaled.
+   * Run context for steps of the guardrail, for example a model call that judges the text. The runtime reserves,
+   * charges and journals such a call.
    */
   readonly ctx: RunContext;
 }
@@ -69,8 +69,8 @@ export interface Guardrail<Context = unknown> {
    */
   readonly models?: Readonly<Record<string, Model | "main">>;
   /**
-   * S4: what an error of the guardrail, or a decision that cannot be read, counts as. Default: `"block"` for the input
-   * and for tool calls, `"allow"` for tool results and the output.
+   * S4: the verdict that replaces an error of the guardrail or a decision that cannot be read. Default: `"block"`
+   * for the input and for tool calls, `"allow"` for tool results and the output.
    */
   readonly onError?: OnGuardrailError;
   /** Called at the start of every invocation, and again when another worker takes over the run. */

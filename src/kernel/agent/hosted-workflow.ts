@@ -23,11 +23,14 @@ export interface HostedWorkflow<
   readonly description?: string;
   /** The schema of the input as JSON Schema. `undefined` if every JSON value is an input. */
   readonly inputSchema?: JsonSchema | undefined;
-  /** The types of input and output. For the compiler only; no workflow has this property. */
+  /** The types of input and output. Used by the compiler only; no workflow object has this property. */
   readonly types?: { readonly input: (input: Input) => void; readonly output: Output };
 }
 
-/** Throws `invalid_argument` unless the value is a workflow. `owner` names the call, such as `start()`. */
+/**
+ * Throws `invalid_argument` unless the value is a workflow. `owner` is the name of the call in the error text, such
+ * as `start()`.
+ */
 export function requireWorkflow(owner: string, value: unknown): void {
   if (readProperty(value, "runKind") === "workflow" && typeof readProperty(value, "run") === "function")
     return;
@@ -50,7 +53,10 @@ export type WorkflowResult<Output> =
       readonly status: Exclude<RunStatus, "completed">;
     });
 
-/** Returns the output of a completed workflow. Throws the error that ended another one. `name` names the workflow, such as `workflow order`. */
+/**
+ * Returns the output of a completed workflow. If the workflow did not complete, it throws the error that ended it.
+ * `name` names the workflow in the error, such as `workflow order`.
+ */
 export function workflowOutput<Output>(name: string, result: WorkflowResult<Output>): Output {
   if (result.status === "completed") return result.output;
   const { error, status, interruptionReason, runId } = result;

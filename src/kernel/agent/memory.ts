@@ -4,14 +4,15 @@ import type { ChatMessage } from "../messages/chat-message.ts";
 import type { RunMeta } from "../run/run-meta.ts";
 
 /**
- * Identifies one memory. A memory is isolated from all others: neither `null` nor an absent field is a wildcard.
+ * Identifies one memory. Each combination of tenant, user and agent is a memory of its own. `null` or an absent
+ * field does not stand for all values.
  */
 export interface MemoryScope {
   /** Id of the tenant. `null` or absent selects the memory of runs without a tenant. */
   readonly tenantId?: string | null;
   /** Id of the user. `null` selects the memory of runs without a user. */
   readonly userId: string | null;
-  /** Id of the agent. If absent, selects the memory that is not tied to an agent. */
+  /** Id of the agent. If absent, the scope is the memory that belongs to no agent. */
   readonly agentId?: string;
 }
 
@@ -36,8 +37,8 @@ export interface Episode {
 }
 
 /**
- * A statement that is valid from `validFrom` (inclusive) to `validUntil` (exclusive). A newer statement closes a fact
- * instead of deleting it. All times are in epoch milliseconds.
+ * A statement that is valid from `validFrom` (inclusive) to `validUntil` (exclusive). A newer statement does not
+ * delete an older one but sets its `validUntil`. All times are in epoch milliseconds.
  */
 export interface Fact {
   /** Id of the fact. */
@@ -46,13 +47,13 @@ export interface Fact {
   readonly subject: string;
   /** The property or relation. */
   readonly predicate: string;
-  /** The value of the property, or the other side of the relation. */
+  /** The value of the property, or the entity with which the subject has a relation. */
   readonly object: string;
   /** Start of validity. */
   readonly validFrom: number;
   /** End of validity. `null` while the fact is valid. */
   readonly validUntil: number | null;
-  /** Time at which the fact was stored. May be long after `validFrom`. */
+  /** Time at which the fact was stored, which may be long after `validFrom`. */
   readonly recordedAt: number;
 }
 
@@ -62,7 +63,7 @@ export interface RecallQuery {
   readonly text: string;
   /** Maximum number of results of each kind. Default: 10. */
   readonly limit?: number;
-  /** Returns the facts that were valid at this time, in epoch milliseconds. Default: now. */
+  /** Time for which the facts are returned, in epoch milliseconds: those that were valid then. Default: now. */
   readonly asOf?: number;
 }
 
@@ -74,7 +75,10 @@ export interface Recall {
   readonly facts: readonly Fact[];
 }
 
-/** Something to remember. A second write with the same `id` changes nothing; a tool passes its idempotency key (J6). */
+/**
+ * An item to remember. A second write with the same `id` changes nothing, so that a tool which passes its
+ * idempotency key as `id` may repeat the write (J6).
+ */
 export type MemoryWrite =
   /** Stores or replaces a block. An empty text deletes the block. */
   | { readonly type: "block"; readonly block: MemoryBlock }
@@ -91,8 +95,9 @@ export type MemoryWrite =
  *
  * - Y1: data of one scope is never visible, changed or deleted through another scope.
  * - Y2: a block keeps its text until it is written again.
- * - Y3: at any time at most one fact per subject and predicate is valid. A new fact closes the valid one; a fact with
- *   an earlier `validFrom` ends where the next one starts. The facts that were valid at any past time stay readable.
+ * - Y3: at any time at most one fact per subject and predicate is valid. A new fact ends the validity of the
+ *   earlier one. A new fact with a `validFrom` in the past is valid until the next one starts. `asOf` reads the
+ *   facts of any past time.
  * - Y4: recall ignores case and accents, returns the closest match first, and accepts every text.
  * - Y5: forgotten data is removed from recall, from the export and from the file.
  */
@@ -108,7 +113,7 @@ export interface Memory {
    * items.
    */
   forget(scope: MemoryScope, query?: { readonly ids: readonly string[] }): Promise<number>;
-  /** Returns everything in the scope, including closed facts. Each item has a `type`. */
+  /** Returns everything in the scope, including facts that are no longer valid. Each item has a `type`. */
   export(scope: MemoryScope): AsyncIterable<JsonObject>;
   /** Releases the resources of the memory. */
   close(): Promise<void>;
@@ -123,22 +128,28 @@ export interface HistoryKey {
 }
 
 /**
- * Stores the raw messages of agents for `AgentContext`. Usually a view of `Sessions`, or a table of the application.
- * Sessions of workers have separate ids (`sessionWithin`), so no agent reads the history of another.
+ * Stores the raw messages of agents for `AgentContext`. Usually a view of `Sessions`, or a table of the
+ * application. Sessions of workers have separate ids (`sessionWithin`), so that no agent reads the history of
+ * another.
  */
 export interface HistoryProvider {
-  /** Returns all messages of a history, oldest first. `meta` is the run that reads; absent outside a run. */
+  /**
+   * Returns all messages of a history, oldest first. `meta` describes the run that reads; it is absent outside a
+   * run.
+   */
   read(key: HistoryKey, meta?: RunMeta): Promise<readonly ChatMessage[]>;
   /**
-   * Appends the messages of a run. Messages that the same run appended to this history before are replaced, so a replay
-   * adds no duplicates; a later task of the run passes them again. Not called with `HistoryRetention.NONE`. `meta` is the run that appends, with its tenant and trace; absent outside a run.
+   * Appends the messages of a run. They replace messages that the same run appended to this history before, so that
+   * a replay adds no duplicates; a later task of the run passes the earlier messages again. Not called with
+   * `HistoryRetention.NONE`. `meta` describes the run that appends, with its tenant and trace; it is absent outside
+   * a run.
    */
   append(key: HistoryKey, runId: RunId, messages: readonly ChatMessage[], meta?: RunMeta): Promise<void>;
   /** Returns the number of messages of a history. */
   count(key: HistoryKey): Promise<number>;
   /**
-   * Deletes all messages that a run appended. Called after the commit that ends a run with `HistoryRetention.RUN`,
-   * whatever its status, and repeated, also by later owners, until it succeeds.
+   * Deletes all messages that a run appended. The owner of a run with `HistoryRetention.RUN` calls it after the
+   * commit that ends the run, whatever its status. Later owners repeat the call until it succeeds.
    */
   clearRun(runId: RunId): Promise<void>;
   /** Deletes all messages of a history. */

@@ -4,38 +4,47 @@ import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { ReportedUsage } from "../messages/model.ts";
 import type { ProgramOptions } from "./foreign-program.ts";
 
-/** A paid call that is not a request of `ctx.llm`: what the ledger must know before it leaves. */
+/** A paid call that is not a request of `ctx.llm`, with what the ledger must know before the call is made. */
 export interface MeteredRequest {
   /** The provider, by its name in the price list. */
   readonly provider: string;
   /** The model, by its name in the price list. */
   readonly model: string;
-  /** Upper bound of the input tokens. The number of bytes of the request is one. */
+  /** Upper bound of the input tokens. The number of bytes of the request is such a bound. */
   readonly inputTokens: number;
   /** Output limit that the caller asks for. The ledger may grant less. */
   readonly maxOutputTokens: number;
-  /** The lowest output limit with which the call is of use. If it does not fit, the call is refused. Default: 1. */
+  /**
+   * The lowest output limit with which the call is useful. If the budget does not cover it, the call is refused.
+   * Default: 1.
+   */
   readonly minOutputTokens?: number;
-  /** Output limit that the program behind the call stated, for the log. `null`: none. Default: `maxOutputTokens`. */
+  /**
+   * Output limit that the program behind the call stated, for the log. `null` if it stated none. Default:
+   * `maxOutputTokens`.
+   */
   readonly statedOutputTokens?: number | null;
   /**
-   * B4: whether the call is refused if the model has no known price, unless a cap on tokens and none on cost applies to the task.
-   * Default: `false`, so that such a call is refused only under a cap on cost.
+   * B4: whether a call of a model without a known price is refused. If `true`, it is refused unless the task has a
+   * cap on tokens and none on cost. If `false`, it is refused only under a cap on cost. Default: `false`.
    */
   readonly needsPrice?: boolean;
-  /** Counts the input tokens exactly. It is called only if the upper bound does not fit into the budget. */
+  /** Counts the input tokens exactly. Called only if the upper bound does not fit into the budget. */
   readonly countTokens?: (options: { readonly signal: CancelSignal }) => Promise<number>;
   /**
-   * B5: how long the call waits for a top-up if a person is asked for one (`OnBudget`), in milliseconds. Then it fails with
-   * `budget_exhausted`, and the question stays open. It does not wait if no person can be reached (`Runtime.attend`). If
-   * absent, the call waits until the person answers.
+   * B5: how long the call waits for a top-up if a person is asked for one (`OnBudget`), in milliseconds. When this
+   * time has passed, the call fails with `budget_exhausted`, and the question stays open. If no person can be
+   * reached (`Runtime.attend`), the call does not wait. If absent, it waits until the person answers.
    */
   readonly topUpWaitMs?: number;
-  /** Called when the call would begin to wait `topUpWaitMs` for a top-up. `false`: it does not wait. */
+  /**
+   * Called when the call would begin to wait for a top-up, as `topUpWaitMs` allows. If it returns `false`, the call
+   * does not wait.
+   */
   readonly onTopUpWait?: () => boolean;
   /**
-   * H2: how long a call of `ctx.attempt` waits while its task has no seat, in milliseconds. Then it fails with `seat_lost`. If
-   * absent, the call waits until the task is recalled.
+   * H2: how long a call of `ctx.attempt` waits while its task has no seat, in milliseconds. When this time has
+   * passed, the call fails with `seat_lost`. If absent, the call waits until the task gets a seat again.
    */
   readonly seatWaitMs?: number;
 }
@@ -56,15 +65,15 @@ export const meteredTable = optionTable({
 
 /** A metered call whose cost is reserved. */
 export interface MeteredCall {
-  /** Output tokens that are reserved. The request must state this limit. */
+  /** Number of output tokens that are reserved. The request must state this number as its output limit. */
   readonly outputLimit: number;
-  /** Whether the limit is lower than the one that was asked for, because of a cap. */
+  /** Whether the output limit is lower than requested, because the budget does not cover more. */
   readonly isClamped: boolean;
   /** Aborted when the call is cancelled. */
   readonly signal: CancelSignal;
   /**
-   * Reports the input that the provider has counted while the call is in flight. B3: if the call is lost, this input and
-   * the output limit are charged in place of the upper bound.
+   * Reports the input tokens that the provider has counted, while the call is in flight. B3: if the process dies
+   * before the answer, these tokens and the output limit are charged instead of the upper bound.
    */
   report(usage: ReportedUsage): void;
 }
@@ -79,28 +88,32 @@ export interface MeteredResult<Value extends JsonValue> {
 
 /** Options of `ctx.attempt`. */
 export interface AttemptOptions {
-  /** Value that identifies the attempt's step in addition to its name (J4). Default: `null`. */
+  /** Value that identifies the step of the attempt, in addition to its name (J4). Default: `null`. */
   readonly input?: JsonValue;
   /**
-   * Whether the attempt holds a slot of the worker while none of its calls is open. `false` is for code that only
+   * Whether the attempt holds a slot of the worker while none of its calls is open. Pass `false` for code that only
    * waits for the requests of a program. Default: `true`.
    */
   readonly holdsSlot?: boolean;
   /**
-   * The program that the body runs, if it thinks and acts by itself and only its paid calls and its questions pass through
-   * the attempt. H2: its task has settled whenever none of the attempt's calls is in flight, so that it can lose its seat while
-   * the program works on. If the body then fails with `seat_lost`, the next attempt starts after the recall. While
-   * questions of the program are open, the run counts as waiting. Default: the attempt is one call, which settles at its end.
+   * Describes the program that the body runs. Set it if the program works by itself, and only its paid calls and
+   * its questions pass through the attempt.
+   *
+   * H2: the task can lose its seat while the program works, whenever none of the attempt's calls is in flight. If
+   * the body then fails with `seat_lost`, the next attempt starts when the task has a seat again. While questions
+   * of the program are open, the run counts as waiting. If absent, the whole attempt counts as one call in flight,
+   * which ends with the attempt.
    */
   readonly program?: ProgramOptions;
 }
 
-/** The part of `RunContext` that pays for calls outside the runtime. */
+/** The part of `RunContext` that charges the run for paid calls which other code or another program makes. */
 export interface MeteredContext {
   /**
-   * Performs a paid call that is not a request of `llm`, for example one that another program sends through this process.
-   * The upper bound of the cost is reserved before `body` is called (B1), and settled with the usage that `body` returns
-   * (B3). A body that throws has lost its call: what it reserved is charged. Each call counts as one turn.
+   * Performs a paid call that is not a request of `llm`, for example one that another program sends through this
+   * process. The runtime reserves the upper bound of the cost before it calls `body` (B1), and charges the usage
+   * that `body` returns (B3). If the body throws, the runtime charges the whole reservation, because the usage is
+   * unknown. Each call counts as one turn.
    *
    * @example
    * ```ts

@@ -11,15 +11,15 @@ import type { Tool } from "./tool.ts";
 /**
  * One layer around an agent's run, a model call or a tool call.
  *
- * - M1: a layer works before `await next()` and after it. A layer that does not call `next` answers in its place and
- *   must set `context.result`.
- * - M2: a layer may call `next` again after the earlier call has settled, for example to retry. Calling `next` while an
- *   earlier call is in flight, or after `process` has returned, is `middleware_misuse`.
+ * - M1: a layer works before and after `await next()`. A layer that does not call `next` answers the call itself
+ *   and must set `context.result`.
+ * - M2: a layer may call `next` again after the earlier call has settled, for example to retry. If it calls `next`
+ *   while an earlier call is in flight, or after `process` has returned, the call fails with `middleware_misuse`.
  * - M3: a layer that throws `MiddlewareTermination` stops the run with status `guardrail_tripped`.
- * - M4: a request or arguments that a layer replaces apply to the layers inside it only. The layers around it still see
- *   the original, so that their retry starts from the same values as the first attempt.
- * - J7: the final `context.result` is what the caller receives and the journal records. On replay of a recorded call no
- *   layer runs. Layers around a whole run do run again, because the run inside them is what replays.
+ * - M4: a layer that replaces a request or arguments replaces them only for the layers inside it. The layers around
+ *   it still see the original, so that their retry starts from the same values as the first attempt.
+ * - J7: the caller receives the final `context.result`, and the journal records it. On a replay no layer runs for a
+ *   recorded call. Layers around a whole run do run again, because a replay executes the run inside them again.
  *
  * @example
  * ```ts
@@ -45,7 +45,7 @@ export interface Middleware<Context> {
   process(context: Context, next: () => Promise<void>): Promise<void>;
 }
 
-/** A layer as a plain function, for layers without a name or state. */
+/** A layer as a plain function, for a layer that needs neither a name nor state. */
 export type MiddlewareFunction<Context> = Middleware<Context>["process"];
 
 interface ContextBase {
@@ -70,15 +70,15 @@ interface ContextBase {
   /** Writes an event to the run's log, in the commit that records the call. Has the restrictions of `ctx.emitEvent`. */
   emitEvent(event: EmittableEvent): void;
   /**
-   * Waits for a promise without occupying the worker's slot: other tasks run meanwhile. Around a model or tool call, a
-   * cancel ends the wait.
+   * Waits for a promise without holding the worker's slot, so that other tasks run in this time. A cancel ends the
+   * wait of a layer around a model call or tool call.
    */
   waitFor<Value>(wait: Promise<Value>): Promise<Value>;
 }
 
 /** What a layer around one task of an agent receives. */
 export interface AgentRunContext extends ContextBase {
-  /** What the agent is good at. Empty if the agent has no description. */
+  /** Description of the agent, which says what it is good at. Empty if the agent has none. */
   readonly description: string;
   /** Version of the agent's code. `null` if the agent states none. */
   readonly version: string | null;
@@ -90,11 +90,12 @@ export interface AgentRunContext extends ContextBase {
   readonly parentTaskId: TaskId | null;
   /** Input of the task. */
   readonly input: JsonValue;
-  /** Result of the task. Set after `next`, or by a layer that answers itself (M1). */
+  /** Result of the task. `next` sets it, or a layer that answers without `next` (M1). */
   result?: Pick<RunResult<JsonValue>, "output" | "status" | "interruptionReason">;
   /**
-   * Registers a callback that is called once when this process stops working on the task: the task has ended, or it was
-   * dropped while it waits. In the second case `next` never settles.
+   * Registers a callback that is called once when this process stops working on the task: because the task has
+   * ended, or because the process has dropped a task that waits. In the second case the promise of `next` never
+   * settles.
    */
   onLeave(callback: () => void): void;
 }
@@ -105,19 +106,19 @@ export interface ChatContext extends ContextBase {
   readonly systemInstructions: string;
   /** The role whose model is called. */
   readonly role: string;
-  /** The model to call. A layer may replace it before `next`. After `next`, the model that answered. */
+  /** The model to call. A layer may replace it before `next`. After `next` it is the model that answered. */
   model: Model;
   /** The request to send. A layer may replace it before `next`. */
   request: ModelRequest;
   /** Whether readers see the answer while it streams. */
   readonly streaming: boolean;
-  /** Filters for the streamed text that readers see, applied in order. They do not change `result`. */
+  /** Filters for the streamed text that readers see, applied in order. They do not change the recorded `result`. */
   readonly filters: DeltaFilter[];
-  /** The complete answer. Set after `next`, or by a layer that answers itself (M1). */
+  /** The complete answer. `next` sets it, or a layer that answers without `next` (M1). */
   result?: ModelResponse;
   /**
-   * Returns the cost of an answer in USD: as the provider reported it, else at the price with which the runtime charges
-   * the last call of `next`. `null` if the price is unknown or no model was called.
+   * Returns the cost of an answer in USD. It is the cost that the provider reported, or else the tokens at the
+   * price that the runtime uses for the last call of `next`. `null` if the price is unknown or no model was called.
    */
   costOf(response: ModelResponse): number | null;
 }
@@ -139,16 +140,19 @@ export interface FunctionContext extends ContextBase {
   arguments: JsonObject;
   /** Filters for the progress updates that readers see, applied in order. */
   readonly filters: UpdateFilter[];
-  /** Result of the call. Set after `next`, or by a layer that answers itself (M1). */
+  /** Result of the call. `next` sets it, or a layer that answers without `next` (M1). */
   result?: ToolResult;
 }
 
 /** A streamed piece of an answer. */
 export type StreamedDelta = Exclude<ModelStreamPart, { readonly type: "finish" | "usage" }>;
 
-/** Passes, changes or holds back the pieces of an answer that readers see. Each model call needs a new instance. */
+/** Passes, changes or holds back the pieces of an answer that readers see. Create a new filter for each model call. */
 export interface DeltaFilter {
-  /** Called before each attempt of the call. Pieces held back from an earlier attempt must be dropped (E2). */
+  /**
+   * Called before each attempt of the call. The filter must drop pieces that it has held back from an earlier
+   * attempt (E2).
+   */
   begin?(): void;
   /** Returns the pieces to send now. */
   push(delta: StreamedDelta): readonly StreamedDelta[];
@@ -170,14 +174,14 @@ export type FunctionMiddleware = Middleware<FunctionContext>;
 export type PreToolVerdict = { readonly deny: string } | undefined | void;
 
 /**
- * The hooks of tool calls (seed 003): `preTool` may deny a call, `postTool` observes its result. Not to be confused
- * with `HookManager`, whose callbacks only observe.
+ * The hooks of tool calls (seed 003): `preTool` may deny a call, `postTool` observes its result. `HookManager` is
+ * something else: its callbacks only observe.
  *
  * The first denial wins. A `preTool` that throws denies the call. A `postTool` that throws is recorded and changes
  * nothing (S4).
  */
 export interface HookRegistry {
-  /** Called before the other entries decide on a tool call. */
+  /** Called before all other checks of a tool call. Returns a denial, or no opinion. */
   preTool(call: ToolCall, facts: RunFacts): PreToolVerdict | Promise<PreToolVerdict>;
   /** Called after a tool call has a result. */
   postTool(call: ToolCall, result: ToolResult, facts: RunFacts): void | Promise<void>;

@@ -7,7 +7,7 @@ import type { ExecutionBudget } from "../limits/execution-budget.ts";
 import type { RunHandle } from "./run-handle.ts";
 import type { HostedWorkflow, WorkflowResult } from "./hosted-workflow.ts";
 
-/** The input of a run that is a call of an object. */
+/** The input of a run that calls a handler of an object. */
 export interface ObjectCall {
   /** Name of the handler. */
   readonly handler: string;
@@ -17,7 +17,7 @@ export interface ObjectCall {
   readonly input: JsonValue;
 }
 
-/** What callers know of a handler of an object. For the compiler only. */
+/** The input and output types of a handler of an object. Used by the compiler only. */
 export interface HandlerTypes {
   /** Takes what a caller may pass. */
   readonly input: (input: never) => void;
@@ -26,8 +26,8 @@ export interface HandlerTypes {
 }
 
 /**
- * L19: an object as a worker hosts it and `Runtime.object` calls it: state by key, with one writer per key. `object()` of
- * `reeve/workflow` creates one.
+ * L19: an object, which has a state for each key and one writer at a time per key. A worker hosts it, and
+ * `Runtime.object` calls it. `object()` of `reeve/workflow` creates one.
  */
 export interface HostedObject<
   State = unknown,
@@ -36,13 +36,16 @@ export interface HostedObject<
 > extends HostedWorkflow<ObjectCall, unknown, Context> {
   /** The names of the handlers. */
   readonly handlerNames: readonly string[];
-  /** Applies the schema to a stored state. `undefined` means that the key has none, so that the default of the schema counts. */
+  /**
+   * Applies the schema to a stored state. `undefined` means that the key has no state; the default of the schema
+   * then applies.
+   */
   readState(stored: JsonValue | undefined): Promise<State>;
-  /** The types of the handlers. For the compiler only; no object has this property. */
+  /** The types of the handlers. Used by the compiler only; no object has this property. */
   readonly handlerTypes?: Handlers;
 }
 
-/** The arguments of a call: the input, if the handler takes one, and the options. */
+/** The arguments with which code calls a handler: the input, if the handler takes one, and the options. */
 export type HandlerArguments<Types, Options> = Types extends { readonly input: (input: infer Input) => void }
   ? undefined extends Input
     ? [input?: Input | null, options?: Options]
@@ -55,9 +58,9 @@ export type HandlerOutput<Types> = Types extends { readonly output: infer Output
 /** Options of a call of an object from outside a run. */
 export interface ObjectCallOptions {
   /**
-   * Makes repeats harmless: a call of the same key with the same id and an equal input returns the result of the first one;
-   * another input is refused with `already_exists`. It holds as long as the run of the call is kept. Default: each call is a
-   * new one.
+   * Id of the call, which makes repeats harmless. A call of the same key with the same id and an equal input
+   * returns the result of the first call; another input throws `already_exists`. This holds while the store keeps
+   * the run of the first call. Default: a new id for each call.
    */
   readonly id?: string;
   /** Data for lists of runs. Default: `{}`. */
@@ -68,7 +71,7 @@ export interface ObjectCallOptions {
   readonly delayMs?: number;
 }
 
-/** The options of a call of an object, by name. */
+/** Expected types of the options of a call of an object, by name. */
 export const objectCallKinds = {
   id: is.text({ empty: false }),
   metadata: is.any,
@@ -80,7 +83,7 @@ export const objectCallKinds = {
 export interface ObjectStateQuery {
   /** Only the state of this key. If absent, the states of all keys. */
   readonly key?: string;
-  /** Tenant of the keys. `null`: the keys without a tenant. Default: that of the view, or `null`. */
+  /** Tenant of the keys. `null` selects the keys without a tenant. Default: the tenant of the view, or `null`. */
   readonly tenantId?: string | null;
   /** `next` of the previous page. */
   readonly after?: string;
@@ -88,7 +91,7 @@ export interface ObjectStateQuery {
   readonly limit?: number;
 }
 
-/** The options of `Runtime.objectStates`, by name. */
+/** Expected types of the options of `Runtime.objectStates`, by name. */
 export const objectStateKinds = {
   key: is.text({ empty: false }),
   tenantId: is.any,
@@ -98,7 +101,10 @@ export const objectStateKinds = {
 
 /** One page of the states of an object. */
 export interface ObjectStatePage {
-  /** The keys that have a state, in the order of their stored form, and their last committed states. No schema is applied. */
+  /**
+   * The keys that have a state, with their last committed states, in the order of their stored form. The schema is
+   * not applied.
+   */
   readonly states: readonly { readonly key: string; readonly state: JsonValue }[];
   /** Pass it as `after` to get the next page. `null` on the last page. */
   readonly next: string | null;
@@ -110,9 +116,12 @@ export type ObjectClient<State, Handlers> = {
     ...given: HandlerArguments<Handlers[Name], ObjectCallOptions>
   ) => Promise<HandlerOutput<Handlers[Name]>>;
 } & {
-  /** Returns the last committed state of the key. Waits for no call, and starts no run. */
+  /** Returns the last committed state of the key. It does not wait for calls in progress and starts no run. */
   state(): Promise<State>;
-  /** Calls that are durable when the promise resolves. The returned run has the result. */
+  /**
+   * Calls handlers without waiting for their results: the call is durable when the promise resolves. The returned
+   * run has the result.
+   */
   readonly send: {
     readonly [Name in keyof Handlers]: (
       ...given: HandlerArguments<Handlers[Name], ObjectCallOptions>
@@ -120,10 +129,10 @@ export type ObjectClient<State, Handlers> = {
   };
 };
 
-/** Names that a handler cannot have, because clients of objects have members of these names. */
+/** Names that a handler cannot have, because an object client has methods of its own with these names. */
 const reservedNames: ReadonlySet<string> = new Set(["state", "send", "start", "then"]);
 
-/** Throws `invalid_argument` unless a handler may have this name. `owner` names the object. */
+/** Throws `invalid_argument` if a handler may not have this name. `owner` names the object in the error. */
 export function requireHandlerName(owner: string, name: string): void {
   if (/^[A-Za-z_][A-Za-z0-9_]{0,127}$/u.test(name) && !reservedNames.has(name) && !(name in {})) return;
   throw new Fault(
@@ -132,12 +141,16 @@ export function requireHandlerName(owner: string, name: string): void {
   );
 }
 
-/** Names that code reads of a value to find out what it is: `await`, `JSON.stringify`, loggers and comparisons of tests. */
+/**
+ * Names of properties that JavaScript reads of any value to find out what it is: `await`, `JSON.stringify`, loggers
+ * and test comparisons do so.
+ */
 const probes: ReadonlySet<string> = new Set(["then", "toJSON", "inspect", "nodeType", "asymmetricMatch"]);
 
 /**
- * The calls of one key of an object. A handler that does not exist throws `invalid_argument`, which names those that exist.
- * `owner` names the object, and `call` the expression that returned the calls, such as `ctx.object(cart, key)`.
+ * Wraps the calls of one key of an object so that a handler which does not exist throws `invalid_argument` with the
+ * names of the existing ones. `owner` names the object, and `call` the expression that returned the calls, such as
+ * `ctx.object(cart, key)`.
  */
 export function withKnownHandlers<Calls extends object>(
   { name, handlerNames }: Pick<HostedObject, "name" | "handlerNames">,
@@ -156,7 +169,10 @@ export function withKnownHandlers<Calls extends object>(
   });
 }
 
-/** Throws `invalid_argument` unless the value is an object. `owner` names the call, such as `ctx.object()`. */
+/**
+ * Throws `invalid_argument` unless the value is an object of `object()`. `owner` is the call in the error text,
+ * such as `ctx.object()`.
+ */
 export function requireObject(owner: string, value: unknown): void {
   if (Array.isArray(readProperty(value, "handlerNames"))) return;
   throw new Fault(

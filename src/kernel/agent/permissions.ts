@@ -10,9 +10,9 @@ import type { ApprovalHandler, CallArguments } from "./call-pipeline.ts";
 import type { Tool } from "./tool.ts";
 
 /**
- * What is allowed if no rule matches. `default` asks a person before critical and destructive calls, and once for each
- * value of `Tool.approvalScope`. `acceptEdits` also allows destructive calls that only edit files. `bypass` allows
- * everything.
+ * What happens to a tool call if no rule matches. `default` asks a person before critical and destructive calls,
+ * and once for each value of `Tool.approvalScope`. `acceptEdits` also allows destructive calls that only edit
+ * files. `bypass` allows everything.
  */
 export type PermissionMode = "default" | "acceptEdits" | "bypass";
 
@@ -21,9 +21,10 @@ export type PermissionDecision =
   | { readonly decision: "allow" }
   | { readonly decision: "deny"; readonly reason: string }
   /**
-   * A person decides. If no person can be asked, the call is denied. `once` means that an approval covers later calls of
-   * the same scope (`Tool.approvalScope`), whether or not the person wants it to be remembered. `rules` identifies all
-   * rules that ask about the call; a remembered approval covers a call only if it covers each of them. Default: `reason`.
+   * A person decides. If no person can be asked, the call is denied. `once` means that an approval covers later
+   * calls of the same scope (`Tool.approvalScope`), even if the person does not ask to remember it. `rules`
+   * identifies all rules that ask about the call: a remembered approval covers a call only if it covers each of
+   * these rules. Default: `reason`.
    */
   | {
       readonly decision: "ask";
@@ -35,19 +36,22 @@ export type PermissionDecision =
 /** The effect of a permission rule. */
 export type RuleKind = "allow" | "ask" | "deny";
 
-/** What the predicate of a rule receives beside the parsed arguments and the facts of the run. */
+/** What the predicate of a rule receives in addition to the parsed arguments and the facts of the run. */
 export interface RuleDetails {
   /** Arguments as the model sent them, or as a person edited them. */
   readonly sent: JsonValue;
   /** Name of the called tool. */
   readonly toolName: string;
-  /** The effect of the rule. A predicate that is unsure returns `false` for `allow` and `true` for the others. */
+  /**
+   * The effect of the rule. A predicate that is unsure returns `false` for `allow`, and `true` for the other
+   * effects.
+   */
   readonly kind: RuleKind;
   /** D1: the folder in which the calling task works. `null` if it has none. */
   readonly folder: TaskFolder | null;
 }
 
-/** What permissions receive of a call besides the call itself. */
+/** What the permissions receive about a call in addition to the call itself. */
 export interface CallDetails extends CallArguments {
   /** D1: the folder in which the calling task works. Absent or `null` if it has none. */
   readonly folder?: TaskFolder | null;
@@ -63,8 +67,9 @@ export type PermissionRule =
       /** Name or pattern of the tools. */
       readonly tool: string;
       /**
-       * Whether the rule applies to a call. `input` is the value that the tool's body receives: coerced, validated and
-       * transformed. If the predicate throws or returns no boolean, the rule decides against the call.
+       * Whether the rule applies to a call. `input` is the value that the tool's body receives: coerced, validated
+       * and transformed. If the predicate throws or returns no boolean, the call is treated as if the rule forbade
+       * it.
        */
       readonly when?: (input: unknown, facts: RunFacts, details: RuleDetails) => boolean;
       /** The reason that the model and the person who is asked receive. */
@@ -72,8 +77,8 @@ export type PermissionRule =
     };
 
 /**
- * An approval that applies to later calls as well: one user of one tenant, for one tool of one agent and one rule that
- * asks. A memory compares all fields; `approvalKey()` makes one text of them.
+ * An approval that applies to later calls as well. It belongs to one user of one tenant, and to one tool of one
+ * agent and one rule that asks. A memory compares all fields; `approvalKey()` makes one text of them.
  */
 export interface RememberedApproval {
   /** Id of the tenant. `null` for runs without a tenant. */
@@ -89,27 +94,27 @@ export interface RememberedApproval {
   /** What the approved call reaches (`Tool.approvalScope`), such as a host. `null` if the tool has no such value. */
   readonly scope: string | null;
   /**
-   * Identity of the rule about which the person was asked, or the reason if no rule asked. An approval does not lift
-   * other rules that ask about the same tool.
+   * Identity of the rule about which the person was asked, or the reason if no rule asked. The approval has no
+   * effect on other rules that ask about the same tool.
    */
   readonly rule: string;
   /**
-   * `always`: the person wants the approval to be remembered. `once`: the person approved a call that asks once for each
-   * scope; such an approval does not lift a rule that asks, nor the tool's `needsApproval`.
+   * `always`: the person wants the approval to be remembered. `once`: the person approved a call that asks once for
+   * each scope. An approval of kind `once` has no effect on a rule that asks, or on the tool's `needsApproval`.
    */
   readonly kind: "once" | "always";
 }
 
 /**
- * Returns a text that is equal for equal approvals, for a memory that needs a key. It is JSON, so that a user named
- * "null" differs from no user, and names cannot run into each other.
+ * Returns a text that is equal for equal approvals, for a memory that needs one key. The text is JSON, so that a
+ * user named "null" differs from no user, and adjacent names cannot be confused.
  */
 export function approvalKey(approval: RememberedApproval): string {
   const { tenantId, userId, agentId, toolName, toolDigest, scope, rule, kind } = approval;
   return JSON.stringify([tenantId, userId, agentId, toolName, toolDigest, scope, rule, kind]);
 }
 
-/** Stores remembered approvals. If a method throws, the approval counts as not remembered. */
+/** Stores remembered approvals. If one of its methods throws, the runtime treats the approval as not remembered. */
 export interface ApprovalMemory {
   /** Whether this approval is stored. */
   has(approval: RememberedApproval): boolean | Promise<boolean>;
@@ -120,10 +125,11 @@ export interface ApprovalMemory {
 }
 
 /**
- * Decides which tool calls are allowed. A denying rule takes precedence over an allowing rule, and both over the mode.
+ * Decides which tool calls are allowed. A denying rule takes precedence over an allowing rule, and rules take
+ * precedence over the mode.
  */
 export interface Permissions {
-  /** Decides on one tool call. `call.input` is the parsed arguments in JSON form. */
+  /** Decides on one tool call. `call.input` contains the parsed arguments in JSON form. */
   check(
     call: ToolCall,
     tool: Tool,
@@ -131,18 +137,15 @@ export interface Permissions {
     details: CallDetails,
   ): PermissionDecision | Promise<PermissionDecision>;
   /**
-   * How a person is asked. `wait` suspends the run durably until `RunHandle.approve` answers. A handler asks in this
-   * process. If absent, no person can be asked.
+   * How a person is asked. `wait` suspends the run until `RunHandle.approve` answers, also over restarts. An
+   * `ApprovalHandler` asks in this process. If absent, no person can be asked.
    */
   readonly onAsk?: "wait" | ApprovalHandler;
-  /** Where remembered approvals are stored. If absent, none is remembered. */
+  /** Where remembered approvals are stored. If absent, approvals are not remembered. */
   readonly memory?: ApprovalMemory;
 }
 
-/**
- * Answers an approval request of a run that may end meanwhile, or that another person may answer first. Does nothing in
- * these cases.
- */
+/** Answers an approval request of a run. Does nothing if the run has ended or another person has answered first. */
 export async function answerIfLive(
   run: Pick<RunHandle, "approve">,
   approvalId: string,
@@ -158,19 +161,23 @@ export async function answerIfLive(
   }
 }
 
-/** Whether a mistaken call counts as `critical`. A risk that is absent or unknown counts as critical. */
+/**
+ * Whether a mistaken call of the tool counts as `critical`, which is also the case if the tool states no known
+ * risk.
+ */
 export function isCritical({ risk }: Partial<Pick<Tool, "risk">>): boolean {
   return risk !== "safe" && risk !== "high";
 }
 
-/** What a call reaches (`Tool.approvalScope`). `null` if the tool has no such value. */
+/** Returns what a call reaches (`Tool.approvalScope`), such as a host. `null` if the tool has no such value. */
 export function scopeOfCall(tool: Pick<Tool, "approvalScope">, parsed: unknown): string | null {
   return tool.approvalScope?.(parsed) ?? null;
 }
 
 /**
  * Returns why a call needs a person's approval if no permissions decide: the tool is critical, or the call reaches
- * something that was not approved. `undefined` if it needs none. The tool's own `needsApproval` comes in addition.
+ * something that was not approved. `undefined` if the call needs no approval. The tool's own `needsApproval` is
+ * checked separately.
  */
 export function reasonToAsk(tool: Tool, parsed: unknown): string | undefined {
   if (isCritical(tool)) return `${tool.name} is critical`;

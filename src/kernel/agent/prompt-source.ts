@@ -7,13 +7,19 @@ import type { Channel } from "../run/run-meta.ts";
 
 /** What a system prompt is built for. */
 export interface PromptQuery {
-  /** Channel that the input came from. `null` means the terminal. Prompts are cached by its platform. */
+  /**
+   * Channel that the input came from. `null` means the terminal. The prompt source caches one prompt for each
+   * platform.
+   */
   readonly channel: Channel | null;
   /** Id of the session. `null` if the invocation has no session. */
   readonly sessionId: SessionId | null;
   /** Names of the tools that the agent has. */
   readonly toolNames: readonly string[];
-  /** Text in place of the agent's own instructions, for one run. Only sources with `acceptsInstructions` receive it. */
+  /**
+   * Text that replaces the agent's own instructions for one run. Only sources with `acceptsInstructions` receive
+   * it.
+   */
   readonly instructions?: string;
 }
 
@@ -23,38 +29,41 @@ export interface PromptQuery {
  */
 export interface PromptSource {
   /**
-   * Whether `build` puts `PromptQuery.instructions` in the place of the agent's instructions. If absent, instructions that a
-   * caller changes are the whole system prompt.
+   * Whether `build` replaces the agent's instructions with `PromptQuery.instructions`. If absent, instructions that
+   * a caller changes become the whole system prompt.
    */
   readonly acceptsInstructions?: true;
   /** Builds the system prompt. `fromCache` tells whether the text was built by an earlier call. */
   build(query: PromptQuery): Promise<{ readonly text: string; readonly fromCache: boolean }>;
   /**
-   * Clears the cache, so that the next `build` reads the files again. A reviewer that has executed a tool calls it, because
-   * memory or skills may have changed: in the process that ran the review, at least once per review. `build` then returns
-   * the same bytes if nothing has changed.
+   * Clears the cache, so that the next `build` reads the files again, and returns the same bytes if they have not
+   * changed. A background review that has executed a tool calls it at least once, because the tool may have changed
+   * memory or skills.
    */
   reload(): Promise<void>;
 }
 
 type BuiltPrompt = string | { readonly text: string; readonly fromCache?: boolean };
 
-/** What the instructions of an agent need of a prompt source. A source without `reload` has no cache. */
+/** The methods of a prompt source that the instructions of an agent use. A source without `reload` has no cache. */
 export interface InstructionsSource extends Partial<Pick<PromptSource, "reload" | "acceptsInstructions">> {
-  /** Builds the system prompt: the text, or the text and whether an earlier call built it. Default of `fromCache`: `false`. */
+  /**
+   * Builds the system prompt. Returns the text, or an object that also says in `fromCache` whether an earlier call
+   * built it. Default of `fromCache`: `false`.
+   */
   build(query: PromptQuery): BuiltPrompt | Promise<BuiltPrompt>;
 }
 
 /**
- * Live state for one model call, such as the tabs of an open browser. It is sent after the transcript and never stored
- * (J4).
+ * Supplies live state for one model call, such as the tabs of an open browser. Its messages follow the transcript
+ * in the request and are never stored (J4).
  */
 export interface EphemeralSource {
   /** Name of the source, as it appears in error events. */
   readonly name: string;
   /**
-   * Returns the messages to send with the next model call, or an empty array. An error is recorded, and the call
-   * continues without the messages (S4).
+   * Returns the messages to send with the next model call, or an empty array. If it throws, the error is recorded
+   * and the call is made without the messages (S4).
    */
   messages(): Promise<readonly ChatMessage[]>;
 }
@@ -66,8 +75,9 @@ export interface AgentContext {
   /** Returns the messages to send to the model now: the history of the session after compaction. */
   getPromptWindow(sessionId: SessionId): Transcript | Promise<Transcript>;
   /**
-   * Shortens the prompt window of a session because it exceeded the model's context window. The following windows of the
-   * session continue from the shortened one. Returns `null` if nothing can be cut. If absent, nothing is shortened.
+   * Shortens the prompt window of a session because it exceeded the model's context window. Later windows of the
+   * session continue from the shortened one. Returns `null` if nothing can be removed. If the method is absent,
+   * windows are not shortened.
    */
   shorten?(sessionId: SessionId): Promise<Transcript | null>;
 }
@@ -83,7 +93,7 @@ export interface AgentContext {
 export interface Skill {
   /** Name of the skill (SK1). */
   readonly name: string;
-  /** What the skill is for, in a line or two (SK2). */
+  /** Says in one or two lines what the skill is for (SK2). */
   readonly description: string;
   /** Whether the skill is hidden from the model (SK3). Default: `false`. */
   readonly hidden?: boolean;

@@ -39,13 +39,13 @@ import type { Turn, TurnOpening, TurnPlan } from "./turn.ts";
 export interface StepContext {
   /** J6: key that is the same on every attempt of this step. Pass it to services that detect repeated requests. */
   readonly idempotencyKey: string;
-  /** Number of this attempt, from 1. An attempt that the end of its process cut off is not counted. */
+  /** Number of this attempt, from 1. An attempt that ended because its process died is not counted. */
   readonly attempt: number;
   /** Aborted when the step is cancelled, and when the attempt times out. */
   readonly signal: CancelSignal;
   /**
-   * Run context for steps inside the body, scoped under this step. J7: if this step is in the journal, none of them
-   * runs.
+   * Run context for steps inside the body. They belong to this step. J7: if this step is in the journal, its body
+   * and the steps in it do not run.
    */
   readonly ctx: RunContext;
 }
@@ -55,15 +55,16 @@ export interface StepOptions {
   /** Value that identifies the step in addition to its name (J4). Default: `null`. */
   readonly input?: JsonValue;
   /**
-   * J5: how the step is retried if its body throws. Each failed attempt is recorded, with an event `step_retry`, and a
-   * later worker continues with the next one. Between two attempts the run holds no slot and may be dropped from memory.
-   * The last error is the step's; `details.attempts` lists the attempts. A `FatalError`, an error with
-   * `retryable: false`, a fault that no retry can fix and a cancel end the step at once. Default: one attempt.
+   * J5: how the step is retried if its body throws. The journal records each failed attempt, with an event
+   * `step_retry`, and a later worker continues with the next attempt. Between two attempts the run holds no slot
+   * and may be dropped from memory. The step fails with the error of the last attempt; `details.attempts` lists all
+   * attempts. Some errors end the step at once: a `FatalError`, an error with `retryable: false`, a fault that no
+   * retry can fix, and a cancel. Default: one attempt.
    */
   readonly retry?: Partial<StepRetry> | false;
   /**
-   * Maximum duration of one attempt, in milliseconds. After it `signal` is aborted and the attempt fails with
-   * `step_timeout`; what the body does later is ignored. Default: no limit.
+   * Maximum duration of one attempt, in milliseconds. When it has passed, `signal` is aborted and the attempt fails
+   * with `step_timeout`; the runtime ignores what the body does later. Default: no limit.
    */
   readonly timeoutMs?: number;
   /** The key that the body receives. Default: a key that is unique to the step of the run. */
@@ -73,14 +74,14 @@ export interface StepOptions {
 }
 
 /**
- * What the body of `ctx.attempt` receives. Its calls may run at the same time. They count for money, events and audit, and
- * are never replayed.
+ * What the body of `ctx.attempt` receives. Calls through it may run at the same time. The runtime charges them and
+ * writes their events and audit entries, but never replays them.
  */
 export interface AttemptContext
   extends ProgramContext, Pick<RunContext, "llm" | "metered" | "tool" | "step" | "approval"> {
-  /** Number of this attempt, from 1. An attempt that the end of its process cut off is counted. */
+  /** Number of this attempt, from 1. An attempt that ended because its process died is counted. */
   readonly number: number;
-  /** J6: key that is the same on every attempt. */
+  /** J6: key that is the same on every attempt of the step. */
   readonly idempotencyKey: string;
   /** Aborted when the attempt is cancelled, and when this process drops the task. */
   readonly signal: CancelSignal;
@@ -88,7 +89,7 @@ export interface AttemptContext
   emitEvent(event: EmittableEvent): void;
 }
 
-/** What the function of a compensation receives. */
+/** What the function of a compensation receives. A compensation undoes a part of the work of a failed run. */
 export interface CompensationContext extends StepContext {
   /** How the run ends: it failed, was cancelled, or passed its deadline. */
   readonly status: "failed" | "cancelled" | "deadline_exceeded";
@@ -104,23 +105,32 @@ export interface CompensationOptions extends Pick<StepOptions, "retry" | "idempo
 
 /** Options of `ctx.tools`. */
 export interface ToolsOptions {
-  /** Tools in addition to the agent's own. On equal names they take precedence. They are checked alike. */
+  /**
+   * Tools in addition to the agent's own. They take precedence over tools of the agent with the same name, and pass
+   * the same checks.
+   */
   readonly extra?: readonly Tool[];
-  /** Names of the tools that may be called. A call of another tool gets an error result. If absent, all tools may be. */
+  /**
+   * Names of the tools that may be called. A call of another tool gets an error result. If absent, all tools may be
+   * called.
+   */
   readonly only?: readonly string[];
   /**
-   * Maximum number of calls that run at the same time. Further calls start in their order, each when a call before it
-   * has its result. If absent, there is no limit.
+   * Maximum number of calls that run at the same time. Further calls start in order, each as soon as an earlier
+   * call has its result. If absent, there is no limit.
    */
   readonly maxParallel?: number;
   /**
-   * Called with each result and the position of its call as soon as the result is available. Results thus reach the
-   * caller before later calls of the batch start, and even if a cancel ends the rest of the batch.
+   * Called with each result and the position of its call as soon as the result is available. The caller thus gets
+   * each result before later calls of the batch start, and also if a cancel ends the other calls.
    */
   readonly onResult?: (result: ToolResult, index: number) => void;
 }
 
-/** One branch of `ctx.parallel` or `ctx.race`. It must use the `ctx` it receives, which has a scope of its own (J2). */
+/**
+ * One branch of `ctx.parallel` or `ctx.race`. Its steps must use the `ctx` that it receives and not the outer one,
+ * because each branch has its own scope in the journal (J2).
+ */
 export type Branch<Value> = (ctx: RunContext) => Promise<Value>;
 /** The results of `ctx.parallel`, by branch name. */
 export type BranchResults<Branches extends Readonly<Record<string, Branch<unknown>>>> = {
@@ -130,11 +140,11 @@ export type BranchResults<Branches extends Readonly<Record<string, Branch<unknow
 /**
  * The interface through which a task does its work (`ctx`). Its asynchronous methods are journaled steps: each runs
  * once, its result or fault is recorded (J5), and after a crash the same call returns the record instead of running
- * again (J1). `resource` is the exception.
+ * again (J1). `resource` is not journaled.
  *
- * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use `parallel`,
- * `map`, `tools`, `joinAll`, `race` or `any` for concurrent work. The handle of a child or of a started run is not a call
- * in flight; `join` is.
+ * J2: a scope has at most one journaled call in flight; a second one fails with `journal_ambiguous`. Use
+ * `parallel`, `map`, `tools`, `joinAll`, `race` or `any` for concurrent work. A child or a started run is not a
+ * call in flight; waiting for it with `join` is.
  */
 export interface RunContext extends ChildContext, WaitContext, MeteredContext {
   // The task.
@@ -149,69 +159,76 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
   readonly taskId: TaskId;
   /** Id of the agent that runs this task. */
   readonly agentId: AgentId;
-  /** The input that the task was started with. `null` for a task that inbox messages started. */
+  /** The input with which the task was started. `null` for a task that inbox messages started. */
   readonly input: JsonValue;
   /** Whether a reader streams the text of this task while it is written (E2). */
   readonly streaming: boolean;
   /** Whether the run is a heartbeat (`SubmitOptions.heartbeat`). `false` for a child. */
   readonly heartbeat: boolean;
   /**
-   * Settings for the model calls of this task. `null` if the submission has none. A task of `child` has those of its
-   * parent's last request; any other child has none.
+   * Settings for the model calls of this task. `null` if the submission has none. A task that `child` created has
+   * the settings of its parent's last request; other child tasks have none.
    */
   readonly settings: CallSettings | null;
-  /** Text of the submission that follows the agent's instructions. Empty if there is none, and for a child. */
+  /** Text that the submission adds after the agent's instructions. Empty if it adds none, and for a child task. */
   readonly addedInstructions: string;
-  /** What the submission or a fork changes of the agent for this task. `null` if nothing. */
+  /**
+   * What the submission or a fork changes of the agent for this task, such as its model or tools. `null` if
+   * nothing.
+   */
   readonly changes: StoredChanges | null;
   /**
-   * Whether this task shares the prompt of another task: `child` or `Agent.spawnChild` created it. Its turn is frozen
-   * from the request of that task.
+   * Whether this task continues the prompt of another task, because `child` or `Agent.spawnChild` created it. The
+   * settings of its turn are copied from the last request of that task.
    */
   readonly sharesPrompt: boolean;
   /**
-   * The folder in which the task works: the one of the last `useFolder`, else that of the parent (D2). `null` if the tools of
-   * the task work in the folders for which they were made.
+   * The folder in which the task works: that of the last `useFolder`, or else the folder of the parent task (D2).
+   * `null` if each tool of the task works in the folder for which it was made.
    */
   readonly folder: TaskFolder | null;
   /**
-   * Sets the folder in which the task works from now on, and in which its tools and its further children work. Not a step:
-   * call it on every replay, with a folder that a recorded step returned (`Isolation.open`).
+   * Sets the folder in which the task, its tools and its later children work from now on. The call is not a step:
+   * make it on every replay, with a folder that a recorded step returned (`Isolation.open`).
    */
   useFolder(folder: TaskFolder): void;
   /**
-   * L21: binds the run to this machine, in its next commit, because `program` leaves something here that the run needs later, such
-   * as files. Not a step. Throws `unsupported` if the engine takes runs from their workers (`Engine.hostsPrograms`).
+   * L21: binds the run to this machine from its next commit on, because `program` leaves something here that the
+   * run needs later, such as files. The call is not a step. Throws `unsupported` if the engine may move runs
+   * between workers (`Engine.hostsPrograms`).
    */
   stayOnHost(program: string): void;
-  /** Records a home folder before it is created. It lasts as long as the history of the run (`removeHome` of the runtime). No step. */
+  /**
+   * Records the name of a home folder for a program before the folder is created. The folder is kept as long as the
+   * history of the run, and then `removeHome` of the runtime removes it. The call is not a step.
+   */
   keepHome(name: string): Promise<void>;
   /**
-   * Aborted when the task is cancelled, and when this process drops the task because its worker lost the run, closes or
-   * suspends the run.
+   * Aborted when the task is cancelled, and when this process drops the task. A process drops a task when its
+   * worker loses the run, closes, or suspends the run.
    */
   readonly signal: CancelSignal;
   /** Current seats and ledger of the run. Read-only. */
   readonly snapshot: RunSnapshot;
   /**
-   * Usage that providers have reported for the task and its descendants so far. It is not journaled, so decisions that a
-   * replay must repeat may not depend on it.
+   * Usage that providers have reported for the task and its descendants so far. The value is not journaled, so that
+   * decisions which a replay must repeat must not depend on it.
    */
   readonly usage: Usage;
-  /** What the runtime provides to the extensions of the agent. Nothing that it does is journaled. */
+  /** What the runtime provides to the extensions of the agent. These calls are not journaled. */
   readonly extensionPort: ExtensionPort;
 
   // Model and tools.
 
   /**
-   * Starts an invocation. Calls `plan` once and freezes its result (J4): input, instructions, tools and history. A
-   * replay uses the frozen values, not the current ones. Contents are stored once and referenced by hash; a history is
-   * referenced by the last entry of its session path.
+   * Starts an invocation. Calls `plan` once and records its result (J4): input, instructions, tools and history. A
+   * replay uses the recorded values, not the current ones. Contents are stored once and referenced by hash; a
+   * history is referenced by the last entry of its session path.
    */
   turn(plan: (opening: TurnOpening) => TurnPlan | Promise<TurnPlan>): Promise<Turn>;
   /**
-   * Like the other overload; `plan` also receives a run context for steps inside this step, such as a question to a
-   * person. The event `input` is written before `plan` is called.
+   * Starts an invocation like the other overload. `plan` also receives a run context for steps inside this step,
+   * such as a question to a person. The event `input` is written before `plan` is called.
    */
   turn(
     plan: (opening: TurnOpening, ctx: RunContext) => TurnPlan | Promise<TurnPlan>,
@@ -237,8 +254,8 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
    */
   llm(request: LlmRequest): Promise<LlmReply>;
   /**
-   * Calls a tool of the agent. The call passes the checks: hooks, extensions, guardrails, permissions and a person's
-   * approval (J7). A tool that fails gives a result with `isError`, not a fault.
+   * Calls a tool of the agent. First all checks decide about the call: hooks, extensions, guardrails, permissions
+   * and a person's approval (J7). A tool that fails gives a result with `isError`, not a fault.
    *
    * @example
    * ```ts
@@ -262,8 +279,9 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
    */
   compact(step: CompactionStep): Promise<CompactedTranscript>;
   /**
-   * Requests a compaction of the session. It is a run that follows the invocation, in the commit that ends it. The
-   * request is recorded with the step in which it is made. A later request replaces the instructions of an earlier one.
+   * Requests a compaction of the session. The compaction is a run of its own, which starts in the commit that ends
+   * the invocation. The request is recorded with the step in which it is made. A later request replaces the
+   * instructions of an earlier one.
    */
   requestCompaction(instructions?: string): void;
   /** The last `requestCompaction` of this invocation. `null` if there is none. */
@@ -276,12 +294,13 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
    */
   compactSession(step: SessionCompactionStep): Promise<SessionCompactionOutcome>;
   /**
-   * Returns steering input that arrived since the last drain, oldest first: one input, or all with `mode: "all"`.
-   * Default: `one`. The input is consumed in the commit that records the drain, so each input is returned by one drain
-   * only, and a replay returns the same (J4). Never waits, and steering never ends another wait.
+   * Returns steering input that arrived since the last call, oldest first: one input, or all with `mode: "all"`.
+   * Default: `one`. The commit that records the call also removes the returned inputs from the mailbox. Each input
+   * is therefore returned by one call only, and a replay returns the same inputs (J4). The call never waits, and
+   * steering never ends another wait.
    */
   steering(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
-  /** Returns follow-up input, like `steering`. Call it when the task would otherwise end. */
+  /** Returns follow-up input, with the same options as `steering`. Call it when the task would otherwise end. */
   followUps(options?: { readonly mode?: DrainMode }): Promise<readonly JsonValue[]>;
 
   // Effects and values.
@@ -309,11 +328,11 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
     options?: StepOptions,
   ): Promise<Value>;
   /**
-   * Runs code that lives as long as this process, such as another program, and records its value. J2: its calls may run at
-   * the same time. A crash ends the attempt, and the next owner starts another one, which sees no record of the attempts
-   * before. Questions of an attempt that has ended are withdrawn.
+   * Runs code that lives as long as this process, such as another program, and records the value that it returns.
+   * J2: its calls may run at the same time. A crash ends the attempt, and the next owner starts another attempt,
+   * which sees no record of the earlier ones. Questions of an attempt that has ended are withdrawn.
    *
-   * While the attempt runs, the run is not dropped from memory, and the clock of the task does not stop.
+   * While the attempt runs, the run stays in memory, and the time limits of the task continue to count.
    */
   attempt<Value extends JsonValue>(
     name: string,
@@ -321,8 +340,8 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
     options?: AttemptOptions,
   ): Promise<Value>;
   /**
-   * J9: whether changed code takes its new path. Returns `true` if nothing is recorded that the replay has not reached, and
-   * `false` if code without the change wrote such records. The first call with a name decides for the whole journal of the
+   * J9: whether changed code takes its new path. Returns `false` if the journal has later records that the code
+   * wrote before it was changed, otherwise `true`. The first call with a name decides for the whole journal of the
    * task, and the decision is recorded.
    */
   patched(name: string): boolean;
@@ -333,12 +352,14 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
   /** Returns a new unique id. Recorded: a replay returns the same id. */
   uuid(): Promise<string>;
   /**
-   * Registers what undoes the work so far. If the run of a workflow fails, is cancelled or passes its deadline, the
-   * registered functions run in reverse order, each as a step of this name with attempts of its own (J5), in a scope that
-   * no cancel reaches (C2). A compensation that fails is reported, and the others follow. From the first one on the run
-   * is final. A run that completes, is paused or stops at its budget runs none; cancelling one that was stopped does.
+   * Registers a compensation, which is a function that undoes the work so far. If the run of a workflow fails, is
+   * cancelled or passes its deadline, the registered functions run in reverse order. Each runs as a step of this
+   * name with its own attempts (J5), in a scope that no cancel reaches (C2). A compensation that fails is reported,
+   * and the next ones follow. After the first compensation has started, the run cannot be resumed. A run that
+   * completes, is paused or stops at its budget runs no compensation; if a run that stopped at its budget is
+   * cancelled, its compensations run.
    *
-   * Only the code of a workflow may register one, not the body of a step or tool.
+   * Only the code of a workflow may call it, not the body of a step or tool.
    */
   compensate(
     name: string,
@@ -346,26 +367,29 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
     options?: CompensationOptions,
   ): Promise<void>;
   /**
-   * C2: runs a branch that no cancel and no deadline of the task reaches, also after one, and returns its value, which
-   * must be JSON. Its children are not cancelled either. Only its own limit of time ends it.
+   * C2: runs a branch that no cancel and no deadline of the task reaches, also after a cancel, and returns its
+   * value, which must be JSON. A cancel does not reach the children of the branch either. Only the branch's own
+   * time limit ends it.
    */
   uncancellable<Value extends JsonValue>(
     branch: Branch<Value>,
     options?: UncancellableOptions,
   ): Promise<Value>;
   /**
-   * Opens something that cannot be journaled, such as a connection. Not a step: `close` is called when the task ends or
-   * is dropped, and a replay calls `open` again.
+   * Opens something that cannot be journaled, such as a connection. The call is not a step: `close` is called when
+   * the task ends or is dropped, and a replay calls `open` again.
    */
   resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value>;
 
   // Branches.
 
   /**
-   * Runs branches concurrently, each in a scope of its own, and waits for all of them. If branches fail, it then throws
-   * the fault of the first failed branch in declaration order. With `stopOnFault` it throws the first fault without
-   * waiting for the other branches; signals and inputs that these have taken are available to the next waits. C1: the
-   * children that these have spawned are cancelled, without those with another `onParentEnd` than `cancel`.
+   * Runs branches concurrently, each in its own scope, and waits for all of them. If branches fail, it throws the
+   * fault of the first failed branch in declaration order.
+   *
+   * With `stopOnFault` it throws the first fault without waiting for the other branches. Signals and inputs that
+   * the other branches have taken are then available to the next waits. C1: the children of these branches are
+   * cancelled, except those whose `onParentEnd` is not `cancel`.
    *
    * @example
    * ```ts
@@ -387,25 +411,26 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
     options?: ParallelOptions,
   ): Promise<BranchResults<Branches>>;
   /**
-   * Runs branches concurrently. The first branch to settle wins; the winner is recorded and the other branches are
-   * cancelled, with the children that they have spawned (C1), without those with another `onParentEnd` than `cancel`. Signals
-   * and queued inputs that a losing branch took are available to the next waits. If the first branch to settle fails, the
-   * race fails with its fault.
+   * Runs branches concurrently. The first branch to settle wins, and the journal records the winner. The other
+   * branches and the children that they have spawned are cancelled (C1), except children whose `onParentEnd` is not
+   * `cancel`. Signals and queued inputs that a losing branch took are available to the next waits. If the first
+   * branch to settle fails, the race fails with its fault.
    */
   race<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
   /**
-   * Runs branches concurrently. The first branch that succeeds wins; the winner is recorded and the other branches are
-   * cancelled, as in `race`. If all branches fail, the call fails with the fault of the first one in declaration order,
-   * whose `details.branches` list all.
+   * Runs branches concurrently. The first branch that succeeds wins, and the journal records the winner. The other
+   * branches are cancelled, as in `race`. If all branches fail, the call fails with the fault of the first one in
+   * declaration order, whose `details.branches` list all faults.
    */
   any<Value>(
     branches: Readonly<Record<string, Branch<Value>>>,
   ): Promise<{ readonly winner: string; readonly value: Value }>;
   /**
-   * Calls a function for each item, each in a scope of its own, and waits for all of them. An error is the result of its
-   * item and does not end the others. The results are recorded in the order of the items; a replay calls no function.
+   * Calls a function for each item, each in its own scope, and waits for all of them. An error becomes the result
+   * of its item and does not end the calls for the other items. The results are recorded in the order of the items,
+   * and a replay does not call the function again.
    */
   map<Item, Value extends JsonValue>(
     items: readonly Item[],
@@ -414,20 +439,20 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
   ): Promise<readonly SettledItem<Value>[]>;
 
   /**
-   * Runs a branch that may take at most `limit`, and returns its value, which must be JSON. If it takes longer, it is
-   * cancelled with its children, as the losing branch of a race, and `timeout` is thrown. The time of the first call is
-   * journaled, so that a replay continues with what is left of it.
+   * Runs a branch that may take at most `limit`, and returns its value, which must be JSON. If the branch takes
+   * longer, the branch and its children are cancelled, as in `race`, and the call throws `timeout`. The start time
+   * is journaled, so that a replay continues with the remaining time.
    */
   timeout<Value extends JsonValue>(limit: Duration, branch: Branch<Value>): Promise<Value>;
 
   // Messages.
 
   /**
-   * Sends `body` to an agent's inbox and waits for the reply. With a `TaskHandle` it sends nothing and waits for that
-   * child's output.
+   * Sends `body` to an agent's inbox and waits for the reply. With a `TaskHandle` it sends nothing and only waits
+   * for the output of that child.
    *
-   * H5: a timeout cancels the child. The timeout of a child follows the child's clock, which stops while the child is
-   * paused or waits for a person.
+   * H5: a timeout cancels the child. The timeout of a child follows the child's clock, which stops while the child
+   * is paused or waits for a person.
    *
    * @example
    * ```ts
@@ -451,54 +476,67 @@ export interface RunContext extends ChildContext, WaitContext, MeteredContext {
   /** Sends a message to every agent that follows the topic. */
   emit(topic: TopicId, body: JsonValue): Promise<void>;
   /**
-   * Sends a signal to another run, in the commit that records this call. With `id`, a signal of the same name with an id
-   * that was sent before has no effect, from any sender. Throws `not_found` if the run has ended, or does not exist in the
-   * tenant of this run (S6).
+   * Sends a signal to another run, in the commit that records this call. With `id`, a second signal with the same
+   * name and id has no effect, also if different senders sent them. Throws `not_found` if the run has ended, or
+   * does not exist in the tenant of this run (S6).
    */
   sendSignal(runId: string, name: string, value: JsonValue, options?: SignalOptions): Promise<void>;
   /**
-   * Settles a promise of another run, in the commit that records this call. Has no effect if it was settled before. Throws
-   * `not_found` if the run has ended, or does not exist in the tenant of this run (S6).
+   * Settles a promise of another run, in the commit that records this call. Has no effect on a promise that is
+   * already settled. Throws `not_found` if the run has ended, or does not exist in the tenant of this run (S6).
    */
   settlePromise(id: string, outcome: PromiseOutcome): Promise<void>;
   /** Makes this agent a follower of the topic. */
   follow(topic: TopicId): Promise<void>;
-  /** Ends this agent's following of the topic. */
+  /** Removes this agent from the followers of the topic. */
   unfollow(topic: TopicId): Promise<void>;
 
   // Log and life of the task.
 
-  /** Sets what the runtime uses when the task ends. A later report replaces the fields that it contains. */
+  /**
+   * Sets values that the runtime uses when the task ends, such as a finish reason. A later report replaces the
+   * fields that it contains.
+   */
   report(report: TaskReport): void;
   /**
-   * Publishes a value that `RunHandle.read` returns, in any process, without waking the run. It is committed with the next
-   * step of this scope, or earlier if the code starts no step in a full turn of the event loop (E4).
+   * Publishes a value that `RunHandle.read` returns in any process, without waking the run. The next step of this
+   * scope commits the value. If the code starts no step during a full turn of the JavaScript event loop, the
+   * runtime commits it earlier (E4).
    */
   publish(name: string, value: JsonValue): void;
   /**
-   * L19: returns the state of the key to which this run belongs, or `undefined` if it has none. Recorded: a replay returns the
-   * same state. Throws `invalid_argument` in a run that is no call of an object.
+   * L19: returns the state of the object key to which this run belongs, or `undefined` if the key has no state. The
+   * result is recorded, so that a replay returns the same state. Throws `invalid_argument` in a run that is not a
+   * call of an object.
    */
   objectState(): Promise<JsonValue | undefined>;
   /**
-   * L19: sets the state of the key, or removes it with `undefined`. It is committed with the next step of this scope, with the
-   * end of the task, or earlier if the code starts no step in a full turn of the event loop (E4). Throws
-   * `invalid_argument` in a shared call, in a run that is no call of an object, and while another call of the scope is open.
+   * L19: sets the state of the object key to which this run belongs, or removes it with `undefined`. The next step
+   * of this scope or the end of the task commits it. If the code starts no step during a full turn of the
+   * JavaScript event loop, the runtime commits it earlier (E4). Throws `invalid_argument` in a shared call, in a
+   * run that is not a call of an object, and while another call of the scope is open.
    */
   setObjectState(state: JsonValue | undefined): void;
   /**
-   * Writes an event to the run's log: with the next step of this scope, or earlier if the code starts no step in a full
-   * turn of the event loop. A replay does not write it again (E4). Throws `invalid_argument` for an event that only the runtime may emit.
+   * Writes an event to the run's log. The next step of this scope commits the event. If the code starts no step
+   * during a full turn of the JavaScript event loop, the runtime commits it earlier. A replay does not write it
+   * again (E4). Throws `invalid_argument` for an event that only the runtime may emit.
    */
   emitEvent(event: EmittableEvent): void;
-  /** Like the other overload; also accepts the events that start and end the invocation of `turn`. */
+  /**
+   * Writes an event like the other overload, and also accepts the events that start and end the invocation of
+   * `turn`.
+   */
   emitEvent(event: EmittableEvent | TurnEvent, turn: Turn): void;
-  /** C2: throws if the task is cancelled or past its deadline. Passes while recorded steps remain in this scope. */
+  /**
+   * C2: throws if the task is cancelled or past its deadline. During a replay it does not throw while this scope
+   * has recorded steps that the replay has not reached.
+   */
   check(): void;
   /**
-   * J8: ends this task's journal and restarts the task's code with an empty journal and `state` as its input. The code ends
-   * at this place: neither `catch` nor `finally` goes on. Resources of `resource` are closed. Live
-   * children go on; ended ones can no longer be joined or read, and leave memory.
+   * J8: ends this task's journal and restarts the task's code with an empty journal and `state` as its input. The
+   * code after the call does not run, not even `catch` and `finally` blocks. Resources of `resource` are closed.
+   * Live children continue. Children that have ended leave memory: they can no longer be joined or read.
    */
   continueAsNew(state: JsonValue): Promise<never>;
 }

@@ -26,19 +26,23 @@ import type { MissedPolicy, OverlapPolicy, Schedule } from "../run/schedule.ts";
 
 /** Options of `Runtime.submit`. */
 export interface SubmitOptions<Context = unknown> {
-  /** Id of the session, in the form that `parseSessionId` accepts. If absent, the run gets a new session (S5). */
+  /** Id of the session, in the form that `parseSessionId` accepts. Default: the run gets a new session (S5). */
   readonly sessionId?: string;
   /**
-   * Id of the user. Commands through the returned handle carry this name; `RunHandle.as` changes it. Default, if
-   * `tenantId` is absent as well: the user of the run whose code submits, such as the body of a tool.
+   * Id of the user. Commands through the returned handle carry this name; `RunHandle.as` changes it. If code of
+   * another run submits, such as the body of a tool, and `tenantId` is absent as well, the default is the user of
+   * that run.
    */
   readonly userId?: string;
-  /** Id of the tenant. Default, if `userId` is absent as well: the tenant of the run whose code submits. */
+  /**
+   * Id of the tenant. If code of another run submits and `userId` is absent as well, the default is the tenant of
+   * that run.
+   */
   readonly tenantId?: string;
   /**
-   * The channel that the input came from, such as `web`, `slack` or `telegram:4711`. Prompts of a workspace contain the
-   * rules of its platform. Tasks that the run spawns and runs that continue it have the same channel. If absent, the
-   * terminal.
+   * The channel that the input came from, such as `web`, `slack` or `telegram:4711`. Prompts of a workspace contain
+   * rules for the platform of the channel. Child tasks, and runs that continue this run, have the same channel.
+   * Default: the terminal.
    */
   readonly channel?: Channel;
   /**
@@ -47,46 +51,47 @@ export interface SubmitOptions<Context = unknown> {
    */
   readonly metadata?: JsonObject;
   /**
-   * L9: time before which the run does not start, in epoch milliseconds. Its deadline counts from there. Until then the
-   * run is `pending` and waits for `time`; it can be cancelled. A time that has passed starts the run at once. Default:
-   * the run starts at once.
+   * L9: time before which the run does not start, in epoch milliseconds. The deadline of the run counts from this
+   * time. Until then the run is `pending` and waits for `time`; it can be cancelled. A time in the past starts the
+   * run at once. Default: the run starts at once.
    */
   readonly startAt?: number;
   /**
-   * Budget of the whole run; tightens the agent's own (B6). Its `maxTurns` counts the model calls of all tasks of the
-   * run. The `maxTurns` option of an agent counts only the turns of that agent's loop.
+   * Budget of the whole run, in addition to the agent's own budget: the lower limit applies (B6). Its `maxTurns`
+   * counts the model calls of all tasks of the run. The `maxTurns` option of an agent counts only the turns of that
+   * agent's loop.
    */
   readonly budget?: Partial<ExecutionBudget>;
   /**
-   * Whether the deadline of the run also passes while the run waits for a person. If not, the clock of the deadline stops
-   * meanwhile (B5). It always stops while the run is paused. Default: `false`.
+   * Whether the deadline of the run can pass while the run waits for a person. If `false`, the time in which the
+   * run waits for a person does not count (B5). The time in which it is paused never counts. Default: `false`.
    */
   readonly timeoutWhileWaiting?: boolean;
   /** Spawn budget of the run. Overrides the agent's own. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**
-   * Settings for the model calls of the root task. They are stored with the run, so another worker uses them as well.
-   * `toolChoice` applies to the first call of the loop, and `"none"` to every call. Sub-agents, guardrails and
-   * summaries do not use them. If the input becomes steering, the settings of that run stay.
+   * Settings for the model calls of the root task. They are stored with the run, so that another worker uses them
+   * too. `toolChoice` applies to the first call of the loop, and `"none"` to every call. Sub-agents, guardrails and
+   * summaries do not use them. If the input becomes steering for a run in progress, these settings have no effect.
    */
   readonly settings?: CallSettings;
   /**
-   * Text that follows the agent's instructions in this run, such as the system messages of a client. It is stored with
-   * the run. Sub-agents do not see it. If the input becomes steering, that run does not see it either. If absent, the
-   * model sees only the agent's instructions.
+   * Text that is added after the agent's instructions in this run, such as the system messages of a client. It is
+   * stored with the run. Sub-agents do not see it. If the input becomes steering for a run in progress, the text
+   * has no effect. Default: no text.
    */
   readonly addedInstructions?: string;
   /**
-   * What this run changes of its agent: `instructions`, `model`, `tools`. It is stored with the run, so another worker uses
-   * it as well. Sub-agents are not changed. If the input becomes steering, that run stays as it is. If absent, nothing is
-   * changed.
+   * What this run changes of its agent: `instructions`, `model`, `tools`. The changes are stored with the run, so
+   * that another worker uses them too. Sub-agents are not changed. If the input becomes steering for a run in
+   * progress, the changes have no effect. Default: no changes.
    */
   readonly changes?: RunChanges;
   /**
-   * A live value for tools, instructions, hooks and guardrails of all agents of the run, such as a database connection.
-   * It is not stored: a worker that resumes the run asks the factory of `register`, and without one the run fails with
-   * `context_missing`. A repeated submission and steering do not change it. Default: the value of the factory, if there
-   * is one.
+   * A live value for tools, instructions, hooks and guardrails of all agents of the run, such as a database
+   * connection. It is not stored. A worker that resumes the run calls the factory of `register` for it; without a
+   * factory the run fails with `context_missing`. A repeated submission and steering do not change the value.
+   * Default: the value of the factory, if there is one.
    */
   readonly context?: Context;
   /** Priority of the root task. Default: `Priority.NORMAL`. */
@@ -96,26 +101,26 @@ export interface SubmitOptions<Context = unknown> {
   /** Whether readers receive text while it is written (E2). Default: `false`. */
   readonly streaming?: boolean;
   /**
-   * S5: what happens to the input while the agent runs in the session. `refuse` throws `agent_busy`. `steer` sends the
-   * input as steering for the next turn. A run that waits or is paused takes the input as steering in both cases. A run of another
-   * user or tenant never takes it. Default: `refuse`.
+   * S5: what happens to the input if the agent is already running in the session. `refuse` throws `agent_busy`.
+   * `steer` sends the input as steering for the next turn. A run that waits or is paused takes the input as
+   * steering in both cases. A run of another user or tenant never takes it. Default: `refuse`.
    */
   readonly whenBusy?: "refuse" | "steer";
   /**
-   * Whether the run is a heartbeat. If its answer consists only of "nothing to report" (`reportsNothing`), the invocation
-   * leaves no entry in the session: neither the input nor the answer. The run, its log and its result stay as they are.
-   * Default: `false`.
+   * Whether the run is a heartbeat, which is a run that a timer starts to look for news. If its answer consists
+   * only of "nothing to report" (`reportsNothing`), neither the input nor the answer is stored in the session. The
+   * run, its log and its result are kept. Default: `false`.
    */
   readonly heartbeat?: boolean;
   /**
    * Id of the run: `run_` followed by letters, digits, `_` or `-`. Submitting again with the same id has no further
-   * effect. S6: the id belongs to the tenant. The stored id of a tenant's run, `RunHandle.runId`, ends with a mark of it;
-   * `find` of a view takes both.
+   * effect. S6: the id belongs to the tenant. The stored id of a tenant's run, `RunHandle.runId`, ends with a mark
+   * of the tenant; `find` of a view accepts the id with or without this mark.
    */
   readonly runId?: string;
 }
 
-/** The kinds of the options of `Runtime.submit`. */
+/** Expected types of the options of `Runtime.submit`. */
 export const submitKinds = {
   sessionId: is.any,
   userId: is.any,
@@ -140,7 +145,7 @@ export const submitKinds = {
   runId: is.any,
 } satisfies OptionKinds<SubmitOptions>;
 
-/** Options of `Runtime.start`. Those that `submit` has mean the same. */
+/** Options of `Runtime.start`. An option that `submit` also has means the same here. */
 export interface StartOptions<Context = unknown> extends Pick<
   SubmitOptions<Context>,
   | "runId"
@@ -155,15 +160,15 @@ export interface StartOptions<Context = unknown> extends Pick<
   | "retention"
 > {
   /**
-   * L9: time before which the run does not start: a date, or epoch milliseconds. Its deadline counts from there. Default:
-   * the run starts at once.
+   * L9: time before which the run does not start, as a date or in epoch milliseconds. The deadline of the run
+   * counts from this time. Default: the run starts at once.
    */
   readonly startAt?: number | Date;
-  /** Milliseconds from now before which the run does not start. Another form of `startAt`. */
+  /** Milliseconds from now before which the run does not start. Use it instead of `startAt`. */
   readonly delayMs?: number;
 }
 
-/** The kinds of the options of `Runtime.start`. */
+/** Expected types of the options of `Runtime.start`. */
 export const startKinds = {
   runId: submitKinds.runId,
   userId: submitKinds.userId,
@@ -182,18 +187,21 @@ export const startKinds = {
 /** Options of `Runtime.start` with the name of a workflow. */
 export interface NamedStartOptions extends Omit<StartOptions, "context"> {
   /**
-   * J9: version of the workflow that the run is for. A workflow with `versionPolicy: "pin"` takes only runs of its version.
-   * Default: the version of the worker that adopts the run.
+   * J9: version of the workflow with which the run must be executed. A workflow with `versionPolicy: "pin"`
+   * executes only runs of its own version. Default: the version of the worker that first executes the run.
    */
   readonly version?: string;
 }
 
 const { context: _context, ...storedStartKinds } = startKinds;
 
-/** The kinds of the options of a start by a process that may not execute the run. */
+/** Expected types of the options of a start by a process that may not execute the run. */
 export const clientStartKinds = storedStartKinds satisfies OptionKinds<Omit<StartOptions, "context">>;
 
-/** Says what to do with `context` in a process that may not execute the run. */
+/**
+ * Returns the error text for the option `context` in a process that may not execute the run. `undefined` for other
+ * options.
+ */
 export function notStored(option: string): string | undefined {
   return option === "context"
     ? "a context is not stored; use register(workflow, { context }) in the process that hosts the workflow"
@@ -208,9 +216,9 @@ export const namedStartTable = optionTable(
 /** Options of `Runtime.register`. */
 export interface RegisterOptions<Context = unknown> {
   /**
-   * Returns the context of a run that has none in this process. It applies to runs of the agent, and to runs of its
-   * sub-agents that have no factory of their own. If absent, a run that was submitted with a context cannot be resumed
-   * here.
+   * Returns the context of a run that has no context in this process, for example after a restart. It applies to
+   * runs of the agent, and to runs of its sub-agents without their own factory. If absent, this process cannot
+   * resume a run that was submitted with a context.
    */
   readonly context?: ContextFactory<Context>;
 }
@@ -233,8 +241,8 @@ type ScheduledRunOptions = Pick<
 >;
 
 /**
- * When a schedule fires: `cron`, `everyMs` or `at`. Times are epoch milliseconds, or ISO 8601 texts; a text without an
- * offset is a time of the wall clock in `timeZone`.
+ * When a schedule fires: `cron`, `everyMs` or `at`. Times are epoch milliseconds or ISO 8601 texts. A text without
+ * an offset is a local time in `timeZone`.
  */
 type ScheduleTimeOptions =
   | {
@@ -248,7 +256,7 @@ type ScheduleTimeOptions =
       readonly at?: never;
     }
   | {
-      /** Interval between two fires, in milliseconds from 1,000. */
+      /** Interval between two fires, in milliseconds. At least 1,000. */
       readonly everyMs: number;
       /** Time of the first fire. Default: one interval from now. */
       readonly startAt?: number | string;
@@ -268,14 +276,17 @@ type ScheduleTimeOptions =
     };
 
 /**
- * Options of `Runtime.schedules.create`. The options of a run, such as `sessionId` and `budget`, are those of `submit`:
- * without `sessionId` each fire starts a new session.
+ * Options of `Runtime.schedules.create`. Options of a run, such as `sessionId` and `budget`, mean the same as in
+ * `submit`. Without `sessionId`, each fire starts a new session.
  */
 export type ScheduleOptions = ScheduledRunOptions &
   ScheduleTimeOptions & {
-    /** Name of the schedule, in the form of an agent's name. Unique among those of the same tenant and user. */
+    /**
+     * Name of the schedule, in the form of an agent's name. It is unique among the schedules of the same tenant and
+     * user.
+     */
     readonly name: string;
-    /** The agent, which is registered here, or the id of an agent that another process may host. */
+    /** The agent, registered in this process, or the id of an agent that another process may host. */
     readonly agent: HostedAgent | string;
     /** Input of the runs. */
     readonly input: JsonValue;
@@ -286,18 +297,18 @@ export type ScheduleOptions = ScheduledRunOptions &
      */
     readonly overlap?: OverlapPolicy;
     /**
-     * What happens to fires that are more than a minute late, because no process that hosts the agent was open. `skip`:
-     * they start no run. `once`: the latest of them starts a run. `all`: each of them starts a run, the oldest first, one
-     * after another. Default: `once`.
+     * What happens to fires that are more than a minute late, because no process that hosts the agent was open.
+     * `skip`: these fires start no run. `once`: only the latest fire starts a run. `all`: each fire starts a run,
+     * the oldest first, one after another. Default: `once`.
      */
     readonly missed?: MissedPolicy;
-    /** Whether to replace a schedule of this name that has other options. Default: `false`. */
+    /** Whether to replace an existing schedule that has this name and other options. Default: `false`. */
     readonly replace?: boolean;
   };
 
 /**
- * Options of `Runtime.schedules.edit`. An option that is absent stays as it is. One of `cron`, `everyMs` and `at` replaces
- * all times. `null` removes an option of the runs, so that its default applies.
+ * Options of `Runtime.schedules.edit`. An absent option keeps its value. Each of `cron`, `everyMs` and `at`
+ * replaces all earlier times. `null` removes an option of the runs, so that the default applies.
  */
 export type ScheduleEdit = {
   readonly [Key in keyof ScheduledRunOptions as Key extends "tenantId" | "userId" ? never : Key]?:
@@ -308,7 +319,10 @@ export type ScheduleEdit = {
   readonly input?: JsonValue;
   readonly overlap?: OverlapPolicy;
   readonly missed?: MissedPolicy;
-  /** As in `ScheduleOptions`. Without `cron`, it changes the time zone of the cron expression. */
+  /**
+   * Time zone, as in `ScheduleOptions`. Given without `cron`, it changes the time zone of the existing cron
+   * expression.
+   */
   readonly timeZone?: string;
   readonly cron?: string;
   readonly everyMs?: number;
@@ -316,26 +330,26 @@ export type ScheduleEdit = {
   readonly startAt?: number | string;
 };
 
-/** A run that a person starts by a schedule. */
+/** A run of a schedule that a person has started with `runNow`. */
 export interface ScheduleFire {
   readonly schedule: Schedule;
   /** Id of the run. It exists as soon as a process that hosts the agent has started it. */
   readonly runId: NonNullable<Schedule["lastRunId"]>;
 }
 
-/** Whose schedule a name means. A view of a tenant or user needs none of these. */
+/** The tenant and the user whose schedule is meant. A view of a tenant or user needs neither field. */
 export interface ScheduleOwner {
-  /** Id of the tenant. `null` or absent: a schedule of no tenant. */
+  /** Id of the tenant. `null` or absent for a schedule without a tenant. */
   readonly tenantId?: string | null;
-  /** Id of the user. `null` or absent: a schedule of no user. */
+  /** Id of the user. `null` or absent for a schedule without a user. */
   readonly userId?: string | null;
 }
 
 /** Selects schedules. A schedule must match all given fields. */
 export interface ScheduleQuery {
-  /** Id of the tenant. `null` selects schedules of no tenant. */
+  /** Id of the tenant. `null` selects schedules without a tenant. */
   readonly tenantId?: string | null;
-  /** Id of the user. `null` selects schedules of no user. */
+  /** Id of the user. `null` selects schedules without a user. */
   readonly userId?: string | null;
   /** Id of the agent. */
   readonly agentId?: string;
@@ -344,33 +358,40 @@ export interface ScheduleQuery {
 /**
  * The schedules of a store. Every open runtime on the store that hosts the agent of a schedule fires it.
  *
- * - T1 Each fire starts at most one run, in any number of processes and whichever of them die: the id of the run follows
- *   from schedule and fire time. A fire is lost only by the policies `overlap` and `missed`.
- * - T2 Decisions about fires are stored before their effects, so that all processes act on the same decision.
+ * - T1 Each fire starts at most one run, in any number of processes, also if processes die: the id of the run
+ *   follows from schedule and fire time. A fire starts no run only if the policy `overlap` or `missed` says so.
+ * - T2 Decisions about fires are stored before their effects, so that all processes follow the same decision.
  * - T3 A fire time never repeats. A clock that is set back delays the next fire.
- * - T4 A schedule causes no work between two fires: a process has one timer, for the earliest fire of all schedules.
- * - T5 `edit` changes later fires only. The schedule keeps its id, its pause and its last run, and `create` with the options
- *   that it was created with still returns it. New times count from now on and never repeat a fire.
- * - T6 `runNow` starts one run, in any number of processes and whichever of them die, also while the schedule is paused or
- *   done. It does not change the next fire, and `overlap` does not apply to it.
- * - S6 In a view, the schedules of other tenants and users do not exist.
+ * - T4 A schedule causes no work between two fires: a process has one timer, for the earliest fire of all
+ *   schedules.
+ * - T5 `edit` changes later fires only. The schedule keeps its id, its pause and its last run, and `create` with
+ *   the original options still returns it. New times count from now on and never repeat a fire.
+ * - T6 `runNow` starts one run, in any number of processes, also if processes die, and also while the schedule is
+ *   paused or has no more fires. It does not change the next fire, and `overlap` does not apply to it.
+ * - S6 A view of a tenant or user behaves as if the schedules of others did not exist.
  */
 export interface RuntimeSchedules {
   /**
-   * Creates a schedule. Returns the existing one if its options are the same, so that every start of a program may call
-   * it. Throws `already_exists` if they differ and `replace` is not set, and `invalid_argument` if the schedule would
-   * never fire.
+   * Creates a schedule. If a schedule of this name with the same options exists, returns that one, so that every
+   * start of a program may call it. Throws `already_exists` if the options differ and `replace` is not set, and
+   * `invalid_argument` if the schedule would never fire.
    */
   create(options: ScheduleOptions): Promise<Schedule>;
   /** Returns a schedule, or `undefined` if there is none. */
   get(name: string, owner?: ScheduleOwner): Promise<Schedule | undefined>;
   /** Returns the schedules of this store, ordered by tenant, user and name. */
   list(query?: ScheduleQuery): Promise<readonly Schedule[]>;
-  /** Removes a schedule. Its runs stay. Returns whether it existed. */
+  /** Removes a schedule and keeps its runs. Returns whether the schedule existed. */
   remove(name: string, owner?: ScheduleOwner): Promise<boolean>;
-  /** Stops a schedule until `resume`. A run in progress continues. Throws `not_found`. */
+  /**
+   * Stops a schedule until `resume` is called. A run in progress continues. Throws `not_found` for an unknown
+   * schedule.
+   */
   pause(name: string, owner?: ScheduleOwner): Promise<Schedule>;
-  /** Continues a paused schedule with its first fire from now on. Fires of the pause do not count as missed. Throws `not_found`. */
+  /**
+   * Continues a paused schedule with the first fire after now. Fires during the pause do not count as missed.
+   * Throws `not_found` for an unknown schedule.
+   */
   resume(name: string, owner?: ScheduleOwner): Promise<Schedule>;
   /**
    * T5: changes a schedule. Throws `not_found`, `invalid_argument` as `create` does, and `agent_busy` while a run of the
@@ -378,13 +399,13 @@ export interface RuntimeSchedules {
    */
   edit(name: string, changes: ScheduleEdit, owner?: ScheduleOwner): Promise<Schedule>;
   /**
-   * T6: starts a run of a schedule at once. If a run of it is being started already, returns that one. Throws
-   * `not_found`.
+   * T6: starts a run of a schedule at once. If a call of `runNow` is already starting a run, returns that run.
+   * Throws `not_found` for an unknown schedule.
    */
   runNow(name: string, owner?: ScheduleOwner): Promise<ScheduleFire>;
 }
 
-/** Whose inbox is meant. In a view, its tenant and its user. */
+/** The tenant and the user whose inbox is meant. Default in a view: its tenant and its user. */
 export interface InboxOwner {
   /** Id of the tenant. Default: no tenant. */
   readonly tenantId?: string | null;
@@ -396,26 +417,32 @@ export interface InboxOwner {
 export interface HideOptions {
   /** Names the item, such as the id of a run. */
   readonly id: string;
-  /** The state of the item that the person saw. An item with another one counts as new. */
+  /**
+   * The state of the item that the person has seen. If the item now has another state, it counts as new and is
+   * shown.
+   */
   readonly change: string;
-  /** When the item is shown again, in epoch milliseconds. Default: `null`, when it changes. */
+  /**
+   * Time at which the item is shown again, in epoch milliseconds. Default: `null`, which hides the item until it
+   * changes.
+   */
   readonly until?: number | null;
 }
 
-/** An item that a person has taken off their inbox. */
+/** An item that a person has hidden from their inbox. */
 export interface HiddenItem extends Required<HideOptions> {
-  /** When it was hidden, in epoch milliseconds. */
+  /** Time at which the person hid the item, in epoch milliseconds. */
   readonly at: number;
 }
 
 /**
- * The items that people have hidden from their inboxes. Hiding an item decides nothing: a question stays open, and other people
- * still see it. At most 1,000 items of a person are hidden, for at most 90 days each.
+ * The items that people have hidden from their inboxes. Hiding an item does not answer it: a question stays open,
+ * and other people still see it. A person can hide at most 1,000 items, for at most 90 days each.
  */
 export interface RuntimeInbox {
-  /** Returns what the person has hidden, except items whose time has come. */
+  /** Returns the items that the person has hidden, except those whose time (`until`) has passed. */
   hidden(owner?: InboxOwner): Promise<readonly HiddenItem[]>;
-  /** Hides an item, or several, until they change, or until a time. */
+  /** Hides one or more items until they change or until a time. */
   hide(items: HideOptions | readonly HideOptions[], owner?: InboxOwner): Promise<void>;
   /** Shows an item again. Returns whether it was hidden. */
   restore(id: string, owner?: InboxOwner): Promise<boolean>;
@@ -429,28 +456,28 @@ export interface Runtime {
   /** The clock that deadlines use. */
   readonly clock: Clock;
   /**
-   * B7: what the runs of this view may spend per UTC day, by the option `caps` of this process: all runs, or in the view of a
-   * tenant or user those of the tenant or user. `null` without such a cap.
+   * B7: what the runs of this view may spend per UTC day, according to the option `caps` of this process. The cap
+   * is that of the tenant or the user in their view, and otherwise that of all runs. `null` without such a cap.
    */
   readonly dayCapUsd: number | null;
   /** The conversations of this store: lists, trees, navigation, forks, search and settings. */
   readonly sessions: RuntimeSessions;
   /** The schedules of this store: runs that start at given times. */
   readonly schedules: RuntimeSchedules;
-  /** What people have taken off their inboxes. */
+  /** The items that people have hidden from their inboxes. */
   readonly inbox: RuntimeInbox;
   /**
-   * Registers an agent and its sub-agents, or a resolver that makes the agents of runs. A runtime executes only runs of
-   * registered agents, and of agents that a resolver makes. Inbox messages reach only registered agents.
+   * Registers an agent and its sub-agents, or a resolver that creates agents from the records of their runs. A
+   * runtime executes only runs of registered or resolved agents. Inbox messages reach only registered agents.
    */
   register<Context>(
     agent: HostedAgent<Context> | AgentResolver<Context>,
     options?: RegisterOptions<NoInfer<Context>>,
   ): void;
   /**
-   * Starts a run. The run is durable when the promise resolves. S5: if the input became steering for an unfinished run
-   * of the session, returns that run. Throws `agent_busy`, with that run and what it waits for, if the session is busy
-   * and cannot take the input.
+   * Starts a run. The run is durable when the promise resolves. S5: if the input became steering for an unfinished
+   * run of the session, returns that run. Throws `agent_busy` if the session is busy and cannot take the input; the
+   * error names the run and what it waits for.
    */
   submit<Context>(
     agent: HostedAgent<Context>,
@@ -458,9 +485,9 @@ export interface Runtime {
     options?: SubmitOptions<NoInfer<Context>>,
   ): Promise<RunHandle>;
   /**
-   * Starts a run of a workflow. The run is durable when the promise resolves. An input that does not match the schema of
-   * the workflow is refused with `invalid_argument`, and no run exists. Starting again with the same `runId` and an equal
-   * input returns the same run; another input is refused with `already_exists`.
+   * Starts a run of a workflow. The run is durable when the promise resolves. Throws `invalid_argument` and creates
+   * no run if the input does not match the schema of the workflow. Starting again with the same `runId` and an
+   * equal input returns the same run; another input throws `already_exists`.
    */
   start<Input, Output, Context>(
     workflow: HostedWorkflow<Input, Output, Context>,
@@ -468,10 +495,10 @@ export interface Runtime {
     options?: StartOptions<NoInfer<Context>>,
   ): Promise<RunHandle<WorkflowResult<Output>>>;
   /**
-   * Starts a run of a workflow by its name. If the workflow is registered here, like the other overload. Otherwise the run waits
-   * for a worker that hosts the workflow (L18): it is `pending` and waits for `worker`. That worker reads the input and applies
-   * budgets and limits of the workflow before it executes any code; an input that does not match ends the run as `failed`, with
-   * `invalid_argument`. Such a run cannot be resumed.
+   * Starts a run of a workflow by its name. If the workflow is registered in this process, the call works like the
+   * other overload. Otherwise the run waits for a worker that hosts the workflow (L18): it is `pending` and waits
+   * for `worker`. That worker checks the input and applies budgets and limits of the workflow before it executes
+   * any code. If the input does not match, the run ends as `failed` with `invalid_argument` and cannot be resumed.
    */
   start(
     workflow: string,
@@ -479,25 +506,28 @@ export interface Runtime {
     options?: NamedStartOptions,
   ): Promise<RunHandle<WorkflowResult<JsonValue>>>;
   /**
-   * Starts a child of a session: a run of kind `child` whose request starts with what the session's last closed
-   * invocation of the agent was sent, with the same model, system prompt, tools and settings. A provider that caches
-   * prompts therefore bills only `prompt` in full. The child does not write to the session and does not make it busy; its
-   * content is erased when it ends. It belongs to the user and the tenant of that invocation. Like a task of
-   * `RunContext.child` it has no extensions and no compaction. Throws `not_found` if the session has no closed invocation
-   * of the agent, and `invalid_argument` if `tools` names a tool that does not exist.
+   * Starts a child of a session: a run of kind `child` that knows what the model knew in the session. Its request
+   * repeats that of the session's last closed invocation of the agent, with the same model, system prompt, tools
+   * and settings, and adds `prompt`. A provider that caches prompts therefore bills only `prompt` in full.
+   *
+   * The child does not write to the session and does not make it busy, and its content is erased when it ends. It
+   * belongs to the user and the tenant of that invocation. Like a task of `RunContext.child` it has no extensions
+   * and no compaction. Throws `not_found` if the session has no closed invocation of the agent, and
+   * `invalid_argument` if `tools` names a tool that does not exist.
    */
   spawnChild<Context>(
     agent: HostedAgent<Context>,
     options: SpawnChildOptions<NoInfer<Context>>,
   ): Promise<RunHandle>;
   /**
-   * Returns a promise that a workflow created with `ctx.promise()`, to resolve or reject it. Throws `invalid_argument` for a
-   * text that is no promise id.
+   * Returns a promise that a workflow created with `ctx.promise()`, so that the caller can resolve or reject it.
+   * Throws `invalid_argument` for a text that is not a promise id.
    */
   promise(id: string): RunPromise;
   /**
-   * L19: returns one key of an object, to call its handlers: `await runtime.object(counter, "a").add(1)`. Calls of a key run
-   * one at a time, in the order in which they arrive. Keys belong to a tenant: in a view, those of others do not exist (S6).
+   * L19: returns one key of an object, to call its handlers: `await runtime.object(counter, "a").add(1)`. Calls of
+   * a key run one at a time, in the order in which they arrive. Keys belong to a tenant: the view of a tenant has
+   * its own keys (S6).
    */
   object<State, Handlers, Context>(
     object: HostedObject<State, Handlers, Context>,
@@ -505,15 +535,17 @@ export interface Runtime {
     owner?: ObjectOwner,
   ): ObjectClient<State, Handlers>;
   /**
-   * Returns the last committed states of an object by its name, without its code. In a view of a tenant those of others do not
-   * exist (S6). A view of one user is refused with `permission_denied`, because states belong to the whole tenant.
+   * Returns the last committed states of an object by its name, without its code. The view of a tenant returns only
+   * states of that tenant (S6). The view of one user throws `permission_denied`, because states belong to the whole
+   * tenant.
    */
   objectStates(name: string, query?: ObjectStateQuery): Promise<ObjectStatePage>;
   /** Returns a run of this store, whichever worker executes it, or `undefined` if there is none. */
   find(runId: string): Promise<RunHandle | undefined>;
   /**
-   * Returns the run that a submission with this run id started, or that took its input as steering (S5). `undefined` if
-   * there was no such submission, or the run is deleted. Costs no more for a run with a long log.
+   * Returns the run that a submission with this run id started, or the run that took its input as steering (S5).
+   * `undefined` if there was no such submission, or the run is deleted. The cost does not grow with the log of the
+   * run.
    */
   findSubmitted(runId: string): Promise<RunHandle | undefined>;
   /** Returns runs of this store, newest first or by cost, whichever workers execute them. */
@@ -521,14 +553,14 @@ export interface Runtime {
   /** K6: returns the number of runs of this store that match, up to `limit`. Default limit: 10,000. */
   count(query?: RunCountQuery): Promise<number>;
   /**
-   * K5: returns the runs of this store that have changed since an earlier call, whichever workers execute them. `after` is the
-   * `next` of that call; without it, returns only the position of now.
+   * K5: returns the runs of this store that have changed since an earlier call, whichever workers execute them.
+   * `after` is the `next` of that call. Without `after`, returns no runs but only the current position in `next`.
    */
   changes(after?: string): Promise<RunChangeList>;
   /**
-   * Returns what the runs of this store have spent, by day, agent, model or user, also runs that were deleted since. A
-   * run's usage is added when it is suspended, is paused or ends: what a run in progress has spent since then is not
-   * included.
+   * Returns what the runs of this store have spent, by day, agent, model or user, including runs that were deleted
+   * later. The usage of a run is added when the run is suspended, is paused or ends. What a run in progress has
+   * spent since then is not included.
    */
   usage(query: UsageQuery): Promise<readonly UsageRow[]>;
   /**
@@ -546,15 +578,16 @@ export interface Runtime {
    */
   correctUsage(run: string, call: string, usage: ReportedUsage): Promise<void>;
   /**
-   * K4: returns everything of this store that waits for a person, the question that has waited longest first: approvals
-   * of tool calls, questions of code and of MCP servers, and calls of client-side tools. `RunHandle.approve` and
-   * `toolResult` answer. Costs O(open questions).
+   * K4: returns everything of this store that waits for a person, longest wait first: approvals of tool calls,
+   * questions of code and of MCP servers, and calls of client-side tools. Answer with `RunHandle.approve` or
+   * `toolResult`. Costs O(open questions).
    */
   approvals(query?: ApprovalQuery): Promise<ApprovalPage>;
   /**
-   * B5: says that a person who answers questions can be reached through this process, until the result is called. A server
-   * (`createServer`) and channels do so, and so does a reader of `run.events()` or `run.untilPersonIsNeeded()` for its run.
-   * Without any of them, a request of the gateway that waits for a top-up is refused at once, and its question stays open.
+   * B5: declares that a person who answers questions can be reached through this process, until the returned
+   * function is called. Servers (`createServer`) and channels call it. A reader of `run.events()` or
+   * `run.untilPersonIsNeeded()` has the same effect for its run. If no person can be reached, a request of the
+   * gateway that would wait for a top-up is refused at once, and its question stays open.
    */
   attend(): () => void;
   /**
@@ -562,27 +595,32 @@ export interface Runtime {
    * `extension_error` events of its log.
    */
   extensionErrors(): readonly ExtensionError[];
-  /** Returns what the extensions of an agent use of this runtime in a session, outside a run. `Agent.runCommand` uses it. */
+  /**
+   * Returns the functions of this runtime that extensions of an agent use in a session outside a run.
+   * `Agent.runCommand` uses it.
+   */
   extensionPort(sessionId: string): ExtensionPort;
   /**
-   * Returns the dead letters of an agent, or of all agents: messages that are not retried because every run for them
-   * failed.
+   * Returns the dead letters of an agent, or of all agents. Dead letters are messages that are not retried because
+   * every run for them failed.
    */
   deadLetters(agentId?: string): Promise<readonly Delivery[]>;
   /**
-   * Delivers dead letters of an agent again, as if they had just arrived. Default: all of them. Returns their number.
+   * Delivers dead letters of an agent again, as if they had just arrived. Default: all dead letters of the agent.
+   * Returns their number.
    */
   redeliver(agentId: string, messageIds?: readonly string[]): Promise<number>;
   /**
-   * Deletes runs that ended before this time (epoch milliseconds), with all their data except sessions. `only` deletes no
-   * other runs than these. Runs with an owner or unread mail stay. Returns the number of deleted runs.
+   * Deletes runs that ended before this time (epoch milliseconds), with all their data except sessions. `only`
+   * restricts the deletion to these runs. Runs with an owner or unread mail are kept. Returns the number of deleted
+   * runs.
    */
   collect(options: { readonly endedBefore: number; readonly only?: readonly string[] }): Promise<number>;
   /**
-   * Returns a view of this runtime for one tenant, or for one user of it. S6: in the view, the runs, sessions, forks,
-   * memories, approvals and dead letters of others do not exist: an id of theirs is `not_found`. Runs that the view
-   * starts belong to its tenant and user. Without `userId` the view sees the whole tenant. `close` of a view does
-   * nothing. The runtime itself sees everything and is for trusted code.
+   * Returns a view of this runtime for one tenant, or for one user of the tenant. S6: the view behaves as if the
+   * runs, sessions, forks, memories, approvals and dead letters of others did not exist: their ids are `not_found`.
+   * Runs that the view starts belong to its tenant and user. Without `userId` the view sees the whole tenant.
+   * `close` of a view does nothing. The runtime itself sees everything and is for trusted code.
    */
   forTenant(scope: TenantScope): Runtime;
   /**

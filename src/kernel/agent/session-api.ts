@@ -38,9 +38,9 @@ export interface SessionEntriesOptions {
 
 /** One page of the entries of a session. */
 export interface SessionEntryPage {
-  /** The entries of all branches, in the order of appending. */
+  /** The entries of all branches, in the order in which they were appended. */
   readonly entries: readonly SessionEntry[];
-  /** Position of the next page, for `after`. `null` for the last page. */
+  /** Position of the next page, to pass as `after`. `null` on the last page. */
   readonly next: string | null;
 }
 
@@ -68,7 +68,10 @@ export interface SessionTree {
 
 /** Options of `RuntimeSessions.move`. */
 export interface MoveOptions {
-  /** Summary of the branch that is left. The model sees it after the entry at which the conversation continues. */
+  /**
+   * Summary of the branch that the conversation leaves. The model sees it after the entry at which the conversation
+   * continues.
+   */
   readonly summary?: string;
 }
 
@@ -87,20 +90,21 @@ export interface ImportedSession extends Partial<SessionOwner> {
   /** Id of the agent that continues the conversation. It need not be registered with this runtime. */
   readonly agentId: string;
   /**
-   * The entries in the order of appending: an entry follows its parent. Each belongs to no run. The conversation continues
-   * after the last one; an entry of type `leaf` at the end names another place.
+   * The entries in the order in which they were appended, so that an entry comes after its parent. They belong to
+   * no run. The conversation continues after the last entry, or at the entry that an entry of type `leaf` at the
+   * end names.
    */
   readonly entries: readonly SessionEntry[];
   /** Id of the new session, in the form that `parseSessionId` accepts. Default: a new id. */
   readonly sessionId?: string;
 }
 
-/** An entry that an application adds: `data`, which the model does not see, or a `message`, which it sees. */
+/** An entry that an application adds to a session. The model sees a `message` and does not see `data`. */
 export type CustomEntry =
   | { readonly customType: string; readonly data: JsonValue }
   | { readonly customType: string; readonly message: ChatMessage };
 
-/** A summary that replaces the beginning of a path in the model's view. */
+/** A summary that replaces the beginning of a session path in what the model sees. */
 export interface SessionCompaction {
   /** The summary. */
   readonly summary: string;
@@ -138,17 +142,17 @@ export interface SearchHit {
 export interface SearchPage {
   /** The entries, by session, newest session first. */
   readonly hits: readonly SearchHit[];
-  /** Position of the next page, for `after`. `null` for the last page. */
+  /** Position of the next page, to pass as `after`. `null` on the last page. */
   readonly next: string | null;
 }
 
 /** How much of the model's window the conversation fills. */
 export interface SessionUsage {
-  /** Tokens of the context: `reported` and `estimated`. */
+  /** Tokens of the context: the sum of `reported` and `estimated`. */
   readonly tokens: number;
   /** Input and output tokens of the last model call of the path, as the provider reported them. */
   readonly reported: number;
-  /** Estimated tokens of the messages that no reported call contains. */
+  /** Estimated tokens of the messages that came after the last call with reported tokens. */
   readonly estimated: number;
   /** Name of the model, `provider/id`. `null` if it is unknown. */
   readonly model: string | null;
@@ -158,7 +162,10 @@ export interface SessionUsage {
   readonly share: number | null;
 }
 
-/** An input whose run failed. It is not part of the conversation until its run is resumed or it is sent again. */
+/**
+ * An input whose run failed. It becomes part of the conversation only when its run is resumed or the input is sent
+ * again.
+ */
 export interface UnsentInput {
   /** The failed run. */
   readonly run: RunSummary;
@@ -169,17 +176,17 @@ export interface UnsentInput {
 }
 
 /**
- * The conversations of a runtime's store. A conversation is a tree of entries; its path leads from the first entry to the
- * current entry. Every method throws `not_found` if the session does not exist, except `list`, `get`, `search`, `phase` and
- * `delete`. S5: `move`, `fork`, `switch`, `compact` and `delete` need an idle session and otherwise throw `agent_busy`,
- * which names the run.
+ * The conversations of a runtime's store. A conversation is a tree of entries; its path leads from the first entry
+ * to the current entry. Every method throws `not_found` if the session does not exist, except `list`, `get`,
+ * `search`, `phase` and `delete`. S5: `move`, `fork`, `switch`, `compact` and `delete` need an idle session. If a
+ * run of the session is unfinished, they throw `agent_busy`, which names the run.
  *
- * Before `move`, `fork` and `switch` change anything, the extensions of the session's agent handle `session_before_tree`,
- * `session_before_fork` or `session_before_switch`, if the agent is registered with this runtime. If one refuses, the
- * method throws `permission_denied`.
+ * If the agent of the session is registered with this runtime, its extensions can refuse `move`, `fork` and
+ * `switch`. They handle `session_before_tree`, `session_before_fork` or `session_before_switch` before anything
+ * changes. If one refuses, the method throws `permission_denied`.
  */
 export interface RuntimeSessions {
-  /** Returns conversations, newest first. Sessions of workers within a conversation are left out. */
+  /** Returns conversations, newest first, without the sessions of workers within a conversation. */
   list(options?: SessionListOptions): Promise<SessionPage>;
   /** Returns one session. `undefined` if it does not exist. */
   get(sessionId: string): Promise<SessionSummary | undefined>;
@@ -203,8 +210,8 @@ export interface RuntimeSessions {
    */
   import(session: ImportedSession): Promise<SessionId>;
   /**
-   * Leaves a session for another one and returns the id of the session in which to continue: `targetId`, which must
-   * exist, or a new id for `null`. A new session is stored with its first entry. Changes nothing in the store.
+   * Leaves a session and returns the id of the session in which to continue. This is `targetId`, which must exist,
+   * or a new id if `targetId` is `null`. The call stores nothing: a new session is stored with its first entry.
    */
   switch(sessionId: string, targetId: string | null): Promise<SessionId>;
   /** Appends an entry to the path and returns its id. */
@@ -215,18 +222,21 @@ export interface RuntimeSessions {
    */
   compact(sessionId: string, compaction: SessionCompaction): Promise<string>;
   /**
-   * Starts a run of kind `compaction`, in which the agent of the session writes the summary, for the owner of the
-   * session. The agent must be registered with this runtime. The output of the run has the `entryId`, or `skipped` with
-   * the reason why no entry was written.
+   * Starts a run of kind `compaction`, in which the agent of the session writes the summary. The run belongs to the
+   * owner of the session. The agent must be registered with this runtime. The output of the run has the `entryId`,
+   * or `skipped` with the reason why no entry was written.
    */
   compact(sessionId: string, options?: CompactSessionOptions): Promise<RunHandle>;
   /** Sets the model of the following invocations, as `provider/id`. It replaces the main model of the agent. */
   setModel(sessionId: string, model: string): Promise<void>;
   /** Sets the thinking level of the following invocations. */
   setThinkingLevel(sessionId: string, level: ThinkingLevel): Promise<void>;
-  /** Returns entries that contain a text, in any case of letters. Reads the matching sessions one after the other. */
+  /**
+   * Returns entries that contain a text; upper and lower case are equal. It reads the matching sessions one after
+   * the other.
+   */
   search(text: string, options?: SearchOptions): Promise<SearchPage>;
-  /** Returns how much of the model's window the conversation fills. */
+  /** Returns how much of the model's context window the conversation fills. */
   contextUsage(sessionId: string): Promise<SessionUsage>;
   /**
    * Returns the files that the tools `write` and `edit` changed after an entry, in all branches of the session and in the
@@ -234,7 +244,7 @@ export interface RuntimeSessions {
    * not in the session.
    */
   fileChanges(sessionId: string, entryId: string): Promise<SessionFileChanges>;
-  /** Returns the inputs of failed runs that were not sent again, oldest first. */
+  /** Returns the inputs of failed runs that no one has sent again, oldest first. */
   unsent(sessionId: string): Promise<readonly UnsentInput[]>;
   /**
    * Submits the input of a failed run again, in the same session and for the same user. A repeated call returns the same
@@ -244,8 +254,8 @@ export interface RuntimeSessions {
   /** Returns what an agent is doing in a session, whichever process executes it. `idle` for an unknown session. */
   phase(sessionId: string, agentId: string): Promise<AgentPhase>;
   /**
-   * Deletes a session and the sessions of workers within it. Does nothing if the session does not exist. The runs of the
-   * session stay until they are collected.
+   * Deletes a session and the sessions of workers within it. Does nothing if the session does not exist. The runs
+   * of the session are kept until retention or `Runtime.collect` deletes them.
    */
   delete(sessionId: string): Promise<void>;
 }

@@ -49,7 +49,10 @@ export const spawnChildTable = optionTable({
   runId: is.any,
 } satisfies OptionKinds<SpawnChildOptions>);
 
-/** Throws `invalid_argument` for a child that is invalid. `owner` has the options of `table`; `tools` are the valid names. */
+/**
+ * Throws `invalid_argument` if the request for a child is invalid. `owner` names the call whose options `table`
+ * describes; `tools` are the valid tool names.
+ */
 export function checkChildRequest(
   owner: string,
   request: ChildRequest,

@@ -53,11 +53,11 @@ export interface Telemetry {
   measure(metric: Metric, value: number, attributes?: Attributes): void;
 }
 
-/** One event of a run, read as an action of an actor. */
+/** One event of a run in the form of an audit log: who did what, and when. */
 export interface AuditEntry {
   /** Id of the run that the event belongs to. */
   readonly runId: RunId;
-  /** Sequence number of the event in its run. `null` for a score, which is no event. */
+  /** Sequence number of the event in its run. `null` for a score, which is not an event. */
   readonly seq: number | null;
   /** Time of the event, in epoch milliseconds. */
   readonly at: number;
@@ -65,7 +65,7 @@ export interface AuditEntry {
   readonly taskId: TaskId;
   /** Name of the user or caller who sent a command from outside the run. For any other event, the agent of the task. */
   readonly actor: string;
-  /** Whether the event is a command from outside the run: its start, an approval, a cancel, a top-up and the like. */
+  /** Whether the event is a command from outside the run, such as its start, an approval, a cancel or a top-up. */
   readonly fromOutside: boolean;
   /** Type of the event, or `run_score` for a score of the run (Z2). */
   readonly action: EventType | "run_score";
@@ -84,8 +84,9 @@ export interface AuditReadOptions {
 }
 
 /**
- * The event log of a run, read as an audit log. There is no second log: every command to a run is a mailbox message,
- * and the owner records its effect and its event in one commit (P3), so no command takes effect without an event.
+ * Reads the event log of a run as an audit log. There is no second log: every command to a run is a mailbox
+ * message, and the owner of the run records the effect and the event of the command in one commit (P3). So no
+ * command takes effect without an event.
  */
 export interface AuditLog {
   /** Reads the entries of a run, oldest first. */

@@ -9,10 +9,12 @@ import type { Transcript } from "../messages/transcript.ts";
  */
 export interface ToolHost {
   /**
-   * Returns the tools to send to the model, in a stable order, because the order is part of the provider's cache key.
+   * Returns the tools to send to the model, in a stable order, because the order is part of the provider's cache
+   * key.
    *
-   * A tool with `foundBy` is listed only if it was found in `conversation`, and after all others, in the order in which
-   * the tools were found. If `conversation` is absent, all tools are listed, for example for a planner's prompt.
+   * A tool with `foundBy` is listed only if a search in `conversation` has found it. Found tools come after all
+   * other tools, in the order in which they were found. If `conversation` is absent, all tools are listed, for
+   * example for a planner's prompt.
    */
   list(conversation?: Transcript): readonly ToolSpec[];
   /** Returns the tool with this name, or `undefined` if there is none. */

@@ -14,16 +14,17 @@ export interface MalformedCall {
   readonly facts: RunFacts;
 }
 
-/** The corrected parts of a call. A field that is absent stays as the model sent it. */
+/** The corrected parts of a call. An absent field stays as the model sent it. */
 export interface RepairedCall {
   readonly toolName?: string;
   readonly input?: JsonValue;
 }
 
 /**
- * Corrects a malformed tool call. `undefined` leaves it as it is: the model then receives the problem as an error result.
- * The corrected call is validated and checked like any other. The result is a journaled step. An error that the
- * function throws is recorded as `hook_error` and leaves the call as it is (S4).
+ * Corrects a malformed tool call. If the function returns `undefined`, the call stays as it is, and the model
+ * receives the problem as an error result. The corrected call is validated and checked like any other. The result
+ * is a journaled step. An error that the function throws is recorded as `hook_error` and leaves the call as it is
+ * (S4).
  */
 export type RepairToolCall = (
   malformed: MalformedCall,

@@ -40,15 +40,15 @@ export interface ToolContext<Context = unknown> {
   /** J7: run context for journaled steps inside the body, scoped under this call. */
   readonly ctx: RunContext;
   /**
-   * D1: the folder in which the task works. A tool that uses files replaces its own root: what was `folder.origin` is now
-   * `folder.path`. `null` if the task has no folder, and the tool uses the root for which it was made.
+   * D1: the folder in which the task works. If set, a tool that uses files works in `folder.path` instead of
+   * `folder.origin`. `null` if the task has no folder; the tool then uses the root for which it was made.
    */
   readonly folder: TaskFolder | null;
 }
 
 /**
- * Where a tool comes from whose behaviour another program decides. That program may change the tool at any time, so an
- * approval is valid only for the origin, description and schema that the person saw.
+ * Origin of a tool whose behaviour another program decides, such as an MCP server. That program may change the tool
+ * at any time, so that an approval is valid only for the origin, description and schema that the person saw.
  */
 interface ToolOrigin {
   /** Name of the server in the configuration. */
@@ -62,11 +62,11 @@ interface ToolOrigin {
  *
  * - T1: `parse` throws `invalid_argument` with a message that the model can act on. `execute` receives what `parse`
  *   returns.
- * - T2: an error that the body throws becomes a result with `isError`; it is not a fault of the run. Exceptions are a
- *   cancellation, an exhausted budget and a termination.
+ * - T2: an error that the body throws becomes a result with `isError`; it is not a fault of the run. A
+ *   cancellation, an exhausted budget and a termination are exceptions and stop the run.
  * - T3: `coerce` changes only values that do not match the schema, and only without loss. `parse` coerces as well.
- * - T4: `parse` is pure: equal arguments give equal results. It runs before the checks, so that rules and people judge what
- *   `execute` receives, and again when another process takes the call over.
+ * - T4: `parse` is pure: equal arguments give equal results. It runs before the checks, so that rules and people
+ *   judge the input that `execute` receives. It runs again when another process takes over the call.
  *
  * @example
  * ```ts
@@ -89,18 +89,19 @@ export interface Tool<Input = unknown, Context = unknown> {
   /** JSON Schema of the arguments. */
   readonly inputSchema: JsonSchema;
   /**
-   * The tool that this one represents, if its own description or schema is shortened. Approvals are bound to that tool.
-   * If absent, they are bound to this tool.
+   * The full tool, if this one is a version of it with a shortened description or schema. Approvals then apply to
+   * the full tool. If absent, they apply to this tool.
    */
   readonly represents?: Tool;
   /**
-   * Name of the search tool that finds this tool. The model is sent this tool once a result of the search tool has named
-   * it, or the model has called it. `toolSearch()` sets this field. If absent, the model is always sent the tool.
+   * Name of the search tool that finds this tool. The model receives this tool only after a result of the search
+   * tool has named it, or after the model has called it. `toolSearch()` sets this field. If absent, the model
+   * always receives the tool.
    */
   readonly foundBy?: string;
-  /** Server and original name of a remote tool, such as one of an MCP server. If absent, the tool is local code. */
+  /** Server and original name of a remote tool, such as a tool of an MCP server. If absent, the tool is local code. */
   readonly origin?: ToolOrigin;
-  /** The type of the context that the tool needs. For the compiler only; no tool has this property. */
+  /** The type of the context that the tool needs. Used by the compiler only; no tool object has this property. */
   readonly contextType?: (context: Context) => void;
   /** How much damage a mistaken call can do. */
   readonly risk: ToolRisk;
@@ -112,9 +113,9 @@ export interface Tool<Input = unknown, Context = unknown> {
    */
   readonly edits: boolean;
   /**
-   * Whether a child that shares its parent's prompt (`RunContext.child`) may call the tool. `never` is for a tool that
-   * controls live state of the parent, such as a browser. `listed` is for a tool that such a child may call only if its
-   * `tools` name it. If absent, the tool is like any other.
+   * Whether a child that shares its parent's prompt (`RunContext.child`) may call the tool. `never` is for a tool
+   * that controls live state of the parent, such as a browser. With `listed` such a child may call the tool only if
+   * its `tools` option names it. If absent, the child may call the tool like any other tool.
    */
   readonly inChildren?: "never" | "listed";
   /** How calls of the tool run relative to other calls of the same turn. */
@@ -122,16 +123,17 @@ export interface Tool<Input = unknown, Context = unknown> {
   /** Maximum duration of a call, in milliseconds. `null` means unlimited. A tool with `suspends` has no timeout. */
   readonly timeoutMs: number | null;
   /**
-   * Whether the body waits durably, for a person or another agent. Such a call has no timeout and is not in flight
-   * while it waits.
+   * Whether the body can wait for a person or another agent, also over a restart. Such a call has no timeout and is
+   * not in flight while it waits.
    */
   readonly suspends: boolean;
-  /** Whether this call needs a person's approval, independent of the permissions. */
+  /** Whether this call needs a person's approval, whatever the permissions say. */
   needsApproval(input: Input): boolean | Promise<boolean>;
   /**
-   * Returns what the call reaches, such as the host of a URL, or `null` if that needs no approval. The permission modes
-   * `default` and `acceptEdits` ask once for each value, and an approval is remembered for this value only. Without
-   * permissions, each call with a value needs a person's approval. If absent, the value is `null` for every call.
+   * Returns what the call reaches, such as the host of a URL, or `null` if the call needs no approval for it. The
+   * permission modes `default` and `acceptEdits` ask once for each value, and an approval is remembered for this
+   * value only. Without permissions, each call with a value needs a person's approval. If the method is absent, the
+   * value is `null` for every call.
    */
   approvalScope?(input: Input): string | null;
   /** T3: converts arguments to match the schema. If absent, the arguments are used as the model sent them. */

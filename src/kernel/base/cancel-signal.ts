@@ -1,4 +1,4 @@
-/** The part of a platform's `AbortSignal` that the kernel relies on. */
+/** The methods and fields of a platform's `AbortSignal` that the kernel uses. */
 interface MinimalSignal {
   readonly aborted: boolean;
   readonly reason: unknown;
@@ -7,9 +7,8 @@ interface MinimalSignal {
 }
 
 /**
- * The signal that cancels a tool or a model call. It is the platform's `AbortSignal` where the program's types know
- * that type, so it can be passed to `fetch`; the kernel, which is compiled without platform types, uses
- * `MinimalSignal`.
+ * The signal that cancels a tool or a model call. In programs whose types include `AbortSignal`, it is that type
+ * and can be passed to `fetch`. The kernel is compiled without platform types and uses `MinimalSignal`.
  */
 export type CancelSignal = typeof globalThis extends { AbortSignal: { prototype: infer Signal } }
   ? Signal

@@ -8,7 +8,7 @@ export function describeValue(value: unknown): string {
   return typeof value === "function" ? "a function" : String(value);
 }
 
-/** Like `Array.isArray`, but returns `false` for a revoked proxy instead of throwing. */
+/** Returns the result of `Array.isArray`, but `false` for a revoked proxy instead of an exception. */
 function isArray(value: object): boolean {
   try {
     return Array.isArray(value);

@@ -27,8 +27,8 @@ export type Duration = number | `${number}${"" | " "}${keyof typeof unitsMs}`;
 const form = /^(\d{1,12}(?:\.\d{1,6})?) ?([a-z]+)$/u;
 
 /**
- * Returns a duration in whole milliseconds. Throws `invalid_argument` for a negative number and for a text without a known unit.
- * `owner` names the call, such as `ctx.sleep()`.
+ * Returns a duration in whole milliseconds. Throws `invalid_argument` for a negative number and for a text without
+ * a known unit. `owner` names the call in the error, such as `ctx.sleep()`.
  */
 export function readDuration(value: unknown, owner: string): number {
   if (typeof value === "number" && Number.isFinite(value) && value >= 0) return Math.ceil(value);
@@ -41,14 +41,17 @@ export function readDuration(value: unknown, owner: string): number {
 }
 
 /**
- * Returns the duration of a wait in whole milliseconds, like `readDuration`. A negative number is what is left of a time that has
- * passed, such as `deadline - now`: it counts as 0.
+ * Returns the duration of a wait in whole milliseconds, like `readDuration`. A negative number counts as 0: it is
+ * the rest of a time that has already passed, such as `deadline - now`.
  */
 export function readWait(value: unknown, owner: string): number {
   return typeof value === "number" && value < 0 && Number.isFinite(value) ? 0 : readDuration(value, owner);
 }
 
-/** Returns the time of a `Date`, of this realm or another, in epoch milliseconds. `undefined` for any other value. */
+/**
+ * Returns the time of a `Date` in epoch milliseconds, also if the `Date` comes from another JavaScript realm.
+ * `undefined` for any other value.
+ */
 export function timeOfDate(value: unknown): number | undefined {
   const isDate = typeof value === "object" && value !== null && "getTime" in value;
   return isDate && typeof value.getTime === "function" ? Number(value.getTime()) : undefined;

@@ -3,7 +3,7 @@ import { nearestJson } from "./json-safe-copy.ts";
 import type { JsonObject, JsonValue } from "./json-value.ts";
 import { withoutSecrets, withoutSecretsIn } from "./text.ts";
 
-/** Why a model call failed. Kinds differ where the caller has to react differently. */
+/** Why a model call failed. Each kind stands for failures to which the caller reacts in the same way. */
 export type ErrorKind =
   | "rate_limit"
   | "overloaded"
@@ -78,10 +78,16 @@ function policy(status: readonly number[], retry: ErrorPolicy["retry"]): ErrorPo
   return Object.freeze({ status: Object.freeze([...status]), retryable: retry !== "never", retry });
 }
 
-/** How a caller may react to a fault: not retry, retry after a pause, or retry with a compacted context. */
+/**
+ * How a caller may react to a fault: without a retry, with a retry after a pause, or with a retry after it has
+ * shortened the context.
+ */
 export type Retry = "never" | "backoff" | "compact";
 
-/** A failed model call: the kind that `classifyError` determined, after `model_` unless the kind begins with it. */
+/**
+ * Fault code of a failed model call: `model_` and the kind that `classifyError` determined. A kind that already
+ * begins with `model_` is the code itself.
+ */
 export type ModelFaultCode = ErrorKind extends infer Kind extends ErrorKind
   ? Kind extends `model_${string}`
     ? Kind
@@ -118,13 +124,16 @@ const retryByCode = {
   journal_mismatch: "never",
   /** J3: another worker owns the run. This worker writes nothing and starts no effect. */
   lease_lost: "never",
-  /** L15: a live worker owns the run. Another one may claim it when it is released or its lease has ended. */
+  /** L15: a live worker owns the run. Another worker may claim the run when it is released or its lease has ended. */
   run_owned: "backoff",
   /** J9: the run was started by another version of its agent. */
   version_mismatch: "never",
   /** G5: the store records another kind of engine than that of the runtime. */
   engine_mismatch: "never",
-  /** The engine of the runtime cannot be reached. What was submitted is stored, and is executed when the engine is back. */
+  /**
+   * The engine of the runtime cannot be reached. Submitted runs are stored, and are executed when the engine can be
+   * reached again.
+   */
   engine_unavailable: "backoff",
   /** The run ended its worker's process several times in a row without progress. No worker executes it again until it is resumed. */
   crash_loop: "never",
@@ -139,13 +148,22 @@ const retryByCode = {
   update_refused: "never",
   /** Work inside `ctx.timeout` took longer than its limit. */
   timeout: "never",
-  /** H2: the task of a program lost its seat, and the program could not wait for its recall. The next attempt continues after it. */
+  /**
+   * H2: the task of a program lost its seat, and the program could not wait until the task got one again. The next
+   * attempt continues when the task has a seat.
+   */
   seat_lost: "never",
   /** The conversation of a hired agent cannot be continued after its process has ended. The message says what is kept. */
   cannot_resume: "never",
-  /** The program of a hired agent could not be started: it is not installed, or not where its command says. */
+  /**
+   * The program of a hired agent could not be started: it is not installed, or it is not at the path that its
+   * command names.
+   */
   agent_not_found: "never",
-  /** A hired agent asks for a login. It needs a key, because a subscription has no price that a budget could bound. */
+  /**
+   * A hired agent asks for a login. It needs an API key instead, because usage under a subscription has no price
+   * for the budget.
+   */
   agent_login_required: "never",
   /** A hired agent does not speak the protocol, or violates it. */
   agent_protocol: "never",
@@ -167,7 +185,10 @@ const retryByCode = {
   store_read_only: "never",
   store_full: "never",
   store_corrupt: "never",
-  /** The file of the store was deleted or replaced while it was open. Nothing more is stored, and the worker has stopped. */
+  /**
+   * The file of the store was deleted or replaced while it was open. The runtime stores nothing more, and the
+   * worker has stopped.
+   */
   store_lost: "never",
   /** Code threw something other than a fault, or Reeve has a bug. */
   internal: "never",
@@ -175,7 +196,7 @@ const retryByCode = {
 
 export type FaultCode = keyof typeof retryByCode | ModelFaultCode;
 
-/** Fault codes that only their own subclass of `Fault` may carry. */
+/** Fault codes that only a subclass of `Fault` may carry. Each has one subclass. */
 export type SubclassCode = "cancelled" | "budget_exhausted" | "guardrail_tripped" | "fatal";
 
 export function isFaultCode(value: unknown): value is FaultCode {
@@ -242,7 +263,7 @@ export class Fault extends Error {
   readonly details: JsonObject | undefined;
 
   constructor(code: Exclude<FaultCode, SubclassCode>, message: string, options?: FaultOptions);
-  /** Used by the subclasses, each of which has a fixed code. */
+  /** Constructor for the subclasses, each of which has a fixed code. */
   constructor(code: FaultCode, message: string, options: FaultOptions, subclass: true);
   constructor(code: FaultCode, message: string, options: FaultOptions = {}) {
     super(message, "cause" in options ? { cause: options.cause } : undefined);
@@ -311,7 +332,10 @@ function ownFailure(error: unknown): Failure {
   return { code: "internal", message: messageOf(error), ...details };
 }
 
-/** Length in characters at which a message, or a text of the details, is cut. They come from arbitrary code and are stored several times. */
+/**
+ * Length in characters at which a message, or a text in the details, is cut. Such texts come from arbitrary code
+ * and are stored several times.
+ */
 const longMessage = 65_536;
 
 /** Returns the message as it may be stored: without secrets, and cut if it is very long. */
@@ -323,7 +347,10 @@ function cut(text: string): string {
   return text.length > longMessage ? `${text.slice(0, longMessage)} [cut]` : text;
 }
 
-/** Cuts the texts of details as messages are cut: the search for secrets reads every character of them. */
+/**
+ * Cuts the texts in details to the maximum length of messages, because the search for secrets reads every
+ * character.
+ */
 function withCutTexts(value: JsonValue): JsonValue {
   if (typeof value === "string") return cut(value);
   if (Array.isArray(value)) return (value as readonly JsonValue[]).map(withCutTexts);

@@ -1,8 +1,8 @@
-/** What replaces an option of another library. */
+/** The option of Reeve to use in place of an option of another library. */
 interface Replacement {
-  /** Options with the same meaning. The first one that the object has is the one to use. */
+  /** Names of options with the same meaning. The first of these names that the object accepts is the one to use. */
   readonly names?: readonly string[];
-  /** What to do if the object has none of them. */
+  /** What to do if the object accepts none of `names`. */
   readonly elsewhere: string;
 }
 
@@ -28,8 +28,9 @@ const subAgents = { names: members, elsewhere: "use `subAgents` of the agent" };
 const store = { elsewhere: 'use openRuntime({ store: "sqlite:PATH" }) and the option `runtime` of invoke()' };
 
 /**
- * The options that users of other libraries type most often: of the AI SDK, LangGraph, Mastra and OpenAI Agents. Letter
- * case, `_` and `-` do not count, so `thread_id` is `threadId`. A name that resembles one of Reeve needs no entry.
+ * The options of other libraries that users type most often by mistake: from the AI SDK, LangGraph, Mastra and
+ * OpenAI Agents. Letter case, `_` and `-` do not count, so `thread_id` equals `threadId`. Names that resemble an
+ * option of Reeve need no entry.
  */
 export const foreignNames: ReadonlyMap<string, Replacement> = new Map(
   Object.entries<Replacement>({

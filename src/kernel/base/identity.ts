@@ -8,10 +8,14 @@ type Id<Name extends string> = string & { readonly [brand]: Name };
 export type AgentId = Id<"AgentId">;
 /** The address of a topic, such as `agent.progress/run_7`. */
 export type TopicId = Id<"TopicId">;
-/** The id of one execution tree: `run_<id>`. Budgets, headcount, cancellation and the event log belong to a run. */
+/**
+ * The id of a run, which is one execution with all its tasks: `run_<id>`. Budgets, seats, cancellation and the
+ * event log belong to a run.
+ */
 export type RunId = Id<"RunId">;
 /**
- * The id of one agent's node in a run: `t0` is the root, `t1` the first task that was spawned. Unique within its run.
+ * The id of a task, which is the work of one agent in a run: `t0` is the root, `t1` the first task that was
+ * spawned. Unique within its run.
  */
 export type TaskId = Id<"TaskId">;
 /**
@@ -68,15 +72,16 @@ export function parseAgentId(text: string): AgentAddress {
   return { name, ...key };
 }
 
-/** The name in an agent id. The text was validated when it became an id, so it is not checked again. */
+/** Returns the name in an agent id. It does not check the text again, because it was checked when it became an id. */
 export function agentNameOf(agentId: AgentId): string {
   const end = agentId.indexOf("/");
   return end === -1 ? agentId : agentId.slice(0, end);
 }
 
 /**
- * The agent by which usage and caps count a call: its name. Agents of Reeve itself, whose names begin with `reeve:`, count by
- * their whole id, because their key names what they act for, such as the program of `reeve:gateway/bot`.
+ * Returns the name by which usage and caps count the calls of an agent. For agents of Reeve itself, whose names
+ * begin with `reeve:`, it is the whole id, because the key says for which program they act, as in
+ * `reeve:gateway/bot`.
  */
 export function usageNameOf(agentId: AgentId): string {
   return agentId.startsWith("reeve:") ? agentId : agentNameOf(agentId);
@@ -89,7 +94,7 @@ export function formatTopicId({ type, source }: TopicAddress): TopicId {
   return `${type}/${source}` as TopicId;
 }
 
-/** Splits the id of a topic into type and source. Throws a fault if the text is no such id. */
+/** Splits the id of a topic into type and source. Throws a fault if the text is not a topic id. */
 export function parseTopicId(text: string): TopicAddress {
   const cut = requireText(text, "topic id").indexOf("/");
   const address = { type: text.slice(0, Math.max(cut, 0)), source: text.slice(cut + 1) };
@@ -130,16 +135,16 @@ export function formatSessionId(id: string): SessionId {
 }
 
 /**
- * The session id of a run that was submitted without one. `own` is a new unique id; it is appended if an earlier run
- * with the same run id may have left a session.
+ * Returns the session id of a run that was submitted without one. `own` is a new unique id. Pass it if an earlier
+ * run with the same run id may have left a session; it is then appended.
  */
 export function unnamedSessionId(runId: RunId, own?: string): SessionId {
   return named(`ses_${runId}`, own);
 }
 
 /**
- * The session id of a fork whose origin had a session id chosen by the caller. It contains a dot, which no run id has,
- * so it never equals an unnamed session id. `own` is as in `unnamedSessionId`.
+ * Returns the session id of a fork of a run whose session id the caller chose. It contains a dot, which no run id
+ * has, so that it never equals an unnamed session id. `own` is as in `unnamedSessionId`.
  */
 export function forkSessionId(runId: RunId, own?: string): SessionId {
   return named(`ses_fork.${runId.slice("run_".length)}`, own);
@@ -151,12 +156,15 @@ function named(name: string, own: string | undefined): SessionId {
   return `${name}.${own}` as SessionId;
 }
 
-/** Whether the session was created for this run because the caller chose no session id. */
+/** Whether the runtime created the session for this run, because the caller chose no session id. */
 export function isUnnamedSession(sessionId: SessionId, runId: RunId): boolean {
   return unnamedBy(sessionId) === runId;
 }
 
-/** The run for which the session was created because the caller chose no session id, or `undefined`. */
+/**
+ * Returns the run for which the runtime created the session, because the caller chose no session id. `undefined`
+ * for other sessions.
+ */
 export function unnamedBy(sessionId: SessionId): RunId | undefined {
   return unnamed.exec(sessionId)?.[1] as RunId | undefined;
 }
@@ -177,9 +185,9 @@ export function parseSessionId(text: string): SessionId {
 }
 
 /**
- * The id of a worker's session inside a conversation: `chat-42#<name>`. A caller cannot choose such an id, because ids
- * of callers contain no `#`, so two conversations never share one. An empty name gives the common prefix of all of
- * them.
+ * The id of a worker's session inside a conversation: `chat-42#<name>`. Ids that callers choose contain no `#`, so
+ * that no conversation has the id of a worker's session. With an empty name, it is the common prefix of all worker
+ * sessions of the conversation.
  */
 export function sessionWithin(conversation: SessionId, name: string): SessionId {
   return `${conversation}#${name}` as SessionId;

@@ -3,13 +3,14 @@ import { deepestJson } from "./json.ts";
 import type { JsonValue } from "./json-value.ts";
 
 /**
- * Maximum number of values in JSON that comes from outside: the body of a request, the reply of a model, the result of a
- * tool, a message of MCP. The whole counts as one, and so does every member of an object or an array. Every part of the
- * process that reads a value visits each of them, so a body with many small values would hold up all other runs.
+ * Maximum number of values in JSON that comes from outside, such as the body of a request, the reply of a model,
+ * the result of a tool or a message of MCP. The whole value and each member of an object or array count as one. The
+ * limit exists because every part of the process that reads the JSON visits each value, so that very many small
+ * values would delay all other runs.
  */
 export const maxJsonValues = 100_000;
 
-/** The fault of JSON with too many values. `where` names the JSON. */
+/** Creates the fault for JSON with too many values. `where` names the JSON. */
 export function tooManyValues(where: string, maxValues = maxJsonValues): Fault {
   return new Fault(
     "too_large",
@@ -19,8 +20,8 @@ export function tooManyValues(where: string, maxValues = maxJsonValues): Fault {
 }
 
 /**
- * Returns how many of `left` values remain after those of a value. Stops as soon as the result is negative, which it
- * also is for a value that is nested deeper than `levels`.
+ * Subtracts the number of values in a JSON value from `left` and returns what remains. Stops as soon as the result
+ * is negative. A value that is nested deeper than `levels` also gives a negative result.
  */
 export function valuesLeft(value: JsonValue | undefined, left: number, levels = deepestJson): number {
   let rest = left - 1;
@@ -45,8 +46,8 @@ const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d
 const [space, lineEnd, carriageReturn] = [0x20, 0x0a, 0x0d];
 
 /**
- * Counts the values and levels of a JSON text in UTF-8 before it is parsed, while its bytes arrive. It does not check
- * that the text is JSON; a text that is not is refused by the parser, which costs less.
+ * Counts the values and levels of a JSON text in UTF-8 while its bytes arrive, before it is parsed. It does not
+ * check that the text is JSON; the parser refuses other texts, at a lower cost.
  */
 export class JsonCounter {
   readonly #where: string;
@@ -56,10 +57,10 @@ export class JsonCounter {
   #depth = 0;
   #isInText = false;
   #isEscaped = false;
-  /** Whether the last byte opened an object or an array, of which no member has begun. */
+  /** Whether the last byte opened an object or an array that has no member yet. */
   #isOpened = false;
 
-  /** `where` names the text in errors. `maxDepth` is the maximum number of objects and arrays inside each other. */
+  /** `where` names the text in errors. `maxDepth` is the maximum depth of nested objects and arrays. */
   constructor(where: string, maxDepth = Infinity, maxValues = maxJsonValues) {
     this.#where = where;
     this.#maxDepth = maxDepth;

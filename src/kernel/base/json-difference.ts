@@ -5,11 +5,14 @@ import type { JsonValue } from "./json-value.ts";
 export interface JsonDifference {
   /** Path of the place, such as `request.messages[1].content`. */
   readonly path: string;
-  /** The value of the first one. `undefined` if it has none. */
+  /** Value at this place in the first JSON value. `undefined` if the first value has none. */
   readonly recorded: JsonValue | undefined;
-  /** The value of the second one. `undefined` if it has none. */
+  /** Value at this place in the second JSON value. `undefined` if the second value has none. */
   readonly asked: JsonValue | undefined;
-  /** Number of values on the way that are equal. The more there are, the more similar the two values are. */
+  /**
+   * Number of equal values that were compared before the difference. A higher number means that the two values are
+   * more similar.
+   */
   readonly depth: number;
 }
 
@@ -35,7 +38,7 @@ export function jsonDifference(
   return undefined;
 }
 
-/** Says what was recorded at the place of a difference, and what was asked. Long values are shortened. */
+/** Describes a difference between a recorded and a requested value in words. Long values are shortened. */
 export function describeDifference({ path, recorded, asked }: JsonDifference): string {
   return `${path}: recorded ${shown(recorded)}, asked ${shown(asked)}`;
 }

@@ -7,15 +7,15 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
-/** Marks the place of a type that JSON cannot hold, so that the compiler names it. */
+/** Type of a part that JSON cannot hold. Its name appears in the error of the compiler. */
 interface NotJson {
   readonly "this value is not JSON": never;
 }
 
 /**
- * The type itself if JSON can hold its values. Otherwise each part that JSON cannot hold, such as a `Date` or a function,
- * has a type to which no value can be assigned, so that the error of the compiler names the part. Unlike `JsonValue`, it
- * accepts interfaces. A part of type `unknown` has the type `Unknown`.
+ * The type `Value` itself if JSON can hold its values. Otherwise each part that JSON cannot hold, such as a `Date`
+ * or a function, has a type to which no value can be assigned, so that the error of the compiler names the part.
+ * Unlike `JsonValue`, it accepts interfaces. A part of type `unknown` has the type `Unknown`.
  */
 export type Serializable<Value, Unknown = NotJson> = Value extends JsonValue
   ? Value
@@ -37,13 +37,13 @@ export type Serializable<Value, Unknown = NotJson> = Value extends JsonValue
         : Unknown;
 
 /**
- * What code returns whose result a schema turns from `Given` into `Stored`. Parts of `Stored` that JSON cannot hold are
- * compile errors of the code. A part of type `unknown` is any JSON.
+ * Type of the values that code may return if a schema converts them from `Given` to `Stored`. Parts of `Stored`
+ * that JSON cannot hold are compile errors of the code. A part of type `unknown` accepts any JSON.
  */
 export type GivenAsJson<Given, Stored> =
   Stored extends Serializable<Stored, unknown> ? Given : Given & Serializable<Stored, unknown>;
 
-/** What a record of a value has: `null` in place of nothing. */
+/** Type of the recorded form of a value: `null` replaces `undefined` and `void`. */
 export type RecordedValue<Value> = Value extends undefined | void ? null : Value;
 
 /** An object that JSON can hold. */

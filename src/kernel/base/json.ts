@@ -18,15 +18,18 @@ export function assertJson(value: unknown, where = "value"): asserts value is Js
 /** Length at which a path in a message is cut. */
 const longPath = 200;
 
-/** J1, J10: checks that a value is JSON, then freezes it so that it cannot change. A refused value is not frozen. */
+/**
+ * J1, J10: checks that a value is JSON, then freezes it so that it cannot change. If it is not JSON, it is not
+ * frozen.
+ */
 export function sealJson(value: unknown, where?: string): asserts value is JsonValue {
   assertJson(value, where);
   freezeJson(value);
 }
 
 /**
- * Like `sealJson`, for a value that our own adapter code made: symbol keys and extra properties of arrays are not
- * looked for. A refused value may be partly frozen.
+ * Checks and freezes a value like `sealJson`, but skips symbol keys and extra properties of arrays. For values that
+ * Reeve's own adapters made. A refused value may be partly frozen.
  */
 export function sealMadeJson(value: unknown, where?: string): asserts value is JsonValue {
   if (!isMade(value, true)) sealJson(value, where);
@@ -46,7 +49,10 @@ function isMade(value: unknown, freezes: boolean): boolean {
   }
 }
 
-/** Checks whether the value is JSON, and optionally freezes it, in one pass. `false` means that it is not, or that only the full check can tell. */
+/**
+ * Checks in one pass whether the value is JSON, and optionally freezes it. `false` means that the value is not
+ * JSON, or that only the full check can decide.
+ */
 function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
@@ -71,8 +77,8 @@ function isMadeJson(value: unknown, depth: number, freezes: boolean): boolean {
 }
 
 /**
- * Freezes a JSON value, which has no cycles. It does not ask `Object.isFrozen` first, because that costs as much as
- * freezing.
+ * Freezes a JSON value, which has no cycles. It does not call `Object.isFrozen` first, because that call costs as
+ * much as freezing.
  */
 function freezeJson(value: unknown): void {
   if (typeof value !== "object" || value === null) return;
@@ -114,7 +120,10 @@ export function canonicalJson(value: unknown): string {
   return canonicalText(value, undefined);
 }
 
-/** Like `canonicalJson`, with the hashes of long texts in place of the texts. The result is not JSON. */
+/**
+ * Serialises a value like `canonicalJson`, but writes the hash of a long text in place of the text. The result is
+ * not JSON.
+ */
 export function digestText(value: unknown, hash: Hash): string {
   return canonicalText(value, hash);
 }
@@ -153,7 +162,7 @@ function canonicalContainer(value: object, hash: Hash | undefined): string {
   return `{${members}}`;
 }
 
-/** A hash begins with `#`, which no JSON value does. */
+/** Returns the text of a member. A hash begins with `#`, which no JSON text begins with. */
 function canonicalMember(
   holder: object,
   key: string | number,
@@ -185,7 +194,8 @@ interface KeyOrder {
 const orders = new Map<string, KeyOrder[]>();
 let ordersKept = 0;
 /**
- * Maximum number of cached key lists. Objects whose keys are data have ever new lists, and caching those gains nothing.
+ * Maximum number of cached key lists. It is limited because objects that use data as keys always have new lists,
+ * for which a cache has no use.
  */
 const mostOrders = 512;
 /** Objects with more keys than this are not cached. */
@@ -246,7 +256,10 @@ const tooDeep = `is nested deeper than ${deepestJson} levels; pass a flatter val
 /** Values nested deeper than this are checked for cycles. */
 const shallow = 48;
 
-/** Whether a value that is not deeply nested is valid JSON. The fast path: it does not say what is wrong. */
+/**
+ * Whether a value that is not deeply nested is valid JSON. This is the fast check, which does not say what is
+ * wrong.
+ */
 function isShallowJson(value: unknown, depth: number): boolean {
   if (typeof value === "string" || typeof value === "boolean" || value === null) return true;
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
@@ -267,7 +280,10 @@ function isShallowJson(value: unknown, depth: number): boolean {
   return true;
 }
 
-/** Finds the first part that is not JSON. `open` holds the containers around `value`, to detect cycles. */
+/**
+ * Finds the first part of a value that is not JSON. `open` contains the objects and arrays around the value, so
+ * that cycles are detected.
+ */
 function findNonJson(value: unknown, open: Set<object>): NonJson | undefined {
   switch (typeof value) {
     case "string":
@@ -328,7 +344,10 @@ function findInObject(value: object, open: Set<object>): NonJson | undefined {
 
 const classInstance: NonJson = { path: "", problem: "is a class instance; store its plain data instead" };
 
-/** Whether a prototype is `Object.prototype` or `Array.prototype` of another realm, recognised by an own method. */
+/**
+ * Whether a prototype is `Object.prototype` or `Array.prototype` of another JavaScript realm. A method of its own
+ * identifies it.
+ */
 function isForeignPrototype(prototype: unknown, method: "flatMap" | "isPrototypeOf"): boolean {
   if (typeof prototype !== "object" || prototype === null || !Object.hasOwn(prototype, method)) return false;
   const above: unknown = Object.getPrototypeOf(prototype);
@@ -357,8 +376,8 @@ export class JsonDigest {
   }
 
   /**
-   * The text that is hashed. A value without one, such as a value that contains itself, is refused by the step that
-   * receives it (J10). The error is recorded, and its record needs a digest that is the same on replay.
+   * Returns the text that is hashed. A value that has no such text, because it contains itself, is refused by the
+   * step that receives it (J10). The error is recorded, and its record needs a digest that is the same on replay.
    */
   #text(): string {
     try {

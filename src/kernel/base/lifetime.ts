@@ -1,16 +1,16 @@
 import type { Fault } from "./fault.ts";
 
-/** An object that uses a `Lifetime` and is notified when it ends. */
+/** An object that uses a `Lifetime` and is notified when the lifetime ends. */
 export interface Guest {
-  /** Called once when the lifetime ends; nothing is served afterwards. */
+  /** Called once when the lifetime ends, after which no call is served. */
   lifeEnded(fault: Fault): void;
 }
 
-/** The time during which an object such as a runtime serves its users. */
+/** The time in which an object such as a runtime accepts calls. */
 export interface Lifetime {
-  /** The fault with which every call is refused after the end; `undefined` before. */
+  /** The fault that every call throws after the end of the lifetime. `undefined` before the end. */
   readonly fault: Fault | undefined;
-  /** Adds a guest, which is notified once when the lifetime ends, unless it has left before. */
+  /** Adds a guest, whose `lifeEnded` is called once when the lifetime ends, unless the guest has left before. */
   join(guest: Guest): void;
   leave(guest: Guest): void;
 }

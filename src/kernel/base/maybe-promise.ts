@@ -1,6 +1,7 @@
 /**
- * The result of a call that may complete synchronously. Such a call never throws: a failure is always a rejected promise. A
- * caller that does not mind waiting for a microtask awaits it; other callers test for `instanceof Promise`, or use `andThen`.
+ * The result of a call that may complete synchronously. Such a call never throws: a failure is always a rejected
+ * promise. Most callers simply await it. A caller that must not wait for a microtask tests for `instanceof
+ * Promise`, or uses `andThen`.
  */
 export type MaybePromise<Value> = Value | Promise<Value>;
 

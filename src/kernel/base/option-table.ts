@@ -5,12 +5,12 @@ import { isArray, readProperty } from "./read-property.ts";
 
 /** What the value of one option must be. */
 export interface OptionKind<Value = unknown> {
-  /** Throws `invalid_argument` if the value is wrong. It is not called for `undefined`, except for a required option. */
+  /** Throws `invalid_argument` if the value is wrong. For `undefined` it is called only if the option is required. */
   readonly check?: (value: unknown, option: string, owner: string) => void;
   readonly isRequired?: boolean;
   /** The value of an absent option. */
   readonly default?: Value;
-  /** Only for the compiler: the type of the values that `check` accepts. */
+  /** The type of the values that `check` accepts. Used by the compiler only. */
   readonly accepts?: Value;
 }
 
@@ -24,8 +24,8 @@ type ValueIn<Options, Name> = Options extends unknown
   : never;
 
 /**
- * The kind of each option in a type. `satisfies OptionKinds<Options>` reports a name that is missing, one too many, and
- * a kind that accepts what the type does not.
+ * A table with the kind of each option in a type. `satisfies OptionKinds<Options>` reports a missing name, a name
+ * that the type does not have, and a kind that accepts values which the type does not.
  */
 export type OptionKinds<Options> = {
   readonly [Name in NameIn<Options>]: OptionKind<ValueIn<Options, Name>>;
@@ -40,7 +40,7 @@ export type Filled<Options, Kinds> = Options & {
   ]-?: Exclude<Options[Name], undefined>;
 };
 
-/** Says what to do with an option that belongs to another object. */
+/** Returns what to do with an option that belongs to another object, as a text for the error. */
 type Elsewhere = (name: string) => string | undefined;
 
 /**
@@ -64,7 +64,7 @@ export function optionTable<const Kinds extends AnyKinds>(
 export class OptionTable<Kinds extends AnyKinds = AnyKinds> {
   readonly kinds: Kinds;
   readonly #kinds: ReadonlyMap<string, OptionKind>;
-  /** The names and their kinds again, as lists: `read` allocates nothing for an entry. */
+  /** The names and kinds of the table as lists, so that `read` need not allocate memory for each entry. */
   readonly #names: readonly string[];
   readonly #kindOf: readonly OptionKind[];
   readonly #hasDefaults: boolean;
@@ -80,9 +80,9 @@ export class OptionTable<Kinds extends AnyKinds = AnyKinds> {
   }
 
   /**
-   * Returns the options with their defaults. Throws `invalid_argument` for a value that is wrong, and for an option
-   * without a meaning, because a misspelt limit would otherwise not apply. `owner` is the function, class or object that
-   * takes the options.
+   * Returns the options with their defaults. Throws `invalid_argument` for a wrong value and for an unknown option,
+   * because a misspelt limit would otherwise have no effect. `owner` is the function, class or object that takes
+   * the options, for the error.
    */
   read<Options>(owner: string, options: Options): Filled<Options, Kinds> {
     let isUsed = false;
@@ -166,7 +166,7 @@ interface NumberRule extends Rule<number | null> {
   readonly finite?: boolean;
 }
 
-/** A kind with the value that the rule adds, and with its default. */
+/** An option kind, extended by the default and the additional value that its rule declares. */
 type Made<Value, Given> = OptionKind<
   Value | (Given extends { readonly or: readonly [infer Other, string] } ? Other : never)
 > &
@@ -207,11 +207,11 @@ function isWithin(value: number, { from, above, to, below }: NumberRule): boolea
 }
 
 /**
- * The kinds of options. Each takes `required`, `default`, `hint` (how to fix a wrong value) and `or` (a further value
- * with its meaning).
+ * The kinds of options. Each kind takes `required`, `default`, `hint` (how to fix a wrong value) and `or` (an
+ * additional value with its meaning).
  */
 export const is = {
-  /** Any value. Code that knows more checks it. */
+  /** Accepts any value. The code that receives the option checks it. */
   any: {} satisfies OptionKind<never>,
 
   integer<const Given extends NumberRule>(rule: Given): Made<number, Given> {
@@ -245,7 +245,7 @@ export const is = {
     return made((value) => typeof value === "function", "a function", rule);
   },
 
-  /** One of some texts. The error names the nearest one. */
+  /** Accepts one of several texts. The error suggests the one that is most similar. */
   choice<const Choice extends string, const Given extends Rule<Choice>>(
     choices: readonly Choice[],
     rule: Given = {} as Given,
@@ -264,7 +264,7 @@ export const is = {
     };
   },
 
-  /** An array. `of` is the kind of its entries. `null` counts as absent, except for a required option. */
+  /** Accepts an array. `of` is the kind of its entries. `null` counts as absent, except for a required option. */
   list<const Given extends Rule<readonly never[]> & { readonly of?: OptionKind }>(
     rule: Given = {} as Given,
   ): Made<never, Given> {
@@ -281,22 +281,25 @@ export const is = {
     };
   },
 
-  /** An object with members by name. `members` says what they are, and `example` is a value that is accepted. */
+  /**
+   * Accepts an object with named members. For the error, `members` says what the members are, and `example` is a
+   * valid value.
+   */
   named(members: string, example: string, rule: { readonly required?: boolean } = {}): OptionKind<never> {
     return made(isRecord, `an object with the ${members} by name`, { ...rule, hint: `use ${example}` });
   },
 
-  /** An object with some methods. `null` counts as absent. `hint` says what to pass. */
+  /** Accepts an object with some methods. `null` counts as absent. `hint` says in the error what to pass. */
   withMethods(methods: readonly string[], hint?: string): OptionKind<never> {
     return { check: (value, option, owner) => checkMethods(`${option} of ${owner}`, value, methods, hint) };
   },
 
-  /** Options of an option, with a table of their own. */
+  /** Accepts an object of options with their own table. */
   options(table: OptionTable): OptionKind<never> {
     return { check: (value, option, owner) => void table.read(`${option} of ${owner}`, value) };
   },
 
-  /** A value that a function checks, which throws `invalid_argument` for a wrong one. */
+  /** Accepts a value that passes a check. The check throws `invalid_argument` for a wrong value. */
   checkedBy(check: (value: never, option: string, owner: string) => unknown): OptionKind<never> {
     return { check: (value, option, owner) => void check(value as never, option, owner) };
   },
@@ -306,13 +309,13 @@ function isRecord(value: unknown): value is object {
   return typeof value === "object" && value !== null && !isArray(value);
 }
 
-/** Whether an object is no instance of a class, in this realm or another. */
+/** Whether an object is not an instance of a class, in this JavaScript realm or another. */
 function isPlain(value: unknown): boolean {
   const above: unknown = Object.getPrototypeOf(value);
   return above === null || Object.getPrototypeOf(above) === null;
 }
 
-/** Describes a value for an error; an instance such as a tracker or a Map by the name of its class. */
+/** Describes a value for an error. An instance of a class, such as a Map, is described by the name of its class. */
 export function describeKind(value: unknown): string {
   if (isPromise(value)) return "a promise";
   const name =
@@ -325,16 +328,16 @@ function list(names: Iterable<string>): string {
 }
 
 /**
- * Throws `invalid_argument` if the value of an option is none of the allowed ones. `undefined` passes: the option is
- * absent.
+ * Throws `invalid_argument` if the value of an option is not one of the allowed values. `undefined` is accepted as
+ * an absent option.
  */
 export function checkChoice(owner: string, option: string, value: unknown, choices: readonly string[]): void {
   if (value !== undefined) is.choice(choices).check?.(value, option, owner);
 }
 
 /**
- * Throws `invalid_argument` if the value of an option is no array. `undefined` and `null` pass: the option is absent.
- * `option` names the option and its owner; `fix` says what to pass.
+ * Throws `invalid_argument` if the value of an option is not an array. `undefined` and `null` are accepted as an
+ * absent option. `option` names the option and its owner; `fix` says what to pass.
  */
 export function checkList(option: string, value: unknown, fix: string): void {
   if (value === undefined || value === null || isArray(value)) return;
@@ -345,8 +348,8 @@ export function checkList(option: string, value: unknown, fix: string): void {
 }
 
 /**
- * Throws `invalid_argument` if the value of an option is no object with members by name. `option` names the option and
- * its owner, `members` what the object contains, and `example` is a value that is accepted.
+ * Throws `invalid_argument` if the value of an option is not an object with named members. `option` names the
+ * option and its owner, `members` says what the object contains, and `example` is a valid value.
  */
 export function requireNamed(option: string, value: unknown, members: string, example: string): void {
   if (isRecord(value)) return;
@@ -363,8 +366,8 @@ export function isPromise(value: unknown): boolean {
 
 /**
  * Throws `invalid_argument` if an object lacks one of the methods, for example because another kind of object was
- * passed. `undefined` and `null` pass: the option is absent. `option` names the option and its owner; `fix` says what
- * to pass.
+ * passed. `undefined` and `null` are accepted as an absent option. `option` names the option and its owner; `fix`
+ * says what to pass.
  */
 export function checkMethods(
   option: string,
@@ -379,8 +382,8 @@ export function checkMethods(
 }
 
 /**
- * Throws `invalid_argument` if an object has one of the optional methods in another spelling, such as `before_call` for
- * `beforeCall`, because it would never be called. `option` names the object.
+ * Throws `invalid_argument` if an object has an optional method in another spelling, such as `before_call` for
+ * `beforeCall`, because that method would never be called. `option` names the object.
  */
 export function checkSpelling(option: string, value: unknown, methods: readonly string[]): void {
   for (const name of methodNames(value)) {
@@ -391,8 +394,8 @@ export function checkSpelling(option: string, value: unknown, methods: readonly 
 }
 
 /**
- * Refuses what `checkSpelling` refuses, and an object that has methods but none of the optional ones. An object without
- * any method is accepted.
+ * Throws `invalid_argument` as `checkSpelling` does, and also for an object that has methods but none of the
+ * optional ones. An object without any method is accepted.
  */
 export function checkOptionalMethods(option: string, value: unknown, methods: readonly string[]): void {
   checkSpelling(option, value, methods);
@@ -406,9 +409,9 @@ function hasMethod(value: unknown, method: string): boolean {
 }
 
 /**
- * Throws if an object or its class has a member beside the known ones that could be meant to be called: a function, an
- * object with `process`, or a list of them, also under a symbol. Methods that the language calls, such as
- * `[Symbol.asyncDispose]`, do not count. `problem` says what is wrong with the member and how to fix it.
+ * Throws if an object or its class has an unknown member that the author may have meant to be called: a function,
+ * an object with `process`, or a list of such members, also under a symbol. Methods that the language calls, such
+ * as `[Symbol.asyncDispose]`, are allowed. `problem` says what is wrong with the member and how to fix it.
  */
 export function refuseOtherParts(
   place: string,
@@ -431,7 +434,7 @@ const ownSymbols: ReadonlySet<unknown> = new Set([
   Symbol.for("nodejs.util.inspect.custom"),
 ]);
 
-/** The names of the members of an object and of its class, without those of every object. */
+/** Returns the names of the members of an object and of its class, without those that every object has. */
 export function memberNames(value: object): readonly string[] {
   return [...memberKeys(value)].filter((key) => typeof key === "string");
 }
@@ -450,7 +453,7 @@ function isCallable(value: unknown): boolean {
   return typeof value === "function" || hasMethod(value, "process");
 }
 
-/** The names of the methods of an object, with those of its class, without those of every object. */
+/** Returns the names of the methods of an object and of its class, without those that every object has. */
 function methodNames(value: unknown): readonly string[] {
   const names: string[] = [];
   for (let at = value; isRecord(at) && Object.getPrototypeOf(at) !== null; at = Object.getPrototypeOf(at))
@@ -458,13 +461,16 @@ function methodNames(value: unknown): readonly string[] {
   return names.filter((name) => name !== "constructor");
 }
 
-/** Longer names are compared exactly only, because the comparison takes quadratic time. */
+/**
+ * Maximum length of names that are compared for similarity, which takes quadratic time. Longer names are only
+ * compared exactly.
+ */
 const longestCompared = 64;
 
 /**
- * Returns the name that a misspelt name probably means, or `undefined` if none is similar. Letter case, `_` and `-` do
- * not count, so `max_agents` means `maxAgents`. A part or some words of a name are similar to it, so `timeout` means
- * `timeoutMs`, and `maxTokens` means `maxOutputTokens`.
+ * Returns the name that a misspelt name probably means, or `undefined` if none is similar. Letter case, `_` and `-`
+ * do not count, so `max_agents` means `maxAgents`. A name that is a part of another, or consists of some of its
+ * words, is similar to it: `timeout` means `timeoutMs`, and `maxTokens` means `maxOutputTokens`.
  */
 export function nearestName(wrong: string, names: Iterable<string>): string | undefined {
   const sought = plain(wrong);
@@ -488,7 +494,7 @@ export function isOtherSpelling(one: string, other: string): boolean {
   return one !== other && plain(one) === plain(other);
 }
 
-/** Returns the name that another one is, apart from letter case, `_` and `-`. */
+/** Returns the name in a list that equals the sought one apart from letter case, `_` and `-`. */
 export function spelledAs(sought: string, names: Iterable<string>): string | undefined {
   for (const name of names) if (plain(name) === plain(sought)) return name;
   return undefined;
@@ -513,7 +519,7 @@ function wordsOf(name: string): readonly string[] {
   return name.split(/[_\-\s]|(?=[A-Z])/u).map((word) => word.toLowerCase());
 }
 
-/** The number of characters to insert, remove or replace to turn one text into the other. */
+/** Returns how many characters must be inserted, removed or replaced to turn one text into the other. */
 function editDistance(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let at = 0; at < one.length; at++) {

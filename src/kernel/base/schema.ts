@@ -3,14 +3,17 @@ import type { JsonObject, JsonValue } from "./json-value.ts";
 /** A JSON Schema as a plain object. */
 export type JsonSchema = JsonObject;
 
-/** The parts of the Standard Schema interface (implemented by zod, valibot, arktype and others) that Reeve uses. */
+/**
+ * The parts of the Standard Schema interface that Reeve uses. Libraries such as zod, valibot and arktype implement
+ * this interface.
+ */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | PromiseLike<StandardResult<Output>>;
     readonly types?: { readonly input: Input; readonly output: Output } | undefined;
-    /** Present on schemas that can convert themselves to JSON Schema. */
+    /** Converts the schema to JSON Schema. Present on schemas that support it. */
     readonly jsonSchema?: {
       readonly input: (options: { readonly target: "draft-2020-12" }) => Record<string, unknown>;
     };
@@ -32,13 +35,10 @@ export function formatIssue({ message, path = [] }: SchemaIssue): string {
   return `${keys.join(".")} ${message}`.trim();
 }
 
-/** A schema that a tool's input may be declared with. */
+/** A schema with which a tool declares its input. */
 export type Schema = StandardSchema | JsonSchema;
 
-/**
- * The type of the values that pass a schema. Inference is shallow: a part that it cannot determine is typed as a JSON
- * value.
- */
+/** The type of the values that pass a schema. A part whose type cannot be inferred has the type of a JSON value. */
 export type Infer<Source> = Source extends { readonly "~standard": { readonly types?: infer Types } }
   ? NonNullable<Types> extends { readonly output: infer Output }
     ? Output

@@ -1,26 +1,33 @@
-/** The source of time. It is injected, so that tests control it and the kernel reads no platform clock. */
+/**
+ * The source of time. Code receives it as a parameter, so that tests control the time and the kernel reads no
+ * platform clock.
+ */
 export interface Clock {
   /** Returns the current time in milliseconds since the epoch. */
   now(): number;
   /**
-   * Calls `callback` once, at `atMs` or as soon afterwards as possible, and never synchronously, even if `atMs` has
-   * passed. Any delay is supported. The returned function cancels the call. With `background: true` the timer does not
-   * keep the process alive.
+   * Calls `callback` once, at `atMs` or as soon afterwards as possible. It never calls it synchronously, even if
+   * `atMs` has passed. Any delay is supported. The returned function cancels the call. With `background: true` the
+   * timer does not keep the process alive.
    */
   schedule(atMs: number, callback: () => void, options?: { readonly background?: boolean }): () => void;
 }
 
 /**
- * The turns of the event loop. It is injected, so that a simulation decides what runs in which turn, and when a turn comes.
+ * The turns of the JavaScript event loop. Code receives it as a parameter, so that a simulation decides what runs
+ * in which turn, and when a turn begins.
  */
 export interface EventLoop {
   /** Calls `callback` in this turn, after the code that runs now and before any other turn. */
   soon(callback: () => void): void;
-  /** Calls `callback` in this turn, when all code that continues from settled promises is blocked. */
+  /** Calls `callback` in this turn, when no code is left that continues from a settled promise. */
   whenBlocked(callback: () => void): void;
-  /** Calls `callback` in the next turn, after due timers and sockets were served. */
+  /** Calls `callback` in the next turn, after due timers and network events were handled. */
   nextTurn(callback: () => void): void;
-  /** Returns the milliseconds of a clock that is never set. Only differences have a meaning. */
+  /**
+   * Returns the milliseconds of a clock that is never adjusted. Only differences between two results have a
+   * meaning.
+   */
   elapsed(): number;
 }
 
@@ -29,7 +36,7 @@ export interface IdSource {
   next(): string;
 }
 
-/** The source of randomness: numbers in [0, 1). It is injected, so that tests are deterministic. */
+/** The source of randomness: numbers in [0, 1). Code receives it as a parameter, so that tests are deterministic. */
 export interface Random {
   next(): number;
 }

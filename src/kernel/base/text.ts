@@ -1,24 +1,25 @@
 import type { JsonValue } from "./json-value.ts";
 import type { Hash } from "./sources.ts";
 
-/** Length of a value's JSON text, in characters, from which a store keeps the value as a content. */
+/** Length of a value's JSON text, in characters, from which a store saves the value separately as a content. */
 export const contentThreshold = 4_096;
 
-/** By hash function and by the frozen object that holds a long text: the text's hash by the name of its member. */
+/** Hashes of long texts, by hash function, by the frozen object that holds the text, and by the name of its member. */
 const known = new WeakMap<Hash, WeakMap<object, Map<string | number, string>>>();
 
 /**
- * Whether a text is represented by its hash: in digests, and as a content in a store. A text with half a surrogate pair
- * has no UTF-8 form, and some versions of `node:sqlite` cut a text at a NUL character.
+ * Whether a text is represented by its hash, in digests and in the content table of a store. A text with half a
+ * surrogate pair is not, because it has no UTF-8 form; a text with a NUL character is not, because some versions of
+ * `node:sqlite` cut it there.
  */
 export function isLongText(text: string): boolean {
   return text.length >= contentThreshold && text.isWellFormed() && !text.includes("\0");
 }
 
 /**
- * Returns the hash of a text that is a member of an object. A text in a frozen object is hashed once: the result of a
- * tool is hashed when it is recorded, and not again for the digest of the transcript and for the session. Bench:
- * `sessions`, row "large results".
+ * Returns the hash of a text that is a member of an object. A text in a frozen object is hashed only once. For
+ * example, the result of a tool is hashed when it is recorded, and not again for the digest of the transcript or
+ * for the session. Bench: `sessions`, row "large results".
  */
 export function longTextHash(holder: object, member: string | number, text: string, hash: Hash): string {
   if (!Object.isFrozen(holder)) return hash(text);
@@ -39,7 +40,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-/** Replaces the characters that have a meaning in HTML and XML, so that a text is only text there. */
+/** Escapes the characters that have a meaning in HTML and XML, so that the text is shown as it is. */
 export function escapeMarkup(text: string): string {
   return text.replaceAll(/[&<>"']/gu, (character) => entities[character] ?? character);
 }
@@ -60,8 +61,8 @@ export interface PatternUse {
   /** The function or option that takes the pattern, for errors. */
   readonly owner: string;
   /**
-   * Whether a pattern that needs backtracking is accepted. Some texts then take exponential time and stop the process.
-   * Default: `false`.
+   * Whether a pattern that needs backtracking is accepted. With such a pattern, some texts take exponential time
+   * and block the process. Default: `false`.
    */
   readonly allowBacktracking?: boolean;
 }
@@ -98,10 +99,13 @@ const marked = new RegExp(
   "gu",
 );
 
-/** Matches keys with a prefix that also begins ordinary words such as `key-value`; a digit distinguishes them. */
+/**
+ * Matches keys with a prefix that also begins ordinary words such as `key-value`. A match counts as a key only if
+ * it contains a digit.
+ */
 const numbered = /\b(?:sk|rk|pk|gsk|xai|pplx|fw|nvapi|key)[-_][\w-]{12,200}/gu;
 
-/** Matches credentials after a scheme, as in `Authorization: Bearer …`. */
+/** Matches credentials after the name of a scheme, as in `Authorization: Bearer …`. */
 const carried = /\b((?:Bearer|Basic|Token)(?:\s{1,4}|%20))([\w.~+/=-]{8,4000})/giu;
 
 const names =
@@ -122,7 +126,10 @@ function namedIn(quote: string): RegExp {
 /** Matches a credential after a name: `api_key=…`, `x-api-key: …`, `AccountKey=…`, `Authorization: Bearer …`. */
 const named = new RegExp(String.raw`(${afterName}${scheme})([^\s"'&,;]{4,4000})`, "giu");
 
-/** Matches the words that a message writes after a name in place of a credential, as in `password: required`. */
+/**
+ * Matches ordinary words that a message writes after a name where a credential would be, as in `password:
+ * required`.
+ */
 const isPlainWord =
   /^(?:absent|basic|bearer|boolean|cannot|denied|digest|disabled|EACCES|ECONNREFUSED|ECONNRESET|EEXIST|EISDIR|empty|ENOENT|ENOTDIR|ENOTFOUND|EPERM|EROFS|ETIMEDOUT|error|expected|expired|failed|false|forbidden|from|incorrect|invalid|malformed|mismatch|missing|must|negotiate|none|null|number|object|optional|please|refused|rejected|required|revoked|should|string|token|true|unauthorized|unavailable|undefined|unknown|unset|wrong)[.!?:)\]}]{0,3}$/iu;
 
@@ -138,49 +145,61 @@ const cookies = new RegExp(
 const inQuery = /([?&](?:key|token|sig|code|auth)=)[^\s"'&#]{4,4000}/giu;
 const inAuthority = /(\b[a-z][a-z\d+.-]{1,20}:\/\/)[^\s/@:]{0,200}:[^\s/@]{1,200}@/giu;
 
-/** Matches a text of the length of a secret key of AWS, which has no prefix: 40 characters of Base64, also encoded for a URL. */
+/**
+ * Matches a text with the length of a secret key of AWS, which has no prefix: 40 characters of Base64, also in the
+ * encoding for URLs.
+ */
 const awsLong = /(?:(?<![\w/+%-])|(?<=%3[Dd]))(?:[A-Za-z\d/+]|%2[BbFf]){40}(?![\w/+=%-])/gu;
 
-/** Number of words and numbers from which 40 characters count as random. Random ones have about 22, and paths at most 10. */
+/**
+ * Minimum number of words and numbers in 40 characters that count as random. Random characters contain about 22,
+ * and paths at most 10.
+ */
 const fewestWords = 12;
 
 /** Matches a hexadecimal number of at least 128 bits that is not a part of a name, a path or an address. */
 const hexLong = /(?<![\w/+.@#-])(?:0x)?[\dA-Fa-f]{32,128}(?![\w/+=@-])/gu;
 
-/** Number of characters around a hexadecimal number that say what it is. */
+/** Number of characters before and after a hexadecimal number that are read to find out what the number is. */
 const contextLength = 160;
 
 const hashOrId =
   "address|blob|block|bytes|checkout|checksum|commit|container|content|digest|etag|fingerprint|hash|head|ids?|image|integrity|layer|md5|merge|object|parent|pathspec|ref|reference|request|rev|revision|run|seed|session|sha|sha-?\\d{1,3}|span|tag|task|trace|transaction|tree|tx|uuid|v|version";
 
-/** Matches the text between a word and the number that it describes: `commit <hex>`, `"id":"<hex>"`, `hash of the file is <hex>`. */
+/**
+ * Matches the text between a word and the hexadecimal number that it describes: `commit <hex>`, `"id":"<hex>"`,
+ * `hash of the file is <hex>`.
+ */
 const joint = String.raw`(?: of(?: the)? \w{1,30})?\\{0,3}["']?\s{0,4}(?:[:=]|is|was)?\s{0,4}(?:W\/)?\\{0,3}["'(<[]?`;
 
-/** Matches the end of a text that says that a hexadecimal number follows which is a hash or an id. */
+/** Matches text directly before a hexadecimal number that says that the number is a hash or an id. */
 const saysHash = new RegExp(
   String.raw`\b(?:(?:${hashOrId})${joint}|(?:branch|head|tag)\b[^.:;\n]{0,60} at )$`,
   "iu",
 );
 
-/** Matches the end of a text that compares two hashes, if it is about no secret. */
+/**
+ * Matches text directly before a hexadecimal number that compares two hashes, if the text does not speak of a
+ * secret.
+ */
 const compares = new RegExp(String.raw`\b(?:actual|computed|expected|got)${joint}$`, "iu");
 const aboutSecret =
   /\b(?:keys?|auth|authorization|credentials?|passphrase|password|secret|signature|token)\b/iu;
 
-/** Matches the beginning of a text behind a hash: the extension of a file name, or what git says of an object. */
+/** Matches text directly after a hash: the extension of a file name, or what git writes about an object. */
 const afterHash =
   /^(?:\.[a-z\d]{1,5}(?![\w])|["']? is (?:not )?an? (?:ancestor|blob|commit|descendant|object|tag|tree)\b)/u;
 
 /**
- * Removes keys, tokens, cookies and passwords that errors of providers and clients quote, before a text is stored,
- * emitted or shown. It recognises the usual shapes and does not prove that a text contains no secret. Costs linear
- * time.
+ * Removes keys, tokens, cookies and passwords from a text before it is stored, emitted or shown. Errors of
+ * providers and clients often quote them. It recognises the usual forms and does not prove that a text contains no
+ * secret. Costs linear time.
  */
 export function withoutSecrets(text: string): string {
   return withoutSecretsUnder("", text);
 }
 
-/** `name` is that of the member that holds the text. */
+/** Removes the secrets from a text that is a member of an object. `name` is the name of the member. */
 function withoutSecretsUnder(name: string, text: string): string {
   const hexHidden = (found: string, offset: number, whole: string): string =>
     isHashOrId(`${name} ${whole.slice(Math.max(0, offset - contextLength), offset)}`) ||
@@ -202,27 +221,33 @@ function withoutSecretsUnder(name: string, text: string): string {
     .replace(hexLong, hexHidden);
 }
 
-/** Whether 40 characters are a secret key rather than a path, an identifier or a hash in hexadecimal digits. */
+/** Whether 40 characters are a secret key and not a path, an identifier or a hash in hexadecimal digits. */
 function isRandom(text: string): boolean {
   const plain = text.replaceAll(/%2F/giu, "/").replaceAll(/%2B/giu, "+");
   if (!/\d/u.test(plain) || !/[g-z]/u.test(plain) || !/[A-Z]/u.test(plain)) return false;
   return (plain.match(/[A-Z]?[a-z]+|[A-Z]+|\d+/gu) ?? []).length >= fewestWords;
 }
 
-/** Whether the words directly before a number say that it is a hash or an id, such as `commit` or `requestId`. */
+/**
+ * Whether the words directly before a hexadecimal number say that it is a hash or an id, such as `commit` or
+ * `requestId`.
+ */
 function isHashOrId(before: string): boolean {
   const words = before.replaceAll(/([a-z\d])([A-Z])/gu, "$1 $2").replaceAll("_", " ");
   return saysHash.test(words) || (compares.test(words) && !aboutSecret.test(words));
 }
 
-/** Keeps what is no key: only digits, or one digit again and again. */
+/** Hides a hexadecimal number unless it cannot be a key: it has only decimal digits, or repeats one digit. */
 function hiddenHex(found: string): string {
   return /\d/u.test(found) && /[a-f]/iu.test(found) && new Set(found).size > 5 ? mark : found;
 }
 
 const isName = new RegExp(`^(?:${names}|(?:set-)?cookie)$`, "iu");
 
-/** Like `withoutSecrets`, for each text in a value. A text under a name such as `apiKey` is replaced as a whole. */
+/**
+ * Removes the secrets from each text in a value, like `withoutSecrets`. A text under a name such as `apiKey` is
+ * replaced as a whole.
+ */
 export function withoutSecretsIn(value: JsonValue): JsonValue {
   if (typeof value === "string") return withoutSecrets(value);
   if (typeof value !== "object" || value === null) return value;
@@ -246,7 +271,10 @@ function replacedByName(found: string, before: string, value: string, offset: nu
   return before + (isPlainWord.test(value) ? value : mark);
 }
 
-/** Replaces a value by the mark, unless it contains no digit, as in `basic settings` or `key-value-stores`. */
+/**
+ * Replaces a value by the mark for hidden text, unless it contains no digit, as in `basic settings` or
+ * `key-value-stores`.
+ */
 function hidden(value: string): string {
   return /\d/u.test(value) ? mark : value;
 }

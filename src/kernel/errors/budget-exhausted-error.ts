@@ -2,18 +2,18 @@ import { Fault, hasCode } from "../base/fault.ts";
 import type { JsonObject } from "../base/json-value.ts";
 
 /**
- * The dimension that is used up. `agents` is the headcount; the others belong to the execution budget of a task or of
- * its ancestors.
+ * The dimension that is used up. `agents` counts the seats of a run. The other dimensions belong to the execution
+ * budget of a task or of a task above it.
  */
 export type BudgetDimension = "tokens" | "costUsd" | "turns" | "agents";
 
-/** A reservation that was refused, in the unit of its dimension: tokens, dollars or turns. */
+/** A refused reservation. Amounts are in the unit of its dimension: tokens, dollars or turns. */
 export interface RefusedReservation {
-  /** The least that the call had to reserve: its input and one token of output. */
+  /** The lowest amount that the call had to reserve: its input and one output token. */
   readonly reserved: number;
   /** What was left of the cap. */
   readonly remaining: number;
-  /** What was spent of the cap, including `unreported`. */
+  /** The amount spent of the cap, including `unreported`. */
   readonly spent: number;
   /** B3: the part of `spent` for which no provider reported usage. */
   readonly unreported: number;
@@ -27,14 +27,17 @@ export interface ExhaustedCap {
   readonly tenantId: string | null;
   /** The user of the run, or `null`. */
   readonly userId: string | null;
-  /** The UTC day of the call, as `2026-11-16`. */
+  /** The UTC day of the refused call, as `2026-11-16`. */
   readonly day: string;
-  /** Name of the agent whose cap it is. Absent if the cap does not count by agent. */
+  /** Name of the agent that the cap limits. Absent if the cap does not count by agent. */
   readonly agent?: string;
   readonly limitUsd: number;
-  /** What is spent of the cap, including what the run itself has spent. */
+  /** The amount spent of the cap, including what the run itself has spent. */
   readonly spentUsd: number;
-  /** What calls and other runs in progress hold of the cap. They return what they do not spend. */
+  /**
+   * The amount of the cap that open calls and other runs in progress have reserved. They return what they do not
+   * spend.
+   */
   readonly heldUsd: number;
   /** The least that the call had to reserve. */
   readonly neededUsd: number;
@@ -47,7 +50,7 @@ export interface BudgetExhaustion {
   readonly limit: number;
   /** The amount in use, or the amount that the refused request would have led to. */
   readonly used: number;
-  /** The reservation that did not fit. Absent if the cap was passed by a bill or by seats. */
+  /** The reservation that did not fit. Absent if a bill or the number of seats exceeded the cap. */
   readonly refused?: RefusedReservation;
   /** B7: the spending cap that is exhausted. Absent if the budget of a task is exhausted. */
   readonly cap?: ExhaustedCap;
@@ -65,15 +68,15 @@ const nounOf: Record<BudgetDimension, string> = {
 
 /**
  * B5: a cap was reached. The error names the dimension, its limit and the use, as in `Token budget exceeded: 4200 >
- * 4000`. For a refused reservation it names what was to be reserved and what was left, as in `reservation of 0.1226 USD
- * does not fit into the remaining 0.1 USD (spent 0)`.
+ * 4000`. For a refused reservation it names the amount of the reservation and the remaining amount, as in
+ * `reservation of 0.1226 USD does not fit into the remaining 0.1 USD (spent 0)`.
  */
 export class BudgetExhaustedError extends Fault {
   declare readonly code: "budget_exhausted";
   readonly dimension: BudgetDimension;
   readonly limit: number;
   readonly used: number;
-  /** The reservation that did not fit. `null` if the cap was passed by a bill or by seats. */
+  /** The reservation that did not fit. `null` if a bill or the number of seats exceeded the cap. */
   readonly refused: RefusedReservation | null;
   /** B7: the spending cap that is exhausted. `null` if the budget of a task is exhausted. */
   readonly cap: ExhaustedCap | null;
@@ -135,13 +138,13 @@ function describeRefusedReservation(
   return `reservation of ${spendAmount(dimension, reserved)} does not fit into the remaining ${spendAmount(dimension, remaining)} (spent ${decimal(spent)}${lost})`;
 }
 
-/** An amount with its unit, such as `0.25 USD` or `1 turn`. */
+/** Formats an amount with its unit, such as `0.25 USD` or `1 turn`. */
 export function spendAmount(dimension: BudgetDimension, value: number): string {
   if (dimension === "costUsd") return `${decimal(value)} USD`;
   return `${value} ${value === 1 ? dimension.slice(0, -1) : dimension}`;
 }
 
-/** A number without an exponent. Money is counted in nano-dollars, so nine decimals are exact. */
+/** Formats a number without an exponent. Money is counted in nano-dollars, so that nine decimals are exact. */
 function decimal(value: number): string {
   return Number.isInteger(value) ? `${value}` : value.toFixed(9).replace(/0+$/, "");
 }

@@ -1,7 +1,7 @@
 import { Fault, hasCode } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
 
-/** Why a task was cancelled: by a request, or because its deadline passed (B5). Each leads to its own status. */
+/** Why a task was cancelled: by a request, or because its deadline passed (B5). The task ends with this status. */
 export type CancellationStatus = "cancelled" | "deadline_exceeded";
 
 export interface CancellationOptions {
@@ -11,17 +11,19 @@ export interface CancellationOptions {
   readonly childOutput?: JsonValue;
 }
 
-/** C2: `check()` throws this error in a cancelled task. C1: the reason of the cancel reaches every descendant. */
+/**
+ * The error that `check()` throws in a cancelled task (C2). The reason of the cancel reaches every descendant (C1).
+ */
 export class CancellationError extends Fault {
   declare readonly code: "cancelled";
   readonly reason: string;
   readonly status: CancellationStatus;
   /**
-   * The text that readers of the stream had received before the cancel interrupted the answer. It is not serialised
-   * with the error.
+   * The part of the answer that readers of the stream had received when the cancel interrupted it. It is not
+   * serialised with the error.
    */
   readonly partial: string;
-  /** The output of a cancelled child that this task was waiting for. It is not serialised with the error. */
+  /** The output of a cancelled child for which this task was waiting. It is not serialised with the error. */
   readonly childOutput: JsonValue;
 
   constructor(
@@ -43,12 +45,12 @@ export class CancellationError extends Fault {
 export type CancelListener = (error: CancellationError) => void;
 
 /**
- * The cooperative cancellation signal of one task. It does not know deadlines, which belong to `RunMeta` (trap R19).
+ * The cooperative cancellation signal of one task. Deadlines belong to `RunMeta` and not to the token (trap R19).
  *
  * C1: `cancel` reaches every descendant and never a parent. The first reason wins; later calls change nothing.
  *
- * A child refers to its parent, but a parent refers to a child only while there is a listener at or below that child,
- * so unused tokens cost nothing. No method recurses, so the tree may be deep.
+ * A child refers to its parent, but a parent refers to a child only while there is a listener at or below that
+ * child, so that unused tokens cost no memory. No method is recursive, so that the tree may be deep.
  */
 export class CancellationToken {
   readonly #parent: CancellationToken | undefined;
@@ -78,8 +80,8 @@ export class CancellationToken {
   }
 
   /**
-   * Cancels this token and its descendants. Every listener is called even if one throws; the first error is then thrown
-   * here.
+   * Cancels this token and its descendants. Every listener is called even if one throws; `cancel` then throws the
+   * first error.
    */
   cancel(reason = "cancelled", status: CancellationStatus = "cancelled"): void {
     if (this.error !== undefined) return;
@@ -119,8 +121,8 @@ export class CancellationToken {
   }
 
   /**
-   * Calls the listener once when the token is cancelled, or immediately if it already is. The returned function removes
-   * the listener.
+   * Calls the listener once when the token is cancelled, or immediately if it is already cancelled. The returned
+   * function removes the listener.
    */
   onCancel(listener: CancelListener): () => void {
     const { error } = this;
@@ -164,7 +166,7 @@ export class CancellationToken {
     });
   }
 
-  /** Removes the links from ancestors that no longer have a listener below them. */
+  /** Removes the links from ancestors that no longer have a listener at or below this token. */
   #unlink(): void {
     this.#upwards((token, parent) => {
       const isHeard = (token.#listeners?.size ?? 0) > 0 || (token.#linked?.size ?? 0) > 0;

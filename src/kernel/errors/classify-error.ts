@@ -3,15 +3,19 @@ import { isObject, readProperty } from "../base/read-property.ts";
 import { type ErrorFacts, readErrorFacts } from "./error-facts.ts";
 import { readRetryAfter } from "./retry.ts";
 
-/** A kind and the patterns of which any one proves it. They are matched against lower-case evidence, in list order. */
+/**
+ * An error kind and its patterns. An error has this kind if its lower-case evidence matches one of the patterns.
+ * Rules are tried in list order.
+ */
 interface ErrorRule {
   readonly kind: ErrorKind;
   readonly words: readonly RegExp[];
 }
 
 /**
- * Rules whose proof overrides the status. Providers reuse statuses and even sentences, so the order matters: a rule
- * comes before the rules whose patterns its errors also match.
+ * Rules that take precedence over the HTTP status of an error. The order matters, because providers use the same
+ * statuses and even the same sentences for different errors: a rule comes before all rules whose patterns also
+ * match its errors.
  */
 const decisiveRules: readonly ErrorRule[] = [
   {
@@ -133,7 +137,8 @@ const fallbackRules: readonly ErrorRule[] = [
 ];
 
 /**
- * Properties under which clients keep the status of the response. `code` is excluded, because bodies use it as well.
+ * Properties in which clients store the HTTP status of the response. `code` is not in the list, because error
+ * bodies use it too.
  */
 const statusKeys = ["statusCode", "status", "status_code"] as const;
 /** Properties that wrap a response's error and are not its body. */
@@ -141,8 +146,8 @@ const wrapperKeys = ["lastError", "response", "cause"] as const;
 const maxDepth = 4;
 
 /**
- * The HTTP status of the response that an error reports, independent of the body. Returns `undefined` if there was no
- * response or the error does not mention it. Never throws.
+ * Returns the HTTP status of the response that an error reports, without regard to the body. `undefined` if there
+ * was no response or the error does not report a status. Never throws.
  */
 function responseStatus(error: unknown, depth = 0): number | undefined {
   if (!isObject(error) || depth > maxDepth) return undefined;
@@ -157,7 +162,7 @@ function responseStatus(error: unknown, depth = 0): number | undefined {
   return undefined;
 }
 
-/** The kind of an error of a model call, and what follows from it. See `classifyError`. */
+/** The kind of an error of a model call, with what a caller needs to react to it. See `classifyError`. */
 export interface ClassifiedError {
   readonly kind: ErrorKind;
   /** Whether a retry may help, as `errorKinds` defines for the kind. */
@@ -168,16 +173,16 @@ export interface ClassifiedError {
   readonly status?: number;
   readonly providerCode?: string;
   /**
-   * B3: nothing was generated: the response had an error status, or the provider or its package refused the credential,
-   * the account or the model before the request was executed. Another error inside a successful response may have been
-   * billed.
+   * B3: whether the model generated nothing, because the response had an error status, or because the provider or
+   * its package refused the credential, the account or the model before it executed the request. Another error
+   * inside a successful response may have been billed.
    */
   readonly refused: boolean;
-  /** The most informative message, cut to a fixed length. It is not stable; do not compare it. */
+  /** The most informative message of the error, cut to a fixed length. Do not compare it: its text may change. */
   readonly message: string;
 }
 
-/** Kinds of which a provider decides before it executes a request, wherever it reports them. */
+/** Kinds of errors that a provider detects before it executes a request, wherever it reports them. */
 const refusals: ReadonlySet<ErrorKind> = new Set(["auth", "auth_permanent", "billing", "model_not_found"]);
 
 export interface ClassifyErrorOptions {
@@ -186,12 +191,12 @@ export interface ClassifyErrorOptions {
 }
 
 /**
- * Determines the kind of a thrown value, SDK error, response body or stream error event. Never throws, and reads only a
- * bounded part of its input.
+ * Determines the kind of a thrown value, SDK error, response body or stream error event. Never throws, and reads
+ * only a bounded part of its input.
  *
- * - K1: Proof in codes or texts overrides the status; the status overrides weaker texts.
+ * - K1: A code or text that proves a kind takes precedence over the status, and the status over other texts.
  * - K2: `auth_permanent` needs proof (blocked, revoked, wrong region, missing permission). Any other 401 or 403 is
- * `auth`.
+ *   `auth`.
  * - K3: An abort counts as `timeout`. The caller knows whether it cancelled, and checks that first.
  * - K4: An unreachable or dropped connection counts as `server_error`, because a local server may be starting.
  * - K5: A 404 that does not mention a model means a wrong address and counts as `format_error`.

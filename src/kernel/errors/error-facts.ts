@@ -9,7 +9,10 @@ import {
 } from "../base/read-property.ts";
 import { withoutSecrets } from "../base/text.ts";
 
-/** The property names under which errors of providers, their SDKs, the AI SDK and the platform keep their facts. */
+/**
+ * Property names that contain facts about an error, in errors of providers, their SDKs, the AI SDK and the
+ * platform.
+ */
 
 const statusKeys: readonly string[] = [
   "statusCode",
@@ -39,7 +42,7 @@ const labelKeys: readonly string[] = [
   "stop_reason",
 ];
 
-/** Properties that hold sentences, or JSON in a string. */
+/** Properties that contain sentences, or JSON as a string. */
 const textKeys: readonly string[] = [
   "message",
   // Ollama sends `{ error: "…" }`.
@@ -56,8 +59,8 @@ const textKeys: readonly string[] = [
 const headerKeys: readonly string[] = ["responseHeaders", "headers"];
 
 /**
- * Properties whose values are searched, those nearest to the final failure first. None of them holds what the caller
- * sent: a prompt that quotes an error must not decide the kind.
+ * Properties whose values are searched, those nearest to the final failure first. None of them contains what the
+ * caller sent, because a prompt that quotes an error must not decide the kind.
  */
 const childKeys: readonly string[] = [
   // The AI SDK's `RetryError` uses this name.
@@ -80,9 +83,12 @@ const childKeys: readonly string[] = [
   "cause",
 ];
 
-/** What a thrown value and the errors it wraps report about themselves. */
+/** Facts that a thrown value and the errors it wraps report about themselves. */
 export interface ErrorFacts {
-  /** The HTTP status of the outermost error in the chain of causes that has one. Statuses below 400 are ignored, because a 200 can carry an error. */
+  /**
+   * The HTTP status of the outermost error in the chain of causes that has one. Statuses below 400 are ignored,
+   * because a response with status 200 can contain an error.
+   */
   readonly status?: number;
   /** The error code of the provider or the platform (such as `ECONNREFUSED`), in its original spelling. */
   readonly providerCode?: string;
@@ -90,7 +96,7 @@ export interface ErrorFacts {
   /** Lower-case `key: value` lines, outermost first, cut to a fixed size. */
   readonly evidence: string;
   readonly headers: readonly unknown[];
-  /** Waits that the body names, such as `34s`. */
+  /** Wait times that the body of the response names, such as `34s`. */
   readonly retryDelays: readonly string[];
 }
 
@@ -232,17 +238,14 @@ function toStatus(value: unknown): number | undefined {
     : undefined;
 }
 
-/**
- * Finds the status in an error that was flattened to text: `429 Too Many…`, `status code 402`, `[503 Service
- * Unavailable]`.
- */
+/** Finds the status in the text of an error: `429 Too Many…`, `status code 402`, `[503 Service Unavailable]`. */
 function statusInWords(evidence: string): number | undefined {
   return toStatus(/(?:\b(?:error|message|status|http)(?: code)?:? |\[)([45]\d\d)\b/.exec(evidence)?.[1]);
 }
 
 /**
- * Whether a label is a provider's error code, not a number, a sentence, a status phrase (`Forbidden`), an envelope or a
- * client library's code.
+ * Whether a label is an error code of a provider. A number, a sentence, a status phrase (`Forbidden`), an envelope
+ * and a code of a client library are not.
  */
 function isProviderCode(label: string): boolean {
   return (

@@ -31,7 +31,7 @@ export class FatalError extends Fault {
   }
 }
 
-/** Whether the thrower of an error has marked it as one that a retry cannot fix. */
+/** Whether the code that threw an error has marked it as one that a retry cannot fix. */
 export function isMarkedFinal(error: unknown): boolean {
   if (readProperty(error, "retryable") === false) return true;
   return Fault.is(error) && error.code === "internal" && readProperty(error.cause, "retryable") === false;

@@ -9,8 +9,8 @@ export interface TerminationOptions {
 }
 
 /**
- * Middleware throws this error to stop the run as `guardrail_tripped`. It is a decision about the run, not an error of
- * the run.
+ * Middleware throws this error to stop the run as `guardrail_tripped`. It counts as a decision about the run and
+ * not as an error.
  */
 export class MiddlewareTermination extends Fault {
   declare readonly code: "guardrail_tripped";
@@ -33,7 +33,7 @@ export class MiddlewareTermination extends Fault {
 
 const performed = "performed";
 
-/** Returns the same termination, marked as coming after the tool of a call had been executed. */
+/** Returns the same termination with a mark that the tool of the call was executed before it. */
 export function afterPerforming(stop: MiddlewareTermination, callId: string): MiddlewareTermination {
   const { reason, by, details, cause } = stop;
   const named = by === undefined ? {} : { by };
@@ -44,7 +44,7 @@ export function afterPerforming(stop: MiddlewareTermination, callId: string): Mi
   });
 }
 
-/** The id of the call whose tool had been executed before the termination, or `undefined`. */
+/** Returns the id of the call whose tool was executed before the termination. `undefined` if no tool was executed. */
 export function performedBefore(stop: Fault): string | undefined {
   const callId = stop.details?.[performed];
   return typeof callId === "string" ? callId : undefined;

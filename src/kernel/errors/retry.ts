@@ -6,7 +6,7 @@ import { readHeader } from "../base/read-property.ts";
 import type { Random } from "../base/sources.ts";
 import type { ErrorFacts } from "./error-facts.ts";
 
-/** Limits how often an agent that crashed is started again. It uses neither delays nor randomness. */
+/** Limits how often an agent that crashed is started again. It adds no delays. */
 export class RetryPolicy {
   readonly maxRetries: number;
   readonly #counts = new Map<AgentId, number>();
@@ -35,7 +35,7 @@ export class RetryPolicy {
   }
 }
 
-/** How a model call is retried. J5: its retries happen inside the step. */
+/** How a model call is retried. J5: the retries belong to one step. */
 export interface RetrySettings {
   readonly enabled: boolean;
   /** Maximum number of attempts after the first. */
@@ -43,11 +43,14 @@ export interface RetrySettings {
   readonly baseDelayMs: number;
   /** Fraction of the delay that is added at random. 0 means a fixed schedule. */
   readonly jitter: number;
-  /** Upper bound of the delays of the schedule, in milliseconds. A wait that the provider asks for may be longer. */
+  /** Upper bound of the computed delays, in milliseconds. A wait that the provider asks for may be longer. */
   readonly maxDelayMs: number;
 }
 
-/** The kinds of the numbers of a schedule of retries. A wrong number would cause endless retries. */
+/**
+ * Valid values of the numbers in retry settings. They are checked because a wrong number would cause endless
+ * retries.
+ */
 export const retryKinds = {
   maxRetries: is.integer({ from: 0, or: [Infinity, "no end"], default: 3 }),
   baseDelayMs: is.number({ from: 0, default: 2_000 }),
@@ -60,10 +63,10 @@ const retryTable = optionTable({
   ...retryKinds,
 } satisfies OptionKinds<RetrySettings>);
 
-/** What an owner of retry settings may set: some of them, or `false` for no retries. */
+/** Retry settings of an agent or a runtime: some of the fields, or `false` for no retries. */
 export type RetryChanges = Partial<RetrySettings> | false;
 
-/** Returns the default settings changed by `changes`, validated. `owner` names the options in the error. */
+/** Returns the default settings with the given changes, after a check. `owner` names the options in the error. */
 export function retrySettings(changes: RetryChanges = {}, owner = "openRuntime()"): RetrySettings {
   const isOff = changes === false;
   return retryTable.read(`retry of ${owner}`, isOff ? { enabled: false } : changes);
@@ -102,18 +105,19 @@ const stepRetryTable = optionTable({
   jitter: is.number({ from: 0, finite: true, default: 0.2 }),
 } satisfies OptionKinds<StepRetry>);
 
-/** How a step of a workflow is retried if its options do not say otherwise. */
+/** How a step of a workflow is retried unless its options say otherwise. */
 export const defaultStepRetry: StepRetry = Object.freeze(stepRetry({}, "a workflow"));
 
-/** Returns the default settings changed by `changes`, validated. `owner` names the step in the error. */
+/** Returns the default settings with the given changes, after a check. `owner` names the step in the error. */
 export function stepRetry(changes: Partial<StepRetry>, owner: string): StepRetry {
   return stepRetryTable.read(`retry of ${owner}`, changes);
 }
 
 /**
- * The delay before a retry, in milliseconds. `retry` counts from 1. The delay starts at the base, grows by a
- * factor each time (default: 2), and is never shorter than the provider asks for. (Trap O3: the formula of the seed counts from 0 and would start with
- * half the base, unlike its own example.)
+ * Returns the delay before a retry, in milliseconds. `retry` counts from 1. The first delay is the base delay, and
+ * each further delay is larger by a factor (default: 2). A delay is never shorter than the wait that the provider
+ * asks for. (Trap O3: the formula of the seed counts from 0 and would start with half the base, unlike its own
+ * example.)
  */
 export function retryDelayMs(
   retry: number,
@@ -137,7 +141,8 @@ export interface RetryAfterOptions {
 }
 
 /**
- * The wait that the provider asks for, in milliseconds. Headers are read first, the most exact one before the others.
+ * Returns the wait that the provider asks for, in milliseconds. It reads headers first, the most exact one before
+ * the others.
  */
 export function readRetryAfter(facts: ErrorFacts, { kind, now }: RetryAfterOptions): number | undefined {
   const header = (name: string): string | undefined => {
@@ -201,8 +206,8 @@ function parseWaitUntil(text: string | undefined, now: number | undefined): numb
 }
 
 /**
- * Days since 1970-01-01 in the Gregorian calendar. Years are counted from March, so that a leap day is the last day of
- * a year.
+ * Returns the days since 1970-01-01 in the Gregorian calendar. Years are counted from March, so that a leap day is
+ * the last day of a year.
  */
 function daysSinceEpoch(year: number, month: number, day: number): number {
   const marchYear = month > 2 ? year : year - 1;

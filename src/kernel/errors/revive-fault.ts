@@ -18,8 +18,9 @@ import { CancellationError, type CancellationStatus } from "./cancellation-token
 import { MiddlewareTermination } from "./middleware-termination.ts";
 
 /**
- * Recreates the fault of a stored failure, with its class. It never throws: an unknown code, details that do not fit
- * the subclass, or an unreadable failure become `internal` with the stored data in the details.
+ * Recreates the fault of a stored failure, with its class. It never throws: if the code is unknown, the details do
+ * not fit the subclass or the failure is unreadable, the fault has the code `internal` and the stored data in its
+ * details.
  */
 export function reviveFault(failure: Failure): Fault {
   return revive(failure, causesKept);
@@ -114,8 +115,8 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * Whether an error must end the task even if code around the call could handle it: a cancel, an exhausted budget, a
- * termination, or middleware that violates its contract, which a model cannot fix.
+ * Whether an error must end the task even if code around the call could handle it. Such errors are a cancel, an
+ * exhausted budget, a termination, and middleware that violates its contract, which a model cannot correct.
  */
 export function stopsTask(error: unknown): boolean {
   return (

@@ -38,9 +38,8 @@ const turnEventTypes = [
 ] as const satisfies readonly EventType[];
 
 /**
- * An event that code may emit: agents, architectures, tools, middleware, entries of pipelines and observers. E1: only the runtime
- * emits all other events, when they happen, so that code cannot write an approval, a price or an end into the log that
- * did not take place.
+ * An event that agents, architectures, tools, middleware, checks and observers may emit. E1: only the runtime emits
+ * the other events, so that code cannot write an approval, a price or an end into the log that did not happen.
  */
 export type EmittableEvent = EventDraft<(typeof codeEventTypes)[number]>;
 
@@ -51,8 +50,8 @@ const codeEvents: ReadonlySet<EventType> = new Set(codeEventTypes);
 const turnEvents: ReadonlySet<EventType> = new Set(turnEventTypes);
 
 /**
- * Throws `invalid_argument` unless code may emit this event. `isOfTurn` tells whether the caller holds the turn of the
- * invocation.
+ * Throws `invalid_argument` if code may not emit this event. `isOfTurn` says whether the caller holds the `Turn` of
+ * the invocation.
  */
 export function assertEmittable(draft: EventDraft, isOfTurn = false): void {
   if (typeof draft !== "object" || (draft as unknown) === null)

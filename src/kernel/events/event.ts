@@ -63,7 +63,7 @@ export type Event<Type extends EventType = EventType> = Type extends EventType
       readonly taskId: TaskId;
       /** Id of the agent of that task. */
       readonly agentId: AgentId;
-      /** Id of the task that spawned that task. `null` for the root. */
+      /** Id of the task that spawned the task of the event. `null` for the root. */
       readonly parentId: TaskId | null;
       /** Type of the event. */
       readonly type: Type;
@@ -71,17 +71,20 @@ export type Event<Type extends EventType = EventType> = Type extends EventType
       readonly at: number;
       /** Data of the event. */
       readonly data: EventData[Type];
-      /** Present if retention erased the texts of the event. The hash chain covers the hash of the original. */
+      /** Present if retention erased the texts of the event. The hash chain covers the hash of the original texts. */
       readonly erased?: true;
     }
   : never;
 
-/** Whether a run whose last event this is has ended. A correction of its usage leaves an ended run ended. */
+/**
+ * Whether a run with this last event has ended. If the event corrects the usage of an ended run, the run is still
+ * ended.
+ */
 export function endsRun(event: Event | undefined): boolean {
   return event?.type === "run_end" || (event?.type === "usage_corrected" && event.data.status !== null);
 }
 
-/** An event that is not in a log yet. The commit adds number, time and ids (E4). */
+/** An event that is not in a log yet. The commit adds its number, time and ids (E4). */
 export type EventDraft<Type extends EventType = EventType> = Type extends EventType
   ? { readonly type: Type; readonly data: EventData[Type] }
   : never;
@@ -100,25 +103,25 @@ export interface ChainLink {
   readonly number: number;
   /** Time of the commit, in epoch milliseconds. */
   readonly at: number;
-  /** Sequence number after the last event of the commit. */
+  /** Sequence number that follows that of the last event of the commit. */
   readonly nextSeq: number;
   /** Hash of the commit's stored content. */
   readonly content: string;
 }
 
-/** The fields of a run that its hash chain covers, beside the commits. */
+/** The fields of a run that its hash chain covers in addition to the commits. */
 export type ChainedRun = Pick<RunRecord, "runId" | "agentId" | "sessionId" | "tenantId" | "userId">;
 
 /**
- * Returns the start of a run's hash chain, which binds the chain to the run, its agent, session, tenant and user. Tenant
- * and user are any texts, so they are written as JSON; a run without both has none.
+ * Returns the start of a run's hash chain. It binds the chain to the run, its agent, session, tenant and user.
+ * Tenant and user can be any texts, so they are written as JSON; for a run that has neither, that part is absent.
  */
 export function chainStart({ runId, agentId, sessionId, tenantId, userId }: ChainedRun): string {
   const start = `${runId}\n${agentId}\n${sessionId}`;
   return tenantId === null && userId === null ? start : `${start}\n${JSON.stringify([tenantId, userId])}`;
 }
 
-/** Returns the head of a hash chain after one more commit. */
+/** Returns the head of a hash chain after one more commit is added. */
 export function chainHead(previous: string, { number, at, nextSeq, content }: ChainLink, hash: Hash): string {
   return hash(`${previous}\n${number} ${at} ${nextSeq} ${content}`);
 }

@@ -6,22 +6,23 @@ import type { JsonValue } from "../base/json-value.ts";
 import type { Delta } from "../messages/delta.ts";
 import type { ToolCall, ToolResult } from "../messages/tool-call.ts";
 
-/** What a handler returns to refuse a change of the session. `reason` is part of the caller's error. */
+/** A handler returns it to refuse a change of the session. `reason` is part of the error that the caller receives. */
 export interface RefusedNavigation {
   readonly cancel: true;
   readonly reason?: string;
 }
 
 /**
- * The events that an extension may answer: what its handler receives (`event`) and what it may return (`result`).
- * Handlers run one after another, in the order of the extensions; a handler that returns nothing changes nothing. J7:
- * the final result is journaled, so no handler runs again on replay.
+ * The events that an extension may answer: what its handler receives (`event`) and what the handler may return
+ * (`result`). Handlers run one after another, in the order of the extensions; a handler that returns nothing
+ * changes nothing. J7: the final result is journaled, so that no handler runs again on replay.
  */
 export interface ExtensionEvents {
   /**
-   * Sent when an invocation starts. `input` is the input as it was submitted or as the handler before left it, and
-   * `text` its text. `transform` replaces the user's message, `handled` ends the invocation without a model call. With a
-   * `reply`, the message and the reply become part of the session; without one, neither does.
+   * Sent when an invocation starts. `input` is the submitted input, or what the previous handler made of it, and
+   * `text` is its text. A result `transform` replaces the user's message. A result `handled` ends the invocation
+   * without a model call. If it has a `reply`, the message and the reply become part of the session; otherwise the
+   * session stores neither.
    */
   input: {
     readonly event: { readonly input: JsonValue; readonly text: string; readonly channel: string | null };
@@ -52,8 +53,9 @@ export interface ExtensionEvents {
     readonly result: { readonly block: true; readonly reason: string };
   };
   /**
-   * Sent after a tool call. A handler may patch the result; the next handler receives the patched result. A text as the
-   * `output` is the whole output. If a handler fails, the model receives an error in place of the result.
+   * Sent after a tool call. A handler may patch the result; the next handler receives the patched result. If a
+   * handler returns a text as `output`, it replaces the whole output. If a handler fails, the model receives an
+   * error in place of the result.
    */
   tool_result: {
     readonly event: { readonly call: ToolCall; readonly result: ToolResult };
@@ -106,14 +108,14 @@ export type SessionNavigation = {
 }["session_before_switch" | "session_before_fork" | "session_before_tree"];
 
 /**
- * A type of event that an extension can handle: an event that it may answer, any event of the run's log, or a delta, which
- * is streamed and not stored (E2).
+ * A type of event that an extension can handle: an event that it may answer, any event of the run's log, or a
+ * delta, which is only streamed (E2).
  */
 export type ExtensionEventType = AnswerableEventType | EventType | Delta["type"];
 
 /**
- * What a handler of this event type receives: the answerable form from `ExtensionEvents` if there is one, else the
- * event of the log, or the delta.
+ * What a handler of this event type receives: the form in `ExtensionEvents` for an event that it may answer,
+ * otherwise the event of the log, or the delta.
  */
 export type ExtensionEvent<Type extends ExtensionEventType> = Type extends AnswerableEventType
   ? ExtensionEvents[Type]["event"]

@@ -7,7 +7,7 @@ import type { Usage } from "../messages/usage.ts";
 
 /** The moments that a hook can observe. A hook cannot change, stop or fail a run; middleware can. */
 export const HookEvent = Object.freeze({
-  /** A task starts. Sent once per task, however often the task is resumed (trap R13). */
+  /** A task starts. Sent once per task, also if the task is resumed several times (trap R13). */
   RUN_START: "run_start",
   /** A task ends. Sent once per task, when it ends for the first time. */
   RUN_END: "run_end",
@@ -97,7 +97,7 @@ export interface Hooks {
   on<Name extends HookEvent>(event: Name, callback: HookCallback<Name>): () => void;
 }
 
-/** A callback together with its moment, for `HookManager.register`. */
+/** A callback together with the moment at which it is called, for `HookManager.register`. */
 export type Hook = {
   readonly [Name in HookEvent]: { readonly event: Name; readonly callback: HookCallback<Name> };
 }[HookEvent];

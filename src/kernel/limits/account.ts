@@ -40,7 +40,7 @@ export function capsOf({ maxTokens, maxCostUsd, maxTurns }: ExecutionBudget): Sp
   };
 }
 
-/** B1: finds the first dimension in which `used` exceeds the account's cap. */
+/** B1: finds the first dimension in which `used` exceeds a cap of the account. */
 export function findExcess({ taskId, caps }: Account, used: Spend): Exhaustion | undefined {
   return (
     excess(taskId, "tokens", caps.tokens, used.tokens) ??
@@ -50,8 +50,8 @@ export function findExcess({ taskId, caps }: Account, used: Spend): Exhaustion |
 }
 
 /**
- * B1: like `findExcess` for a reservation that needs at least `needed` beside what is spent. The result states what did
- * not fit.
+ * B1: finds the first dimension in which a reservation of at least `needed` does not fit, in addition to what is
+ * spent. The result says what did not fit.
  */
 export function findRefusal(account: Account, needed: Spend): Exhaustion | undefined {
   const found = findExcess(account, addSpend(account.spent, needed));
@@ -77,7 +77,7 @@ function excess(
   return cap !== null && used > cap ? exhaustionOf(taskId, dimension, cap, used) : undefined;
 }
 
-/** The soft thresholds that the account has crossed and that were not yet reported. */
+/** Returns the soft thresholds that the account has exceeded and that were not yet reported. */
 export function findWarnings(account: Account): readonly Exhaustion[] {
   const { caps, spent } = account;
   const tokens = warning(account, "tokens", caps.tokens, spent.tokens);
@@ -104,8 +104,8 @@ function warning(
 const none: readonly Exhaustion[] = [];
 
 /**
- * Finds the dimension, capped for the task or an ancestor, in which more was billed than reserved. Dimensions without a
- * cap are ignored.
+ * Finds the dimension in which the provider billed more than was reserved. It must be capped for the task or an
+ * ancestor; dimensions without a cap are ignored.
  */
 export function findOverbilling(
   accounts: Ledger["accounts"],
@@ -125,7 +125,7 @@ export function findOverbilling(
   return over("tokens") ?? over("costUsd") ?? over("turns");
 }
 
-/** The nearest account, from the task upwards, that has a cap in the unit. */
+/** Returns the nearest task, from this one upwards, whose account has a cap in the unit. */
 function cappedIn(accounts: Ledger["accounts"], taskId: TaskId, unit: keyof Spend): TaskId | undefined {
   for (let at: TaskId | null = taskId; at !== null;) {
     const account: Account | undefined = accounts[at];
@@ -167,8 +167,8 @@ function exhaustionOf(taskId: TaskId, dimension: SpendDimension, limit: number, 
 }
 
 /**
- * The current seats and money of a run, as its owner counts them (H4, B1). The numbers are not journaled, so decisions
- * that a replay must repeat may not depend on them.
+ * The current seats and money of a run, as its owner counts them (H4, B1). They are not journaled, so that
+ * decisions which a replay must repeat must not depend on them.
  */
 export interface RunSnapshot {
   readonly headcount: Headcount;

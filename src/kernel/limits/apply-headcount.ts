@@ -13,15 +13,15 @@ import {
 import { Priority } from "./priority.ts";
 
 /**
- * Applies one command to a headcount in place. The caller must be its only holder. A refused or ignored command changes
- * nothing. Spawning and ending a task cost O(1), or O(live tasks) if a task waits for a seat, yields one, or has
- * children.
+ * Applies one command to a headcount in place. No other code may hold the same object. A refused or ignored command
+ * changes nothing. Spawning and ending a task cost O(1), or O(live tasks) if a task waits for a seat, yields one,
+ * or has children.
  */
 export function seatHeadcount(headcount: Headcount, command: HeadcountCommand): HeadcountOutcome {
   return apply(new Seating(headcount), command);
 }
 
-/** Copies a headcount, for callers that must not change the original. */
+/** Copies a headcount, for callers that must not change the original object. */
 export function copyHeadcount(headcount: Headcount): Headcount {
   return { ...headcount, tasks: { ...headcount.tasks } };
 }
@@ -61,8 +61,8 @@ function apply(seating: Seating, command: HeadcountCommand): HeadcountOutcome {
 }
 
 /**
- * H1: a task that waits for money gives its seat up once its calls have settled. A task without a seat queues for none, and
- * the task that was to yield to it keeps its seat.
+ * H1: a task that waits for a larger budget gives up its seat when its calls have settled. If it has no seat, it
+ * leaves the queue for one, and the task that was about to give it a seat keeps that seat.
  */
 function hold(seating: Seating, task: HeadcountTask, heldFor: TaskId): HeadcountOutcome {
   const { taskId, status, idle } = task;
@@ -74,7 +74,7 @@ function hold(seating: Seating, task: HeadcountTask, heldFor: TaskId): Headcount
   return seating.done();
 }
 
-/** H5: the task may be recalled. If it has not paused yet, it keeps its seat. */
+/** H5: a held task may take a seat again. If it has not paused yet, it keeps its seat. */
 function unhold(seating: Seating, task: HeadcountTask): HeadcountOutcome {
   const { taskId, status, yieldsTo, heldFor } = task;
   if (heldFor === undefined) return { kind: "ignored" };
@@ -122,7 +122,8 @@ function turnAway(seating: Seating, command: Acquire, reason: RefusalReason): He
 }
 
 /**
- * H4: frees the seat of a task. The seat goes to the task to which it is promised, otherwise to the head of the queue.
+ * H4: frees the seat of a task. The seat goes to the task to which it is promised, otherwise to the first task of
+ * the queue.
  */
 function release(seating: Seating, task: HeadcountTask): HeadcountOutcome {
   seating.remove(task);
@@ -134,8 +135,8 @@ function release(seating: Seating, task: HeadcountTask): HeadcountOutcome {
 }
 
 /**
- * H8: changes a task's priority. Only a lowered priority can free a seat, and only for a waiting task that is promised
- * no other seat.
+ * H8: changes a task's priority. A seat can become free only if the priority is lowered and a task waits that is
+ * promised no other seat.
  */
 function reprioritize(seating: Seating, task: HeadcountTask, priority: Priority): HeadcountOutcome {
   seating.change(task.taskId, { priority });
@@ -154,7 +155,7 @@ function reprioritize(seating: Seating, task: HeadcountTask, priority: Priority)
   return seating.done();
 }
 
-/** H3: finds the victim for a new task spawned by `parentId`. */
+/** H3: finds the victim for a new task that `parentId` spawns, which is the task that gives up its seat. */
 function lowestBelow(seating: Seating, priority: Priority, parentId: TaskId): HeadcountTask | undefined {
   let lowest: HeadcountTask | undefined;
   for (const task of seating.all()) {
@@ -170,7 +171,7 @@ function mayYield(seating: Seating, task: HeadcountTask): boolean {
   return seating.state.budget.allowPreempt && task.taskId !== seating.state.rootId && !task.shielded;
 }
 
-/** A change of seats that is being considered. */
+/** A change of seats whose consequences are checked before it is made. */
 interface SeatMove {
   readonly comes?: TaskId | undefined;
   readonly goes?: TaskId | undefined;
@@ -179,7 +180,7 @@ interface SeatMove {
 
 type Changing<Value> = { -readonly [Key in keyof Value]: Value[Key] };
 
-/** A headcount while a command is applied to it. Task objects are replaced, never changed. */
+/** A headcount while a command is applied to it. Task objects are replaced and never changed. */
 class Seating {
   readonly state: Changing<Headcount>;
   readonly changes: SeatChange[] = [];
@@ -239,7 +240,10 @@ class Seating {
     this.#addChildren(parentId, 1);
   }
 
-  /** Removes a task. Its children become children of its parent, so that H3 still recognises their ancestors. */
+  /**
+   * Removes a task. Its children become children of its parent, so that the search for a victim (H3) still
+   * recognises their ancestors.
+   */
   remove({ taskId, parentId, children }: HeadcountTask): void {
     const task = this.#tasks[taskId];
     if (task !== undefined) this.#count(task, -1);
@@ -253,7 +257,7 @@ class Seating {
     return this.state.taken < this.state.budget.maxAgents;
   }
 
-  /** The tasks without a seat that are not held, in the order in which they will get one. */
+  /** Returns the tasks that wait for a seat and are not held, in the order in which they will get one. */
   queue(): HeadcountTask[] {
     if (this.state.waiting === 0) return [];
     return this.all()
@@ -270,7 +274,10 @@ class Seating {
     return false;
   }
 
-  /** H2: promises the seat of `taskId` to another task. An idle task has no call in flight and yields immediately. */
+  /**
+   * H2: promises the seat of `taskId` to another task. An idle task has no call in flight and gives up its seat
+   * immediately.
+   */
   yieldSeat(taskId: TaskId, to: TaskId): void {
     this.change(taskId, { status: "pausing", yieldsTo: to });
     if (this.find(taskId)?.idle === true) this.pause(taskId);
@@ -278,8 +285,8 @@ class Seating {
   }
 
   /**
-   * Pauses a task. Its seat goes to the task to which it is promised, unless that would leave only seated tasks that
-   * wait for tasks without a seat.
+   * Pauses a task. Its seat goes to the task to which it is promised, unless all tasks with seats would then wait
+   * for tasks without a seat.
    */
   pause(taskId: TaskId): void {
     const to = this.find(taskId)?.yieldsTo ?? null;
@@ -302,14 +309,17 @@ class Seating {
     this.#tasks[taskId] = free;
   }
 
-  /** Gives a free seat to a queued task. A paused task is shielded until its next model call completes (H3). */
+  /**
+   * Gives a free seat to a waiting task. A task that was paused is protected from losing it again until its next
+   * model call completes (H3).
+   */
   seat(taskId: TaskId): void {
     const recalled = this.find(taskId)?.status === "paused";
     this.change(taskId, { status: "seated", queued: null, shielded: recalled });
     this.note(taskId, recalled ? "recalled" : "granted");
   }
 
-  /** Cancels the pausing of the task that was to yield its seat to `taskId`. */
+  /** Cancels the pausing of the task that was to give its seat to `taskId`. */
   keepVictimOf(taskId: TaskId): void {
     const victim = this.victimOf(taskId);
     if (victim === undefined) return;
@@ -328,9 +338,9 @@ class Seating {
   }
 
   /**
-   * Whether a queued task may take a freed seat. It may not if every seated task would then wait for a task without a
-   * seat. There is always a queued task that may: one that has no waiting descendant. `from` is the task that frees the
-   * seat.
+   * Whether a waiting task may take a freed seat. It may not if every task with a seat would then wait for a task
+   * without a seat. At least one waiting task always may: one that has no waiting descendant. `from` is the task
+   * that frees the seat.
    */
   maySit(task: HeadcountTask, from?: TaskId): boolean {
     // A task without children cannot wait for a child; a new task has no children.
@@ -338,15 +348,18 @@ class Seating {
     return this.hasLeaver({ comes: task.taskId, goes: from }) || this.#leavesSeatForHeld();
   }
 
-  /** Whether a task is held, and finds a free seat after its top-up although one more task sits down. */
+  /**
+   * Whether a task is held for a top-up, and would still find a free seat afterwards if one more task takes a seat
+   * now.
+   */
   #leavesSeatForHeld(): boolean {
     const { taken, budget } = this.state;
     return taken + 1 < budget.maxAgents && this.all().some(({ heldFor }) => heldFor !== undefined);
   }
 
   /**
-   * Whether at least one seated task has no waiting descendant, also after the task that `hires` spawns. While that
-   * holds, seats keep becoming free. A new task that is promised a seat does not count as waiting.
+   * Whether at least one task with a seat has no waiting descendant, also after the task that `hires` spawns. While
+   * this holds, seats keep becoming free. A new task that is promised a seat does not count as waiting.
    */
   hasLeaver({ comes, goes, hires }: SeatMove): boolean {
     const all = this.all();
@@ -377,7 +390,7 @@ class Seating {
   }
 }
 
-/** Returns the headcount after one command and leaves the given one unchanged. Costs O(live tasks). */
+/** Returns the headcount after one command and does not change the given one. Costs O(live tasks). */
 export function stepHeadcount(state: Headcount, command: HeadcountCommand): HeadcountStep {
   const next = copyHeadcount(state);
   const outcome = seatHeadcount(next, command);

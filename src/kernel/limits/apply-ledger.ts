@@ -27,8 +27,9 @@ import {
 } from "./reservation.ts";
 
 /**
- * Applies one command to a ledger in place. The caller must be its only holder. A command that is refused or throws
- * changes nothing. Costs O(depth of the task), plus O(waiting reservations) per decision while reservations wait.
+ * Applies one command to a ledger in place. No other code may hold the same object. A command that is refused or
+ * throws changes nothing. Costs O(depth of the task), plus O(waiting reservations) per decision while reservations
+ * wait.
  */
 export function bookLedger(ledger: Ledger, command: LedgerCommand): LedgerOutcome {
   const booking = new LedgerBooking(ledger);
@@ -37,7 +38,7 @@ export function bookLedger(ledger: Ledger, command: LedgerCommand): LedgerOutcom
   return booking.outcome;
 }
 
-/** Copies a ledger, for callers that must not change the original. */
+/** Copies a ledger, for callers that must not change the original object. */
 function copyLedger(ledger: Ledger): Ledger {
   const accounts: Record<TaskId, Account> = {};
   for (const account of Object.values(ledger.accounts)) accounts[account.taskId] = { ...account };
@@ -184,7 +185,10 @@ function closeAccount(booking: LedgerBooking, taskId: TaskId): boolean {
   return true;
 }
 
-/** B3: charges the full tokens and dollars, because no usage was reported. The turn is returned. */
+/**
+ * B3: charges all reserved tokens and dollars of a call, because no usage was reported. The reserved turn is not
+ * charged.
+ */
 function lose(booking: LedgerBooking, reservation: Reservation | undefined, failed = false): boolean {
   if (reservation === undefined) return false;
   const { held, narrowed = held, priced } = reservation;
@@ -193,7 +197,10 @@ function lose(booking: LedgerBooking, reservation: Reservation | undefined, fail
   return true;
 }
 
-/** B3: lowers what an open call is charged if it is lost. The reservation stays, because it is the bound of the bill (B1). */
+/**
+ * B3: lowers the amount that an open call is charged if its usage is never reported. The reservation does not
+ * change, because it is the upper bound of the bill (B1).
+ */
 function narrow(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "narrow" }>): boolean {
   const { id, tokens, costUsd } = command;
   requireCount("tokens", tokens);
@@ -209,7 +216,10 @@ function narrow(booking: LedgerBooking, command: Extract<LedgerCommand, { type: 
   return true;
 }
 
-/** B3: replaces the charge of an unreported call by its bill, for the task, every ancestor, the cost line and the tally. */
+/**
+ * B3: replaces the charge of an unreported call by its real cost, for the task, every ancestor, the cost line and
+ * the tally.
+ */
 function correct(booking: LedgerBooking, command: Extract<LedgerCommand, { type: "correct" }>): boolean {
   const { id, tokens, costUsd } = command;
   requireCount("tokens", tokens);
@@ -235,7 +245,7 @@ function requireCount(name: string, count: number): void {
   throw new Fault("invalid_argument", `invalid ${name} ${count}: expected an integer from 0`);
 }
 
-/** Returns the ledger after one command and leaves the given one unchanged. Costs O(open accounts). */
+/** Returns the ledger after one command and does not change the given one. Costs O(open accounts). */
 export function stepLedger(state: Ledger, command: LedgerCommand): LedgerStep {
   const next = copyLedger(state);
   const outcome = bookLedger(next, command);
@@ -243,8 +253,8 @@ export function stepLedger(state: Ledger, command: LedgerCommand): LedgerStep {
 }
 
 /**
- * Whether a lower input bound could not improve the decision: the call is granted with its whole output limit, or it is
- * refused for another reason.
+ * Whether an exact count of the input tokens could not change the decision, because the call is granted with its
+ * whole output limit or is refused for another reason.
  */
 export function fitsInFull(ledger: Ledger, request: ReserveCommand): boolean {
   const chain = chainOf(ledger.accounts, request.taskId);

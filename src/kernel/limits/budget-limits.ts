@@ -1,6 +1,6 @@
 /**
- * Limits on what one task and its descendants may spend (B6). Frozen. B2: `null` means unlimited and zero means zero;
- * negative values and NaN are refused.
+ * Limits on what one task and its descendants may spend (B6). Frozen. B2: `null` means unlimited and zero means
+ * zero; negative values and NaN throw.
  */
 export interface ExecutionBudget {
   /** Maximum number of model tokens, input and output. */
@@ -12,9 +12,9 @@ export interface ExecutionBudget {
    */
   readonly maxTurns: number | null;
   /**
-   * B5: maximum time in milliseconds from the creation of the task, that is from `submit` or `spawn`. The clock runs while the task is
-   * pending, running or suspended, so it includes the time that the task waits for a worker or a seat. It stops while the task is paused
-   * or waits for a person. `RunMeta` enforces it, not the ledger.
+   * B5: maximum time in milliseconds from the creation of the task, which is `submit` or `spawn`. The time in which
+   * the task is pending, running or suspended counts, also while it waits for a worker or a seat. The time in which
+   * it is paused or waits for a person does not count. `RunMeta` enforces this limit, not the ledger.
    */
   readonly deadlineMs: number | null;
 }
@@ -26,7 +26,10 @@ export const unlimitedBudget: ExecutionBudget = Object.freeze({
   deadlineMs: null,
 });
 
-/** The smaller limit of two budgets in each dimension. Checks nothing, so that the page does without the checks. */
+/**
+ * Returns a budget with the smaller limit of two budgets in each dimension. It makes no checks, so that the page in
+ * the browser need not load them.
+ */
 export function smallerBudget(one: ExecutionBudget, other: ExecutionBudget): ExecutionBudget {
   return budgetOf(
     smaller(one.maxTokens, other.maxTokens),
@@ -36,7 +39,7 @@ export function smallerBudget(one: ExecutionBudget, other: ExecutionBudget): Exe
   );
 }
 
-/** Creates a budget. Budgets without any limit share one object. */
+/** Creates a budget. All budgets without any limit are the same object. */
 export function budgetOf(
   maxTokens: number | null,
   maxCostUsd: number | null,

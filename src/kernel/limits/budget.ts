@@ -8,8 +8,8 @@ export type BudgetVerdict =
   | { readonly allowed: false; readonly exhaustion: Exhaustion };
 
 /**
- * A read-only view of a task's budget for architectures. `ctx.llm` reserves and settles. The numbers are not journaled,
- * so decisions that a replay must repeat may not depend on them.
+ * A read-only view of a task's budget for architectures. `ctx.llm` makes the reservations and charges. The numbers
+ * are not journaled, so that decisions which a replay must repeat must not depend on them.
  */
 export interface Budget {
   readonly limits: Omit<ExecutionBudget, "deadlineMs">;
@@ -49,19 +49,22 @@ export function spawnBudget(options: Partial<SpawnBudget> = {}): SpawnBudget {
 export interface SpendingCaps {
   /** All runs together, per day. */
   readonly perDayUsd?: number | null;
-  /** The runs of one tenant, per day. Runs without a tenant count as those of one tenant. */
+  /** Cap on the runs of each tenant, per day. All runs without a tenant count together as one tenant. */
   readonly perTenantPerDayUsd?: number | null;
-  /** The runs of one user of one tenant, per day. Runs without a user count as those of one user. */
+  /** Cap on the runs of each user of a tenant, per day. All runs without a user count together as one user. */
   readonly perUserPerDayUsd?: number | null;
-  /** The model calls of one agent, by its name, in all runs, per day. The calls of its sub-agents are theirs. */
+  /**
+   * Cap on the model calls of each agent, by its name, in all runs, per day. Calls of a sub-agent count for the
+   * sub-agent.
+   */
   readonly perAgentPerDayUsd?: number | null;
   /** All runs together, per month. */
   readonly perMonthUsd?: number | null;
   /** The runs of one tenant, per month. */
   readonly perTenantPerMonthUsd?: number | null;
-  /** The runs of one user of one tenant, per month. */
+  /** Cap on the runs of each user of a tenant, per month. */
   readonly perUserPerMonthUsd?: number | null;
-  /** The model calls of one agent, by its name, in all runs, per month. */
+  /** Cap on the model calls of each agent, by its name, in all runs, per month. */
   readonly perAgentPerMonthUsd?: number | null;
 }
 
@@ -89,14 +92,14 @@ export const capScopes: Readonly<Record<CapName, CapScope>> = Object.freeze({
   perAgentPerMonthUsd: { of: "agent", per: "month" },
 });
 
-/** Whether one of the caps counts by agent. Then each agent of a run has a cap share of its own. */
+/** Whether one of the caps counts by agent. If so, each agent of a run has its own cap share. */
 export function capsAgents(caps: CapLimits): boolean {
   return (Object.keys(capScopes) as CapName[]).some(
     (name) => capScopes[name].of === "agent" && (caps[name] ?? null) !== null,
   );
 }
 
-/** One US dollar too many for `toNanoUsdLimit`. */
+/** The first whole amount in US dollars that `toNanoUsdLimit` refuses as too large. */
 const tooManyUsd = 9_000_000;
 
 const cap = is.number({ from: 0, below: tooManyUsd, or: [null, "no cap"], default: null });
@@ -111,7 +114,10 @@ const knownCaps = optionTable({
   perAgentPerMonthUsd: cap,
 } satisfies OptionKinds<SpendingCaps>);
 
-/** Checks the caps. Returns `undefined` if there is none. Throws `invalid_argument`. */
+/**
+ * Checks the caps and converts them. Returns `undefined` if there are no caps. Throws `invalid_argument` for a
+ * wrong value.
+ */
 export function capLimits(caps: SpendingCaps = {}): CapLimits | undefined {
   const read = knownCaps.read("caps", caps);
   const names = (Object.keys(capScopes) as CapName[]).filter((name) => read[name] !== null);
@@ -120,8 +126,8 @@ export function capLimits(caps: SpendingCaps = {}): CapLimits | undefined {
 }
 
 /**
- * The caps of a run: those of the runtime, and those of its root agent. Of two caps of the same scope, the lower one counts.
- * `undefined` if there is none.
+ * Returns the caps of a run: those of the runtime combined with those of its root agent. If both set a cap of the
+ * same scope, the lower one applies. `undefined` if there are no caps.
  */
 export function capsOfRun(caps: CapLimits | undefined, own: SpendingCaps | undefined): CapLimits | undefined {
   const limits = own && capLimits(own);

@@ -1,22 +1,28 @@
 import type { CapLimits, CapName } from "./budget.ts";
 
 /**
- * B7: a cap share is the part of the caps that a run holds for one UTC day, or, if a cap counts by agent, that an agent of the
- * run holds for it. A run pays only from its cap share, and
- * draws more before a call that does not fit. The commit that settles a call adds what it cost to the totals and returns
- * what no other open call of the run needs. All amounts are nano-dollars.
+ * B7: a request for a part of the spending caps, named cap share. A run holds a cap share for one UTC day; if a cap
+ * counts by agent, each agent of the run holds one. A run pays only from its cap share, and draws more before a
+ * call that does not fit. The commit that settles a call adds its cost to the totals and returns what no other open
+ * call of the run needs. All amounts are in nano-dollars.
  */
 export interface DrawRequest {
   /** The UTC day for which the run draws. */
   readonly day: string;
   /** Name of the agent for whose call the run draws. Present if a cap counts by agent. */
   readonly agent?: string;
-  /** The least that the run must hold: what it has spent and reserved since it last returned its cap share, and the call. */
+  /**
+   * The lowest amount that the run must hold: the new call, and what the run has spent and reserved since it last
+   * returned its cap share.
+   */
   readonly need: number;
-  /** What the run would like to hold. At least `need`. */
+  /** The amount that the run would like to hold. At least `need`. */
   readonly want: number;
   readonly caps: CapLimits;
-  /** Whether the run waits rather than hold less than it wants, if other runs hold the difference. Default: `false`. */
+  /**
+   * Whether the run waits if other runs hold the difference between `need` and `want`. Otherwise it accepts less
+   * than `want`. Default: `false`.
+   */
   readonly mayWait?: boolean;
 }
 
@@ -24,13 +30,16 @@ export interface DrawRequest {
 export interface CapUse {
   readonly name: CapName;
   readonly limit: number;
-  /** What the totals of the day or the month hold. */
+  /** The amount already in the totals of the day or the month. */
   readonly spent: number;
-  /** What other runs hold, and other agents of the run. */
+  /** The amount that other runs, and other agents of this run, hold. */
   readonly held: number;
 }
 
-/** The key of a cap share of a run, in `Commit.holds` and in stores. A space cannot be part of a day. */
+/**
+ * Returns the key of a cap share of a run, for `Commit.holds` and for stores. A space separates day and agent,
+ * because a day contains none.
+ */
 export function capShareKey(day: string, agent?: string): string {
   return agent === undefined ? day : `${day} ${agent}`;
 }
