@@ -44,17 +44,20 @@ export function capShareKey(day: string, agent?: string): string {
   return agent === undefined ? day : `${day} ${agent}`;
 }
 
-/** The outcome of a draw. If it is not `held`, the run holds what it held before. */
+/** The outcome of a draw. If its kind is not `held`, the run holds the same amount as before. */
 export type DrawOutcome =
-  /** `tight` is the cap because of which the run holds less than it wanted, or `null`. */
+  /**
+   * `tight` is the cap because of which the run holds less than it wanted. `null` if the run holds all that it
+   * wanted.
+   */
   | { readonly kind: "held"; readonly amount: number; readonly tight: CapUse | null }
-  /** Other runs hold what the run wants, and may return it. */
+  /** Other runs hold the amount that this run wants, and may return it. */
   | { readonly kind: "waits"; readonly tight: CapUse }
   | { readonly kind: "exhausted"; readonly tight: CapUse };
 
 /**
- * Decides a draw of a run that holds `own`. After it, `spent` plus everything that is held is at most `limit`, for each
- * cap. A run never loses what it holds: it may have reserved it.
+ * Decides a draw of a run that already holds `own`. Afterwards, for each cap, `spent` plus everything that is held
+ * is at most `limit`. The amount that a run holds never shrinks here, because the run may have reserved it.
  */
 export function decideDraw(
   own: number,

@@ -17,7 +17,10 @@ export function executionBudget(options: Partial<ExecutionBudget> = {}): Executi
   return budgetOf(positive(maxTokens), positive(maxCostUsd), positive(maxTurns), positive(deadlineMs));
 }
 
-/** B6: the budget of a child: in each dimension the smaller of the parent's limit and the child's own. */
+/**
+ * B6: returns the budget of a child. In each dimension it is the lower of the parent's limit and the child's own
+ * limit.
+ */
 export function tightenBudget(parent: ExecutionBudget, own: Partial<ExecutionBudget>): ExecutionBudget {
   return smallerBudget(parent, executionBudget(own));
 }

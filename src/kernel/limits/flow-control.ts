@@ -13,24 +13,28 @@ export interface FlowStart<Input = JsonValue> {
   readonly userId: string | null;
 }
 
-/** What the limits of an agent or a workflow have in common. */
+/** The fields that all limits of an agent or a workflow have in common. */
 interface FlowLimit<Input> {
   /**
-   * Returns the key of a run. Runs with equal keys share the limit; `null` means that the run has no limit. It is called
-   * once, before the run exists. Keys belong to a tenant (S6). If absent, all runs of a tenant share the limit.
+   * Returns the key of a run. Runs with equal keys share the limit; the limit does not apply to a run with the key
+   * `null`. It is called once, before the run exists. Keys belong to a tenant (S6). If absent, all runs of a tenant
+   * share the limit.
    */
   readonly key?: (start: FlowStart<Input>) => string | null;
-  /** Name of the limit. Agents and workflows whose limits have the same name share it. Default: their own name. */
+  /**
+   * Name of the limit. Agents and workflows whose limits have the same name share it. Default: the name of the
+   * agent or workflow.
+   */
   readonly name?: string;
 }
 
-/** How many runs of a key run at the same time, over all workers. */
+/** Limits how many runs of a key run at the same time, over all workers. */
 export interface ConcurrencyLimit<Input = JsonValue> extends FlowLimit<Input> {
   /** Maximum number of runs of a key that have started and not ended. */
   readonly limit: number;
 }
 
-/** How many runs of a key start within a time, over all workers. */
+/** Limits how many runs of a key start within a time, over all workers. */
 export interface RateLimit<Input = JsonValue> extends FlowLimit<Input> {
   /** Maximum number of runs of a key that start within each span of `perMs`. */
   readonly limit: number;
@@ -46,41 +50,46 @@ export interface FlowOptions<Input = JsonValue> {
   readonly rate?: RateLimit<Input>;
 }
 
-/** How starts of a key within a time become one run with the last input. */
+/** How several starts of a key within a short time become one run with the last input. */
 export interface DebounceOptions<Input = JsonValue> extends FlowLimit<Input> {
-  /** Milliseconds without another start of the key after which the run starts. */
+  /** Milliseconds that must pass without another start of the key before the run starts. */
   readonly ms: number;
-  /** Milliseconds since the first start after which the run starts in any case. Default: no limit. */
+  /** Milliseconds after the first start of the key at which the run starts in any case. Default: no limit. */
   readonly maxMs?: number;
 }
 
 /** How several starts of a key become one run with a list of their inputs. */
 export interface BatchOptions<Input = JsonValue> extends FlowLimit<Input> {
-  /** Number of starts with which the run starts at once. At most 100. */
+  /** Number of collected starts at which the run starts at once. At most 100. */
   readonly size: number;
-  /** Milliseconds since the first start after which the run starts with fewer. */
+  /** Milliseconds after the first start at which the run starts also with fewer inputs than `size`. */
   readonly ms: number;
 }
 
 /** Options that let several starts of a workflow become one run. */
 export interface JoinedStartOptions<Input = JsonValue> {
-  /** Lets starts of a key within a time become one run with the last input. If absent, each start is a run. Excludes `batch`. */
+  /**
+   * Combines starts of a key within a short time into one run with the last input. If absent, each start is a run.
+   * Cannot be combined with `batch`.
+   */
   readonly debounce?: DebounceOptions<Input>;
-  /** Lets several starts of a key become one run with a list of their inputs. If absent, each start is a run. */
+  /** Combines several starts of a key into one run with a list of their inputs. If absent, each start is a run. */
   readonly batch?: BatchOptions<Input>;
 }
 
-/** L20: the starts that a run which has not started collects. Starts of other tenants, users or keys are never joined. */
+/**
+ * L20: the starts that a run collects before it begins. Only starts of the same tenant, user and key are collected.
+ */
 export interface RunCollection {
   readonly name: string;
   readonly key: string;
   /** Id of the user, or `null`. */
   readonly userId: string | null;
-  /** Whether the run gets the last input, or the list of all. */
+  /** Whether the run gets only the last input, or a list of all inputs. */
   readonly keeps: "last" | "all";
-  /** Milliseconds by which another start delays the run. `null` if it does not. */
+  /** Milliseconds by which another start delays the run. `null` if another start does not delay it. */
   readonly delayMs: number | null;
-  /** Number of inputs with which the run starts at once. */
+  /** Number of collected inputs at which the run starts at once. */
   readonly size: number;
   /** When the run starts, and the latest time at which it does, in epoch milliseconds. */
   readonly dueAt: number;
@@ -88,12 +97,15 @@ export interface RunCollection {
   readonly inputs: readonly JsonValue[];
 }
 
-/** Maximum size of the inputs that one run collects, in characters of their JSON. A start beyond it begins another run. */
+/**
+ * Maximum size of the inputs that one run collects, in characters of their JSON. A start that exceeds it begins
+ * another run.
+ */
 const mostCollected = 262_144;
 
 /**
- * L20: adds the start of one collection to another one. Returns `undefined` if that takes no more: its time has come, it
- * is full, or another version of the workflow began it, which keeps its inputs in another form.
+ * L20: adds a start to the collection of a waiting run. Returns `undefined` if that collection accepts no more: its
+ * time has come, it is full, or another version of the workflow began it, whose inputs have another form.
  */
 export function joinStarts(
   former: RunCollection,
@@ -110,18 +122,20 @@ export function joinStarts(
   return { ...former, inputs: all, ...(all.length >= size && { dueAt: at }) };
 }
 
-/** The limits of a run whose content is erased. */
+/**
+ * Returns the limits of a run without the inputs that it has collected. Used when the content of the run is erased.
+ */
 export function withoutInputs(flow: RunFlow): RunFlow {
   return flow.collect === undefined ? flow : { ...flow, collect: { ...flow.collect, inputs: [] } };
 }
 
-/** The limits of a fork, which joins no other run and is joined by none. */
+/** Returns the limits of a fork, which does not take part in the collection of starts. */
 export function flowOfFork(flow: RunFlow | undefined, runId: string): { readonly flow?: RunFlow } {
   if (flow?.collect === undefined) return flow === undefined ? {} : { flow };
   return { flow: { ...flow, collect: { ...flow.collect, key: `fork ${runId}`, dueAt: 0 } } };
 }
 
-/** The input of a run that has collected starts. */
+/** Returns the input of a run that has collected starts. */
 export function collectedInput({ keeps, inputs }: RunCollection): JsonValue {
   return keeps === "all" ? inputs : (inputs.at(-1) ?? null);
 }
@@ -134,7 +148,7 @@ export interface ObjectPlace {
   readonly key: string;
 }
 
-/** L17: the limits of one run, as stores keep them with the run. The keys are those of its tenant. */
+/** L17: the limits of one run, as stores keep them with the run. The keys belong to the tenant of the run. */
 export interface RunFlow {
   readonly concurrency?: { readonly name: string; readonly key: string; readonly limit: number };
   readonly rate?: {
@@ -144,18 +158,22 @@ export interface RunFlow {
     readonly perMs: number;
   };
   /**
-   * L19: the object and the key of a call. Calls of a key run one at a time, in the order in which they were created,
-   * or were due if they start later. A shared call only reads, and waits for none.
+   * L19: the object and the key of a call. Calls of a key run one at a time, in the order in which they were
+   * created; a delayed call counts from the time at which it is due. A shared call only reads, and waits for no
+   * other call.
    */
   readonly object?: ObjectPlace & { readonly isShared?: true };
   /** L20: the starts that the run collects before it starts. */
   readonly collect?: RunCollection;
 }
 
-/** Longest key of a limit, in UTF-16 code units. */
+/** Maximum length of the key of a limit, in UTF-16 code units. */
 const longestKey = 512;
 
-/** Highest limit: the store counts the places or the starts of a key up to it, to find out whether the next run may start. */
+/**
+ * Highest value of a limit. A store counts the runs or the starts of a key up to this number, to find out whether
+ * the next run may start.
+ */
 const highestLimit = 10_000;
 
 const limitKinds = { key: is.callback(), name: is.text({ empty: false }) };
@@ -181,18 +199,21 @@ const batchTable = optionTable({
   ms: is.integer({ from: 1, required: true }),
 } satisfies OptionKinds<BatchOptions<never>>);
 
-/** The kinds of `JoinedStartOptions`. `flowControl` checks their content. */
+/** Option kinds of `JoinedStartOptions`. `flowControl` checks their content. */
 export const collectKinds = { debounce: is.any, batch: is.any } satisfies OptionKinds<JoinedStartOptions>;
 
-/** The kinds of `FlowOptions`, for the tables of agents and workflows. `flowControl` checks their content. */
+/**
+ * Option kinds of `FlowOptions`, for the option tables of agents and workflows. `flowControl` checks their content.
+ */
 export const flowKinds = { concurrency: is.any, rate: is.any } satisfies OptionKinds<FlowOptions>;
 
-/** Returns the limits of a run from what it starts with. `undefined` if it has none. */
+/** Returns the limits of a run according to its input and its caller. `undefined` if the run has no limits. */
 export type FlowControl = (start: FlowStart) => RunFlow | undefined;
 
 /**
- * Checks the limits of an agent or a workflow and returns a function that gives each run its own. Returns `undefined` if
- * there are no limits. `owner` names it in errors, such as `workflow order`; `ownName` is the name of its limits.
+ * Checks the limits of an agent or a workflow and returns a function that computes the limits of each run. Returns
+ * `undefined` if there are no limits. `owner` names the agent or workflow in errors, such as `workflow order`;
+ * `ownName` is the default name of its limits.
  */
 export function flowControl<Input>(
   owner: string,
@@ -220,7 +241,10 @@ export function flowControl<Input>(
   };
 }
 
-/** Checks `debounce` or `batch`, and returns a function that begins the collection of a start. Its times count from 0: `collectFrom`. */
+/**
+ * Checks `debounce` or `batch`, and returns a function that creates the collection of a first start. The times in
+ * it count from 0; `collectFrom` adds the real time.
+ */
 function collector<Input>(
   owner: string,
   ownName: string,
@@ -258,7 +282,7 @@ function collector<Input>(
   };
 }
 
-/** L20: the limits of a run that is created at a time. The time of a collection counts from there. */
+/** L20: returns the limits of a run that is created at this time. The times of its collection count from this time. */
 export function flowFrom(flow: RunFlow | undefined, at: number): RunFlow | undefined {
   if (flow?.collect === undefined) return flow;
   const { dueAt, latestAt } = flow.collect;

@@ -3,30 +3,35 @@ import type { SpawnBudget } from "./budget.ts";
 import type { Priority } from "./priority.ts";
 
 /**
- * The seats of a run, as a state machine. `seatHeadcount` applies a command in place; `stepHeadcount` returns the next
- * state and leaves the given one unchanged. The runtime and `SpawnTracker` use it; no other code counts seats.
+ * The seats of a run, as a state machine. `seatHeadcount` applies a command in place; `stepHeadcount` returns the
+ * next state and leaves the given one unchanged. The runtime and `SpawnTracker` use it; no other code counts seats.
  *
  * Status of a task:
  *
- * - `seated`: may work. It leaves by `release`, or becomes `pausing` when its seat is promised to a new task.
+ * - `seated`: may work. It gives up the seat by `release`, or becomes `pausing` when its seat is promised to a new
+ *   task.
  * - `pausing`: keeps its seat until its calls in flight settle (H2). It becomes `paused` by `settle`, `suspend` or
- * `crash`, or `seated` again if the other task got another seat or ended.
- * - `paused`: has no seat. It is recalled when a seat frees: the highest priority first, among equals the longest
- * waiting (H5). A task that is held, because it waits for money, is not recalled before `unhold`.
+ *   `crash`, or `seated` again if the other task got another seat or ended.
+ * - `paused`: has no seat. It gets a seat again when one becomes free: the highest priority first, among equals the
+ *   one that has waited longest (H5). A task that is held, because it waits for a larger budget, gets no seat
+ *   before `unhold`.
  * - `pending`: a new task that is promised a seat, or waits for the next free one.
  *
- * Promises: H1: seats taken <= `maxAgents` at every moment; a task that waits for money holds no seat. H2: a seat changes hands only after its holder's calls have
- * settled; a program of `ctx.attempt` is no call, only what it calls through the attempt is. H3: only a new HIGH or CRITICAL task preempts, and only a task of strictly lower priority, the lowest first,
- * among equals the newest; never the root, an ancestor of the new task, or a task that was recalled and has not
- * completed a model call since. H5: recall; of a task that waits for money, only after its top-up. H8: a task whose priority is lowered yields only to a waiting task; one
- * whose priority is raised queues with its new priority.
+ * Promises: H1: seats taken <= `maxAgents` at every moment; a task that waits for a larger budget holds no seat.
+ * H2: a seat changes hands only after its holder's calls have settled; a program of `ctx.attempt` is not a call;
+ * only the calls that it makes through the attempt are. H3: only a new HIGH or CRITICAL task preempts, and only a
+ * task of strictly lower priority, the lowest first, among equals the newest; never the root, an ancestor of the
+ * new task, or a task that was recalled and has not completed a model call since then. H5: a paused task is
+ * recalled when a seat is free; a task that waits for a larger budget only after a top-up. H8: a task whose
+ * priority is lowered gives its seat only to a waiting task; a task whose priority is raised waits with its new
+ * priority.
  */
 export interface Headcount {
   readonly budget: SpawnBudget;
   readonly rootId: TaskId;
-  /** The live tasks, in the order in which they were spawned. */
+  /** The tasks that have not ended, in the order in which they were spawned. */
   readonly tasks: Readonly<Record<TaskId, HeadcountTask>>;
-  /** The next sequence number, used for spawning and for queueing. */
+  /** The next sequence number. It orders both the spawned tasks and the tasks that wait for a seat. */
   readonly nextOrder: number;
   /** Number of tasks that hold a seat. */
   readonly taken: number;
@@ -46,14 +51,19 @@ export interface HeadcountTask {
   readonly status: SeatStatus;
   /** Whether the task is suspended. It has no call in flight, so it can pause immediately. */
   readonly idle: boolean;
-  /** Whether the task was recalled and has not completed a model call since; then it cannot be a victim (H3). */
+  /**
+   * Whether the task was recalled and has not completed a model call since then. If so, it cannot be a victim (H3).
+   */
   readonly shielded: boolean;
   readonly hired: number;
-  /** Sequence number at which the task began to wait for a seat; `null` while it holds one. */
+  /** Sequence number at which the task began to wait for a seat. `null` while it holds a seat. */
   readonly queued: number | null;
   /** For a pausing task, the task that takes its seat. `null` if the task pauses because it is held. */
   readonly yieldsTo: TaskId | null;
-  /** The task whose budget has to be raised before this one is recalled (H5). Absent if the task waits for no money. */
+  /**
+   * The task whose budget must be raised before this task is recalled (H5). Absent if the task does not wait for a
+   * larger budget.
+   */
   readonly heldFor?: TaskId;
   /** Number of live children. */
   readonly children: number;
@@ -66,8 +76,9 @@ export type HeadcountCommand =
       readonly parentId: TaskId;
       readonly priority: Priority;
       /**
-       * Makes a task wait for the next free seat where it would be refused: as `pending` if it is new, as `paused` if
-       * it existed before and is resumed (J5). A new task for which no seat can ever free is refused nevertheless.
+       * Lets a task wait for the next free seat in cases in which it would otherwise be refused: as `pending` if it
+       * is new, as `paused` if it existed before and is resumed (J5). A new task for which no seat can ever become
+       * free is still refused.
        */
       readonly waits?: "pending" | "paused";
     }
@@ -83,21 +94,21 @@ export type HeadcountCommand =
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority }
   /** The task waits until the budget of `heldFor` is raised. It pauses once its calls in flight have settled (H2). */
   | { readonly type: "hold"; readonly taskId: TaskId; readonly heldFor: TaskId }
-  /** The task waits for no money any more. It is recalled like every paused task. */
+  /** The task no longer waits for a larger budget. It is recalled like every paused task. */
   | { readonly type: "unhold"; readonly taskId: TaskId }
-  /** The owner died, so no call is in flight any more. */
+  /** The owner of the run died, so that no call is in flight any more. */
   | { readonly type: "crash" };
 
-/** A change of one task's seat caused by a command, in order. It may concern other tasks than the command's. */
+/** A change of one task's seat that a command has caused. The task may be another one than that of the command. */
 export interface SeatChange {
   readonly taskId: TaskId;
-  /** `kept` means that the task was pausing and keeps its seat. */
+  /** `kept` means that the task was about to pause and now keeps its seat. */
   readonly change: "granted" | "pausing" | "paused" | "recalled" | "kept";
 }
 
 /**
- * Why a seat was refused. `nobody_leaves` means that the task would wait forever, because every seated task waits for
- * it or for another waiting task.
+ * Why a seat was refused. `nobody_leaves` means that the task would wait forever, because every task with a seat
+ * waits for it or for another waiting task. // prose-check: ignore
  */
 export type RefusalReason =
   | "full"
@@ -111,7 +122,10 @@ export type HeadcountOutcome =
   | { readonly kind: "granted" | "done"; readonly changes: readonly SeatChange[] }
   /** `victim` is the task whose seat is promised, or `null` if the new task waits for any seat. */
   | { readonly kind: "pending"; readonly victim: TaskId | null; readonly changes: readonly SeatChange[] }
-  /** H4: a refused seat is a value that the model can react to. `holders` lists the tasks that hold the seats. */
+  /**
+   * H4: the seat was refused. The refusal is a value and not an error, so that the model can react to it. `holders`
+   * lists the tasks that hold the seats.
+   */
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] }
   /** The task does not exist, or its status does not allow the command. Nothing changed. */
   | { readonly kind: "ignored" };
@@ -127,7 +141,7 @@ export interface HeadcountStep {
   readonly outcome: HeadcountOutcome;
 }
 
-/** The headcount of a new run, with its root seated. */
+/** Creates the headcount of a new run, in which the root has a seat. */
 export function openHeadcount(budget: SpawnBudget, rootId: TaskId, priority: Priority): Headcount {
   const root: HeadcountTask = {
     taskId: rootId,
@@ -164,7 +178,7 @@ const words: Readonly<Record<RefusalReason, string>> = {
   unknown_parent: "the spawning task has no seat itself",
 };
 
-/** H4: explains to a model why a sub-agent was not spawned. */
+/** H4: returns a text that explains to a model why a sub-agent was not spawned. */
 export function describeRefusal(
   name: string,
   { reason, holders }: { readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] },

@@ -2,19 +2,19 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 
 /**
- * How long an agent's history is kept. History is removed in the commit that ends the run, whatever its status (trap
- * R14), so a crash cannot prevent it.
+ * How long an agent's history is kept. The commit that ends the run removes the history, whatever the status of the
+ * run (trap R14), so that a crash cannot prevent the removal.
  */
 export const HistoryRetention = Object.freeze({
   /**
-   * The history is never written to the session. When the run ends, its contents (inputs, messages, arguments, results,
-   * reasons) are erased from journal and log. Steps, costs, the outcome and the event chain (E1) stay. The run cannot
-   * be resumed or forked afterwards.
+   * The history is never written to the session. When the run ends, inputs, messages, arguments, results and
+   * reasons are erased from its journal and log. Steps, costs, the outcome and the event chain (E1) stay. The run
+   * cannot be resumed or forked afterwards.
    */
   NONE: "none",
-  /** The history is in the session while the run lives; journal and log keep it. The default of a child. */
+  /** The history is in the session until the run ends; journal and log keep it. This is the default of a child. */
   RUN: "run",
-  /** The history stays in the session until it is deleted. The default of a root. */
+  /** The history stays in the session until a person or a program deletes it. This is the default of a root. */
   PERMANENT: "permanent",
 });
 

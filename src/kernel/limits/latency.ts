@@ -1,6 +1,7 @@
 /**
- * The upper bounds of the buckets in which durations of model calls are counted, in milliseconds. The last bucket, which has no
- * bound, holds what takes longer. Stores have a column for each bucket, so a change needs a new stored format.
+ * The upper bounds of the buckets in which durations of model calls are counted, in milliseconds. Longer calls are
+ * counted in a last bucket without a bound. Stores have a column for each bucket, so that a change needs a new
+ * stored format.
  */
 export const latencyBoundsMs: readonly number[] = Object.freeze([
   100, 150, 200, 300, 400, 600, 800, 1_200, 1_600, 2_400, 3_200, 4_800, 6_400, 9_600, 12_800, 19_200, 25_600,
@@ -11,8 +12,8 @@ export const latencyBoundsMs: readonly number[] = Object.freeze([
 export const latencyBuckets = latencyBoundsMs.length + 1;
 
 /**
- * Number of calls by bucket, as `{ b9: 1 }`. A bucket without a call is absent. The names are no numbers, because an object with
- * numbered members takes the memory of all lower numbers.
+ * Number of calls by bucket, as `{ b9: 1 }`. A bucket without calls is absent. The names begin with a letter,
+ * because an object with numeric keys would take memory for all lower numbers.
  */
 export type LatencyCounts = Readonly<Record<LatencyName, number>>;
 
@@ -26,7 +27,7 @@ const names: readonly LatencyName[] = Array.from(
 
 export const noLatency: LatencyCounts = Object.freeze({});
 
-/** The bucket of a duration: the first one whose bound is not below it. */
+/** Returns the bucket of a duration: the first one whose upper bound is not below the duration. */
 export function latencyBucket(durationMs: number): number {
   let bucket = 0;
   for (const bound of latencyBoundsMs) {
@@ -52,15 +53,15 @@ export function addLatency(one: LatencyCounts, other: LatencyCounts): LatencyCou
   return sum;
 }
 
-/** The number of calls of every bucket, in their order. */
+/** Returns the number of calls of every bucket, in the order of the buckets. */
 export function latencyList(counts: LatencyCounts): readonly number[] {
   return names.map((name) => counts[name] ?? 0);
 }
 
 /**
- * The duration in milliseconds that this share of the calls does not exceed, such as 0.95: an estimate within the bucket, which
- * assumes that its calls are spread evenly. A call in the last bucket took at least its lower bound, which is returned. `null` if
- * there is no call.
+ * Estimates the duration in milliseconds that this share of the calls does not exceed. `share` is a number such as
+ * 0.95. The estimate assumes that the calls of a bucket are spread evenly over it. For a call in the last bucket it
+ * returns the lower bound of that bucket. `null` if there are no calls.
  */
 export function latencyQuantile(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0);

@@ -39,15 +39,15 @@ const noReservations: readonly Reservation[] = [];
 /** How a call ended. */
 interface CallEnd extends Pick<TalliedCall, "reported" | "durationMs" | "failed"> {}
 
-/** The end of a call without a reply that did not fail. */
+/** How a call ends that was interrupted: without a reply, and not as a failure of the model. */
 const cut: CallEnd = Object.freeze({});
 
 let lastLabel: CostLabel | undefined;
 let lastKey = "";
 
 /**
- * The key of a cost line, cached for the last label. It contains the length of the provider's name, because both names
- * may contain spaces.
+ * Returns the key of a cost line. The key of the last label is cached. It contains the length of the provider's
+ * name, because both names may contain spaces.
  */
 function lineKey(label: CostLabel): string {
   if (label !== lastLabel) {
@@ -100,7 +100,7 @@ export class LedgerBooking {
     }
   }
 
-  /** B6: another run has spent the amount, and reports it itself. */
+  /** B6: counts an amount that another run, started by this one, has spent. That run itself reports it. */
   spentElsewhere(spent: Spend): void {
     this.ledger.elsewhere = addSpend(this.ledger.elsewhere, spent);
   }
@@ -198,7 +198,10 @@ export class LedgerBooking {
     };
   }
 
-  /** B1: notes an overrun if the bill of a call exceeds its bound. `nanoUsd` is its reported cost, if there is one. */
+  /**
+   * B1: records an overrun if the bill of a call exceeds its reserved bound. `nanoUsd` is the reported cost, if
+   * there is one.
+   */
   compare(
     { id, taskId, held, priced }: Pick<Reservation, "id" | "taskId" | "held" | "priced">,
     billed: Spend,
@@ -244,7 +247,10 @@ export class LedgerBooking {
     }
   }
 
-  /** A later account of the same task was not charged for the calls that are lost now. */
+  /**
+   * Forgets the account of a task whose calls were lost, because a later account of the same task was not charged
+   * for them.
+   */
   #forgetAccount(taskId: TaskId): void {
     const lostCalls = this.ledger.lostCalls as Record<string, LostCharge>;
     for (const id in lostCalls) {

@@ -8,20 +8,21 @@ import { countLatency, noLatency } from "./latency.ts";
 import { addUsageDelta, type UsageDelta } from "./usage-delta.ts";
 
 /**
- * The money of a run, as a state machine: what is spent and what is reserved. `bookLedger` applies a command in place;
- * `stepLedger` returns the next state and leaves the given one unchanged. The runtime and `ExecutionTracker` use it; no
- * other code counts money.
+ * The money of a run, as a state machine: what is spent and what is reserved. `bookLedger` applies a command in
+ * place; `stepLedger` returns the next state and leaves the given one unchanged. The runtime and `ExecutionTracker`
+ * use it; no other code counts money.
  *
- * A reservation is open from its grant until it ends by `settle` (usage was reported), `lose` (no usage was reported:
- * charged in full, except for its turn), `refund` (refused before any body: charged nothing) or `crash`. `narrow` lowers
- * what it is charged if it is lost, and `correct` replaces that charge once the usage is known. A reservation that does not fit
- * waits while other reservations may still return budget, and fails if none can.
+ * A reservation is open from its grant until it ends by `settle` (the provider reported the usage), `lose` (the
+ * provider reported no usage; everything except the turn is charged), `refund` (the provider refused the call
+ * before an answer; nothing is charged) or `crash`. `narrow` lowers the charge of a later `lose`, and `correct`
+ * replaces that charge when the usage becomes known. A reservation that does not fit waits while other reservations
+ * may still return budget, and fails if none can.
  *
- * Promises: B1: for each capped dimension, spent + reserved <= cap, for a task and every ancestor, unless a provider
- * bills above the bound, which is recorded and stops the run. B2: `null` means unlimited and zero means zero. B3: an
- * attempt without reported usage is charged its full tokens and dollars as `lost`, or, if the provider reported the input
- * in its stream, that input and the output limit; its turn is returned. Usage that becomes known later replaces the charge,
- * once. B6: spending counts against every ancestor.
+ * Promises: B1: for each capped dimension, spent + reserved <= cap, for a task and every ancestor, unless a
+ * provider bills above the bound, which is recorded and stops the run. B2: `null` means unlimited and zero means
+ * zero. B3: an attempt without reported usage is charged its full tokens and dollars as `lost`, or, if the provider
+ * reported the input in its stream, with that input and the output limit. Its turn is not charged. Usage that
+ * becomes known later replaces the charge once. B6: spending counts against every ancestor.
  */
 export interface Ledger {
   readonly unknownPrice: UnknownPrice;
@@ -34,22 +35,30 @@ export interface Ledger {
    * reservation waits.
    */
   readonly passes: Readonly<Partial<Record<Priority, number>>>;
-  /** Set when a provider billed above its bound; cleared by `topUp`. While it is set, no reservation is granted. */
+  /**
+   * The overrun, if a provider billed above the reserved bound; `topUp` clears it. While it is set, no reservation
+   * is granted.
+   */
   readonly overrun: Overrun | null;
   /** Amounts spent per label (agent and model), including those of ended tasks. */
   readonly lines: Readonly<Record<string, CostLine>>;
-  /** Amounts per hour, agent and model that no commit holds in `Commit.usage` yet. */
+  /** Amounts per hour, agent and model that are not yet part of a commit (`Commit.usage`). */
   readonly tally: Readonly<Record<string, UsageDelta>>;
-  /** B3: the calls that were charged without reported usage and not corrected since, by the id of their reservation. */
+  /**
+   * B3: the calls that were charged without reported usage and not corrected later, by the id of their reservation.
+   */
   readonly lostCalls: Readonly<Record<string, LostCharge>>;
-  /** B6: the part of what is spent that other runs, which tasks of this run have started, have spent. Those runs report it. */
+  /**
+   * B6: the part of `spent` that other runs have spent which tasks of this run have started. Those runs report it
+   * themselves.
+   */
   readonly elsewhere: Spend;
 }
 
 /** B3: a call that was charged without reported usage. */
 export interface LostCharge {
   readonly taskId: TaskId;
-  /** B6: the accounts that were charged and still exist, from that of the task upwards. */
+  /** B6: the accounts that were charged and still exist, from the account of the task upwards. */
   readonly chain: readonly TaskId[];
   readonly charged: Spend;
   readonly priced: boolean;
@@ -78,13 +87,13 @@ export interface CostLine {
   readonly unpriced: number;
 }
 
-/** B4: what happens if a task has a budget in dollars and the model has no known price. */
+/** B4: what happens if a task has a budget in dollars but the price of the model is unknown. */
 export type UnknownPrice = "refuse" | "ignore";
 
 /** A dimension that the ledger counts. Seats are counted by the headcount. */
 export type SpendDimension = Exclude<BudgetDimension, "agents">;
 
-/** Amounts as integers: tokens, nano-dollars and turns. */
+/** Amounts as whole numbers: tokens, nano-dollars and turns. */
 export interface Spend {
   readonly tokens: number;
   readonly nanoUsd: number;
@@ -113,7 +122,10 @@ export interface Account {
   readonly warnAt: number;
   readonly warned: readonly SpendDimension[];
   readonly children: number;
-  /** Whether the task has ended. The account stays, for its caps, while children have accounts. */
+  /**
+   * Whether the task has ended. While its children have accounts, its account remains, because its caps apply to
+   * them.
+   */
   readonly closed: boolean;
 }
 
@@ -122,10 +134,13 @@ export interface Reservation {
   readonly taskId: TaskId;
   readonly attempt: number;
   readonly held: Spend;
-  /** B3: what the call is charged if it is lost. If absent, `held`. */
+  /** B3: the amount that the call is charged if its usage is never reported. If absent, `held` is charged. */
   readonly narrowed?: Spend;
   readonly priced: boolean;
-  /** B6: a part for another run, which is not a call: the end of an owner does not lose it. */
+  /**
+   * B6: present if the amount is reserved for another run and not for a call. The reservation then remains when the
+   * owner of this run ends.
+   */
   readonly lasting?: true;
   readonly label?: CostLabel;
   readonly day?: string;
@@ -137,14 +152,15 @@ export interface ReserveCommand {
   readonly id: string;
   readonly taskId: TaskId;
   /**
-   * The attempt number, counted from 1. It is stored, so that after a crash it is known which attempt was lost (B3).
+   * The number of the attempt, from 1. It is stored, so that after a crash it is known which attempt has no usage
+   * (B3).
    */
   readonly attempt: number;
   /** B1: upper bound of what the call sends, not an estimate. `costUsd: null` means that the price is unknown. */
   readonly input: { readonly tokens: number; readonly costUsd: number | null };
   /**
-   * The output limit that the call sends: at most `maxTokens`, clamped to the remaining budget, at least `minTokens`
-   * (default: 1).
+   * The output limit that the call sends. It is at most `maxTokens`, reduced to the remaining budget, and at least
+   * `minTokens` (default: 1).
    */
   readonly output: {
     readonly maxTokens: number;
@@ -154,8 +170,8 @@ export interface ReserveCommand {
   /** Number of turns to reserve. Default: 1. A retry after a settled reply of the same turn reserves 0. */
   readonly turns?: number;
   /**
-   * B6: reserves a part for another run, which the task has started. It stays until the end of that run settles it, also
-   * if the owner of this run ends.
+   * B6: reserves an amount for another run, which the task has started. The reservation remains until that run
+   * ends, also if the owner of this run ends.
    */
   readonly lasting?: true;
   /** The cost line to which the call is charged. */
@@ -171,7 +187,7 @@ export interface ReportedSpend {
   /** Input and output tokens. */
   readonly tokens: number;
   readonly costUsd: number | null;
-  /** The part of `tokens` that the model wrote. Default: 0. */
+  /** The part of `tokens` that are output tokens. Default: 0. */
   readonly outputTokens?: number;
   /** The part of the input that the provider read from its cache. Default: 0. */
   readonly cachedTokens?: number;
@@ -188,40 +204,52 @@ export type LedgerCommand =
       readonly warnAt?: number;
     }
   | ReserveCommand
-  /** `durationMs` is the time from sending the request to the end of the reply. Default of `turns`: the reserved ones. */
+  /**
+   * `durationMs` is the time from sending the request to the end of the reply. Default of `turns`: the number of
+   * reserved turns.
+   */
   | ({
       readonly type: "settle";
       readonly id: string;
       readonly durationMs?: number;
       readonly turns?: number;
     } & ReportedSpend)
-  /** `failed`: the model or the connection to it ended the attempt. If absent, it was cut, for example by a cancel. */
+  /**
+   * `failed` says that the model or the connection to it ended the attempt. If absent, the attempt was interrupted,
+   * for example by a cancel.
+   */
   | { readonly type: "lose" | "refund"; readonly id: string; readonly failed?: true }
   /**
-   * B3: the provider has reported the input of an open call. `tokens` and `costUsd` are that input and the output limit.
-   * If `costUsd` is `null`, the reserved dollars stay.
+   * B3: the provider has reported the input of an open call. `tokens` and `costUsd` are the sum of that input and
+   * the output limit. If `costUsd` is `null`, the reserved dollars do not change.
    */
   | { readonly type: "narrow"; readonly id: string; readonly tokens: number; readonly costUsd: number | null }
-  /** B3: the usage of an unreported call is known. It replaces the charge. A second correction of the call is not applied. */
+  /**
+   * B3: the usage of an unreported call became known and replaces the charge. A second correction of the same call
+   * is not applied.
+   */
   | ({ readonly type: "correct"; readonly id: string } & ReportedSpend)
   /** Withdraws a waiting reservation that is no longer needed. */
   | { readonly type: "withdraw"; readonly id: string }
   /**
-   * Charges an amount that was not reserved and is known only afterwards. It may exceed a cap; then it is recorded as
-   * an overrun.
+   * Charges an amount that was not reserved, because it is known only afterwards. It may exceed a cap, which is
+   * then recorded as an overrun.
    */
   | ({
       readonly type: "charge";
       readonly taskId: TaskId;
       readonly turns: number;
-      /** B6: another run, which the task has started, has spent the amount. */
+      /** B6: present if another run, which the task has started, has spent the amount. */
       readonly elsewhere?: true;
     } & ReportedSpend)
   | { readonly type: "topUp"; readonly taskId: TaskId; readonly add: Partial<SpendTopUp> }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority }
   /** Closes the account of an ended task. Its open reservations must have ended before. */
   | { readonly type: "close"; readonly taskId: TaskId }
-  /** The owner died: open attempts are charged as lost, and waiting reservations will be requested again. */
+  /**
+   * The owner of the run died. Open attempts are charged as unreported, and waiting reservations will be requested
+   * again.
+   */
   | { readonly type: "crash" };
 
 /** Amounts by which caps of the ledger are raised. A dimension without a cap stays unlimited. */
@@ -249,15 +277,15 @@ export interface Exhaustion {
   readonly cap?: ExhaustedCap;
 }
 
-/** A provider billed more than was reserved, or more was charged than a cap allows. */
+/** An amount that exceeds a limit: a provider billed more than was reserved, or more was charged than a cap allows. */
 export interface Overrun extends Exhaustion {
   readonly reservationId: string | null;
 }
 
 export type Decision =
   /**
-   * `clamped` means that the output limit is below the requested one, so output that is cut there means that the budget
-   * is used up.
+   * `clamped` means that the output limit is below the requested one. If the output reaches it, the budget is used
+   * up.
    */
   | {
       readonly id: string;
@@ -270,10 +298,11 @@ export type Decision =
 
 export interface LedgerOutcome {
   /**
-   * `false` if the task or reservation does not exist or its state does not allow the command. Nothing changed then.
+   * Whether the command was applied. `false` if the task or reservation does not exist or its state does not allow
+   * the command; nothing changed then.
    */
   readonly applied: boolean;
-  /** The reservations that this command decided, in order: its own and those that waited. */
+  /** The reservations that this command decided, in order: that of the command and those that waited. */
   readonly decisions: readonly Decision[];
   /** B5: soft thresholds that were crossed. */
   readonly warnings: readonly Exhaustion[];
@@ -309,34 +338,34 @@ const dimensions = optionTable({
   deadlineMs: is.number({ from: 0, finite: true, default: 0 }),
 } satisfies OptionKinds<TopUp>);
 
-/** A top-up in the units of the ledger, with the time that it adds. */
+/** A top-up in the units of the ledger, with the time that it adds to deadlines. */
 export interface RaisedCaps extends Spend {
   readonly deadlineMs: number;
 }
 
 /**
- * Converts a top-up to the ledger's units. It throws for an invalid top-up, so that the caller is refused before
- * anything is stored.
+ * Converts a top-up to the ledger's units. It throws for an invalid top-up, so that the caller gets the error
+ * before anything is stored.
  */
 export function readTopUp(add: Partial<TopUp>, owner = "topUp()"): RaisedCaps {
   const { maxTokens, maxCostUsd, maxTurns, deadlineMs } = dimensions.read(owner, add);
   return { tokens: maxTokens, nanoUsd: toNanoUsdLimit(maxCostUsd), turns: maxTurns, deadlineMs };
 }
 
-/** The amounts of one ended reservation, or what a correction adds to them. */
+/** The amounts of one ended reservation, or the changes that a correction makes to them. */
 export interface TalliedCall {
   readonly label: CostLabel;
   readonly day: string;
   readonly hour?: number | undefined;
   readonly spent: Spend;
   readonly lost: Spend;
-  /** 1 if the call is charged zero dollars because its price is unknown, -1 if it no longer is. */
+  /** 1 if the call is charged zero dollars because its price is unknown, -1 if a correction ends this. */
   readonly unpriced: number;
-  /** 1 if the call is lost, -1 if it no longer is. */
+  /** 1 if the call has no reported usage, -1 if a correction adds it. */
   readonly lostCalls: number;
   /** Absent if no usage was reported. */
   readonly reported?: ReportedSpend | undefined;
-  /** Milliseconds until the end of the reply. Absent if there was none. */
+  /** Milliseconds until the end of the reply. Absent if there was no reply. */
   readonly durationMs?: number | undefined;
   /** Whether the model or the connection to it ended the attempt. */
   readonly failed?: boolean;
@@ -372,7 +401,7 @@ export function tallyCall(ledger: Ledger, call: TalliedCall): void {
   tally[key] = line === undefined ? delta : addUsageDelta(line, delta);
 }
 
-/** Empties the tally, because a commit holds its amounts. */
+/** Empties the tally, because a commit now contains its amounts. */
 export function clearTally(ledger: Ledger): void {
   (ledger as { tally: Ledger["tally"] }).tally = {};
 }

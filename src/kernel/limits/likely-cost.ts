@@ -1,12 +1,13 @@
-/** Calls and what was charged for them, in nano-dollars. */
+/** A number of calls and the amount that they were charged, in nano-dollars. */
 interface ChargedCalls {
   readonly calls: number;
   readonly nanoUsd: number;
 }
 
 /**
- * B3: what unreported calls likely cost: as much as the reported calls of the same kind on average, and at most what was charged.
- * `null` if that is not known, because no call was reported or the number of unreported calls is unknown.
+ * B3: estimates the cost of calls without reported usage. It is the average of the reported calls of the same kind,
+ * and at most the amount that was charged. `null` if it cannot be estimated, because no call was reported or the
+ * number of unreported calls is unknown.
  */
 export function likelyNanoUsd(reported: ChargedCalls, lost: ChargedCalls): number | null {
   if (lost.nanoUsd === 0) return 0;

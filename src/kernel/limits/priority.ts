@@ -3,8 +3,8 @@ import { Fault } from "../base/fault.ts";
 import { nearestName } from "../base/option-table.ts";
 
 /**
- * The priority of a task. The value is its weight: where tasks compete, a CRITICAL task is served four times as often
- * as a NORMAL one (trap R18). A BACKGROUND task is served only when no other task waits.
+ * The priority of a task. The value is its weight: if several tasks wait for the same budget, a CRITICAL task is
+ * served four times as often as a NORMAL one (trap R18). A BACKGROUND task is served only when no other task waits.
  */
 export const Priority = Object.freeze({
   BACKGROUND: 0,
@@ -42,7 +42,10 @@ function priorityNamed(text: string): Priority | undefined {
   return name && Priority[name];
 }
 
-/** The page formats priorities and parses none, so the search for the nearest name is not part of this. */
+/**
+ * Returns the fault for a wrong priority. It is a function of its own, so that the page, which formats priorities
+ * and parses none, need not load the search for similar names.
+ */
 function refused(value: unknown, hint: string): Fault {
   return new Fault(
     "invalid_argument",

@@ -4,12 +4,12 @@ import { addSpend, findExcess, findRefusal } from "./account.ts";
 import type { Account, Decision, Exhaustion, Ledger, ReserveCommand, Spend } from "./ledger.ts";
 import { Priority } from "./priority.ts";
 
-/** Whether the price of the call is known (B4). */
+/** Whether the price of the call of a reservation is known (B4). */
 export function isPriced({ input, output }: ReserveCommand): boolean {
   return input.costUsd !== null && output.usdPerToken !== null;
 }
 
-/** B1: the maximum cost of the call if it may write `outputTokens`. */
+/** B1: returns the maximum cost of the call if it may write `outputTokens`. */
 export function boundOf({ input, output, turns = 1 }: ReserveCommand, outputTokens: number): Spend {
   const { costUsd } = input;
   const { usdPerToken } = output;
@@ -22,8 +22,9 @@ export function boundOf({ input, output, turns = 1 }: ReserveCommand, outputToke
 }
 
 /**
- * The output limit that the call could send if every open reservation were returned unspent: `maxTokens`, clamped to
- * what each account of the chain has left. Below `minTokens` the result is an exhaustion, because waiting cannot help.
+ * Returns the output limit that the call could have if every open reservation were returned unspent. It is
+ * `maxTokens`, reduced to what each account of the chain has left. If that is below `minTokens`, returns an
+ * exhaustion, because waiting cannot help.
  */
 function clampOutput(chain: readonly Account[], request: ReserveCommand): number | Exhaustion {
   const { maxTokens, minTokens = 1 } = request.output;
@@ -40,7 +41,7 @@ function clampOutput(chain: readonly Account[], request: ReserveCommand): number
   return outputTokens;
 }
 
-/** The accounts in which the bound does not fit beside the current reservations. */
+/** Returns the accounts in which the bound does not fit in addition to the current reservations. */
 function findTight(chain: readonly Account[], bound: Spend): readonly Account[] {
   return chain.filter((account) => !bears(account, bound));
 }
@@ -56,7 +57,7 @@ function bears(account: Account, bound: Spend): boolean {
   return findExcess(account, addSpend(addSpend(spent, reserved), bound)) === undefined;
 }
 
-/** The largest output limit that fits, found by bisection. The minimum is known to fit. */
+/** Finds the largest output limit that fits, by bisection. The caller knows that the minimum fits. */
 export function largestOutput(
   fits: (outputTokens: number) => boolean,
   minimum: number,
@@ -73,7 +74,10 @@ export function largestOutput(
   return low;
 }
 
-/** B6: the accounts that a task's spending counts against, from its own to the root's. */
+/**
+ * B6: returns the accounts against which a task's spending counts, from the account of the task to that of the
+ * root.
+ */
 export function chainOf(accounts: Ledger["accounts"], taskId: TaskId): readonly Account[] {
   const chain: Account[] = [];
   for (let at: TaskId | null = taskId; at !== null;) {
@@ -91,8 +95,8 @@ export function joinQueue(ledger: Ledger, request: ReserveCommand): Ledger {
 }
 
 /**
- * Levels a priority class that nothing waits in with the class that is served next, so that idle time earns no credit
- * and a change of class gains none.
+ * Sets the pass of a priority class in which no reservation waits to that of the class that is served next. So a
+ * class gains nothing from the time in which it was idle, or from a change of class.
  */
 export function levelPass(ledger: Ledger, priority: Priority): Ledger {
   const busy = ledger.waiting
@@ -111,10 +115,10 @@ export function settlePasses(ledger: Ledger): Ledger {
 }
 
 /**
- * The next decision of the queue, or `undefined` if every reservation has to wait. B1: reservations are served by
- * weight (stride scheduling), first come first served within a class, BACKGROUND only when no other class waits. A
- * reservation that does not fit blocks later ones that need the same account, so that small calls do not starve a large
- * one.
+ * Returns the next decision about the waiting reservations, or `undefined` if all of them must wait. B1:
+ * reservations are served by weight (stride scheduling), first come first served within a class, BACKGROUND only
+ * when no other class waits. A reservation that does not fit blocks later ones that need the same account, so that
+ * small calls do not starve a large one.
  */
 export function nextDecision(ledger: Ledger): Decision | undefined {
   if (ledger.waiting.length === 0) return undefined;
@@ -129,13 +133,13 @@ export function nextDecision(ledger: Ledger): Decision | undefined {
   return undefined;
 }
 
-/** Decides a request that has no other request before it. The result is `undefined` if the request has to wait. */
+/** Decides a request when no other request waits before it. The result is `undefined` if the request has to wait. */
 export function decideAlone(ledger: Ledger, request: ReserveCommand): Decision | undefined {
   const decision = decide(ledger, chainOf(ledger.accounts, request.taskId), request);
   return "tight" in decision ? undefined : decision;
 }
 
-/** Decides one request by itself, or returns the accounts that have no room for it at the moment. */
+/** Decides one request without regard to others, or returns the accounts that have no room for it at the moment. */
 function decide(
   ledger: Ledger,
   chain: readonly Account[],
@@ -156,7 +160,10 @@ function decide(
   return { id, kind: "granted", outputTokens, clamped: outputTokens < maxTokens };
 }
 
-/** Removes a request from the queue. A served request advances its class by the stride of its weight. */
+/**
+ * Removes a request from the queue. If the request was served, the pass of its class increases by the stride of its
+ * weight.
+ */
 export function leaveQueue(ledger: Ledger, id: string, served: boolean): Ledger {
   const request = ledger.waiting.find((each) => each.id === id);
   if (request === undefined) return ledger;
@@ -167,7 +174,7 @@ export function leaveQueue(ledger: Ledger, id: string, served: boolean): Ledger 
   return settlePasses({ ...ledger, waiting, passes: { ...ledger.passes, [priority]: pass } });
 }
 
-/** The waiting requests, in the order in which stride scheduling would serve them if all fitted. */
+/** Returns the waiting requests in the order in which stride scheduling would serve them if all of them fitted. */
 function inServingOrder(ledger: Ledger): readonly ReserveCommand[] {
   if (ledger.waiting.length < 2) return ledger.waiting;
   const classes = new Map<Priority, ReserveCommand[]>();
@@ -195,7 +202,7 @@ function inServingOrder(ledger: Ledger): readonly ReserveCommand[] {
   return order;
 }
 
-/** The class with the lowest pass; among equals, the one with the higher priority. */
+/** Returns the class with the lowest pass. Among equal passes it is the one with the higher priority. */
 function lowestPass(passes: ReadonlyMap<Priority, number>): Priority {
   let best: [Priority, number] = [Priority.BACKGROUND, Number.POSITIVE_INFINITY];
   for (const [priority, pass] of passes) {
@@ -204,7 +211,7 @@ function lowestPass(passes: ReadonlyMap<Priority, number>): Priority {
   return best[0];
 }
 
-/** B4: the account whose budget in dollars refuses a call without a known price. */
+/** B4: finds the account whose budget in dollars refuses a call without a known price. */
 export function findUnpriced(
   ledger: Ledger,
   chain: readonly Account[],

@@ -34,9 +34,9 @@ export interface SupervisionJson {
 
 export interface RootOptions {
   readonly ids: IdSource;
-  /** If absent, a new id is created. A given id may have belonged to a run that no longer exists. */
+  /** Id of the run. An earlier run that no longer exists may have had the same id. Default: a new id. */
   readonly runId?: string | undefined;
-  /** If absent, the run gets a new session, even if `runId` was used before. */
+  /** Id of the session. If absent, the run gets a new session, even if `runId` was used before. */
   readonly sessionId?: string | undefined;
   readonly spawnBudget?: Partial<SpawnBudget> | undefined;
   readonly executionBudget?: Partial<ExecutionBudget>;
@@ -48,11 +48,17 @@ export interface RootOptions {
 export interface ChildOptions {
   /** The agent that spawns the child. */
   readonly parentId: AgentId;
-  /** If absent, the child has its parent's budget. If present, it is tightened by the parent's (B6). */
+  /**
+   * Budget of the child, to which the limits of the parent apply too (B6). If absent, the child has its parent's
+   * budget.
+   */
   readonly executionBudget?: Partial<ExecutionBudget>;
-  /** Default: `RUN`. Always `NONE` for a child of a task with `NONE`, whose content the child's input would repeat. */
+  /**
+   * Retention of the child's history. Default: `RUN`. A child of a task with `NONE` always has `NONE`, because the
+   * child's input repeats content of the parent.
+   */
   readonly retention?: HistoryRetention;
-  /** Default: `NORMAL`. A child does not inherit its parent's priority. */
+  /** Priority of the child. Default: `NORMAL`. A child does not inherit its parent's priority. */
   readonly priority?: Priority;
 }
 
@@ -74,7 +80,10 @@ const childTable = optionTable({
 
 type Fields = Omit<Supervision, "isRoot" | "progressTopic" | "spawnChild" | "toJSON">;
 
-/** The position of one agent in the tree of a run. Deeply frozen: children are derived, and a node never changes. */
+/**
+ * The position of one agent in the tree of a run. It is deeply frozen: a child node is derived from its parent, and
+ * no node ever changes.
+ */
 export class Supervision {
   readonly runId: RunId;
   readonly sessionId: SessionId;
@@ -82,7 +91,10 @@ export class Supervision {
   readonly parentId: AgentId | null;
   /** Distance from the root, for display only. There is no limit on the depth. */
   readonly depth: number;
-  /** The same object in every node of the tree, because the limit applies to the whole tree. */
+  /**
+   * The spawn budget, which is the same object in every node of the tree, because the limit applies to the whole
+   * tree.
+   */
   readonly spawnBudget: SpawnBudget;
   readonly executionBudget: ExecutionBudget;
   readonly retention: HistoryRetention;
@@ -174,8 +186,8 @@ export class Supervision {
   }
 
   /**
-   * Recreates a stored node. Nodes that are recreated separately have equal spawn budgets, not the same object; pass
-   * `shared` to share one.
+   * Recreates a node from its stored form. Nodes that are recreated separately have equal spawn budgets but not the
+   * same object; pass `shared` to share one.
    */
   static fromJSON(json: SupervisionJson, shared?: SpawnBudget): Supervision {
     if (!Number.isSafeInteger(json.depth) || json.depth < 0) {

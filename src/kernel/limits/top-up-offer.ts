@@ -4,15 +4,15 @@ import type { Exhaustion, TopUp } from "./ledger.ts";
 
 /** The `input` of a question of the kind `top_up`. */
 export interface TopUpQuestion {
-  /** The task whose budget the call does not fit into. It is the asking task or one above it. */
+  /** The task into whose budget the call does not fit. It is the asking task or a task above it. */
   readonly taskId: TaskId;
-  /** The limit that was reached, as a top-up names it. */
+  /** The limit that was reached, by the name that a top-up uses. */
   readonly name: "maxCostUsd" | "maxTokens" | "maxTurns";
   /** The limit, in dollars, tokens or turns. */
   readonly limit: number;
   /** The amount that the call needs above the limit. */
   readonly short: number;
-  /** The amount that is offered: at least `short`. */
+  /** The amount that the question offers to add. At least `short`. */
   readonly amount: number;
   /** The question as a sentence. */
   readonly message: string;
@@ -29,7 +29,7 @@ export interface ReachedLimit {
 
 const names = { costUsd: "maxCostUsd", tokens: "maxTokens", turns: "maxTurns" } as const;
 
-/** What a person is asked when a call does not fit into the budget of a task. */
+/** Returns the question for a person when a call does not fit into the budget of a task. */
 export function topUpQuestion({ taskId, dimension, limit, used, refused }: Exhaustion): TopUpQuestion {
   const name = names[dimension];
   const short = Math.max(0, refused === undefined ? used - limit : refused.reserved - refused.remaining);
@@ -38,12 +38,12 @@ export function topUpQuestion({ taskId, dimension, limit, used, refused }: Exhau
   return { taskId, name, limit, short, amount, message };
 }
 
-/** What is offered if the limit is zero or not known. */
+/** The amounts that are offered if the limit is zero or unknown. */
 const leastOffer: TopUp = { maxCostUsd: 0.01, maxTurns: 1, maxTokens: 1_000, deadlineMs: 60_000 };
 
 /**
- * The amount that one click adds: half of the limit, or what the refused call needed if that is more, rounded up to a figure
- * that reads well, and at most `left`, which is what the person may add.
+ * Returns the amount that one click adds. It is half of the limit, or the missing amount if that is larger, rounded
+ * up to a round number. It is at most `left`, which is the amount that the person may add.
  */
 export function offeredAmount({ name, limit, short }: ReachedLimit, left: number): number {
   const wanted = Math.max((limit ?? 0) / 2, short);
@@ -53,7 +53,7 @@ export function offeredAmount({ name, limit, short }: ReachedLimit, left: number
   return Math.min(left, isWhole ? Math.ceil(amount) : amount);
 }
 
-/** Rounds up to 1, 2, 3 or 5 times a power of ten. */
+/** Rounds an amount up to 1, 2, 3 or 5 times a power of ten. */
 function roundUp(amount: number): number {
   const power = 10 ** Math.floor(Math.log10(amount));
   const digit = [1, 2, 3, 5].find((each) => each * power >= amount * (1 - 1e-9)) ?? 10;
@@ -63,7 +63,7 @@ function roundUp(amount: number): number {
 const [second, minute, hour] = [1_000, 60_000, 3_600_000];
 const times = [1, 2, 5, 10, 15, 30];
 
-/** Rounds a time in milliseconds up to a figure of seconds, minutes or hours. */
+/** Rounds a time in milliseconds up to a round number of seconds, minutes or hours. */
 function roundTime(ms: number): number {
   const found = [second, minute, hour]
     .flatMap((unit) => times.map((count) => count * unit))

@@ -1,6 +1,6 @@
 import { addLatency, noLatency, type LatencyCounts } from "./latency.ts";
 
-/** What a run spent in one hour of a day with one agent and one model. All amounts are integers. */
+/** The usage of a run in one hour with one agent and one model. All amounts are whole numbers. */
 export interface UsageDelta {
   /** The UTC day on which the calls were reserved, as `2026-11-16`. */
   readonly day: string;
@@ -28,11 +28,14 @@ export interface UsageDelta {
   readonly unpriced: number;
   /** 1 in the row in which the run is counted, otherwise 0. */
   readonly runs: number;
-  /** 1 in a row of the hour in which the run ended as `failed`, otherwise 0. A run that fails again after a resume counts again. */
+  /**
+   * 1 in the row of the hour in which the run ended as `failed`, otherwise 0. A run that fails again after a resume
+   * is counted again.
+   */
   readonly failedRuns: number;
-  /** Number of attempts that a model or the connection to it ended without a reply. */
+  /** Number of attempts that the model or the connection to it ended without a reply. */
   readonly failedCalls: number;
-  /** How long the calls with a reply took: their number by `latencyBucket`. A bucket without a call is absent. */
+  /** Durations of the calls with a reply: the number of calls by `latencyBucket`. A bucket without calls is absent. */
   readonly latency: LatencyCounts;
 }
 
@@ -52,7 +55,7 @@ export const noUsageDelta: Omit<UsageDelta, "day" | "agent" | "model"> = Object.
   latency: noLatency,
 });
 
-/** Adds two rows of the same agent and model. The result has the day and the hour of the first. */
+/** Adds two rows of the same agent and model. The result has the day and the hour of `one`. */
 export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
   return {
     agent: one.agent,

@@ -18,7 +18,7 @@ export interface CallSettings extends Pick<
   | "toolChoice"
 > {}
 
-/** The kinds of the settings of a model call. */
+/** Valid values of the settings of a model call. */
 export const callSettingKinds = {
   temperature: is.number({ from: 0, finite: true }),
   topP: is.number({ from: 0, to: 1 }),
@@ -33,7 +33,7 @@ export const callSettingKinds = {
 const callSettingTable = optionTable(callSettingKinds);
 const settingNames = Object.keys(callSettingKinds) as (keyof CallSettings)[];
 
-/** Says how to pass a setting that is given as an option. */
+/** Returns a hint for the error when a setting is passed as an option of its own: it belongs into `settings`. */
 export function ofSettings(option: string): string | undefined {
   const name = spelledAs(option, settingNames);
   return name && `use \`settings: { ${name} }\` of invoke(), or withSettings(model, { ${name} })`;
@@ -50,8 +50,8 @@ export const samplingNames = [
 ] as const satisfies readonly (keyof CallSettings)[];
 
 /**
- * Returns a copy of settings without absent values. Throws `invalid_argument` for an unknown setting and for an invalid
- * value, before a call is paid. `owner` is the function or run that the settings are for.
+ * Checks settings and returns a copy without absent values. Throws `invalid_argument` for an unknown setting and
+ * for an invalid value, before any call is paid. `owner` names the function or run in the error.
  */
 export function callSettings(owner: string, settings: CallSettings): CallSettings {
   callSettingTable.read(`settings of ${owner}`, settings);
@@ -63,7 +63,10 @@ export function callSettings(owner: string, settings: CallSettings): CallSetting
   return Object.freeze(copy);
 }
 
-/** Returns a tool choice. Throws `invalid_argument` for another value. `option` and `owner` name it in the error. */
+/**
+ * Checks a tool choice and returns it. Throws `invalid_argument` for another value. `option` and `owner` name it in
+ * the error.
+ */
 export function readToolChoice(value: unknown, option: string, owner: string): ToolChoice {
   if (value === "auto" || value === "none" || value === "required") return value;
   const toolName = readProperty(value, "toolName");
@@ -72,8 +75,8 @@ export function readToolChoice(value: unknown, option: string, owner: string): T
 }
 
 /**
- * Maximum times of one attempt of a model call, in milliseconds. An attempt that exceeds one of them is aborted, charged
- * as unreported (B3) and retried like any other fault of the provider. `null` sets no limit.
+ * Time limits of one attempt of a model call, in milliseconds. The runtime aborts an attempt that exceeds one of
+ * them, charges it as unreported (B3) and retries it like any other fault of the provider. `null` sets no limit.
  */
 export interface ModelTimeouts {
   /** Time until the first chunk of a streamed answer. Default: 300_000. */
@@ -90,7 +93,7 @@ const timeoutTable = optionTable({
   totalMs: is.number({ above: 0, finite: true, or: [null, "no limit"], default: 1_800_000 }),
 } satisfies OptionKinds<ModelTimeouts>);
 
-/** Returns the default timeouts changed by `changes`, validated. `owner` names the options in the error. */
+/** Returns the default timeouts with the given changes, after a check. `owner` names the options in the error. */
 export function modelTimeouts(owner: string, changes: Partial<ModelTimeouts> = {}): ModelTimeouts {
   return timeoutTable.read(`modelTimeouts of ${owner}`, changes);
 }

@@ -116,7 +116,7 @@ export function isSummary({ role, providerMetadata }: ChatMessage): boolean {
   return role === "user" && providerMetadata?.["reeve"]?.["summary"] === true;
 }
 
-/** Returns the summary in a message that `summaryMessage` created. `null` for any other message, whatever its text. */
+/** Returns the summary in a message that `summaryMessage` created. `null` for any other message. */
 export function summaryOf(message: ChatMessage): string | null {
   return isSummary(message) ? messageText(message).slice(opening.length, -closing.length) : null;
 }
@@ -124,10 +124,13 @@ export function summaryOf(message: ChatMessage): string | null {
 /** Counts the tokens of messages. Pass a model's tokenizer if an estimate is not sufficient. */
 export type TokenCounter = (messages: readonly ChatMessage[]) => number;
 
-/** The size of an image in characters, independent of its bytes: about 1,600 tokens. */
+/**
+ * The size of an image in characters that the estimate of tokens assumes, whatever its size in bytes. It means
+ * about 1,600 tokens.
+ */
 const charsPerImage = 6_400;
 const charsPerToken = 4;
-/** Tokens for the role and the separators of one message. */
+/** Number of tokens that the estimate adds for the role and the separators of one message. */
 const tokensPerMessage = 4;
 
 /** Cached sizes; messages never change. */
@@ -147,7 +150,8 @@ export function charsOfAll(messages: readonly ChatMessage[]): number {
 }
 
 /**
- * Estimates tokens as a quarter of the characters, to decide what to cut. Reservations use a separate upper bound (B1).
+ * Estimates tokens as a quarter of the characters. The estimate decides what to cut; reservations use a separate
+ * upper bound (B1).
  */
 export const estimateTokens: TokenCounter = (messages) =>
   sum(messages.map((message) => Math.ceil(charsOf(message) / charsPerToken) + tokensPerMessage));

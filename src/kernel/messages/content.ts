@@ -52,7 +52,10 @@ export interface ReasoningPart extends PartBase {
 /** A tool call of the model. */
 export interface ToolCallPart extends PartBase {
   readonly type: "tool_call";
-  /** Id that the provider gave the call. J2: servers repeat ids, so it is data and never part of a step address. */
+  /**
+   * Id that the provider gave the call. J2: a step address never contains it, because some servers use the same id
+   * for several calls.
+   */
   readonly callId: string;
   /** Name of the called tool. */
   readonly toolName: string;
@@ -61,8 +64,8 @@ export interface ToolCallPart extends PartBase {
 }
 
 /**
- * Content that only its provider understands, such as citations and calls of tools that the provider runs itself. It is
- * sent back unchanged to that provider and to no other.
+ * Content that only its provider understands, such as citations and calls of tools that the provider runs itself.
+ * It is sent back unchanged, and only to that provider.
  */
 export interface OpaquePart extends PartBase {
   readonly type: "opaque";

@@ -1,6 +1,6 @@
 import type { Delta } from "./delta.ts";
 
-/** E2: a delta, merged with the text deltas that continue it. */
+/** E2: a delta, combined with the text deltas that continue it. */
 export class JoinedDelta {
   readonly #first: Delta;
   #text: string;
@@ -15,7 +15,7 @@ export class JoinedDelta {
     return first.type === "message_update" ? { ...first, text: this.#text } : first;
   }
 
-  /** Appends `next` if it continues this delta. Returns `false`, and changes nothing, if it does not. */
+  /** Appends `next` if it continues this delta. Otherwise returns `false` and changes nothing. */
   join(next: Delta): boolean {
     const first = this.#first;
     const follows =

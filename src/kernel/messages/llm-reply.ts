@@ -7,7 +7,8 @@ import type { Usage } from "./usage.ts";
  * - `length`: the answer reached the output limit. Its last tool call may be incomplete.
  * - `content_blocked`: the provider withheld the answer, or the model refused to give one.
  * - `pause`: the provider paused a long turn. The same request with the message appended continues it.
- * - `malformed_call`: the model wrote a tool call that the provider could not read. The message lacks it.
+ * - `malformed_call`: the model wrote a tool call that the provider could not read. The message does not contain
+ *   the call.
  */
 export type StopReason =
   | "stop"
@@ -18,7 +19,7 @@ export type StopReason =
   | "malformed_call"
   | "other";
 
-/** Why the model stopped that gave the final answer of a run. */
+/** Why the model stopped in the call that gave the final answer of a run. */
 export type FinishReason = Extract<
   StopReason,
   "stop" | "length" | "content_blocked" | "tool_calls" | "other"
@@ -42,15 +43,15 @@ export interface LlmReply {
 }
 
 /**
- * Why the replies of a session ended, by their text. An architecture may choose an earlier reply as its answer; the
- * finish reason of that reply is then the finish reason of the answer.
+ * Finish reasons of the replies of a session, by the text of the reply. An architecture may choose an earlier reply
+ * as its answer; the answer then has the finish reason of that reply.
  */
 export class ReplyReasons {
-  /** Replies that ended for another reason than `stop`. */
+  /** Finish reasons of the replies that ended for another reason than `stop`, by text. */
   readonly #others = new Map<string, FinishReason>();
   #isEmpty = true;
 
-  /** Notes why a reply ended. A later reply with the same text replaces an earlier one. */
+  /** Records why a reply ended. A later reply with the same text replaces an earlier one. */
   add(text: string, reason: StopReason): void {
     this.#isEmpty = false;
     if (reason !== "stop") this.#others.set(text, finishReasonOf(reason));
@@ -64,8 +65,8 @@ export class ReplyReasons {
   }
 
   /**
-   * Why the reply with this text ended. `null` if the session has no replies, or the text is empty and no reply that was
-   * cut is.
+   * Returns why the reply with this text ended. `null` if the session has no replies. Also `null` for an empty
+   * text, unless a reply with empty text was cut.
    */
   reasonOf(text: string): FinishReason | null {
     const otherwise = this.#isEmpty || text === "" ? null : "stop";

@@ -1,13 +1,13 @@
 import type { AgentId, RunId, TaskId } from "../base/identity.ts";
 import type { JsonObject, JsonValue } from "../base/json-value.ts";
 
-/** The wait of a task to which a reply is sent. */
+/** Address of a waiting task to which a reply is sent. */
 interface ReplyAddress {
   /** Id of the waiting run. */
   readonly runId: RunId;
   /** Id of the waiting task. */
   readonly taskId: TaskId;
-  /** Name of the wait. J2: derived from the caller's step, so a replay waits under the same name. */
+  /** Name of the wait. J2: it is derived from the caller's step, so that a replay waits under the same name. */
   readonly wait: string;
 }
 
@@ -25,7 +25,7 @@ export interface MessageSender {
 
 /** A message to an agent's inbox. */
 export interface Message {
-  /** Id of the message. A message that is sent again with the same id is delivered once. */
+  /** Id of the message. If a message is sent again with the same id, it is delivered only once. */
   readonly id: string;
   /** Id of the sending agent. `null` for a message from outside any run. */
   readonly from: AgentId | null;
@@ -37,6 +37,6 @@ export interface Message {
   readonly sentAt: number;
   /** The run that sent the message. Absent for a message from outside any run. */
   readonly sender?: MessageSender;
-  /** The wait to which the reply is sent. Absent if the sender does not wait for one. */
+  /** The waiting task to which the reply is sent. Absent if the sender does not wait for a reply. */
   readonly replyTo?: ReplyAddress;
 }

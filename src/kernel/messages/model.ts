@@ -8,7 +8,7 @@ import type { ProviderMetadata } from "./content.ts";
 import type { StopReason } from "./llm-reply.ts";
 import type { ModelPrice, Usage } from "./usage.ts";
 
-/** How much a model reasons before it answers. Adapters of models translate the level for each provider. */
+/** The levels of how much a model reasons before it answers. Model adapters translate a level for each provider. */
 export const thinkingLevels = Object.freeze(["off", "minimal", "low", "medium", "high"] as const);
 
 /** How much a model reasons before it answers. */
@@ -67,13 +67,16 @@ export interface ModelRequest {
   readonly maxOutputTokens?: number;
   /** Sampling temperature. Default: the provider's. */
   readonly temperature?: number;
-  /** Nucleus sampling: the model chooses among the tokens that hold this share of the probability, from 0 to 1. */
+  /**
+   * Nucleus sampling: the model chooses among the most probable tokens whose probabilities add up to this share,
+   * from 0 to 1.
+   */
   readonly topP?: number;
   /** The model chooses among this many most probable tokens. */
   readonly topK?: number;
   /** Seed of the sampling, for providers that can repeat an answer. */
   readonly seed?: number;
-  /** Makes tokens less probable that occur in the text already. Default: the provider's. */
+  /** Makes tokens less probable that already occur in the text. Default: the provider's. */
   readonly presencePenalty?: number;
   /** Makes tokens less probable the more often they occur in the text. Default: the provider's. */
   readonly frequencyPenalty?: number;
@@ -85,7 +88,7 @@ export interface ModelRequest {
   readonly providerOptions?: ProviderOptions;
 }
 
-/** The run on whose behalf a model is called. `RunMeta` has this shape. */
+/** The run on whose behalf a model is called. `RunMeta` satisfies this interface. */
 export interface ModelCallMeta {
   /** Id of the run. */
   readonly runId: RunId;
@@ -108,17 +111,17 @@ export interface ModelCallOptions {
   /** Cancels the call when it aborts. */
   readonly signal?: CancelSignal;
   /**
-   * Key under which a provider may keep the beginning of the prompt, the same for all calls of a session. It does not
-   * reveal the session. Absent for a call outside any run.
+   * Key under which a provider may cache the beginning of the prompt. It is the same for all calls of a session and
+   * does not reveal the session id. Absent for a call outside any run.
    */
   readonly promptCacheKey?: string;
   /**
-   * Whether to mark where the provider may cache the prompt. Default: `true` for providers that cache only what is
-   * marked (Anthropic).
+   * Whether the request marks the positions up to which the provider may cache the prompt. Default: `true` for
+   * providers that cache only marked parts (Anthropic).
    */
   readonly promptCache?: boolean;
   /**
-   * Number of messages at the end of the request that the next request does not repeat, so that caching them is useless.
+   * Number of messages at the end of the request that the next request will not repeat. Caching them is useless.
    * Default: 0.
    */
   readonly ephemeralMessages?: number;
@@ -147,7 +150,10 @@ export type ReportedUsage = Pick<Usage, "inputTokens" | "outputTokens"> &
     readonly costUsd?: number;
   };
 
-/** The error of a call whose answer failed after the provider had reported its usage. The call is charged that usage. */
+/**
+ * The error of a call whose answer failed after the provider had reported its usage. The runtime charges that
+ * usage.
+ */
 export class FailedAnswerError extends Error {
   readonly usage: ReportedUsage;
 
@@ -159,9 +165,9 @@ export class FailedAnswerError extends Error {
 }
 
 /**
- * One piece of a streamed answer. Every successful stream ends with exactly one `finish`. A provider that reports the
- * input before the end sends it as `usage`: if the call is lost, it is charged that input and its output limit (B3). The
- * output tokens of that part are ignored.
+ * One piece of a streamed answer. Every successful stream ends with exactly one `finish`. A provider that reports
+ * the input tokens before the end sends them as `usage`: if the call then ends without its usage, these tokens and
+ * the output limit are charged (B3). The output tokens of `usage` are ignored.
  */
 export type ModelStreamPart =
   | { readonly type: "text_delta"; readonly text: string }
@@ -177,9 +183,12 @@ export type ModelStreamPart =
 
 /** Selects the models that may answer a request, and decides when to fall back to the next one. */
 export interface ModelChoice {
-  /** Returns the candidate models in the order in which they are tried; at least one. */
+  /** Returns the candidate models in the order in which they are tried. There is at least one. */
   candidates(request: ModelRequest, task: { readonly role: string }): readonly Model[];
-  /** Whether the next candidate is tried after this error. Not called after readers have seen a part of the answer. */
+  /**
+   * Whether the next candidate is tried after this error. It is not called once readers have seen a part of the
+   * answer.
+   */
   shouldFallBack(error: ClassifiedError): boolean;
 }
 
@@ -201,24 +210,24 @@ export interface Model {
   /** Maximum number of tokens of one answer. Absent if unknown. */
   readonly maxOutputTokens?: number;
   /**
-   * B1: output limit that a request without one is sent under a cap. Default: 8,192, or `maxOutputTokens` if that is
-   * lower.
+   * B1: output limit of a request that states none, if a cap applies to the task. Default: 8,192, or
+   * `maxOutputTokens` if that is lower.
    */
   readonly defaultOutputTokens?: number;
   /**
-   * Whether the provider enforces the schema of `responseFormat`. The schema is then sent only there. If absent, it is
-   * unknown, and the schema is also part of the instructions.
+   * Whether the provider enforces the schema of `responseFormat`. If `true`, the schema is sent only as a setting
+   * of the request. If absent, this is unknown, and the schema is also part of the instructions.
    */
   readonly supportsStructuredOutput?: boolean;
   /**
-   * Present for a model that stands for several models. The runtime calls the candidates itself, so that each call is
-   * reserved and charged at the candidate's price.
+   * Present for a model that chooses among several models. The runtime calls the candidates itself, so that each
+   * call is reserved and charged at the candidate's price.
    */
   readonly choice?: ModelChoice;
   /**
    * Returns the input tokens that the provider bills for the request, without generating an answer. B1: the runtime
-   * reserves this number, so it must not be below the bill. The runtime asks only if the bound of one token per byte
-   * does not fit into a budget. Absent if the provider offers no count.
+   * reserves this number, so that it must not be lower than the bill. The runtime calls it only if the bound of one
+   * token per byte does not fit into a budget. Absent if the provider offers no count.
    */
   countTokens?(request: ModelRequest, options?: ModelCallOptions): Promise<number>;
   /** Returns the complete answer. */

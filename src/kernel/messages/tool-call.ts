@@ -14,17 +14,17 @@ export interface ToolResult {
   /** Data that is stored with the event. The model does not see it. */
   readonly metadata?: JsonObject;
   /**
-   * Requests that the loop ends without another model call. `true` has an effect only if all calls of the batch request
-   * it. `"always"` ends the loop in any case; the other calls of the batch are executed first. `"answer"` ends it like
-   * `"always"`, and the output of the first such result is the answer.
+   * Asks the loop to end without another model call. `true` has an effect only if all calls of the batch ask for
+   * it. `"always"` ends the loop in any case, after the other calls of the batch were executed. `"answer"` ends it
+   * like `"always"`, and the output of the first such result is the answer.
    */
   readonly terminate?: boolean | "always" | "answer";
 }
 
 /**
- * S1, S3: returns a description of the first tool call without its result, or result without its call, in a
- * conversation. Providers refuse such conversations. The results of a call must follow directly; the calls of the last
- * message may be without results. Returns `undefined` if all pairs are complete.
+ * S1, S3: finds the first tool call without its result, or result without its call, in a conversation, and returns
+ * a description of it. Providers refuse such conversations. The results of a call must follow directly; the calls
+ * of the last message may be without results. Returns `undefined` if all pairs are complete.
  */
 export function findUnpaired(messages: readonly ChatMessage[]): string | undefined {
   let open: readonly string[] = [];

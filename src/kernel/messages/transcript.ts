@@ -3,10 +3,10 @@ import type { Hash } from "../base/sources.ts";
 import { Fault } from "../base/fault.ts";
 import { digestText } from "../base/json.ts";
 
-/** Messages and their digests, shared by all transcripts that continue the same chain. */
+/** Messages and their digests, shared by all transcripts that continue the same list of messages. */
 interface Chain {
   readonly messages: ChatMessage[];
-  /** Digests by `hash`. `digests[n]` covers the first n + 1 messages. Filled on first need. */
+  /** Digests by hash function. `digests[n]` covers the first n + 1 messages. Computed when they are first needed. */
   digests: string[];
   hash: Hash | undefined;
 }
@@ -16,7 +16,7 @@ interface Chain {
  * change this one. Appending to the newest transcript of a chain costs O(new messages); appending to an older one
  * copies the messages.
  *
- * A digest is computed on first need. It covers all messages before it by chaining, so hashing costs only what is new.
+ * A digest is computed on first need. Each digest includes the one before it, so that only new messages are hashed.
  * F2: apart from the request that the model is sent, the cost of a turn does not grow with the number of turns.
  * Compaction starts a new chain with `Transcript.of`.
  *
@@ -123,8 +123,8 @@ export class Transcript implements Iterable<ChatMessage> {
   }
 
   /**
-   * Whether the message at `index` holds the results of the assistant message before it. The two are hashed in one
-   * call, because the digest between them is rarely needed.
+   * Whether the message at `index` contains the results of the assistant message before it. Both messages are
+   * hashed in one call, because the digest between them is rarely needed.
    */
   #isResult(index: number): boolean {
     const { messages } = this.#chain;
@@ -151,7 +151,10 @@ export class Transcript implements Iterable<ChatMessage> {
 const appended = "session.messages = session.messages.append(message)";
 const replaced = "session.messages = Transcript.of(messages)";
 
-/** Methods of arrays that a transcript does not have, and what to write in their place. They are not part of the type. */
+/**
+ * Methods of arrays that a transcript does not have, with the text that says what to write instead. They are not
+ * part of the type.
+ */
 const methodsOfArrays = {
   push: appended,
   concat: appended,

@@ -75,7 +75,7 @@ export interface PriceQuery {
   readonly at: number;
 }
 
-/** Prices of models. It works offline, and `find` is synchronous because it runs before every model call. */
+/** Prices of models. It works offline. `find` is synchronous because it runs before every model call. */
 export interface PriceTable {
   /**
    * Loads the prices. The runtime waits for it before the first `find`. If absent or `undefined`, the table is ready.

@@ -3,7 +3,10 @@ import type { ApprovalDecision, ApprovalQuery } from "./approval.ts";
 
 // The tables have a file of their own, because the page needs what `approval.ts` says of questions, and no tables.
 
-/** The fields of a decision. A misspelt `input` would run the call with the arguments that a person changed. */
+/**
+ * The fields of a decision. Unknown fields are refused, because a misspelt `input` would run the call with the
+ * arguments that the person wanted to change.
+ */
 export const approvalDecisionTable = optionTable({
   decision: is.any,
   input: is.any,

@@ -3,17 +3,18 @@ import type { JsonObject, JsonValue } from "../base/json-value.ts";
 import type { JsonSchema } from "../base/schema.ts";
 
 /**
- * What a person is asked. `tool_call`: whether a tool call may run. `question`: what code asks with `ctx.approval`.
- * `elicitation`: a form or a URL visit that an MCP server requests; `input` is the request. `client_tool`: a call of a
- * client-side tool, which a program outside the run executes; `RunHandle.toolResult` answers it. `confirm`, `select` and
- * `input`: questions of an extension. Their `input` is `{ message }`, with the `choices` of a `select` and the
- * `placeholder` of an `input`. The decision `approved` agrees; for a `select` and an `input`, its `input` is the choice
- * or the text. `top_up`: whether the budget of a task is raised, because a call does not fit into it (`OnBudget`). Its `input`
- * is a `TopUpQuestion`. The decision `approved` adds its `input`, such as `{ maxCostUsd: 0.25 }`, or the offered amount if it
- * has none; `denied` and `skipped` let the call fail with `budget_exhausted`.
- * `foreign_tool_call`: whether a program that Reeve does not run may make a call of its own (`ctx.attempt`); `foreign` says what
- * the program tells about it. Nothing of what the program says is checked, and its arguments cannot be edited.
- * `merge`: whether the work of tasks is merged as it was prepared (D9). Its `input` is a `MergeQuestion`.
+ * The kind of question that a person is asked. `tool_call`: whether a tool call may run. `question`: a question
+ * that code asks with `ctx.approval`. `elicitation`: a form or a URL visit that an MCP server requests; `input` is
+ * the request. `client_tool`: a call of a client-side tool, which a program outside the run executes;
+ * `RunHandle.toolResult` answers it. `confirm`, `select` and `input`: questions of an extension. Their `input` is
+ * `{ message }`, with the `choices` of a `select` and the `placeholder` of an `input`. The decision `approved`
+ * means yes; for a `select` and an `input`, its `input` is the choice or the text. `top_up`: whether the budget of
+ * a task is raised, because a call does not fit into it (`OnBudget`). Its `input` is a `TopUpQuestion`. The
+ * decision `approved` adds its `input`, such as `{ maxCostUsd: 0.25 }`, or the offered amount if `input` is absent;
+ * `denied` and `skipped` let the call fail with `budget_exhausted`. `foreign_tool_call`: whether a program that
+ * Reeve does not run may make a call with its own tool (`ctx.attempt`); `foreign` contains what the program reports
+ * about the call. Reeve does not check these reports, and a person cannot edit the arguments. `merge`: whether a
+ * prepared merge of the work of tasks is executed (D9). Its `input` is a `MergeQuestion`.
  */
 export type ApprovalKind =
   | "tool_call"
@@ -33,7 +34,7 @@ export interface ForeignLocation {
   readonly path: string;
   /** Line, from 1. */
   readonly line?: number;
-  /** Whether the path is outside the folder of the program. */
+  /** Whether the path is outside the folder in which the program works. */
   readonly isOutside: boolean;
 }
 
@@ -43,19 +44,22 @@ export interface ForeignDiff {
   readonly path: string;
   /** The change as a unified diff. */
   readonly diff: string;
-  /** Whether the path is outside the folder of the program. */
+  /** Whether the path is outside the folder in which the program works. */
   readonly isOutside: boolean;
   /** Present if the texts were too long, so that a part of the change is missing. */
   readonly isCut?: true;
 }
 
-/** What a program tells a person about a call with a tool of its own. None of it is checked. */
+/** What a program tells a person about a call with its own tool. Reeve does not check it. */
 export interface ForeignCallView {
   /** What the call does, in words. */
   readonly title?: string;
   /** Kind of the call, such as `edit`, `execute` or `fetch`. */
   readonly kind?: string;
-  /** The answers that the program offers, by kind. Reeve never gives one whose kind ends with `_always`: it remembers by itself. */
+  /**
+   * The answers that the program offers, by kind. Reeve never uses a kind that ends with `_always`, because Reeve
+   * itself remembers approvals.
+   */
   readonly options?: readonly { readonly kind: string; readonly name: string }[];
   /** The places that the call concerns. */
   readonly locations?: readonly ForeignLocation[];
@@ -63,7 +67,7 @@ export interface ForeignCallView {
   readonly diffs?: readonly ForeignDiff[];
 }
 
-/** Whether a person is asked about a tool call: one of the agent, or one that a program wants to make. */
+/** Whether the question is about a tool call, made by the agent or by a program. */
 export function asksAboutCall({ kind }: Pick<ApprovalRequest, "kind">): boolean {
   return kind === "tool_call" || kind === "foreign_tool_call";
 }
@@ -73,8 +77,8 @@ export interface ApprovalRequest {
   /** Id of the request. Pass it to `RunHandle.approve`. */
   readonly approvalId: string;
   /**
-   * What the person is asked. The runtime sets it: only a check before a tool call asks with `tool_call`, and the arguments of a call
-   * have no influence on it.
+   * The kind of question. The runtime sets it: only a check before a tool call asks with `tool_call`, and the
+   * arguments of a call cannot change the kind.
    */
   readonly kind: ApprovalKind;
   /** Name of the tool to approve, or of the tool that asks. */
@@ -85,21 +89,22 @@ export interface ApprovalRequest {
   readonly input: JsonValue;
   /** Arguments with which the tool is executed, in JSON form. Present only if they differ from `input`. */
   readonly parsedInput?: JsonValue;
-  /** Digest of `input`. Binds the answer to these arguments. */
+  /** Digest of `input`. The answer is valid only for these arguments. */
   readonly inputDigest: string;
   /**
    * Digest of the tool's server, name, description and schema. Present only for a `tool_call` and a
-   * `foreign_tool_call`. If the tool changes before the call is executed, the answer does not count, and the person is asked again.
+   * `foreign_tool_call`. If the tool changes before the call is executed, the answer is not used, and the person is
+   * asked again.
    */
   readonly toolDigest?: string;
   /**
-   * JSON Schema of the tool's arguments. Present only for a `tool_call`. Arguments that a person edits must match it.
-   * Questions that earlier versions asked have none; the tool checks the arguments then.
+   * JSON Schema of the tool's arguments. Present only for a `tool_call`. Arguments that a person edits must match
+   * it. It is absent from questions that earlier versions asked; the tool then checks the arguments.
    */
   readonly inputSchema?: JsonSchema;
   /** Why a person is asked: the permission rule, tool, guardrail or MCP server that requires the approval. */
   readonly reason: string;
-  /** What the program tells about its call. Present only for a `foreign_tool_call`. */
+  /** What the program reports about its call. Present only for a `foreign_tool_call`. */
   readonly foreign?: ForeignCallView & {
     /** Name of the program. */
     readonly program: string;
@@ -112,15 +117,15 @@ export interface PendingApproval extends ApprovalRequest {
   readonly taskId: TaskId;
   /** The agent that asks. */
   readonly agentId: AgentId;
-  /** When the person was asked, in epoch milliseconds. */
+  /** Time at which the person was asked, in epoch milliseconds. */
   readonly requestedAt: number;
 }
 
 /** A person's answer to an `ApprovalRequest`. `by` names the person. */
 export type ApprovalDecision =
   /**
-   * Runs the call. `input` replaces the arguments as the model sent them; it is parsed and judged again. `remember`
-   * approves later calls of this tool for this user as well.
+   * Runs the call. `input` replaces the arguments that the model sent; it is parsed and checked again. `remember`
+   * also approves later calls of this tool for this user.
    */
   | {
       readonly decision: "approved";
@@ -130,7 +135,7 @@ export type ApprovalDecision =
     }
   /** Does not run the call. The model receives an error with the reason. */
   | { readonly decision: "denied"; readonly reason?: string; readonly by?: string }
-  /** Does not run the call. The model is informed and continues. */
+  /** Does not run the call. The model receives a note that the call was skipped, and continues. */
   | { readonly decision: "skipped"; readonly by?: string };
 
 /**
@@ -144,13 +149,13 @@ export function isApprovalDecision(value: unknown): value is ApprovalDecision {
 
 /** The question of `ctx.approval`: code inside a run, such as a tool's body, asks a person. */
 export interface PersonQuestion extends Pick<ApprovalRequest, "toolName" | "callId" | "input" | "reason"> {
-  /** What the person is asked. Default: `question`. Code cannot ask with `tool_call`, `top_up` and `foreign_tool_call`. */
+  /** The kind of question. Default: `question`. Code cannot ask with `tool_call`, `top_up` and `foreign_tool_call`. */
   readonly kind?: Exclude<ApprovalKind, "tool_call" | "top_up" | "foreign_tool_call">;
 }
 
 /** A question of any run that no person has answered yet. */
 export interface OpenApproval extends PendingApproval {
-  /** Id of the run that asks. `RunHandle.approve` and `toolResult` of this run answer. */
+  /** Id of the run that asks. Answer with `RunHandle.approve` or `toolResult` of this run. */
   readonly runId: RunId;
   /** Id of the run's session. */
   readonly sessionId: SessionId;
@@ -180,26 +185,25 @@ export interface ApprovalQuery {
 
 /** One page of open questions. */
 export interface ApprovalPage {
-  /** The questions, the one that has waited longest first. */
+  /** The questions, longest wait first. */
   readonly approvals: readonly OpenApproval[];
   /**
-   * Position of the next page, for `ApprovalQuery.after`. Stays valid when questions are asked or answered meanwhile.
-   * `null` for the last page.
+   * Position of the next page, for `ApprovalQuery.after`. It stays valid when questions are asked or answered
+   * between two reads. `null` on the last page.
    */
   readonly next: string | null;
 }
 
 /**
- * The decision of a guardrail. S4: a guardrail that throws has not decided; the error is recorded, and `onError` of the
- * guardrail determines whether it counts as `block` or `allow`.
+ * The decision of a guardrail. S4: if a guardrail throws, the error is recorded, and `onError` of the guardrail
+ * determines whether it counts as `block` or `allow`.
  *
- * | stage | warn | block | halt |
- * |---|---|---|---|
- * | input | recorded | the invocation ends as `guardrail_tripped` before any call is paid | like `block` |
- * | tool_call | recorded | the call is not executed; the model gets an error result with the reason | the run stops |
- * | tool_result | the reason is appended to the result | the result is **withheld**: the call took place and stays
- * recorded, but the model gets an error result with the reason (trap O6) | the run stops |
- * | output | recorded | the output is withheld: `output` is the reason, status `guardrail_tripped` | like `block` |
+ * | stage | warn | block | halt | |---|---|---|---| | input | recorded | the invocation ends as `guardrail_tripped`
+ * before any call is paid | like `block` | | tool_call | recorded | the call is not executed; the model gets an
+ * error result with the reason | the run stops | | tool_result | the reason is appended to the result | the result
+ * is **withheld**: the call took place and stays recorded, but the model gets an error result with the reason (trap
+ * O6) | the run stops | | output | recorded | the output is withheld: `output` is the reason, status
+ * `guardrail_tripped` | like `block` |
  */
 export type GuardrailDecision =
   | { readonly decision: "allow" }
@@ -212,10 +216,10 @@ export type GuardrailStage = "input" | "tool_call" | "tool_result" | "output";
 export type OnGuardrailError = "block" | "allow";
 
 /**
- * The value for a task's wait. `join`, `ask`, `sleepUntil`, `waitForSignal` and approvals share one primitive: a task
- * waits for a name, and a resolution with that name ends the wait. W1: a resolution that arrives early is kept, and
- * each is consumed once, by the step that waited. W2: several resolutions of one name are consumed in the order of
- * arrival.
+ * The value that ends a task's wait. `join`, `ask`, `sleepUntil`, `waitForSignal` and approvals use one mechanism:
+ * a task waits for a name, and a resolution with that name ends the wait. W1: a resolution that arrives before the
+ * wait is kept. Each resolution is consumed once, by the step that waited. W2: several resolutions of one name are
+ * consumed in the order of arrival.
  */
 export interface Resolution {
   /** Id of the waiting task. */
@@ -224,10 +228,16 @@ export interface Resolution {
   readonly wait: string;
   /** Value that the wait returns. */
   readonly value: JsonValue;
-  /** S5: for an input that was submitted and became steering, the id of the run that it would have started. */
+  /**
+   * S5: the id of the run that the input would have started. Present for an input that was submitted and became
+   * steering.
+   */
   readonly runId?: RunId;
-  /** S5: for an input that was submitted and became steering, the metadata of the submission. */
+  /** S5: the metadata of the submission. Present for an input that was submitted and became steering. */
   readonly metadata?: JsonObject;
-  /** Id of an input that waits in a queue. Absent for other values, and for input that an earlier build received. */
+  /**
+   * Id of an input that waits in a queue of the run. Absent for other values, and for input that an earlier build
+   * received.
+   */
   readonly inputId?: string;
 }

@@ -1,16 +1,22 @@
 import type { TaskId } from "../base/identity.ts";
 
-/** L7: an owner that a run lost: a worker that left it without releasing it. */
+/** L7: a worker that owned a run and stopped without releasing it. */
 export interface LostOwner {
   /** Name of the worker. */
   readonly workerId: string;
-  /** What tells this life of the worker from others under the same name. `null` if the store need not know it. */
+  /**
+   * Id of this registration of the worker, which distinguishes processes of the same name. `null` if the store need
+   * not know it.
+   */
   readonly registration: string | null;
   /** Name of the worker's machine. `null` if it is unknown. */
   readonly host: string | null;
-  /** When the loss was noticed, in epoch milliseconds. */
+  /** Time at which the loss was noticed, in epoch milliseconds. */
   readonly at: number;
-  /** Whether the worker's process was known to have ended at that time. `Leases.haveEnded` tells what is known later. */
+  /**
+   * Whether it was known at that time that the worker's process had ended. `Leases.haveEnded` says what is known
+   * later.
+   */
   readonly hasEnded: boolean;
 }
 
@@ -25,15 +31,19 @@ export interface LostCall {
 }
 
 /**
- * L7: why a run is paused as a crash loop: its owners were lost again and again while they executed it, and it made no progress. It
- * tells what is known, so that a person can find the cause. `RunHandle.resume` continues the run where it stood.
+ * L7: why a run is paused as a crash loop. Several workers in a row were lost while they executed the run, and it
+ * made no progress. The fields contain what is known, so that a person can find the cause. `RunHandle.resume`
+ * continues the run from its journal.
  */
 export interface CrashLoop {
-  /** The number of deaths at which the worker pauses a run. */
+  /** The number of ended processes at which the worker pauses a run. */
   readonly limit: number;
-  /** The lost owners whose processes are known to have ended, the oldest first. */
+  /** The lost workers whose processes are known to have ended, oldest first. */
   readonly ended: readonly LostOwner[];
-  /** The lost owners of which that is unknown. They may have lost only their connection to the store. They do not count. */
+  /**
+   * The lost workers whose processes may still live, for example because they lost only their connection to the
+   * store. They do not count towards the limit.
+   */
   readonly unknown: readonly LostOwner[];
   /** The calls that were in flight at the last loss. Empty if the process ended in the agent's own code or in a step. */
   readonly calls: readonly LostCall[];

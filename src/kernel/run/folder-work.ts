@@ -5,7 +5,7 @@ import type { FolderWork, SomePaths } from "./task-folder.ts";
 /** Maximum number of paths in a sentence. */
 const maxNamed = 20;
 
-/** Names paths in a sentence: as they are, or as JSON if their characters could be read as something else. */
+/** Lists paths for use in a sentence. A path with characters that could be misread is written as JSON. */
 export function namedPaths({ count, paths }: SomePaths): string {
   const named = paths.slice(0, maxNamed).map((path) => (isPlain(path) ? path : JSON.stringify(path)));
   const more = count > named.length ? ` and ${count - named.length} more` : "";
@@ -16,7 +16,7 @@ function isPlain(path: string): boolean {
   return /^[\w./@+:~-]+$/u.test(path);
 }
 
-/** Says to the caller of a task what the task has left in its folder. */
+/** Describes to the caller of a task the work that the task has left in its folder. */
 export function describeWork(work: FolderWork): string {
   const { branch, commit, base, changed, overlaps, state, path, reason } = work;
   if (commit === base) {
@@ -34,7 +34,10 @@ export function describeWork(work: FolderWork): string {
   return `${[merged, ...clashes].join(". ")}.`;
 }
 
-/** Adds what a task has left in its folder to the result of the tool call that started the task. */
+/**
+ * Adds a description of the work that a task has left in its folder to the result of the tool call that started the
+ * task.
+ */
 export function withWork(result: ToolResult, work: FolderWork | undefined): ToolResult {
   if (work === undefined) return result;
   return withNote(result, `[${describeWork(work)}]`);

@@ -4,18 +4,21 @@ import type { JsonValue } from "../base/json-value.ts";
 import { invalidOption, is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { ToolResult } from "../messages/tool-call.ts";
 
-/** What a caller changes of an agent for one run. Another worker that resumes the run uses the same changes. */
+/**
+ * The changes that a caller makes to an agent for one run. They are stored, so that another worker that resumes the
+ * run uses them too.
+ */
 export interface RunChanges {
   /**
-   * Text that takes the place of the agent's instructions. Texts that a submission, the memory or the format of the answer
-   * add to the instructions still follow it. If absent, the run has the instructions of its agent.
+   * Text that replaces the agent's instructions. Texts that a submission, the memory or the answer format add to
+   * the instructions still follow it. If absent, the run has the instructions of its agent.
    */
   readonly instructions?: string;
   /** Name of the main model of the root, `provider/id`. If absent, the run has the model of its agent or session. */
   readonly model?: string;
   /**
-   * Names of those tools of the agent that the model sees and may call. Tools of the architecture stay. If absent, all
-   * tools of the agent.
+   * Names of the tools of the agent that the model sees and may call. Tools of the architecture always stay. If
+   * absent, all tools of the agent stay.
    */
   readonly tools?: readonly string[];
 }
@@ -30,9 +33,9 @@ export interface StoredChanges {
   readonly tools?: readonly string[];
 }
 
-/** A result of a tool call that takes the place of the recorded one in a fork. */
+/** A result of a tool call that replaces the recorded one in a fork. */
 export interface EditedResult {
-  /** Id of the call, as the event `tool_execution_end` has it. */
+  /** Id of the call, as in the event `tool_execution_end`. */
   readonly callId: string;
   /** What the model sees: a text, or another JSON value. */
   readonly output: JsonValue;
@@ -40,7 +43,7 @@ export interface EditedResult {
   readonly isError?: boolean;
 }
 
-/** An edited result, as the event `run_fork` has it. */
+/** An edited tool result, as in the event `run_fork`. */
 export interface EditedToolResult extends Pick<ToolResult, "output" | "isError"> {
   readonly callId: string;
   readonly toolName: string;
@@ -48,13 +51,16 @@ export interface EditedToolResult extends Pick<ToolResult, "output" | "isError">
 
 /** What callers of a server with the scope `run` may change in a run of an agent. */
 export interface AllowedChanges {
-  /** Names of the models, `provider/id`, that they may choose besides those of the agent. Default: none. */
+  /**
+   * Names of the models, `provider/id`, that such callers may choose in addition to those of the agent. Default:
+   * none.
+   */
   readonly models?: readonly string[];
-  /** Whether they may replace the instructions. Default: `false`. */
+  /** Whether such callers may replace the instructions. Default: `false`. */
   readonly instructions?: boolean;
-  /** Whether they may leave out tools. Default: `false`. */
+  /** Whether such callers may remove tools. Default: `false`. */
   readonly tools?: boolean;
-  /** Whether they may replace results of tool calls in a fork. Default: `false`. */
+  /** Whether such callers may replace results of tool calls in a fork. Default: `false`. */
   readonly toolResults?: boolean;
 }
 
@@ -81,17 +87,20 @@ const allowedTable = optionTable({
   toolResults: is.boolean(),
 } satisfies OptionKinds<AllowedChanges>);
 
-/** Returns the changes of a caller. Throws `invalid_argument` for an unknown or invalid one. */
+/** Checks the changes of a caller and returns them. Throws `invalid_argument` for an unknown or invalid change. */
 export function readChanges(changes: RunChanges, owner: string): RunChanges {
   return changeTable.read(owner, changes);
 }
 
-/** Returns the option `allowedChanges` of an agent. Throws `invalid_argument` for an unknown or invalid member. */
+/**
+ * Checks the option `allowedChanges` of an agent and returns it. Throws `invalid_argument` for an unknown or
+ * invalid member.
+ */
 export function readAllowedChanges(allowed: AllowedChanges, owner: string): AllowedChanges {
   return allowedTable.read(owner, allowed);
 }
 
-/** An agent, as the check of a caller's changes sees it. */
+/** The facts about an agent that the check of a caller's changes uses. */
 export interface ChangedAgent {
   readonly name: string;
   readonly allowed: AllowedChanges;
@@ -99,12 +108,12 @@ export interface ChangedAgent {
   readonly models: readonly string[];
 }
 
-/** The changes of a caller. `toolResults`: whether results of tool calls are replaced. */
+/** The changes that a caller wants. `toolResults` says whether results of tool calls are replaced. */
 export interface WantedChanges extends RunChanges {
   readonly toolResults?: boolean;
 }
 
-/** Throws `permission_denied` if a caller with the scope `run` may not change this in a run of the agent. */
+/** Throws `permission_denied` if a caller with the scope `run` may not make these changes in a run of the agent. */
 export function assertAllowed(
   { name, allowed, models }: ChangedAgent,
   { model, ...wanted }: WantedChanges,
@@ -126,7 +135,10 @@ export function assertAllowed(
   );
 }
 
-/** Throws `invalid_argument` if one of the names is no tool that the run has. `owner` names the option. */
+/**
+ * Throws `invalid_argument` if one of the names is not the name of a tool of the run. `owner` names the option in
+ * the error.
+ */
 export function assertToolNames(
   names: readonly string[] | undefined,
   known: readonly string[],

@@ -1,7 +1,10 @@
 import type { RunId, SessionId } from "../base/identity.ts";
 import type { JsonObject } from "../base/json-value.ts";
 
-/** Whom a run is for. Read-only. Tools and hooks read it with `getRunContext()` anywhere inside the run. */
+/**
+ * Facts about a run: its user, tenant, session and context. Read-only. Tools and hooks read them with
+ * `getRunContext()` anywhere inside the run.
+ */
 export interface RunFacts<Context = unknown> {
   /** Id of the tenant. Memory, permissions and caches are separate for each tenant. `null` for a run without a tenant. */
   readonly tenantId: string | null;
@@ -14,24 +17,27 @@ export interface RunFacts<Context = unknown> {
   /** Data that the caller passed to `submit`. */
   readonly metadata: JsonObject;
   /**
-   * The live value that the caller passed as `context`, or that the factory of `Runtime.register` returned. It is never
-   * stored and is part of no digest. `undefined` if the run has none.
+   * The live value that the caller passed as `context`, or that the factory of `Runtime.register` returned. It is
+   * never stored and not part of any digest. `undefined` if the run has none.
    */
   readonly context: Context;
 }
 
 /**
- * Returns the context of a run that was not submitted in this process, for example of one that a worker resumes. It is
- * called once each time a worker loads the run, before the run's code.
+ * Returns the context of a run that was not submitted in this process, for example because a worker resumes it. The
+ * worker calls it each time it loads the run, before the run's code.
  */
 export type ContextFactory<Context = unknown> = (
   facts: Omit<RunFacts, "context">,
 ) => Context | Promise<Context>;
 
-/** The members of a context of middleware that say where the call is made. */
+/** The fields of a middleware context that say from where the call is made. */
 const fixedMembers = ["agentId", "runId", "taskId", "sessionId", "tenantId", "facts"] as const;
 
-/** Makes the place read-only in a context that all middleware around a call shares and otherwise may change. Returns the context. */
+/**
+ * Makes these fields read-only in a middleware context. All middleware around a call shares this context and may
+ * change its other fields. Returns the context.
+ */
 export function withFixedPlace<Context extends Readonly<Record<(typeof fixedMembers)[number], unknown>>>(
   context: Context,
 ): Context {

@@ -14,9 +14,12 @@ export interface Signal<Given = JsonValue, Value = Given> {
   readonly name: string;
   /** JSON Schema of what a sender passes, for people who fill in a form. `signal()` sets it. */
   readonly schema?: JsonSchema | undefined;
-  /** Returns the value as the schema of the signal defines it. Throws `invalid_argument` for another value. Must be pure. */
+  /**
+   * Applies the schema of the signal to a value and returns the result. Throws `invalid_argument` for an invalid
+   * value. Must be pure.
+   */
   read(value: JsonValue): MaybePromise<Value>;
-  /** The type of the values that a sender passes. For the compiler only; no signal has this property. */
+  /** The type of the values that a sender passes. Used by the compiler only; no signal object has this property. */
   readonly givenType?: (value: Given) => void;
 }
 
@@ -24,11 +27,14 @@ export interface Signal<Given = JsonValue, Value = Given> {
 export interface SignalOptions {
   /** The task that receives the signal. Default: the root. */
   readonly taskId?: string;
-  /** P1: id of the signal. A signal of the same name with an id that was sent before has no effect. Default: a new id. */
+  /**
+   * P1: id of the signal. If a signal of the same name was sent with this id before, the new one has no effect.
+   * Default: a new id.
+   */
   readonly id?: string;
 }
 
-/** Names of signals, updates and published values. */
+/** Option kind of the names of signals, updates and published values. */
 export const messageNameKind = is.text({ required: true, empty: false });
 
 export const signalTable = optionTable({
@@ -40,11 +46,16 @@ export const signalTable = optionTable({
 export interface Query<Given = JsonValue, Value = Given> {
   /** Name under which a run publishes the value. */
   readonly name: string;
-  /** Returns the value as the schema of the query defines it. Throws `invalid_argument` for another value. */
+  /**
+   * Applies the schema of the query to a value and returns the result. Throws `invalid_argument` for an invalid
+   * value.
+   */
   read(value: JsonValue): MaybePromise<Value>;
-  /** Returns the error of a value that a run must not publish. Synchronous if the schema is. */
+  /**
+   * Returns the error if a run must not publish this value. The result is synchronous if the schema is synchronous.
+   */
   refusalOf(value: JsonValue): MaybePromise<Fault | undefined>;
-  /** The type of the values that a run publishes. For the compiler only; no query has this property. */
+  /** The type of the values that a run publishes. Used by the compiler only; no query object has this property. */
   readonly givenType?: (value: Given) => void;
 }
 
@@ -57,23 +68,32 @@ export interface Update<Given = JsonValue, Value = Given, Returned = JsonValue, 
   readonly name: string;
   /** JSON Schema of what a sender passes, for people who fill in a form. Absent if every JSON value is accepted. */
   readonly schema?: JsonSchema | undefined;
-  /** Returns the value as the schema of the input defines it. Throws `invalid_argument` for another value. Must be pure. */
+  /**
+   * Applies the input schema of the update to a value and returns the result. Throws `invalid_argument` for an
+   * invalid value. Must be pure.
+   */
   read(value: JsonValue): MaybePromise<Value>;
-  /** Returns the reply as the schema of the output defines it. Throws `invalid_argument` for another value. */
+  /**
+   * Applies the output schema of the update to a reply and returns the result. Throws `invalid_argument` for an
+   * invalid reply.
+   */
   readReply(value: JsonValue): MaybePromise<Reply>;
-  /** The types of what a sender passes and a handler returns. For the compiler only; no update has this property. */
+  /**
+   * The types of the value that a sender passes and of the reply that a handler returns. Used by the compiler only;
+   * no update object has this property.
+   */
   readonly givenTypes?: { readonly value: (value: Given) => void; readonly reply: (reply: Returned) => void };
 }
 
 /**
- * The answer to an update. `refused`: the update was not accepted, and the run has not changed. `failed`: its handler threw
- * an error.
+ * The reply to an update. `refused`: the update was not accepted, and the run has not changed. `failed`: its
+ * handler threw an error.
  */
 export type UpdateReply =
   | { readonly status: "completed"; readonly value: JsonValue }
   | { readonly status: "refused" | "failed"; readonly failure: Failure };
 
-/** An update that a task has accepted. It must be answered once. */
+/** An update that a task has accepted. The task must reply to it once. */
 export interface ReceivedUpdate {
   /** Id of the update, unique for its name and run. */
   readonly id: string;
@@ -83,9 +103,15 @@ export interface ReceivedUpdate {
 
 /** Options of `RunHandle.update`. */
 export interface UpdateOptions {
-  /** P1: id of the update. An update of the same name with an id that was sent before returns the reply to that one. Default: a new id. */
+  /**
+   * P1: id of the update. If an update of the same name was sent with this id before, the call returns the reply to
+   * that one. Default: a new id.
+   */
   readonly id?: string;
-  /** Ends the wait for the reply, which then rejects with `cancelled`. The update stays sent. Default: the wait ends with the run. */
+  /**
+   * Ends the wait for the reply, which then rejects with `cancelled`. The update itself is not withdrawn. Default:
+   * the wait ends with the run.
+   */
   readonly signal?: CancelSignal;
 }
 
@@ -94,7 +120,7 @@ export const updateTable = optionTable({
   signal: is.any,
 } satisfies OptionKinds<UpdateOptions>);
 
-/** What kind of message a value is: what `signal()`, `query()` or `update()` returned. */
+/** Returns which function created a message: `signal()`, `query()` or `update()`. `undefined` for another value. */
 function kindOfMessage(value: unknown): "signal" | "query" | "update" | undefined {
   if (typeof readProperty(value, "name") !== "string" || typeof readProperty(value, "read") !== "function")
     return undefined;
@@ -102,7 +128,10 @@ function kindOfMessage(value: unknown): "signal" | "query" | "update" | undefine
   return typeof readProperty(value, "refusalOf") === "function" ? "query" : "signal";
 }
 
-/** Throws `invalid_argument` unless the value is a name that is not empty, or a message of this kind. `caller` names the call. */
+/**
+ * Throws `invalid_argument` if the value is neither a non-empty name nor a message of this kind. `caller` names the
+ * call in the error.
+ */
 export function requireMessage(kind: "signal" | "query" | "update", caller: string, message: unknown): void {
   if (typeof message === "string" && message !== "") return;
   const found = kindOfMessage(message);
@@ -128,14 +157,17 @@ export type RunTarget = string | { readonly runId: RunId };
 export interface WaitForUpdateOptions {
   /** Milliseconds after which the wait ends without an update. Default: no limit. */
   readonly timeoutMs?: number;
-  /** Throws to refuse the update. The decision is recorded, and the sender receives the error. Default: every update is accepted. */
+  /**
+   * Throws to refuse the update. The refusal is recorded, and the sender receives the error. Default: every update
+   * is accepted.
+   */
   readonly accept?: (value: JsonValue) => MaybePromise<unknown>;
 }
 
 /** Options of `RunContext.waitForPromise`. */
 export interface WaitForPromiseOptions {
   /**
-   * Throws to refuse the value with which the promise was resolved. The error is recorded as that of the wait, and thrown.
+   * Throws to refuse the value with which the promise was resolved. The wait records this error and throws it.
    * Default: every value is accepted.
    */
   readonly accept?: (value: JsonValue) => MaybePromise<unknown>;
@@ -152,15 +184,18 @@ export type PromiseOutcome =
   | { readonly status: "resolved"; readonly value: JsonValue }
   | { readonly status: "rejected"; readonly failure: Failure };
 
-/** A promise of a run, as `Runtime.promise` returns it to settle it from outside. */
+/** A promise of a run, which code outside the run settles. `Runtime.promise` returns it. */
 export interface RunPromise {
   /** Id of the promise. */
   readonly id: string;
   /**
-   * Resolves the promise. Default value: `null`. Returns `false` if it was settled before: the first call counts. Rejects
-   * with `not_found` if the run has ended, or does not exist for this caller (S6).
+   * Resolves the promise. Default value: `null`. Returns `false` if the promise was already settled, because the
+   * first call counts. Rejects with `not_found` if the run has ended, or does not exist for this caller (S6).
    */
   resolve(value?: JsonValue): Promise<boolean>;
-  /** Rejects the promise. The run receives an error with the code and the message of `error`. Otherwise like `resolve`. */
+  /**
+   * Rejects the promise. The run receives an error with the code and the message of `error`. Otherwise works like
+   * `resolve`.
+   */
   reject(error: unknown): Promise<boolean>;
 }

@@ -31,7 +31,7 @@ export interface StandaloneOptions {
 export interface ChildMetaOptions {
   /** Position of the child in the tree of tasks. Default: the parent's. */
   readonly supervision?: Supervision;
-  /** Deadline in epoch milliseconds. The earlier one of this and the parent's applies. */
+  /** Deadline in epoch milliseconds. If the parent's deadline is earlier, that one applies. */
   readonly deadline?: number | null;
 }
 
@@ -62,8 +62,8 @@ interface Fields {
 }
 
 /**
- * What every call carries: its run, cancellation, deadline, trace and tenant. Frozen; `child` derives the metadata of a
- * nested call.
+ * Metadata that every call carries: its run, cancellation, deadline, trace and tenant. It is frozen; `child`
+ * creates the metadata of a nested call.
  */
 export class RunMeta {
   /** Id of the run. */
@@ -73,8 +73,8 @@ export class RunMeta {
   /** Position in the tree of tasks. `null` for a call outside any tree. */
   readonly supervision: Supervision | null;
   /**
-   * Deadline in epoch milliseconds. Only `check` enforces it; the token does not know it (trap R19). `null` means no
-   * deadline.
+   * Deadline in epoch milliseconds. Only `check` enforces it, because the cancellation token knows no deadlines
+   * (trap R19). `null` means no deadline.
    */
   readonly deadline: number | null;
   /** Id of the trace, the same in the whole run. */
@@ -103,7 +103,7 @@ export class RunMeta {
     Object.freeze(this);
   }
 
-  /** Creates metadata without a parent. With a `supervision`, the run id is the supervision's. */
+  /** Creates metadata without a parent. If `supervision` is given, the run id is taken from it. */
   static standalone(options: StandaloneOptions): RunMeta {
     const {
       clock,
@@ -164,15 +164,18 @@ function earlier(one: number | null, other: number | null): number | null {
   return other === null ? one : Math.min(one, other);
 }
 
-/** The answer of a heartbeat that reports nothing. */
+/** The text with which an agent answers a heartbeat when it has nothing to report. */
 export const nothingToReport = "nothing to report";
 
-/** Characters that models put around a short answer: spaces, quotation marks, emphasis and a final mark. */
+/**
+ * Matches characters that models often put around a short answer: spaces, quotation marks, emphasis and a final
+ * punctuation mark.
+ */
 const wrapping = /^[\s"'`*_“”‘’«»([]+|[\s"'`*_“”‘’«»)\].!。]+$/gu;
 
 /**
- * Whether an answer consists only of "nothing to report": in any case, with quotation marks, emphasis or a final mark
- * around it. An answer with any other word reports something.
+ * Whether an answer consists only of "nothing to report". Letter case, quotation marks, emphasis and a final
+ * punctuation mark do not matter. An answer with any other word reports something.
  */
 export function reportsNothing(answer: unknown): boolean {
   if (typeof answer !== "string" || answer.length > 256) return false;
@@ -180,7 +183,7 @@ export function reportsNothing(answer: unknown): boolean {
   return words.toLowerCase() === nothingToReport;
 }
 
-/** Tells the model of a heartbeat how to answer if there is nothing to report. */
+/** Returns the input of a heartbeat with a sentence that tells the model how to answer if it has nothing to report. */
 export function heartbeatInput(input: string): string {
   return `${input}\n\nIf there is nothing to report, answer only: ${nothingToReport}`;
 }
@@ -192,8 +195,8 @@ export const platforms = ["terminal", "web", "telegram", "discord", "slack", "em
 export type Platform = (typeof platforms)[number];
 
 /**
- * Where the input of a run came from: a platform, a platform and an id such as `telegram:4711`, or a name of the caller's
- * own such as `mcp`. A name that is not a platform has no rules about the form of answers.
+ * Where the input of a run came from: a platform, a platform and an id such as `telegram:4711`, or any other name
+ * such as `mcp`. A name that is not a platform has no rules about the form of answers.
  */
 export type Channel = Platform | `${Platform}:${string}` | (string & Record<never, never>);
 
@@ -206,28 +209,28 @@ export function platformOf(channel: Channel | null): Platform | undefined {
 /** A queue of input to a run in progress: steering for the next turn, or follow-ups for after the last turn. */
 export type InputQueue = "steer" | "follow_up";
 
-/** How many waiting inputs one drain takes: the oldest one, or all. */
+/** How many waiting inputs are read at once: the oldest one, or all. */
 export type DrainMode = "one" | "all";
 
 type Caller = Pick<RunRecord, "userId" | "tenantId">;
 
 /**
- * Whether two runs belong to the same user of the same tenant. Runs without a user belong together and to no named
- * user.
+ * Whether two runs belong to the same user of the same tenant. Runs without a user count as one user, who differs
+ * from all named users.
  */
 export function sameCaller(one: Caller, other: Caller): boolean {
   return one.userId === other.userId && one.tenantId === other.tenantId;
 }
 
-/** Selects what belongs to one tenant, or to one user of that tenant. */
+/** Limits a view to one tenant, or to one user of that tenant. */
 export interface TenantScope {
   /** Id of the tenant. */
   readonly tenantId: string;
-  /** Id of the user. If absent, selects what belongs to any user of the tenant, and to none. */
+  /** Id of the user. If absent, the scope contains everything of the tenant, with or without a user. */
   readonly userId?: string;
 }
 
-/** Whether a run or a session with this owner belongs to the scope. Everything belongs to an absent scope. */
+/** Whether a run or a session with this owner belongs to the scope. An absent scope contains everything. */
 export function isInScope(
   { tenantId, userId }: { readonly tenantId: string | null; readonly userId: string | null },
   scope: TenantScope | undefined,
@@ -240,8 +243,9 @@ export function isInScope(
 export const longestName = 1_024;
 
 /**
- * What is wrong with the id of a user or a tenant, or the name of a channel. `undefined` if nothing is. A store writes
- * every unpaired surrogate as the same character, so that two tenants whose ids differ only in these would be one.
+ * Returns what is wrong with the id of a user or a tenant, or with the name of a channel. `undefined` if it is
+ * valid. Unpaired surrogates are invalid: a store writes all of them as the same character, so that it would
+ * confuse two ids that differ only in them.
  */
 export function nameProblem(name: unknown): string | undefined {
   if (typeof name !== "string") return `expected a text, not ${describeValue(name)}`;

@@ -1,7 +1,10 @@
 import { is, optionTable, type OptionKinds } from "../base/option-table.ts";
 import type { RunCountQuery, RunQuery } from "./run-summary.ts";
 
-/** The options of queries for runs. They have a file of their own, because the page needs statuses of runs and no tables. */
+/**
+ * Option kinds of queries for runs. They are in a separate file, because the page needs the statuses of runs but
+ * not the option tables.
+ */
 const queryKinds = {
   sessionId: is.any,
   agentId: is.any,

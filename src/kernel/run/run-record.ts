@@ -7,9 +7,10 @@ import { noUsage, type Usage } from "../messages/usage.ts";
 import type { UnreportedSpend } from "./run-result.ts";
 
 /**
- * What a run does: `invocation` answers an input, `compaction` summarises a session, `child` shares the prompt of an
- * invocation (`Runtime.spawnChild`), `workflow` executes a durable function, which has no session, and `gateway` pays for
- * the requests of programs outside. Stores keep the index of a kind in this list, so a new kind is added at its end.
+ * The kinds of runs: `invocation` answers an input, `compaction` summarises a session, `child` shares the prompt of
+ * an invocation (`Runtime.spawnChild`), `workflow` executes a durable function, which has no session, and `gateway`
+ * pays for the model requests of other programs. Stores save the index of a kind in this list, so that a new kind
+ * must be added at the end.
  */
 export const runKinds = Object.freeze(["invocation", "compaction", "child", "workflow", "gateway"] as const);
 
@@ -35,8 +36,8 @@ export interface RunRecord {
   /** J9: version of the agent that started the run. `null` if the agent declares none. */
   readonly agentVersion: string | null;
   /**
-   * The beginning of the text of the run's input, as `runTitle` returns it. `null` if the input has no text, or if its
-   * text is not kept after the run (`HistoryRetention.NONE` and `RUN`).
+   * The beginning of the text of the run's input, as `runTitle` returns it. `null` if the input has no text, or if
+   * the retention of the run does not keep the text (`HistoryRetention.NONE` and `RUN`).
    */
   readonly title: string | null;
   /** Data that the caller passed to `submit`. Empty after the end of a run with `HistoryRetention.NONE`. */
@@ -49,16 +50,19 @@ export interface RunRecord {
   readonly recoveries: number;
   /** L21: name of the machine to which a program has bound the run. Absent if any worker may claim it. */
   readonly host?: string;
-  /** L17: the limits of concurrency and rate that apply to the run. Absent if there are none. */
+  /** L17: the limits of concurrency and rate that apply to the run. Absent if no limits apply. */
   readonly flow?: RunFlow;
 }
 
-/** L5: identifies the user and the agent of a run. Runs of one tenant with different keys take turns. */
+/**
+ * L5: returns a text that identifies the user and the agent of a run. Workers take turns between the runs of a
+ * tenant with different texts.
+ */
 export function turnKey({ userId, agentId }: Pick<RunRecord, "userId" | "agentId">): string {
   return userId === null ? agentId : `${agentId} ${userId}`;
 }
 
-/** L9: whether a run is created with a later start, so that no worker may claim it yet. */
+/** L9: whether a run was created with a later start time, so that no worker may claim it yet. */
 export function startsLater({ startAt, createdAt }: Pick<RunRecord, "startAt" | "createdAt">): boolean {
   return startAt !== null && startAt > createdAt;
 }
@@ -75,7 +79,7 @@ export interface RunSpend {
   readonly turns: number;
 }
 
-/** What a run has used before its first model call. */
+/** The usage of a run before its first model call. */
 export const nothingSpent: RunSpend = Object.freeze({
   usage: noUsage,
   costUsd: 0,
@@ -84,7 +88,7 @@ export const nothingSpent: RunSpend = Object.freeze({
 });
 
 /**
- * What a run waits for:
+ * The reasons for which a run waits:
  *
  * - `person`: an approval, the answer to a question, the result of a client-side tool, or a top-up.
  * - `signal`: a signal, by `RunHandle.signal`.
@@ -92,12 +96,12 @@ export const nothingSpent: RunSpend = Object.freeze({
  * - `message`: the reply of an agent that was asked.
  * - `run`: the end of another run, which it has started.
  * - `seat`: a seat for a task that is pending or was preempted.
- * - `budget`: money, tokens or turns that other calls have reserved.
- * - `cap`: money that open calls of other runs hold of a spending cap (B7).
+ * - `budget`: dollars, tokens or turns that other calls of the run have reserved.
+ * - `cap`: an amount of a spending cap that open calls of other runs have reserved (B7).
  * - `worker`: a worker that claims the run.
  * - `queue`: its turn among the runs of its concurrency or rate key (L17).
  * - `compaction`: the end of a compaction of its session (S5).
- * - `crash_loop`: `RunHandle.resume`, because the run ended the processes that executed it (L7).
+ * - `crash_loop`: `RunHandle.resume`, because the processes that executed the run ended again and again (L7).
  * - `host`: a worker of the machine to which the run is bound (L21).
  */
 export const waitCauses = Object.freeze([
@@ -121,9 +125,12 @@ export type WaitCause = (typeof waitCauses)[number];
 
 /** The status of a run that has not ended, as its owner knows it. */
 export interface RunStanding {
-  /** `waiting`: every live task only waits. `paused`: no step starts until `RunHandle.resume`. */
+  /** `waiting`: every task that has not ended waits. `paused`: no step starts until `RunHandle.resume`. */
   readonly status: "running" | "waiting" | "paused";
-  /** What the tasks of a waiting run wait for, in the order of `waitCauses`; `crash_loop` for a run that is paused for that. Empty in the other cases. */
+  /**
+   * The reasons for which the tasks of a waiting run wait, in the order of `waitCauses`. `crash_loop` for a run
+   * that is paused as a crash loop. Otherwise empty.
+   */
   readonly waitsFor: readonly WaitCause[];
 }
 
@@ -132,7 +139,7 @@ export const longestTitle = 80;
 
 /**
  * Returns the first `longestTitle` code points of a text as one line: each sequence of white space and control
- * characters becomes one space. Returns `null` if nothing else is in the text.
+ * characters becomes one space. Returns `null` if the text contains nothing else.
  */
 export function runTitle(text: string): string | null {
   let title = "";

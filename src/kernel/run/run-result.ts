@@ -10,8 +10,8 @@ import type { RunStep, RunToolCall } from "./step.ts";
 import type { FolderWork } from "./task-folder.ts";
 
 /**
- * How a run ended. A closed list, so a `switch` over it can be exhaustive. Stores keep the index of a status in this
- * list, so a new status is added at its end.
+ * How a run ended. The list is complete, so that a `switch` over it can be exhaustive. Stores save the index of a
+ * status in this list, so that a new status must be added at the end.
  */
 export const runStatuses = Object.freeze([
   /** The agent answered. */
@@ -44,11 +44,11 @@ export type RunStatus = (typeof runStatuses)[number];
 export interface UnreportedSpend {
   /** Charged tokens. */
   readonly tokens: number;
-  /** Charged cost, which the calls cannot exceed. `null` if a price is unknown. */
+  /** The amount that was charged. The real cost cannot exceed it. `null` if a price is unknown. */
   readonly costUsd: number | null;
   /**
-   * What the calls likely cost: as much as the reported calls of the run on average. `null` if no call of the run was
-   * reported, or a price is unknown. Absent if there are no such calls.
+   * The estimated cost of the calls, from the average of the reported calls of the run. `null` if no call of the
+   * run was reported, or a price is unknown. Absent if there are no unreported calls.
    */
   readonly likelyUsd?: number | null;
 }
@@ -70,29 +70,31 @@ export interface UnreportedSpend {
  * ```
  */
 export interface RunResult<Output = string> {
-  /** The answer. If the run did not complete, what there is of an answer. */
+  /** The answer. If the run did not complete, the part of the answer that exists. */
   readonly output: Output;
   /** How the run ended. */
   readonly status: RunStatus;
-  /**
-   * Why the model stopped that gave the final answer. `null` if the root agent made no model call.
-   */
+  /** Why the model stopped in the call that gave the final answer. `null` if the root agent made no model call. */
   readonly finishReason: FinishReason | null;
   /**
-   * The messages that the run added to the conversation, without its input: those of the root agent and of the agents to
-   * which it handed the conversation over, with the results of their tool calls, and the user messages that were added
-   * on the way, such as steering. Computed when it is first read, like `steps`, `toolCalls`, `reasoning` and `files`.
+   * The messages that the run added to the conversation, without its input. They are the messages of the root agent
+   * and of the agents to which it handed over the conversation, the results of their tool calls, and user messages
+   * that were added during the run, such as steering. Computed at the first access, like `steps`, `toolCalls`,
+   * `reasoning` and `files`.
    */
   readonly messages: readonly (UserMessage | AssistantMessage | ToolMessage)[];
-  /** The model calls of the agents of `messages`, in order, with their tool calls and usage. */
+  /** The model calls of the agents whose messages are in `messages`, in order, with their tool calls and usage. */
   readonly steps: readonly RunStep[];
-  /** The tool calls of the agents of `messages`, in order, with their results. */
+  /** The tool calls of the agents whose messages are in `messages`, in order, with their results. */
   readonly toolCalls: readonly RunToolCall[];
-  /** The reasoning of the turns of `messages`, separated by empty lines. Empty if the providers returned none. */
+  /** The reasoning of the turns in `messages`, separated by empty lines. Empty if the providers returned none. */
   readonly reasoning: string;
-  /** The files that the models of `messages` made. */
+  /** The files that the models created in `messages`. */
   readonly files: readonly FilePart[];
-  /** Questions that wait for a person. Always empty here: `WaitingResult` has the questions of a run that waits. */
+  /**
+   * Questions that wait for a person. Always empty here, because a run with a result no longer waits: see
+   * `WaitingResult`.
+   */
   readonly pendingApprovals: readonly PendingApproval[];
   /**
    * Why the run did not complete: the reason of the architecture, or the message of the fault. `null` for a completed
@@ -123,8 +125,8 @@ export interface RunResult<Output = string> {
 }
 
 /**
- * Returns a copy of a run's result with some fields changed. The fields that are computed when they are first read, such
- * as `messages`, stay so.
+ * Returns a copy of a run's result with some fields changed. Fields that are computed at the first access, such as
+ * `messages`, are not computed by the copy.
  */
 export function changedResult<Result extends object, Changes extends object>(
   result: Result,
@@ -146,15 +148,18 @@ export interface TaskOutcome {
   readonly failure: Failure | null;
   /** Present if the agent itself ended early, for example at `maxTurns`. */
   readonly interruption?: Interruption;
-  /** Why the model stopped that gave the output. Absent if the task made no model call. */
+  /** Why the model stopped in the call that gave the output. Absent if the task made no model call. */
   readonly finishReason?: FinishReason;
   /** Data that the task reported with `ctx.report`. */
   readonly metadata?: JsonObject;
-  /** What the task left in a folder of its own. Absent if it had none, or ended before it could record its work. */
+  /**
+   * The work that the task left in its own folder. Absent if it had no folder, or ended before it could record its
+   * work.
+   */
   readonly work?: FolderWork;
 }
 
-/** An early end that the agent itself decided. */
+/** An end before completion that the agent itself decided. */
 export interface Interruption {
   /**
    * Status of the end. `max_turns` means that the agent's loop reached the agent's `maxTurns` option. The budget's
@@ -178,22 +183,26 @@ export type OnParentEnd = "wait" | "cancel" | "detach";
 export type OnPause = "suspend" | "return-partial";
 
 /**
- * B5: what happens when a call does not fit into the budget of a task. `end`: the call fails with `budget_exhausted`. `ask`: a
- * person is asked for a top-up, and the task that made the call is paused without a seat until it is topped up (H1, H5). A
- * spending cap (B7) and a bill above its bound (B1) end the call in both cases.
+ * B5: what happens when a call does not fit into the budget of a task. `end`: the call fails with
+ * `budget_exhausted`. `ask`: a person is asked for a top-up. Until then the task that made the call is paused and
+ * has no seat (H1, H5). If a spending cap is exhausted (B7) or a bill exceeds its bound (B1), the call fails in
+ * both cases.
  */
 export type OnBudget = "ask" | "end";
 
 /**
- * The outcome of `ctx.ask`. `timed_out` means that the target did not answer in time; the target itself has not failed.
- * `partial` is the partial output of a paused target and `null` after a timeout.
+ * The outcome of `ctx.ask`. `timed_out` means that the target did not answer in time, although it has not failed.
+ * `partial` is the partial output of a paused target; it is `null` after a timeout.
  */
 export type AskOutcome =
   | { readonly kind: "replied"; readonly body: JsonValue }
   | { readonly kind: "timed_out" | "target_paused"; readonly partial: JsonValue }
   | { readonly kind: "target_failed" | "target_cancelled"; readonly failure: Failure | null };
 
-/** Returns the run status for a task's outcome. `null` means that the task has not ended and gives `paused`. */
+/**
+ * Returns the run status for a task's outcome. The outcome `null`, which means that the task has not ended, gives
+ * `paused`.
+ */
 export function outcomeStatus(
   outcome: (Pick<TaskOutcome, "status" | "interruption"> & Partial<Pick<TaskOutcome, "failure">>) | null,
 ): RunStatus {

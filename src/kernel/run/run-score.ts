@@ -11,7 +11,7 @@ export const longestScoreName = 64;
 /** Maximum length of the author of a score, in characters. */
 const longestAuthor = 256;
 
-/** How good a run was, in the judgement of one author under one name. */
+/** How good a run was, as one author judged it under one name. */
 export interface RunScore {
   /** What was judged, such as `thumbs` or the name of a scorer. */
   readonly name: string;
@@ -25,23 +25,26 @@ export interface RunScore {
 
 /** A score with its comment, as `RunHandle.scores` returns it. */
 export interface StoredScore extends RunScore {
-  /** `null` if the author wrote none, or if the text of the run was erased. */
+  /** Comment of the author. `null` if the author wrote none, or if the text of the run was erased. */
   readonly comment: string | null;
-  /** When a later score of the same name and author replaced this one, in epoch milliseconds. `null` while it counts. */
+  /**
+   * Time at which a later score of the same name and author replaced this one, in epoch milliseconds. `null` while
+   * it is the current score.
+   */
   readonly replacedAt: number | null;
 }
 
 /** What `RunHandle.score` receives. */
 export interface ScoreOptions {
-  /** What is judged: 1 to 64 characters, such as `thumbs`. */
+  /** Name of what is judged: 1 to 64 characters, such as `thumbs`. */
   readonly name: string;
   /** From 0 to 1. `true` is 1 and `false` is 0. */
   readonly value: number | boolean;
-  /** Why: at most 2,000 characters. Default: no comment. */
+  /** Comment that gives the reason, at most 2,000 characters. Default: no comment. */
   readonly comment?: string | null;
   /**
-   * Who judges: a person or a scorer. A later score of the same name and author replaces the earlier one. Default: the
-   * user in whose name the handle sends commands.
+   * Author of the score: a person or a scorer. A later score of the same name and author replaces the earlier one.
+   * Default: the user in whose name the handle sends commands.
    */
   readonly by?: string;
 }
@@ -69,7 +72,7 @@ const filterTable = optionTable({
   below: is.number({ finite: true }),
 } satisfies OptionKinds<ScoreFilter>);
 
-/** Checks a score and returns it with its author. Throws `invalid_argument`. */
+/** Checks a score and returns it with its author. Throws `invalid_argument` for an invalid field. */
 export function readScore(options: ScoreOptions, author: string): Omit<StoredScore, "at" | "replacedAt"> {
   const { name, value, comment = null, by = author } = scoreTable.read("score()", options);
   checkLength("name", name, longestScoreName);
@@ -84,18 +87,18 @@ export function readScore(options: ScoreOptions, author: string): Omit<StoredSco
   return { name, value: number, by, comment: comment === "" ? null : comment };
 }
 
-/** Checks the filter of a list of runs. Throws `invalid_argument`. */
+/** Checks the score filter of a list of runs. Throws `invalid_argument` for an invalid field. */
 export function readScoreFilter(method: string, filter: ScoreFilter): ScoreFilter {
   return filterTable.read(`score of ${method}`, filter);
 }
 
-/** Whether a score that counts matches a filter. */
+/** Whether a current score matches a filter. */
 export function matchesScore({ name, value }: RunScore, filter: ScoreFilter): boolean {
   const { above = -Infinity, below = Infinity } = filter;
   return name === filter.name && value > above && value < below;
 }
 
-/** The scores of a run that count after another one: one per name and author, sorted by both. */
+/** Returns the current scores of a run after a new score: one per name and author, sorted by both. */
 export function withScore(
   before: readonly RunScore[],
   { name, value, by, at }: RunScore,

@@ -3,35 +3,41 @@ import type { RunKind, RunRecord, RunSpend, WaitCause } from "./run-record.ts";
 import { runStatuses } from "./run-result.ts";
 import type { RunScore, ScoreFilter } from "./run-score.ts";
 
-/** The statuses of a run: those of a run that has not ended, and those with which it may end. */
+/** The statuses of a run: first those of a run that has not ended, then those with which a run can end. */
 export const runSummaryStatuses = Object.freeze(["pending", "running", "waiting", ...runStatuses] as const);
 
-/** The statuses of runs that have not ended. A run may also have ended as `paused`: then it has an `endedAt`. */
+/**
+ * The statuses of runs that have not ended. A run that ended can also have the status `paused`; it then has an
+ * `endedAt`.
+ */
 export const unfinishedStatuses = Object.freeze(["pending", "running", "waiting", "paused"] as const);
 
 /**
- * Status of a run: `pending` until a worker claims it, also again after mail arrived or its time was reached; `running`;
- * `waiting` while every live task only waits; `paused` from `RunHandle.pause` or a crash loop to `resume`; or the status with
- * which it ended.
+ * Status of a run: `pending` until a worker claims it, also when mail has arrived or its time is reached;
+ * `running`; `waiting` while every live task only waits; `paused` from a call of `RunHandle.pause` or a crash loop
+ * until `resume`; or the status with which the run ended.
  */
 export type RunSummaryStatus = (typeof runSummaryStatuses)[number];
 
 /**
- * One run in a list. K3: `usage`, `costUsd`, `unreported` and `turns` are as of the last time that the run waited, was
- * paused or ended. For a run that is running, the ledger of `RunHandle.snapshot` has its cost and turns.
+ * One run in a list. K3: `usage`, `costUsd`, `unreported` and `turns` are as of the last time that the run waited,
+ * was paused or ended. For a running run, read the current cost and turns from the ledger of `RunHandle.snapshot`.
  */
 export interface RunSummary extends Omit<RunRecord, "sessionId">, RunSpend {
-  /** Id of the session in which the run works. Absent for a workflow, which has none. */
+  /** Id of the session in which the run works. Absent for a workflow, because workflows have no session. */
   readonly sessionId?: SessionId;
   /** Status of the run. */
   readonly status: RunSummaryStatus;
-  /** What a waiting run waits for; `worker` for a pending run, or `host` if only those of one machine may claim it; `crash_loop` for a run that is paused for that. Otherwise empty. */
+  /**
+   * The reasons for which the run waits. A pending run waits for `worker`, or for `host` if only workers of one
+   * machine may claim it. A run that is paused as a crash loop has `crash_loop`. Otherwise empty.
+   */
   readonly waitsFor: readonly WaitCause[];
   /** Time of the last commit, in epoch milliseconds. */
   readonly updatedAt: number;
-  /** Time at which the run ended, in epoch milliseconds. `null` while it has not ended, and after it was resumed. */
+  /** Time at which the run ended, in epoch milliseconds. `null` if it has not ended or was resumed. */
   readonly endedAt: number | null;
-  /** Z3: the scores that count, by name and author. Absent if the run has none. */
+  /** Z3: the current scores, by name and author. Absent if the run has no scores. */
   readonly scores?: readonly RunScore[];
 }
 
@@ -71,13 +77,14 @@ export interface RunQuery {
    * characters; longer strings of the metadata are never selected.
    */
   readonly metadata?: Readonly<Record<string, string>>;
-  /** Z4: selects runs with a score of this name that counts and lies between the bounds. */
+  /** Z4: selects runs with a current score of this name that lies between the bounds. */
   readonly score?: ScoreFilter;
   /** Status, or several accepted statuses. */
   readonly status?: RunSummaryStatus | readonly RunSummaryStatus[];
   /**
-   * Order of the runs. `newest`: by `createdAt`, the newest first. `costliest`: by `costUsd`, the highest first and unknown
-   * costs last. The cost of a run that works is that of the last time it waited (K3). Default: `newest`.
+   * Order of the runs. `newest`: by `createdAt`, the newest first. `costliest`: by `costUsd`, the highest first and
+   * unknown costs last. For a running run, the cost of the last time at which it waited is used (K3). Default:
+   * `newest`.
    */
   readonly sort?: RunSort;
   /** Maximum number of runs per page. Default: 50. */
@@ -88,27 +95,33 @@ export interface RunQuery {
 
 /** One page of a list of runs. */
 export interface RunPage {
-  /** The runs in the order of `RunQuery.sort`. Runs with equal values are in the order in which they were stored, the last first. */
+  /**
+   * The runs in the order of `RunQuery.sort`. Runs with equal values are ordered by the time at which they were
+   * stored, newest first.
+   */
   readonly runs: readonly RunSummary[];
   /**
-   * Position of the next page, for `RunQuery.after`. Stays valid when runs are created or deleted meanwhile. `null` for
-   * the last page.
+   * Position of the next page, for `RunQuery.after`. It stays valid when runs are created or deleted between two
+   * reads. `null` on the last page.
    */
   readonly next: string | null;
 }
 
-/** Which runs to count: a query without an order and a page. `limit` is the number at which the count ends. Default: 10,000. */
+/**
+ * Which runs to count: a query without order and page. `limit` is the number at which the count stops. Default:
+ * 10,000.
+ */
 export type RunCountQuery = Omit<RunQuery, "sort" | "after">;
 
 /** The runs that have changed since a position. */
 export interface RunChangeList {
-  /** The runs as they are now, in no order. Runs that have not changed may be among them. */
+  /** The runs with their current state, in no particular order. The list may contain runs that have not changed. */
   readonly runs: readonly RunSummary[];
   /** Position for the next call. */
   readonly next: string;
 }
 
-/** A list of runs that is read page by page: that of a runtime or of a journal. */
+/** A list of runs that is read page by page. A runtime and a journal have such a list. */
 interface RunList {
   list(query: RunQuery): Promise<RunPage>;
 }
@@ -116,7 +129,7 @@ interface RunList {
 /** Number of runs per page. */
 const limit = 500;
 
-/** Yields all runs that a query selects. Reads a page when the caller needs it. */
+/** Yields all runs that a query selects. It reads a page only when the caller needs it. */
 export async function* allRuns(
   source: RunList,
   query: Omit<RunQuery, "limit" | "after">,
@@ -129,7 +142,7 @@ export async function* allRuns(
   } while (after !== null);
 }
 
-/** Yields the runs that have not ended. A run that ended with the status `paused` is not among them. */
+/** Yields the runs that have not ended. It skips runs that ended with the status `paused`. */
 export async function* unfinishedRuns(
   source: RunList,
   query: Omit<RunQuery, "status" | "limit" | "after"> = {},

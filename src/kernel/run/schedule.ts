@@ -8,7 +8,7 @@ import type { RunKind } from "./run-record.ts";
 
 /** When a schedule fires. All times are epoch milliseconds. */
 export type ScheduleTimes =
-  /** The schedule fires by the wall clock of a time zone, and not before `startAt` if that is given. */
+  /** The schedule fires at local times of a time zone, and not before `startAt` if that is given. */
   | { readonly cron: string; readonly timeZone: string; readonly startAt?: number }
   /** The schedule fires at `startAt` and every `everyMs` after it. */
   | { readonly everyMs: number; readonly startAt: number }
@@ -21,10 +21,10 @@ export const overlapPolicies = Object.freeze(["skip", "queue", "cancel"] as cons
 /** What happens to a fire while the run of an earlier fire has not ended. */
 export type OverlapPolicy = (typeof overlapPolicies)[number];
 
-/** What happens to fires for which no process was open that hosts the agent. */
+/** What happens to fires that were due while no process that hosts the agent was open. */
 export const missedPolicies = Object.freeze(["skip", "once", "all"] as const);
 
-/** What happens to fires for which no process was open that hosts the agent. */
+/** What happens to fires that were due while no process that hosts the agent was open. */
 export type MissedPolicy = (typeof missedPolicies)[number];
 
 /** A fire that started no run, and why. */
@@ -40,19 +40,25 @@ export interface SkippedFire {
   readonly error?: string;
 }
 
-/** How far a schedule has come. Stored with the schedule and changed only with an expected version. */
+/**
+ * The progress of a schedule. It is stored with the schedule, and changed only if the stored version is the
+ * expected one.
+ */
 export interface ScheduleState {
   /** Time of the next fire. `null` if there is none. */
   readonly nextAt: number | null;
-  /** Time of a fire whose run is being started. Every process that finds it starts the same run. `null`: none. */
+  /**
+   * Time of a fire whose run is being started. Every process that reads it starts the same run. `null` if no run is
+   * being started.
+   */
   readonly firing: number | null;
   /**
-   * Present while the fire at `nextAt` waits for the end of the last run. `overlap`: because of the overlap policy.
-   * `backlog`: because missed fires run one after another.
+   * Present while the fire at `nextAt` waits for the end of the last run. `overlap`: it waits because of the
+   * overlap policy. `backlog`: it waits because missed fires run one after another.
    */
   readonly waits: "overlap" | "backlog" | null;
   readonly paused: boolean;
-  /** Time of the last fire that started a run, and that run. */
+  /** Time of the last fire that started a run, and the id of that run. */
   readonly lastAt: number | null;
   readonly lastRunId: RunId | null;
   /** The last fire that started no run. */
@@ -63,7 +69,7 @@ export interface ScheduleState {
 export interface Schedule {
   /** Id of the schedule. A schedule that is removed and created again has another id. */
   readonly id: string;
-  /** Name of the schedule: unique among those of the same tenant and user. */
+  /** Name of the schedule. It is unique among the schedules of the same tenant and user. */
   readonly name: string;
   readonly tenantId: string | null;
   readonly userId: string | null;
@@ -75,7 +81,7 @@ export interface Schedule {
   readonly times: ScheduleTimes;
   readonly overlap: OverlapPolicy;
   readonly missed: MissedPolicy;
-  /** Whether an answer that reports nothing leaves no entry in the session. */
+  /** Whether a run is a heartbeat: if its answer reports nothing, it leaves no entry in the session. */
   readonly heartbeat: boolean;
   /** The other options of the runs: `sessionId`, `budget`, `metadata` and so on. */
   readonly run: JsonObject;
@@ -104,18 +110,18 @@ export interface FireTimes {
   last(until: number): number | null;
 }
 
-/** Reads cron expressions and local times. It is injected, because the kernel and the runtime import no package. */
+/** Reads cron expressions and local times. It is passed in, because the kernel and the runtime import no packages. */
 export interface CronReader {
   /** Throws `invalid_argument` if the expression or the time zone is invalid. */
   fires(expression: string, timeZone: string): FireTimes;
   /**
-   * Returns the epoch milliseconds of an ISO 8601 time. A time without an offset is a time of the time zone's wall clock.
-   * Throws `invalid_argument` if text or time zone is invalid.
+   * Returns the epoch milliseconds of an ISO 8601 time. A time without an offset is a local time of the time zone.
+   * Throws `invalid_argument` if the text or the time zone is invalid.
    */
   time(text: string, timeZone: string): number;
 }
 
-/** Returns the fires of a schedule. `cron` is called only for a cron expression. */
+/** Returns the fire times of a schedule. `cron` is called only for a cron expression. */
 export function fireTimes(times: ScheduleTimes, cron: () => CronReader): FireTimes {
   if ("at" in times) return onceAt(times.at);
   if ("everyMs" in times) return interval(times);
@@ -142,10 +148,10 @@ function interval({ everyMs, startAt }: { readonly everyMs: number; readonly sta
   };
 }
 
-/** A fire that starts later than this is missed. Milliseconds. */
+/** Delay after which a fire counts as missed, in milliseconds. */
 export const fireGraceMs = 60_000;
 
-/** What a process does about a schedule that is due. The new state is stored before anything else happens. */
+/** What a process does about a schedule that is due. It stores the new state before it does anything else. */
 export type FireDecision =
   /** No fire is due. */
   | { readonly kind: "idle" }
@@ -165,7 +171,7 @@ export interface DueSchedule {
   readonly isRunning: boolean;
 }
 
-/** The state of a schedule whose first fire is at `nextAt`. */
+/** Returns the state of a new schedule whose first fire is at `nextAt`. */
 export function newScheduleState(nextAt: number): ScheduleState {
   return {
     nextAt,
@@ -178,7 +184,7 @@ export function newScheduleState(nextAt: number): ScheduleState {
   };
 }
 
-/** The time from which a process must attend to the schedule. `null`: never. */
+/** Returns the time from which a process must look after the schedule. `null` means never. */
 export function scheduleDueAt({ firing, paused, nextAt }: ScheduleState): number | null {
   return firing ?? (paused ? null : nextAt);
 }
@@ -186,8 +192,9 @@ export function scheduleDueAt({ firing, paused, nextAt }: ScheduleState): number
 /**
  * Decides about the next fire. `nextAt` never moves back, so that a clock that is set back repeats no fire.
  *
- * - A fire within `fireGraceMs` is on time. It starts a run, unless the last run has not ended: then `overlap` decides.
- * - A later fire is missed. `skip`: it starts no run. `once`: the latest due fire stands for all of them. `all`: each
+ * - A fire within `fireGraceMs` is on time. If the last run has ended, the fire starts a run; otherwise `overlap`
+ *   decides.
+ * - A later fire is missed. `skip`: it starts no run. `once`: only the latest due fire starts a run. `all`: each
  *   missed fire starts a run, the oldest first, after the run before it has ended.
  */
 export function decideFire(state: ScheduleState, due: DueSchedule): FireDecision {
@@ -208,7 +215,7 @@ export function decideFire(state: ScheduleState, due: DueSchedule): FireDecision
   return decideOverlap(state, due, isMissed ? (times.last(now) ?? nextAt) : nextAt);
 }
 
-/** Drops the missed fires, and decides about the first fire that is on time. */
+/** Skips the missed fires, and decides about the first fire that is on time. */
 function decideOnTime(state: ScheduleState, due: DueSchedule): FireDecision {
   const { times, now } = due;
   const late = state.nextAt ?? now;
@@ -231,7 +238,10 @@ function decideOverlap(state: ScheduleState, due: DueSchedule, at: number): Fire
   return { kind: "skip", state: { ...state, nextAt: times.next(at), waits: null, skipped } };
 }
 
-/** The state in which the fires after `at` are skipped, up to the `last` one that is due. The same state if it says so already. */
+/**
+ * Returns the state in which the fires after `at` are skipped, up to the `last` one that is due. If the state
+ * already says so, returns it unchanged.
+ */
 function withoutLater(state: ScheduleState, at: number, last: number | null): ScheduleState {
   if (last === null || last <= at || state.skipped?.at === last) return state;
   return { ...state, skipped: { at: last, reason: "overlap" } };
@@ -241,57 +251,63 @@ function fire(state: ScheduleState, at: number, next: number | null): FireDecisi
   return { kind: "fire", state: { ...state, firing: at, nextAt: next, waits: null } };
 }
 
-/** The state after the run of a fire was started. */
+/** Returns the state after the run of a fire was started. */
 export function firedState(state: ScheduleState, runId: RunId): ScheduleState {
   return { ...state, firing: null, lastAt: state.firing, lastRunId: runId };
 }
 
-/** The state after a fire that could not start a run. */
+/** Returns the state after a fire that could not start a run. */
 export function unfiredState(state: ScheduleState, skipped: SkippedFire): ScheduleState {
   return { ...state, firing: null, skipped };
 }
 
-/** T6: the state of a schedule whose run a person starts at `now`. If a run is being started already, it is that one. */
+/**
+ * T6: returns the state of a schedule after a person started a run at `now`. If a run is already being started, the
+ * state names that run.
+ */
 export function startedState(state: ScheduleState, now: number): ScheduleState & { readonly firing: number } {
   // Two fires of the same millisecond would be one run. A time in the future would delay the run.
   return { ...state, firing: state.firing ?? (state.lastAt === now ? now - 1 : now) };
 }
 
-/** T5: the state of a schedule with new times, whose next fire is at `nextAt`. */
+/** T5: returns the state of a schedule with new times, whose next fire is at `nextAt`. */
 export function retimedState(state: ScheduleState, nextAt: number): ScheduleState {
   return { ...state, nextAt, waits: null };
 }
 
-/** The state of a paused schedule. A fire whose run is being started still starts it. */
+/** Returns the state of a paused schedule. A fire whose run is being started still starts this run. */
 export function pausedState(state: ScheduleState): ScheduleState {
   return { ...state, paused: true, waits: null };
 }
 
-/** The state of a resumed schedule. It continues with the first fire after `now`: fires of the pause are not missed. */
+/**
+ * Returns the state of a resumed schedule. It continues with the first fire after `now`; fires during the pause do
+ * not count as missed.
+ */
 export function resumedState(state: ScheduleState, times: FireTimes, now: number): ScheduleState {
   return { ...state, paused: false, nextAt: times.next(now) };
 }
 
 /**
- * A run that is submitted in the commit that ends another run. `ctx.report({ next })` of a root task requests it. The
+ * A run that the commit which ends another run submits. A root task requests it with `ctx.report({ next })`. The
  * new run has the agent, user, tenant and channel of the run that ends.
  */
 export interface NextRun {
-  /** Distinguishes the next runs of one run: 1 to 64 letters, digits, `_` or `-`. */
+  /** Key that distinguishes the next runs of one run: 1 to 64 letters, digits, `_` or `-`. */
   readonly key: string;
-  /** What the new run does. Default: `"invocation"`. */
+  /** Kind of the new run. Default: `"invocation"`. */
   readonly kind?: RunKind;
   /** Input of the new run. */
   readonly input: JsonValue;
   /**
-   * Makes the new run a child that shares the prompt of the run that ends, as `Runtime.spawnChild` does. `tools` are the
-   * names of the tools that it may call; `place` names the place within the session in which it runs, so that it makes
-   * neither the session nor runs at other places busy. If absent, the new run has a prompt of its own.
+   * Makes the new run a child that shares the prompt of the run that ends, as `Runtime.spawnChild` does. `tools`
+   * are the names of the tools that it may call. `place` names its place within the session: it blocks neither the
+   * session nor runs at other places. If absent, the new run has its own prompt.
    */
   readonly shares?: { readonly tools: readonly string[] | null; readonly place: string };
   /**
-   * Whether the run is left out if its agent has an unfinished run in the same session or, with `shares`, at the same
-   * place. Default: `false`.
+   * Whether no new run is submitted if its agent has an unfinished run in the same session or, with `shares`, at
+   * the same place. Default: `false`.
    */
   readonly isAlone?: boolean;
   /** Session of the new run. `null` gives it a new session. Default: the session of the run that ends. */
@@ -303,15 +319,16 @@ export interface NextRun {
   /** How long the history of the new run is kept. Default: `HistoryRetention.PERMANENT`. */
   readonly retention?: HistoryRetention;
   /**
-   * Data of the new run, beside the metadata of the run that ends: an `AgentResolver` makes the agents of both from it. A key
-   * of both has the value that is given here.
+   * Metadata of the new run, in addition to the metadata of the run that ends. An `AgentResolver` uses it to create
+   * the agents of a run. If both have the same key, the value given here applies.
    */
   readonly metadata?: JsonObject;
 }
 
 /**
- * The id of a next run. It is derived from the run that ends, so that a repeated end never submits a second run. A run
- * that was resumed ends again: `ends` counts its earlier ends, and its next runs have other ids.
+ * Returns the id of a next run. The id follows from the run that ends, so that a repeated end never submits a
+ * second run. A run that was resumed ends again: `ends` counts its earlier ends, so that the next runs of each end
+ * have different ids.
  */
 export function nextRunId(hash: Hash, runId: RunId, key: string, ends: number): RunId {
   return `run_${hash(`${runId} ${key} ${ends}`).slice(0, 32)}` as RunId;

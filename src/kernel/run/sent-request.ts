@@ -8,20 +8,21 @@ import type { StepAddress } from "./step.ts";
 /** A part of a request to a model. */
 export type RequestPart = "instructions" | "tools" | "messages" | "settings";
 
-/** A range of messages of another transcript, from `from` up to but not including `to`, or a message. */
+/** A range of messages of another transcript, from `from` up to but not including `to`; or a single message. */
 export type TranscriptPiece = readonly [from: number, to: number] | ChatMessage;
 
-/** What the calls of a role are sent, apart from their messages. */
+/** The parts of a request, apart from its messages, that are usually the same for all calls of a role. */
 export interface SentFrame {
   /**
-   * Hash of the system prompt. If absent, the call had the prompt of its turn, or no prompt if it belongs to no turn.
+   * Hash of the system prompt. If absent, the call had the prompt of its turn. A call outside a turn then had no
+   * prompt.
    */
   readonly instructions?: string;
-  /** Hash of the tool list. If absent, the call had the tools of its turn, or no tools if it belongs to no turn. */
+  /** Hash of the tool list. If absent, the call had the tools of its turn. A call outside a turn then had no tools. */
   readonly tools?: string;
   /** Number of ephemeral messages. Their text is never stored. Default: 0. */
   readonly ephemeral?: number;
-  /** What middleware changed on the way to the model. Only this fact is stored. Default: nothing. */
+  /** The parts of the request that middleware changed. Only the names of the parts are stored. Default: none. */
   readonly middleware?: readonly RequestPart[];
   /** Settings of the call: sampling, output limit, thinking level and others. Default: none. */
   readonly settings?: JsonObject;
@@ -30,9 +31,9 @@ export interface SentFrame {
 }
 
 /**
- * J11: what a model call was sent, where that does not follow from other records. Most calls need no such record: a call
- * without one was sent the frame of the call of its role before it, or that of the turn, and its messages are those of the
- * call before it, the answer and the results of the answer's calls.
+ * J11: the parts of a model request that do not follow from other records. Most calls need no such record. A call
+ * without one had the frame of the previous call of its role, or that of the turn. Its messages were those of the
+ * previous call, the answer, and the results of the answer's calls.
  */
 export interface SentRequest {
   /** Id of the task. */
@@ -41,28 +42,31 @@ export interface SentRequest {
   readonly address: StepAddress;
   /** Role of the call. Default: `main`. */
   readonly role?: string;
-  /** The frame of this call and of later calls of its role in the task. Absent if it has not changed. */
+  /**
+   * The frame of this call and of later calls of its role in the task. Absent if it is the frame of the previous
+   * call.
+   */
   readonly frame?: SentFrame;
   /**
    * The messages of this call. Ranges refer to the messages, the answer and the results of the call at `base`, or, if that is
    * `null`, to the history of the turn. Absent if the messages follow from other records.
    */
   readonly messages?: { readonly base: StepAddress | null; readonly pieces: readonly TranscriptPiece[] };
-  /** Contents that no earlier record of the run holds, by hash. */
+  /** Contents that no earlier record of the run contains, by hash. */
   readonly contents?: Readonly<Record<string, JsonValue>>;
 }
 
-/** Something that a model was sent, or why it cannot be shown. */
+/** A part of a request, or the reason why it cannot be shown. */
 export type Recorded<Value> =
   | { readonly state: "recorded"; readonly value: Value }
-  /** `retention`: the texts of the task were erased. `session`: the session that held them was deleted. */
+  /** `retention`: the texts of the task were erased. `session`: the session that contained them was deleted. */
   | { readonly state: "erased"; readonly reason: "retention" | "session" }
-  /** An earlier version of reeve made the call, and what it stored does not contain it. */
+  /** An earlier version of Reeve made the call and did not store this part. */
   | { readonly state: "unrecorded" };
 
-/** What one model call was sent, as the journal of its run holds it. `RunHandle.modelRequest` returns it. */
+/** The request of one model call, as the journal of its run contains it. `RunHandle.modelRequest` returns it. */
 export interface RecordedRequest {
-  /** Seq of the `message_start` event of the call. */
+  /** Sequence number (`seq`) of the call's event `message_start`. */
   readonly seq: number;
   /** Id of the task that made the call. */
   readonly taskId: TaskId;
@@ -72,26 +76,29 @@ export interface RecordedRequest {
   readonly address: string;
   /** Role whose model was called. */
   readonly role: string;
-  /** The model, as `provider/id`: the one that answered, otherwise the one that was asked. `null` if it is unknown. */
+  /**
+   * The model, as `provider/id`: the model that answered, or otherwise the model that was requested. `null` if it
+   * is unknown.
+   */
   readonly model: string | null;
   /** Time of the call, in epoch milliseconds. */
   readonly at: number;
-  /** The system prompt. An empty text means that the call had none. */
+  /** The system prompt. An empty text means that the call had no system prompt. */
   readonly instructions: Recorded<string>;
   /** Hash of the system prompt. `null` if it is unknown. */
   readonly instructionsHash: string | null;
-  /** The tools that the model was offered, in their order. */
+  /** The tools that the request offered to the model, in their order. */
   readonly tools: Recorded<readonly ToolSpec[]>;
   /** Hash of the tool list. `null` if it is unknown. */
   readonly toolsHash: string | null;
   /** The conversation, without the system prompt and without ephemeral messages. */
   readonly messages: Recorded<readonly ChatMessage[]>;
   /**
-   * J4: whether the digest that was recorded with the answer proves that the model was sent these messages. `false` while
-   * the call is in progress, and if the messages are not recorded.
+   * J4: whether the digest that was recorded with the answer proves that the request had these messages. `false`
+   * while the call is in progress, and if the messages are not recorded.
    */
   readonly isProven: boolean;
-  /** Number of further messages at the end whose text is never stored. `null` if it is not recorded. */
+  /** Number of ephemeral messages at the end, whose text is never stored. `null` if the number is not recorded. */
   readonly ephemeralMessages: number | null;
   /** The parts that middleware changed after this record. `null` if that is not recorded. */
   readonly changedByMiddleware: readonly RequestPart[] | null;

@@ -13,9 +13,10 @@ export interface SpawnOptions {
   /** Priority of the child (H3). Default: `Priority.NORMAL`. */
   readonly priority?: Priority;
   /**
-   * H4: what happens if no seat is free. `refuse` returns the outcome `refused`. `wait` creates the child as `pending`;
-   * it starts when a seat frees. Even with `wait` the child is refused if no seat can free because all holders wait for
-   * it. Use `wait` in code that cannot react to a refusal. Default: `refuse`.
+   * H4: what happens if no seat is free. `refuse` returns the outcome `refused`. `wait` creates the child as
+   * `pending`; it starts when a seat becomes free. If no seat can ever become free, because all tasks with seats
+   * wait for the child, the child is refused also with `wait`. Use `wait` in code that cannot react to a refusal.
+   * Default: `refuse`.
    */
   readonly onFull?: "refuse" | "wait";
   /**
