@@ -35,8 +35,8 @@ export interface ActorCriticOptions {
   /** Agent that writes the answer. */
   readonly actor: HostedAgent | Member;
   /**
-   * Agent that scores the answer from 0 to 1 and lists its issues. A critic with another model than the actor finds
-   * other mistakes.
+   * Agent that scores the answer from 0 to 1 and lists its issues. A critic with a different model than the actor
+   * finds other kinds of mistakes.
    */
   readonly critic: HostedAgent | Member;
   /** Maximum number of rounds of one answer and one critique each. Default: 3. */
@@ -44,7 +44,7 @@ export interface ActorCriticOptions {
   /** Score from 0 to 1 that approves an answer. Default: 0.9. */
   readonly approvalThreshold?: number;
   /**
-   * Whether both agents remember their work in this session, also from earlier invocations. `false` means that each
+   * Whether both agents remember their work in this session, including earlier invocations. With `false`, each
    * round sees only its own prompt and the conversation. Default: `false`.
    */
   readonly remember?: boolean;
@@ -70,8 +70,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ActorCriticOptions>);
 
 /**
- * One agent answers and another judges the answer, round by round, until the critic approves. After the last round the
- * latest answer is returned as it is, and `metadata.actorCritic.approved` is `false`.
+ * One agent answers and another judges the answer, round by round, until the critic approves. If the critic has not
+ * approved after the last round, the latest answer is returned, and `metadata.actorCritic.approved` is `false`.
  */
 export class ActorCritic implements Architecture {
   readonly name = "actor-critic";
@@ -189,7 +189,7 @@ function parseCritique({ reply, score }: ScoredReply): Critique {
 
 /**
  * Creates an architecture in which one agent answers and another judges the answer, until the judge approves or the
- * rounds are used up. Use it if the judge should be an agent of its own, for example with another model than the
+ * rounds are used up. Use it if the judge should be a separate agent, for example with another model than the
  * author.
  *
  * @example

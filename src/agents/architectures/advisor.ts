@@ -9,12 +9,12 @@ import {
 import { requestedOutput, workerBrief, type TeamMembers } from "../team/team-members.ts";
 
 /**
- * The party that fills a role of a team, such as judge or coordinator. `"self"` makes one call to the model that the
- * team's own agent has for the role; an agent is spawned as a worker.
+ * Who fills a role of a team, such as judge or coordinator. `"self"` makes one call to the model that the team's
+ * own agent has for the role. An agent is spawned as a worker.
  */
 export type Advisor = "self" | HostedAgent;
 
-/** A request to an advisor: the prompt of a role, and who fills the role. */
+/** A request to an advisor: the prompt of a role, and who fills it. */
 export interface AdvisorRequest extends RolePrompt {
   /** The agent to spawn, or `"self"` for a call to the team's own model. */
   readonly by: Advisor;
@@ -25,7 +25,7 @@ export interface AdvisorRequest extends RolePrompt {
   readonly answers?: boolean;
 }
 
-/** Asks an advisor and returns the text of its reply. Throws if an advisor that was spawned ends without an answer. */
+/** Asks an advisor and returns the text of its reply. Throws if a spawned advisor ends without an answer. */
 export async function askAdvisor(
   session: AgentSession,
   deps: Dependencies,

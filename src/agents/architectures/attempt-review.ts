@@ -17,7 +17,7 @@ import { askSupportingRole, markdownSections, type PromptContext } from "../cont
 export interface ReflexionAttempt {
   /** Number of the attempt, from 1. */
   readonly attempt: number;
-  /** The task: the prompt and everything that the user has added since. */
+  /** The task: the prompt and everything that the user has added later. */
   readonly task: string;
   /** The answer of the attempt; empty if it has none. */
   readonly output: string;
@@ -29,7 +29,7 @@ export interface ReflexionAttempt {
   readonly metadata: JsonObject;
 }
 
-/** A score from 0 to 1, with the reason that the reflector sees. */
+/** A score from 0 to 1, with a reason for the reflector. */
 export interface AttemptJudgement {
   readonly score: number;
   readonly reason?: string;
@@ -44,25 +44,25 @@ export type AttemptEvaluator = (
 ) => number | AttemptJudgement | Promise<number | AttemptJudgement>;
 
 /**
- * Writes the lesson of an attempt that was not accepted. An empty text is no lesson. It is called once per attempt and
- * journaled.
+ * Writes the lesson of an attempt that was not accepted. An empty text means that there is no lesson. It is called
+ * once per attempt and journaled.
  */
 export type AttemptReflector = (
   attempt: ReflexionAttempt & Required<AttemptJudgement>,
 ) => string | Promise<string>;
 
-/** What reviews the attempts of one invocation. */
+/** The functions that review the attempts of one invocation. */
 export interface ReviewParts {
   readonly session: AgentSession;
   readonly deps: Dependencies;
   readonly promptContext: PromptContext;
-  /** If absent, the model of the role `evaluator` scores. */
+  /** Scores an attempt. If absent, the model of the role `evaluator` scores it. */
   readonly evaluator: AttemptEvaluator | undefined;
-  /** If absent, the model of the role `reflector` writes the lessons. */
+  /** Writes the lesson of an attempt. If absent, the model of the role `reflector` writes it. */
   readonly reflector: AttemptReflector | undefined;
 }
 
-/** An attempt to review. `from` is the index of its prompt in the session that it ran in. */
+/** An attempt to review. `from` is the index of its prompt in the session in which it ran. */
 export interface ReviewedAttempt {
   readonly attempt: number;
   readonly task: string;
@@ -135,7 +135,10 @@ function publicAttempt({ attempt, task, inner, from }: ReviewedAttempt): Reflexi
   };
 }
 
-/** Checks what an evaluator function returned. A score outside 0 to 1 is refused: its scale is unknown. */
+/**
+ * Checks the value that an evaluator function returned. A score outside 0 to 1 throws, because its scale is
+ * unknown.
+ */
 function judgement(returned: unknown): { readonly score: number; readonly reason: string } {
   const { score, reason = "" } =
     typeof returned === "object" && returned !== null
@@ -153,10 +156,10 @@ function invalid(option: string, returned: unknown, expected: string): Fault {
   );
 }
 
-/** Maximum number of characters of one action or observation. */
+/** Maximum number of characters of one action or observation in the description of an attempt. */
 const maxEntryCharacters = 2_000;
 
-/** Maximum number of characters of a whole description. The latest entries are kept. */
+/** Maximum number of characters of the description of an attempt. The latest entries are kept. */
 const maxCharacters = 20_000;
 
 /**

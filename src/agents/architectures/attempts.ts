@@ -6,7 +6,7 @@ import { isBlank } from "../base/answer-text.ts";
 import { userMessagesAfter } from "../base/user-messages.ts";
 
 /**
- * The attempts at one task. Each attempt runs in a session of its own that starts with the messages from before the
+ * The attempts at one task. Each attempt runs in its own session, which starts with the messages from before the
  * task.
  */
 export class Attempts {
@@ -20,7 +20,7 @@ export class Attempts {
     this.#initialMessages = initialMessages;
   }
 
-  /** The task as the next attempt sees it: the prompt and everything the user added since. */
+  /** The task as the next attempt sees it: the prompt and everything that the user has added since then. */
   get task(): string {
     return [this.#promptContext.prompt, ...this.#additions.map(messageText)].join("\n\n");
   }
@@ -38,8 +38,8 @@ export class Attempts {
   }
 
   /**
-   * Collects what the user added during an attempt. Call it for every attempt, also for one that failed or was
-   * cancelled.
+   * Collects the messages that the user added during an attempt. Call it after every attempt, also after one that
+   * failed or was cancelled.
    */
   end(attempt: Attempt): void {
     this.#additions.push(...userMessagesAfter(attempt.inner, this.#initialMessages.length));
@@ -47,8 +47,8 @@ export class Attempts {
   }
 
   /**
-   * Makes the messages and the outcome of an attempt those of the invocation. Messages that the user added to other
-   * attempts are kept in their order.
+   * Makes the messages and the outcome of one attempt those of the invocation. Messages that the user added to
+   * other attempts are kept in their order.
    */
   adopt(session: AgentSession, { inner, additionsAtStart, additionsAtEnd }: Attempt): void {
     adoptOutcome(session, inner);
@@ -67,17 +67,17 @@ export class Attempts {
 export interface Attempt {
   /** The session that the attempt runs in. */
   readonly inner: AgentSession;
-  /** Number of the user's additions that existed when the attempt started. */
+  /** Number of the user's added messages when the attempt started. */
   readonly additionsAtStart: number;
-  /** Number of the user's additions that existed when the attempt ended. */
+  /** Number of the user's added messages when the attempt ended. */
   additionsAtEnd: number;
-  /** Score of the attempt from 0 to 1; 0 until it is evaluated. */
+  /** Score of the attempt from 0 to 1. It is 0 until the attempt is evaluated. */
   score: number;
 }
 
 /**
- * Whether an attempt is better than an earlier one. An attempt with text beats one without, whatever the scores;
- * otherwise the higher score wins, and the later attempt wins a tie.
+ * Whether an attempt is better than an earlier one. An attempt with text is better than one without, whatever the
+ * scores. Otherwise the higher score decides, and of two equal ones the later attempt is better.
  */
 export function isBetter(one: Attempt, other: Attempt): boolean {
   const [hasText, otherHasText] = [!isBlank(one.inner.output), !isBlank(other.inner.output)];

@@ -31,7 +31,7 @@ export interface BlackboardOptions {
    * them writes an entry of kind `answer`.
    */
   readonly coordinator?: Advisor;
-  /** Writes the answer from the board. If absent, the last entry of kind `answer` is the answer. */
+  /** Writes the answer from the board. If absent, the content of the last entry of kind `answer` is the answer. */
   readonly decider?: Advisor;
   /** Maximum number of rounds; each round adds at most one entry. Default: 10. */
   readonly maxRounds?: number;
@@ -172,7 +172,8 @@ export class Blackboard implements Architecture {
   }
 
   /**
-   * Chooses the next agent. `undefined` means that the coordinator's reply names no agent, so this round has no entry.
+   * Chooses the next agent. `undefined` means that the coordinator's reply names no agent, so that this round adds
+   * no entry.
    */
   async #choose(
     session: AgentSession,
@@ -208,12 +209,12 @@ class Board {
     return this.entries.findLast(({ kind }) => kind === "answer")?.content;
   }
 
-  /** The answer, or else the last entry that is not a problem; empty if there is none. */
+  /** The answer, or else the content of the last entry that is not a problem. Empty if there is no such entry. */
   get best(): string {
     return this.answer ?? this.entries.findLast(isContribution)?.content ?? "";
   }
 
-  /** Adds the reply of a worker, or a `problem` entry if the worker gave no answer. */
+  /** Adds the reply of a worker as an entry. If the worker gave no answer, adds an entry of kind `problem`. */
   add(agent: string, result: WorkerResult): Entry {
     const { entry, privateNote } =
       result.kind === "answered"
@@ -269,7 +270,7 @@ function parseEntry(agent: string, reply: string): { readonly entry: Entry; read
   };
 }
 
-/** An entry with blank content never counts as an answer. */
+/** Creates an entry. An entry with blank content never counts as an answer. */
 function entryOf(agent: string, kind: string, content: string): Entry {
   return { agent, kind: isBlank(content) ? "note" : kind, content };
 }

@@ -31,11 +31,14 @@ export interface DebateOptions {
   /** Whether to end the debate as soon as all answers are nearly the same. Default: `true`. */
   readonly detectConvergence?: boolean;
   /**
-   * Similarity from 0 to 1 at which two answers count as the same: the words that both contain as a share of the words
-   * that either contains. Default: 0.85.
+   * Similarity from 0 to 1 at which two answers count as the same. The similarity is the number of words that both
+   * answers contain, divided by the number of words that at least one contains. Default: 0.85.
    */
   readonly convergenceThreshold?: number;
-  /** Writes the final answer from the answers of the last round. If absent, the most frequent answer wins. */
+  /**
+   * Writes the final answer from the answers of the last round. If absent, the most frequent answer is the final
+   * one.
+   */
   readonly judge?: Advisor;
 }
 
@@ -160,8 +163,8 @@ export class Debate implements Architecture {
 }
 
 /**
- * B5: if the debaters are cancelled before any answer is complete, keeps the partial text of the first debater in the
- * order of `names`, not of the one that was cancelled first.
+ * B5: keeps a partial text if the debaters are cancelled before any answer is complete. It is the text of the first
+ * debater in the order of `names`, not of the one that was cancelled first.
  */
 function keepFirstPartialText(
   session: AgentSession,
@@ -216,8 +219,8 @@ function answersIn(results: Readonly<Record<string, WorkerResult>>): readonly Po
 }
 
 /**
- * Ends the debate with the result of the first debater if no debater answered. The answer of an earlier round stays if
- * that debater has no text.
+ * Ends the debate with the result of the first debater if no debater answered. If that result has no text, the
+ * answer of an earlier round is kept.
  */
 function adoptFirstResult(
   session: AgentSession,
@@ -236,15 +239,18 @@ function haveConverged(positions: readonly Position[], threshold: number): boole
   );
 }
 
-/** Jaccard similarity: the words that both sets contain as a share of the words that either contains. */
+/**
+ * Returns the Jaccard similarity: the number of words in both sets, divided by the number of words in at least one
+ * of them.
+ */
 function jaccard(one: ReadonlySet<string>, other: ReadonlySet<string>): number {
   const shared = [...one].filter((word) => other.has(word)).length;
   return shared / (one.size + other.size - shared);
 }
 
 /**
- * Returns the most frequent answer, compared without case and punctuation. A tie goes to the answer that came first, in
- * its original wording.
+ * Returns the most frequent answer, compared without case and punctuation. If several are equally frequent, returns
+ * the one that came first, in its original wording.
  */
 function vote(positions: readonly Position[]): string {
   const votes = new Map<string, { readonly answer: string; count: number }>();

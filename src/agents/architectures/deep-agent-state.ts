@@ -27,14 +27,14 @@ export interface DeepAgentState {
 const emptyState: DeepAgentState = { todos: [], files: new Map() };
 
 /**
- * Key in a tool result for the arguments that a call was executed with, if they differ from the ones the model gave.
- * Stored in conversations.
+ * Key in a tool result for the arguments with which a call was executed, if they differ from those that the model
+ * gave. Stored in conversations.
  */
 const replacedArgumentsKey = "carriedOut";
 
 /**
- * Derives the state of a deep agent from the tool calls and results of its session, so the state is the same after a
- * restart and in the next invocation. Each call is folded once; later reads only process new messages.
+ * Derives the state of a deep agent from the tool calls and results of its session, so that the state is the same
+ * after a restart and in the next invocation. It processes each call only once.
  */
 export class DeepAgentStateReader {
   readonly #session: AgentSession;
@@ -59,7 +59,7 @@ export class DeepAgentStateReader {
   }
 
   /**
-   * Returns what a result must add if the call was executed with other arguments than the conversation shows, for
+   * Returns the addition to a result if the call was executed with other arguments than the conversation shows, for
    * example because a person edited them in an approval. `undefined` means that the arguments are the same.
    */
   replacedArguments(callId: string, input: JsonObject): JsonObject | undefined {
@@ -116,7 +116,9 @@ function foldCall(
   }
 }
 
-/** Replaces the first occurrence literally: `$&` in the new text is not a reference. */
+/**
+ * Replaces the first occurrence of a text literally. Patterns such as `$&` in the new text have no special meaning.
+ */
 function replaceOnce(text: string, input: JsonObject): string {
   return text.replace(textMember(input, "old_text"), () => textMember(input, "new_text"));
 }

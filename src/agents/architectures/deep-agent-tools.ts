@@ -3,8 +3,8 @@ import { ownTool, refusal, said } from "../base/own-tool.ts";
 import { validTodos, todoStatuses, type DeepAgentStateReader } from "./deep-agent-state.ts";
 
 /**
- * Limits of a deep agent's plan and files. Both are part of the conversation, so they must stay small. A call beyond a
- * limit is refused with a reason that the model sees.
+ * Limits of a deep agent's plan and files. Both are part of the conversation and must therefore stay small. A call
+ * that exceeds a limit gets an error result with the reason, which the model sees.
  */
 export interface DeepAgentLimits {
   /** Maximum number of todos. Default: 50. */
@@ -44,8 +44,8 @@ export function readTools(reader: DeepAgentStateReader): readonly Tool[] {
 }
 
 /**
- * Creates the tools that change the plan and the virtual files. The calls of a turn run in order, so a later call sees
- * the file that an earlier one wrote.
+ * Creates the tools that change the plan and the virtual files. The calls of a turn run in order, so that a later
+ * call sees the file that an earlier call wrote.
  */
 export function writeTools(reader: DeepAgentStateReader, limits: DeepAgentLimits): readonly Tool[] {
   const { maxFiles, maxFileCharacters } = limits;

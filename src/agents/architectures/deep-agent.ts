@@ -22,7 +22,7 @@ import { DeepAgentStateReader, type DeepAgentState } from "./deep-agent-state.ts
 
 /** Options of `deepAgent`. The limits default to 50 todos, 100 files and 100,000 characters per file. */
 export interface DeepAgentOptions extends Partial<DeepAgentLimits> {
-  /** Agents that the deep agent may spawn with its `task` tool, by the name it uses for them. */
+  /** Agents that the deep agent may spawn with its `task` tool, by the names that it uses for them. */
   readonly subAgents?: Readonly<Record<string, HostedAgent | SubAgent>>;
   /**
    * Whether the `task` tool also offers `general`: the agent itself, with its own tools and an empty conversation.

@@ -42,11 +42,14 @@ import {
 /** Options of `graphOfThoughts`. */
 export interface GraphOfThoughtsOptions {
   /**
-   * Operations in the order in which they run. The best thought of the last one is the answer. Default:
+   * Operations in the order in which they run. The best thought of the last operation is the answer. Default:
    * `usualOperations`.
    */
   readonly operations?: readonly ThoughtOperation[];
-  /** Function that scores thoughts, in `score` and `refine`. If absent, the model of the role `evaluator` scores them. */
+  /**
+   * Function that scores thoughts in the operations `score` and `refine`. If absent, the model of the role
+   * `evaluator` scores them.
+   */
   readonly scorer?: ThoughtScorer;
   /**
    * Whether calls of one operation run in parallel. `false` runs them one after another, with the same answer. Default:
@@ -143,7 +146,7 @@ export function graphOfThoughts(options?: GraphOfThoughtsOptions): GraphOfThough
   return new GraphOfThoughts(options);
 }
 
-/** What the operations of one run work with. */
+/** The parts with which the operations of one run work. */
 interface ThoughtWorkParts {
   readonly session: AgentSession;
   readonly deps: Dependencies;
@@ -197,7 +200,7 @@ class ThoughtOperations {
     });
   }
 
-  /** Writes thoughts from each origin, in order; `undefined` stands for the task. */
+  /** Writes thoughts from each origin, in order. `undefined` as an origin stands for the task. */
   async #generate(
     { count, instructions }: OperationOf<"generate">,
     origins: readonly (Thought | undefined)[],
@@ -223,7 +226,10 @@ class ThoughtOperations {
     return this.#add(texts.map((text, index) => ({ text, from: idsOf(items[index]?.origin) })));
   }
 
-  /** Splits each origin into parts; `undefined` stands for the task. A thought that is not split stays as it is. */
+  /**
+   * Splits each origin into parts. `undefined` as an origin stands for the task. A thought that is not split
+   * remains as it is.
+   */
   async #split(
     { name, count, by, instructions }: OperationOf<"split">,
     origins: readonly (Thought | undefined)[],
@@ -290,8 +296,8 @@ class ThoughtOperations {
   }
 
   /**
-   * Merges each group of thoughts. A group of one thought keeps it. If the replies of the aggregator are blank, the
-   * group keeps its best thought.
+   * Merges each group of thoughts. The only thought of a group is kept as it is. If the replies of the aggregator
+   * are blank, the best thought of the group is kept.
    */
   async #aggregate(
     { groupSize, count, instructions }: OperationOf<"aggregate">,

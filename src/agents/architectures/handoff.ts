@@ -22,8 +22,8 @@ export interface Handoff {
   /** Structured input for the target, by the target's schema; `null` if the target takes a message. */
   readonly input: JsonValue;
   /**
-   * Messages of the peer's conversation, which starts with its own input. Empty unless the swarm passes on the full
-   * history. The key is stored in task metadata.
+   * Messages of the peer's conversation, which starts with the peer's own input. Empty unless the swarm passes on
+   * the full history. Task metadata stores this field under its name.
    */
   readonly said: readonly ChatMessage[];
 }
@@ -33,23 +33,23 @@ export interface HandoffTarget {
   readonly name: string;
   readonly description: string;
   /**
-   * Schema of the input that the target needs. The target then gets a tool of its own, `transfer_to_<name>`. If absent,
-   * a handoff carries a message.
+   * Schema of the input that the target needs. The target then has its own tool, `transfer_to_<name>`. If absent, a
+   * handoff contains a message.
    */
   readonly input?: JsonSchema;
 }
 
-/** Metadata key of a handoff. Stored in results and task metadata. */
+/** Metadata key under which results and task metadata store a handoff. */
 const key = "handOver";
 
-/** Returns the handoff that a peer's task ended with. `undefined` means that the peer answered. */
+/** Returns the handoff with which a peer's task ended. `undefined` means that the peer answered. */
 export function readHandoff(metadata: JsonObject): Handoff | undefined {
   return metadata[key] as unknown as Handoff | undefined;
 }
 
 /**
- * Wraps the architecture of a peer and adds tools to hand the conversation over. A handoff ends the peer's turn and
- * task, and is returned to the swarm as metadata of the task.
+ * Wraps the architecture of a peer and adds tools that hand over the conversation. A handoff ends the peer's turn
+ * and task, and the swarm reads it from the metadata of the task.
  */
 export class HandoffArchitecture implements Architecture {
   readonly name: string;
@@ -102,9 +102,9 @@ export class HandoffArchitecture implements Architecture {
 type HandoffCall = Pick<Handoff, "target" | "message" | "input">;
 
 /**
- * Returns the handoff that a conversation ends with; the first one if a turn makes several. A handoff that is followed
- * by another message, or that was made in a discarded attempt, does not count. If the base keeps no conversation, its
- * first handoff counts.
+ * Returns the handoff at the end of a conversation; the first one if a turn makes several. A handoff does not count
+ * if another message follows it, or if it was made in a discarded attempt. If the base architecture keeps no
+ * conversation, its first handoff counts.
  */
 function finalHandoff(
   messages: readonly ChatMessage[],

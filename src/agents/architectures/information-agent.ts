@@ -36,8 +36,8 @@ const defaultInstructions = "Summarise the messages in a few sentences. Include 
 export const startInput = "start";
 
 /**
- * The options of an agent that follows topics, combines what arrives and publishes the result. Messages that arrive
- * while it runs are handled together in its next activation.
+ * Creates the options of an agent that follows topics, combines the messages that arrive and publishes the result.
+ * Messages that arrive while it runs are handled together in its next activation.
  */
 export function informationAgent<Options extends InformationOptions>(
   options: Options,

@@ -19,20 +19,20 @@ export async function runAndEmit(
   for await (const draft of architecture.run(session, deps, prompt)) deps.ctx.emitEvent(draft);
 }
 
-/** An architecture to run in a session of its own, inside the session of an invocation. */
+/** An architecture to run in its own session, inside the session of an invocation. */
 export interface InnerRun {
   /** The architecture to run. */
   readonly base: Architecture;
-  /** The session that the architecture runs in. */
+  /** The session in which the architecture runs. */
   readonly inner: AgentSession;
   readonly deps: Dependencies;
   readonly prompt: string;
 }
 
 /**
- * Runs an architecture in a session of its own. Its turns and usage count for the invocation, however it ends. B5: if
- * the inner run is stopped, its output so far becomes the output of the invocation, unless the invocation has one
- * already.
+ * Runs an architecture in its own session. Its turns and usage always count for the invocation, also if it fails.
+ * B5: if the inner run is stopped, its output so far becomes the output of the invocation, unless the invocation
+ * has one already.
  */
 export async function* runInner(session: AgentSession, run: InnerRun): AsyncGenerator<EmittableEvent, void> {
   const { base, inner, deps, prompt } = run;

@@ -3,9 +3,10 @@ import { blocksIn, tryParseJson, unfenced, withoutThinking } from "../base/json-
 import { jsonSpansIn } from "../base/json-spans.ts";
 
 /**
- * Yields the JSON values of a model's reply, the most likely one first: the whole reply, then code blocks, then lists
- * and objects inside the text, the longest first and the later of two equally long ones first. The caller takes the
- * first value with the shape it needs, because notes and links beside the answer may be valid JSON too.
+ * Yields the JSON values of a model's reply, the most likely one first: the whole reply, then code blocks, then
+ * lists and objects inside the text. Longer values come before shorter ones, and of equally long ones the later one
+ * comes first. The caller takes the first value with the shape that it needs, because notes and links beside the
+ * answer may be valid JSON too.
  */
 export function* jsonValuesIn(text: string): Iterable<JsonValue> {
   const reply = withoutThinking(text);
@@ -70,15 +71,18 @@ export function parseFraction(text: string): ParsedScore | undefined {
   return share > 1 ? "unknown_scale" : Math.max(0, share);
 }
 
-/** A reply with a score, and the score. A reply without a readable score has the score 0, so that it never approves. */
+/**
+ * A reply together with its score. A reply without a readable score has the score 0, so that it never counts as an
+ * approval.
+ */
 export interface ScoredReply {
   readonly reply: string;
   readonly score: number;
 }
 
 /**
- * Asks for a score, and once more if the scale of the score is unknown. `correction` is empty for the first question
- * and says what was wrong for the second.
+ * Asks for a score, and a second time if the scale of the score is unknown. `correction` is empty for the first
+ * question, and says for the second what was wrong.
  */
 export async function askForScore(ask: (correction: string) => Promise<string>): Promise<ScoredReply> {
   const first = await ask("");

@@ -48,9 +48,10 @@ const partNumber = /^[\p{L}\s_-]*\d+$/u;
 const maxNesting = 2;
 
 /**
- * Finds the list that a model means. In an object this is a list with a typical name, else the numbered members, else
- * the first list with an item that `fits`; an object without lists counts as a list of one. Returns an empty list only
- * if the meant list or all lists are empty, and `undefined` if no list is meant.
+ * Finds the list that a model most likely meant. In an object, this is a list with a typical name, otherwise the
+ * numbered members, otherwise the first list with an item that `fits`. An object without lists counts as a list of
+ * one item. Returns an empty list only if the meant list or all lists are empty, and `undefined` if there is no
+ * such list.
  */
 export function findList(
   value: JsonValue,
@@ -97,8 +98,8 @@ function isNumbered([name, value]: readonly [string, JsonValue]): boolean {
 }
 
 /**
- * Returns the lists of a nested plan. If none of them has a typical name, they are parts of one list: the numbered
- * ones, or else all.
+ * Returns the lists of a nested plan. If none of them has a typical name, the numbered ones, or otherwise all, are
+ * joined to one list.
  */
 function openNestedPlan(name: string, value: JsonObject, depth: number): readonly NamedList[] {
   const lists = listsIn(value, depth);
@@ -116,8 +117,8 @@ function isListName(name: string): boolean {
 const textNames = new Set(["action", "content", "description", "step", "task", "text", "thought", "title"]);
 
 /**
- * Returns the text of an item. In an object this is the longest text with a typical name, because a shorter one is its
- * number or title; else the longest text.
+ * Returns the text of an item. In an object, this is the longest text with a typical name, because a shorter one is
+ * probably a number or a title. If no text has a typical name, it is the longest text.
  */
 function itemText(value: JsonValue): string {
   if (typeof value === "string") return value.trim();

@@ -1,6 +1,6 @@
 import type { Dependencies } from "../../kernel/index.ts";
 
-/** Items to process in a role, each in a branch. */
+/** Items that are processed in a role, each in its own branch. */
 export interface BranchedItems<Item> {
   /** Role whose model is called. Names the branches `<role>_1`, `<role>_2`, ... */
   readonly role: string;
@@ -10,8 +10,8 @@ export interface BranchedItems<Item> {
 }
 
 /**
- * Processes every item, each in a branch of its own (J2: each branch has its own step addresses, so their order does
- * not matter). Returns the results in the order of the items.
+ * Processes every item in its own branch and returns the results in the order of the items. J2: each branch has its
+ * own step addresses, so that the order in which they run does not matter.
  */
 export async function mapInBranches<Item, Value>(
   deps: Dependencies,

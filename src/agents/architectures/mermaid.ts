@@ -1,9 +1,9 @@
 import type { HostedAgent, Architecture } from "../../kernel/index.ts";
 
 /**
- * Draws a Mermaid flowchart of an agent: its architecture, the architectures that this one wraps, and all workers,
- * recursively. An agent that occurs several times is drawn once. An agent is drawn without workers if it is not an
- * `Agent` of this package or its architecture declares none.
+ * Draws a Mermaid flowchart of an agent: its architecture, the architectures that it wraps, and all workers,
+ * recursively. An agent that occurs several times is drawn once. Workers are missing for an agent that is not an
+ * `Agent` of this package, or whose architecture declares none.
  */
 export function drawAgent(agent: HostedAgent): string {
   const chart = new Chart();
@@ -36,7 +36,7 @@ class Chart {
   }
 }
 
-/** Returns an architecture, its base, the base of that, and so on. */
+/** Returns an architecture, its base, the base of its base, and so on. */
 function architectureChain(architecture: Architecture): readonly Architecture[] {
   const chain: Architecture[] = [];
   let next: Architecture | undefined = architecture;

@@ -28,19 +28,23 @@ import { appendUserMessages } from "../base/user-messages.ts";
 
 /** Options of `planAndExecute`. */
 export interface PlanAndExecuteOptions {
-  /** Maximum number of steps. Steps of a longer plan are not executed; the prompt of the synthesizer lists them. Default: 8. */
+  /**
+   * Maximum number of steps. Further steps of a longer plan are not executed; the prompt of the synthesizer lists
+   * them. Default: 8.
+   */
   readonly maxSteps?: number;
   /** Architecture that executes each step, with the agent's tools. Default: `react()`. */
   readonly base?: Architecture;
   /** Maximum number of turns of one step. Default: the agent's `maxTurns`. */
   readonly maxTurnsPerStep?: number;
   /**
-   * Maximum number of times that the planner revises the remaining steps: after a step that ended early, that has no
-   * result, or that called the tool `change_plan`. 0 keeps the first plan. Default: 3.
+   * Maximum number of revisions of the remaining steps. The planner revises them after a step that ended early,
+   * that has no result, or that called the tool `change_plan`. With 0 the first plan is final. Default: 3.
    */
   readonly maxReplans?: number;
   /**
-   * Maximum number of times that the planner is asked for one plan, if its replies contain no list of steps. Default: 3.
+   * Maximum number of requests to the planner for one plan. The planner is asked again if its reply contains no
+   * list of steps. Default: 3.
    */
   readonly maxPlanAttempts?: number;
 }
@@ -49,7 +53,7 @@ export interface PlanAndExecuteOptions {
 interface DoneStep {
   readonly step: string;
   readonly result: string;
-  /** Why the step ended early; `null` means that it did not. */
+  /** Why the step ended early. `null` if it did not end early. */
   readonly interruptionReason: string | null;
 }
 
@@ -57,14 +61,14 @@ interface DoneStep {
 interface Plan {
   /** Number of messages in the session when the plan was made. */
   readonly from: number;
-  /** All steps: the executed ones, then the remaining ones. A revision replaces the remaining ones. */
+  /** All steps: first the executed ones, then the remaining ones, which a revision replaces. */
   steps: readonly string[];
   /** Steps beyond `maxSteps`, which are not executed. */
   left: readonly string[];
   readonly done: DoneStep[];
   /** Number of revisions. */
   replans: number;
-  /** What the user added while the plan was executed. */
+  /** Messages that the user added while the plan was executed. */
   readonly userAdditions: string[];
 }
 
@@ -77,9 +81,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<PlanAndExecuteOptions>);
 
 /**
- * Makes a plan, executes its steps one after another and writes the answer. Each step runs in a session of its own that
- * sees the task, the plan and the results so far. After a step that failed or asked for another plan, the planner
- * revises the remaining steps.
+ * Makes a plan, executes its steps one after another and writes the answer. Each step runs in its own session,
+ * which sees the task, the plan and the results so far. After a step that failed or asked for another plan, the
+ * planner revises the remaining steps.
  *
  * Roles: `planner`, `executor`, `synthesizer`.
  */
@@ -151,8 +155,8 @@ export class PlanAndExecute implements Architecture {
   }
 
   /**
-   * Asks the planner for a list of steps, again with its own reply if that contains no list. `steps` is `undefined` if
-   * no reply contains one.
+   * Asks the planner for a list of steps. If the reply contains no list, asks again and includes that reply.
+   * `steps` is `undefined` if no reply contains a list.
    */
   async *#askPlanner(
     session: AgentSession,
@@ -179,7 +183,7 @@ export class PlanAndExecute implements Architecture {
     return { text, steps: undefined };
   }
 
-  /** Replaces the remaining steps of a plan. If no reply of the planner can be read, the plan stays as it is. */
+  /** Replaces the remaining steps of a plan. If no reply of the planner can be read, the plan does not change. */
   async *#replan(
     session: AgentSession,
     deps: Dependencies,
@@ -215,8 +219,8 @@ export class PlanAndExecute implements Architecture {
   }
 
   /**
-   * Executes the next step in a session of its own. What the user adds meanwhile is shown to the following steps.
-   * Returns the reason to change the plan, if there is one.
+   * Executes the next step in its own session. Messages that the user adds during the step are shown to the
+   * following steps. Returns the reason to change the plan, if there is one.
    */
   async *#carryOut(
     session: AgentSession,
@@ -326,10 +330,10 @@ function failureOf({ result, interruptionReason }: DoneStep): string | undefined
   return isBlank(result) ? "The step has no result." : undefined;
 }
 
-/** Metadata key of the reason in a result of `change_plan`. Stored in journals. */
+/** Metadata key in a result of `change_plan` for the reason to change the plan. Stored in journals. */
 const reasonKey = "changePlan";
 
-/** The tool by which a step asks for another plan. */
+/** The tool with which a step asks for another plan. */
 const changePlanTool: Tool = ownTool({
   name: "change_plan",
   description:

@@ -44,9 +44,9 @@ const knownOptions = optionTable({ initialToolChoice: is.any } satisfies OptionK
 
 /**
  * Calls the model and executes its tool calls, turn by turn, until a reply contains no tool call and no user input
- * waits, or until the turns are used up. Steering is read after the tools of a turn, follow-ups when the loop would
- * end. A reply that was cut at the output limit ends the loop. A reply that the provider paused is continued, at most
- * five times.
+ * waits, or until the turns are used up. The loop reads steering after the tools of a turn, and follow-ups when it
+ * would end. A reply that was cut at the output limit ends the loop. If the provider paused a reply, the loop
+ * continues it, at most five times.
  *
  * Role: `main`.
  */
@@ -62,8 +62,8 @@ export class ReAct implements Architecture {
   }
 
   /**
-   * Emits every event directly and yields none: each yielded event would cost four promises per turn (`npm run bench --
-   * loop`, row "1,000 runs of 10 turns at once").
+   * Runs the loop. It emits every event directly and yields none, because each yielded event would cost four
+   * promises per turn (`npm run bench -- loop`, row "1,000 runs of 10 turns at once").
    */
   // oxlint-disable-next-line require-yield -- `Architecture.run` must return an async iterable
   async *run(session: AgentSession, deps: Dependencies, prompt: string): AsyncIterable<EmittableEvent> {
@@ -218,7 +218,7 @@ function requestOf(
   };
 }
 
-/** The request with the changes of `prepareStep`. */
+/** Returns the request with the changes that `prepareStep` made for the turn. */
 function applied(
   { role, tools, toolChoice }: PreparedTurn,
   request: LlmRequest,
@@ -256,8 +256,8 @@ function interrupt(session: AgentSession, reason: string): void {
 }
 
 /**
- * Ends a session at a reply that was cut at the output limit. None of its tool calls is executed, because the last one
- * may be incomplete. S1: each of them gets a result that says so.
+ * Ends a session at a reply that was cut at the output limit. None of the reply's tool calls is executed, because
+ * the last one may be incomplete. S1: each of these calls gets a result that says so.
  */
 function endAtOutputLimit(session: AgentSession, message: ChatMessage): void {
   interrupt(session, maxOutput);
@@ -266,8 +266,8 @@ function endAtOutputLimit(session: AgentSession, message: ChatMessage): void {
 }
 
 /**
- * Records which calls of a turn already have a result. S1: if the invocation is stopped meanwhile, the other calls are
- * closed as not executed.
+ * Records which calls of a turn already have a result. S1: if the invocation is stopped before all have one, the
+ * other calls get a result that says that they were not executed.
  */
 function trackSettled(
   session: AgentSession,

@@ -51,10 +51,10 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ReflexionOptions>);
 
 /**
- * Makes an attempt, has it scored, derives a lesson if the score is too low, and tries again from the start with the
- * lessons. Evaluator and reflector see the actions and observations of the attempt, not only its answer; each may be a
- * function. The best attempt is the answer. If the agent has a memory, lessons are stored for later tasks of the same
- * user.
+ * Makes an attempt, has it scored, derives a lesson if the score is too low, and tries again from the start with
+ * the lessons. The evaluator, which scores, and the reflector, which writes the lesson, see the actions and
+ * observations of the attempt, not only its answer. Each of them may be a function. The best attempt is the answer.
+ * If the agent has a memory, lessons are stored for later tasks of the same user.
  *
  * Roles: `evaluator` and `reflector`, unless they are functions, and the roles of the base.
  */
@@ -200,8 +200,8 @@ export function reflexion(base?: Architecture, options?: ReflexionOptions): Refl
 }
 
 /**
- * Returns the attempt to keep until the current one is scored: the best earlier one, or the current one if the best has
- * no text.
+ * Returns the attempt to keep until the current one is scored. It is the best earlier attempt, or the current one
+ * if the best earlier attempt has no text.
  */
 function bestSoFar(best: Attempt | undefined, current: Attempt): Attempt {
   return best === undefined || isBlank(best.inner.output) ? current : best;
@@ -224,8 +224,8 @@ function scopeOf({ facts: { tenantId, userId } }: Dependencies["ctx"]): MemorySc
 }
 
 /**
- * Recalls lessons for a task. The memory may also hold other episodes of the user, so five times as many are read and
- * filtered.
+ * Recalls lessons for a task. It reads five times as many episodes as it needs and filters them, because the memory
+ * may also contain other episodes of the user.
  */
 function recallLessons(
   { ctx }: Dependencies,
@@ -247,8 +247,8 @@ function recallLessons(
 }
 
 /**
- * Stores a lesson together with its task, so that a similar task finds it. J6: the idempotency key is the id, so a
- * repeated step stores it once.
+ * Stores a lesson together with its task, so that a search for a similar task finds it. J6: the id of the lesson is
+ * the idempotency key, so that a repeated step stores it only once.
  */
 function storeLesson(
   { ctx }: Dependencies,

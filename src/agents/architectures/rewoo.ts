@@ -32,7 +32,10 @@ import {
 
 /** Options of `rewoo`. */
 export interface ReWooOptions {
-  /** Maximum number of tool calls. Calls of a longer plan are not made; the prompt of the solver lists them. Default: 8. */
+  /**
+   * Maximum number of tool calls. Further calls of a longer plan are not made; the prompt of the solver lists them.
+   * Default: 8.
+   */
   readonly maxSteps?: number;
   /** Whether calls that do not depend on each other are made in parallel. Default: `true`. */
   readonly parallelLevels?: boolean;
@@ -149,7 +152,7 @@ export function rewoo(options?: ReWooOptions): ReWoo {
 
 /**
  * Makes the calls of one level and adds their outputs to `outputs`. A call that cannot be made has the output
- * `undefined`, so calls that need it cannot be made either.
+ * `undefined`. Calls that need its output cannot be made either.
  */
 async function makeCalls(
   { ctx, tools }: Dependencies,
@@ -180,7 +183,10 @@ function evidenceOf(
   return { id, tool, args, ...outcome };
 }
 
-/** Maximum number of characters that replace placeholders. Without it, a few calls that repeat each other's output use up the memory. */
+/**
+ * Maximum number of characters that replace placeholders. Without a limit, a few calls that repeat each other's
+ * output would use all memory.
+ */
 const longestArguments = 4 * 1024 * 1024;
 
 function callProblem({ args, problem }: PlannedCall, outputs: CallOutputs): string | undefined {

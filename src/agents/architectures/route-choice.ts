@@ -37,10 +37,10 @@ const confidenceValue = new RegExp(
 );
 
 /**
- * Parses the route that a model chose; of several matches the last counts, because earlier ones may be reasoning. Tries
- * the requested format first, then a line that contains only a route; both count even with an unknown name. Then tries a
- * line that starts with an existing route, an existing route anywhere, a reply that is only a name, and the only route
- * that the sentences of the reply name.
+ * Parses the route that a model chose. If there are several matches, the last one counts, because earlier ones may
+ * be reasoning. It tries the requested format first, then a line that contains only a route; both also count with
+ * an unknown name. Then it tries a line that starts with an existing route, an existing route anywhere, a reply
+ * that is only a name, and the only route that the sentences of the reply name.
  */
 export function parseRouteChoice(text: string, names: readonly string[]): RouteChoice {
   const reply = withoutThinking(text);
@@ -61,9 +61,9 @@ const negation = /^(?:not|never|no|neither|nor|without|except)$/iu;
 const contrast = /^(?:but|rather|instead)$/iu;
 
 /**
- * Finds the route that a reply in sentences names, such as "I would send this to billing, not to travel". A name after a
- * negation in the same clause does not count. Returns `undefined` if no route or several routes are named: a guess
- * between them would be wrong too often.
+ * Finds the route that a reply in sentences names, such as "I would send this to billing, not to travel". A name
+ * after a negation in the same clause does not count. Returns `undefined` if the reply names no route or several,
+ * because a guess would be wrong too often.
  */
 function onlyRouteNamed(reply: string, names: readonly string[]): RegExpExecArray | undefined {
   const found = new Map<string, RegExpExecArray>();
@@ -94,7 +94,7 @@ function routeOf(wanted: string | undefined, names: readonly string[]): string |
   );
 }
 
-/** Returns the first confidence value that follows the choice, otherwise the last one in the reply. */
+/** Returns the first confidence value after the choice. If none follows, returns the last one in the reply. */
 function confidenceIn(reply: string, from: number): number {
   const all = [...reply.matchAll(confidenceValue)];
   const written = all.find(({ index }) => index >= from) ?? all.at(-1);

@@ -42,7 +42,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<RouterOptions>);
 
 /**
- * Chooses one specialist with one model call; the specialist's answer is the answer, without another model call.
+ * Chooses one specialist with one model call. The specialist's answer is the final answer, without another model
+ * call.
  *
  * Role: `classifier`.
  */
@@ -105,7 +106,8 @@ export class Router implements Architecture {
   }
 
   /**
-   * Leaves out the conversation with scope `per_route`: the specialist then has a session of its own that it remembers.
+   * Returns the brief for a specialist. With the scope `per_route` it contains no conversation, because the
+   * specialist then has its own session, which it remembers.
    */
   #brief(promptContext: PromptContext): WorkerInput {
     const { history, ...brief } = answerBrief(promptContext);

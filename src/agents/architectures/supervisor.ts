@@ -71,7 +71,8 @@ export class Supervisor implements Architecture {
   readonly #maxSpawned: number;
   readonly #remember: boolean;
   /**
-   * State by session: a session that runs this architecture several times, as a stop hook makes it do, keeps one state.
+   * State by session. A session that runs this architecture several times, for example because of a stop hook, has
+   * one state.
    */
   readonly #states = new WeakMap<AgentSession, DelegationState>();
 
@@ -214,7 +215,8 @@ export class Supervisor implements Architecture {
 }
 
 /**
- * What happened to the workers of an invocation so far. J7: derived from tool results, which a replay returns as well.
+ * State of the workers of an invocation so far. J7: it is derived from tool results, which a replay returns as
+ * well.
  */
 class DelegationState {
   /** Last answer of each worker, by name. */
@@ -223,7 +225,7 @@ class DelegationState {
   readonly spawned = new Map<string, string>();
   delegations = 0;
 
-  /** The last answers with the names of their workers. */
+  /** The latest answers of workers, with the names of the workers. */
   get named(): readonly HandedAnswer[] {
     return [...this.answers].map(([name, text]) => ({ name, text }));
   }
@@ -243,8 +245,8 @@ class DelegationState {
   }
 
   /**
-   * Returns the answer that the last message of the conversation forwards. An answer that was forwarded in a discarded
-   * attempt does not count.
+   * Returns the answer that the last message of the conversation forwards. An answer that was forwarded in a
+   * discarded attempt is ignored.
    */
   forwardedAt({ messages }: AgentSession): Forwarded | undefined {
     const last = messages.at(-1);

@@ -51,29 +51,29 @@ export interface SwarmPeer extends Omit<Member, "agent"> {
   /** The agent to spawn. */
   readonly agent: PeerAgent;
   /**
-   * JSON Schema of the input that this peer needs in a handoff. The other peers then use a tool `transfer_to_<name>`.
-   * If absent, a handoff carries a text message.
+   * JSON Schema of the input that this peer needs in a handoff. The other peers then have a tool
+   * `transfer_to_<name>`. If absent, a handoff contains a text message.
    */
   readonly input?: JsonSchema;
   /**
-   * Builds the brief of this peer from a handoff. Called once per handoff; the result is journaled. If absent, the peer
-   * gets the message or the input, and the history.
+   * Creates the brief of this peer from a handoff. Called once per handoff; the result is journaled. If absent, the
+   * peer gets the message or the input, and the history.
    */
   readonly inputFilter?: (handOver: SwarmHandOver) => WorkerBrief | Promise<WorkerBrief>;
 }
 
 /** Options of `swarm`. */
 export interface SwarmOptions {
-  /** At least two agents, by name. Each may hand the conversation over to any other. */
+  /** At least two agents, by name. Each may hand over the conversation to any other. */
   readonly peers: Readonly<Record<string, PeerAgent | SwarmPeer>>;
-  /** Name of the peer that starts a session. Default: the first peer. */
+  /** Name of the peer with which a session starts. Default: the first peer. */
   readonly entry?: string;
   /**
    * Whether a later invocation of a session starts with the peer that gave the session's latest answer. `false` means
    * that every invocation starts with `entry`. Default: `true`.
    */
   readonly continueWithLastActive?: boolean;
-  /** Maximum number of handoffs. One more interrupts the invocation with `max_handoffs`. Default: 8. */
+  /** Maximum number of handoffs. A further handoff interrupts the invocation with `max_handoffs`. Default: 8. */
   readonly maxHandoffs?: number;
   /**
    * Whether to interrupt the invocation with `swarm_cycle` if the same two or more peers hand over to each other in the
@@ -247,7 +247,10 @@ export class Swarm implements Architecture {
     return this.#peers.agents;
   }
 
-  /** Checks the input schemas before the first model call. A handoff by an invalid schema would never succeed. */
+  /**
+   * Checks the input schemas before the first model call, because a handoff with an invalid schema would never
+   * succeed.
+   */
   async #acceptSchemas(deps: Dependencies): Promise<void> {
     for (const [name, schema] of this.#schemas) {
       try {
@@ -260,8 +263,8 @@ export class Swarm implements Architecture {
   }
 
   /**
-   * The peer that starts the invocation. It is determined by the session's messages, which the step `turn` freezes (J4),
-   * so a replay starts with the same peer.
+   * Returns the peer that starts the invocation. It depends only on the session's messages, which the step `turn`
+   * has recorded (J4), so that a replay starts with the same peer.
    */
   #startingPeer({ messages }: AgentSession): string {
     const last = this.#continueWithLastActive ? lastActivePeer(messages) : undefined;
@@ -313,7 +316,10 @@ function isRecord(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Returns the length of the sequence of peers that a path ends with twice in a row; 0 if there is none. */
+/**
+ * Returns the length of the sequence of peers that occurs twice in a row at the end of a path. 0 if there is no
+ * such sequence.
+ */
 function cycleLength(path: readonly string[]): number {
   for (let length = 2; 2 * length <= path.length; length++) {
     const earlier = path.slice(-2 * length, -length);
@@ -322,7 +328,7 @@ function cycleLength(path: readonly string[]): number {
   return 0;
 }
 
-/** Key in the answer's `providerMetadata.reeve` for the peer that gave it. Stored in sessions. */
+/** Key in the answer's `providerMetadata.reeve` for the name of the peer that answered. Stored in sessions. */
 const peerKey = "swarmPeer";
 
 /** Appends the answer of a peer to the session and marks it with the peer's name, for the next invocation. */

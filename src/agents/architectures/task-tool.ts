@@ -23,13 +23,13 @@ export interface SubAgent extends SpawnOptions {
 /** Name of the built-in sub-agent: the agent itself, with a conversation that contains only the task. */
 export const generalAgent = "general";
 
-/** Everything the `task` tool needs from its deep agent. */
+/** The parts of a deep agent that its `task` tool needs. */
 export interface TaskToolParts {
   /** Agents that can be spawned, by name. */
   readonly subAgents: Readonly<Record<string, SubAgent>>;
   /** Whether `generalAgent` can be chosen. */
   readonly general: boolean;
-  /** Access to the files that can be handed over. */
+  /** Gives access to the files that the agent can hand over to a sub-agent. */
   readonly reader: DeepAgentStateReader;
   readonly deps: Dependencies;
   /** Tools that the general agent gets in addition to the agent's own. */
@@ -39,9 +39,9 @@ export interface TaskToolParts {
 }
 
 /**
- * Creates the tool that delegates a task. The sub-agent sees only the task and the files that are handed over. An agent
- * is spawned as a child task; H4: a refused seat is a tool result that the model can react to. Several calls of one
- * turn run in parallel.
+ * Creates the tool that delegates a task. The sub-agent sees only the task and the files that are handed over to
+ * it. It runs as a child task; H4: if no seat is free, the tool returns a result to which the model can react.
+ * Several calls of one turn run in parallel.
  */
 export function taskTool(parts: TaskToolParts): Tool {
   const { subAgents, general, reader, deps, generalTools, instructions } = parts;

@@ -11,7 +11,7 @@ import {
 export interface ScoredThought {
   /** The text of the thought. */
   readonly text: string;
-  /** Texts of the thoughts that this one was made from, in order; empty for a thought that was made from the task. */
+  /** Texts of the thoughts from which this one was made, in order. Empty for a thought that was made from the task. */
   readonly parents: readonly string[];
   /** The task of the invocation. */
   readonly task: string;
@@ -62,7 +62,10 @@ export type ThoughtOperation = OperationBase &
         readonly do: "split";
         /** Maximum number of parts that the model splits a thought into. Further parts are joined to the last. Default: 4. */
         readonly count?: number;
-        /** Function that splits. All its parts are used, at most 100. If absent, the model of the role `splitter` splits. */
+        /**
+         * Function that splits a thought. All its parts are used, at most 100. If absent, the model of the role
+         * `splitter` splits the thought.
+         */
         readonly by?: ThoughtSplitter;
       } & Instructed)
     | {
@@ -75,23 +78,23 @@ export type ThoughtOperation = OperationBase &
         /** Number of thoughts to keep. Default: 1. */
         readonly count?: number;
         /**
-         * `"all"` keeps the best of all thoughts. `"parents"` keeps the best of each group of thoughts that were made
-         * from the same thoughts, in the order of the groups. Default: `"all"`.
+         * `"all"` keeps the best of all thoughts. `"parents"` keeps the best of each group of thoughts with the
+         * same parents, in the order of the groups. Default: `"all"`.
          */
         readonly per?: "all" | "parents";
       }
     | ({
         /** Merges thoughts into one. */
         readonly do: "aggregate";
-        /** Number of consecutive thoughts that are merged into one, from 2. Default: all. */
+        /** Number of consecutive thoughts that are merged into one. At least 2. Default: all thoughts. */
         readonly groupSize?: number;
         /** Number of independent merged thoughts of each group. Default: 1. */
         readonly count?: number;
       } & Instructed)
     | ({
         /**
-         * Rewrites each thought by the reason for its score, until it reaches `threshold` or the rounds are used up. A
-         * version with a lower score is dropped.
+         * Rewrites each thought according to the reason for its score, until the score reaches `threshold` or the
+         * rounds are used up. A version with a lower score is dropped.
          */
         readonly do: "refine";
         /** Maximum number of rewrites of one thought. Default: 1. */
@@ -138,8 +141,8 @@ export const usualOperations: readonly ThoughtOperation[] = Object.freeze([
 const where = "graphOfThoughts";
 
 /**
- * Checks the operations and fills in their defaults. An operation may only refer to earlier ones, so the graph has no
- * cycle.
+ * Checks the operations and fills in their defaults. An operation may only refer to earlier ones, so that the graph
+ * has no cycle.
  */
 export function resolveOperations(operations: readonly ThoughtOperation[]): readonly ResolvedOperation[] {
   if (operations.length === 0) throw invalidOperations('the list is empty: give at least { do: "generate" }');
@@ -266,7 +269,7 @@ export async function splitBy(
   );
 }
 
-/** Scores a thought with a function. A score outside 0 to 1 is refused: its scale is unknown. */
+/** Scores a thought with a function. A score outside 0 to 1 throws, because its scale is unknown. */
 export async function scoreBy(
   scorer: ThoughtScorer,
   thought: ScoredThought,
@@ -284,7 +287,7 @@ export async function scoreBy(
   );
 }
 
-/** Returns at most `count` parts. Further parts are joined to the last one, so that none is lost. */
+/** Returns at most `count` parts. Further parts are joined to the last one, so that no part is lost. */
 export function joinedAfter(parts: readonly string[], count: number): readonly string[] {
   if (parts.length <= count) return parts;
   return [...parts.slice(0, count - 1), parts.slice(count - 1).join("\n")];
@@ -308,15 +311,15 @@ export function inGroups<Item>(items: readonly Item[], size: number): readonly (
 export interface Thought {
   readonly id: string;
   readonly text: string;
-  /** Ids of the thoughts that this one was made from. */
+  /** Ids of the thoughts from which this one was made. */
   readonly from: readonly string[];
-  /** Score from 0 to 1; `null` until it is scored. */
+  /** Score from 0 to 1. `null` until the thought is scored. */
   readonly score: number | null;
   /** The evaluator's reply, which explains the score. */
   readonly reason: string;
 }
 
-/** Keeps the best thoughts: of all, or of each group that was made from the same thoughts. */
+/** Returns the best thoughts: of all thoughts, or of each group with the same parents. */
 export function keepBest(
   { count, per }: OperationOf<"keep_best">,
   thoughts: readonly Thought[],
@@ -331,8 +334,8 @@ export function uniqueThoughts(thoughts: readonly Thought[]): readonly Thought[]
 }
 
 /**
- * Sorts thoughts by score, best first. A tie goes to the later thought, which was made from more; thoughts without a
- * score come last.
+ * Sorts thoughts by score, best first. Of thoughts with equal scores the later one comes first, because more
+ * thoughts were used for it. Thoughts without a score come last.
  */
 export function ranked(thoughts: readonly Thought[]): readonly Thought[] {
   return thoughts.toReversed().toSorted((one, other) => (other.score ?? -1) - (one.score ?? -1));

@@ -16,12 +16,16 @@ export interface PlannedCall {
 }
 
 const placeholder = /\{\{([^{}]{1,200})\}\}/gu;
-/** Maximum nesting of arguments. No tool needs more, and the recursive functions below stay within the call stack. */
+/**
+ * Maximum nesting of arguments. No tool needs deeper arguments, and the recursive functions below need a limit for
+ * the call stack.
+ */
 const maxDepth = 100;
 
 /**
- * Parses the calls that a model planned. A call that cannot be made stays in the plan with its problem, so that calls
- * that need it do not use another call's output. `undefined` means that the reply contains no list of calls.
+ * Parses the calls that a model planned. A call that cannot be made remains in the plan with its problem, so that
+ * calls which need its output do not use the output of another call. `undefined` means that the reply contains no
+ * list of calls.
  */
 export function parseToolPlan(text: string): readonly PlannedCall[] | undefined {
   let isEmpty = false;
@@ -89,8 +93,8 @@ function parseArgs(call: JsonObject): Pick<PlannedCall, "args" | "problem"> {
 }
 
 /**
- * Groups calls into levels: the calls of a level need only outputs of earlier levels. A placeholder that names no call
- * is ignored here. `undefined` means that the plan has a cycle.
+ * Groups calls into levels, so that the calls of a level need only outputs of earlier levels. A placeholder that
+ * names no call is ignored here. `undefined` means that the plan has a cycle.
  */
 export function dependencyLevels(
   calls: readonly PlannedCall[],
@@ -159,7 +163,8 @@ function outputFor(name: string, outputs: CallOutputs): string | undefined {
 }
 
 /**
- * Finds the id that a placeholder means. Models that use the ids 1 and 2 may write `{{E1}}`, and the other way round.
+ * Finds the id that a placeholder means. Models that use the ids 1 and 2 may write `{{E1}}`, and models that use E1
+ * may write `{{1}}`.
  */
 function idOf(ids: { has(id: string): boolean }, name: string): string | undefined {
   if (ids.has(name)) return name;

@@ -27,7 +27,7 @@ export interface TreeOfThoughtsOptions {
   readonly branches?: number;
   /** Maximum number of levels. Default: 3. */
   readonly depth?: number;
-  /** Number of thoughts per level that are expanded further (beam width). Default: 2. */
+  /** Number of thoughts per level from which the search continues (beam width). Default: 2. */
   readonly beam?: number;
   /** Score from 0 to 1 at which a thought ends the search. Default: 1. */
   readonly solvedScore?: number;
@@ -47,9 +47,9 @@ export interface TreeOfThoughtsOptions {
 
 /** One thought of the tree. */
 interface Thought {
-  /** Position in the tree: `2.1` is the first thought after the second one. */
+  /** Position in the tree: `2.1` is the first thought that follows the second one. */
   readonly id: string;
-  /** Id of the thought before it; `null` on the first level. */
+  /** Id of the previous thought. `null` on the first level. */
   readonly parentId: string | null;
   readonly text: string;
   readonly score: number;
@@ -148,7 +148,7 @@ export class TreeOfThoughts implements Architecture {
     return {};
   }
 
-  /** Makes one call per chain; each call proposes all next thoughts of its chain. */
+  /** Makes one model call per chain. Each call proposes all next thoughts of its chain. */
   async #propose(
     { session, deps, promptContext }: Search,
     chains: readonly (readonly Thought[])[],

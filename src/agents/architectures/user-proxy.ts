@@ -10,14 +10,15 @@ import {
 import { architectureEvent } from "../context/role-call.ts";
 
 /**
- * The name under which a person is asked, the same as that of the tool `ask_human`, so that user interfaces treat both
- * alike.
+ * Name of the tool for which a person is asked. It is the same as that of the tool `ask_human`, so that user
+ * interfaces treat both alike.
  */
 const toolName = "ask_human";
 
 /**
- * An architecture that forwards its input to a person and returns the person's answer. The wait is durable and stops
- * the deadline clock. A refusal, or no answer, is a valid outcome; `metadata` tells which it was.
+ * An architecture that forwards its input to a person and returns the person's answer. The wait survives restarts
+ * and does not count for the deadline. If the person refuses or does not answer, the outcome is still valid;
+ * `metadata` says what happened.
  */
 export class UserProxy implements Architecture {
   readonly name = "user_proxy";

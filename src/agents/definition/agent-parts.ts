@@ -23,7 +23,10 @@ import { tracing } from "../interception/middleware/tracing.ts";
 import { checkArchitecture } from "../base/part-check.ts";
 import { requireTurnControl } from "../interception/turns/turn-control.ts";
 
-/** The architecture of an agent. `registered` are the architectures of its extensions, once they are set up. */
+/**
+ * Returns the architecture of an agent. `registered` contains the architectures of its extensions, after their
+ * setup.
+ */
 export function architectureOf(
   options: AgentSettings,
   registered?: ReadonlyMap<string, () => Architecture>,
@@ -38,7 +41,10 @@ export function architectureOf(
   return fitting(created, options);
 }
 
-/** Refuses a value without the methods of an architecture, and options that the architecture would ignore. */
+/**
+ * Checks an architecture and returns it. Throws for a value without the methods of an architecture, and for options
+ * that the architecture would ignore.
+ */
 function fitting(created: Architecture, options: AgentSettings): Architecture {
   const architecture = checkArchitecture(created, `architecture of agent ${options.name}`);
   if (architecture.hasOwnCalls === false) refusePolicyOfCalls(architecture, options);
@@ -59,8 +65,8 @@ const policyOfCalls = [
 export type PolicyOfCalls = (typeof policyOfCalls)[number];
 
 /**
- * Refuses policy that would reach no call, because other agents or a person do the work of the architecture. A layer
- * around model calls is accepted if the agent has a model, which judges or converts answers.
+ * Throws for policy that would have no effect, because other agents or a person do the work of the architecture.
+ * Middleware for model calls is accepted if the agent has a model, which judges or converts answers.
  */
 function refusePolicyOfCalls(architecture: Architecture, given: AgentSettings): void {
   const lost = policyOfCalls.find((option) => isConfigured(given, option));
@@ -112,7 +118,10 @@ export function modelsOf(
   return withGuardrailModels(own, guardrails);
 }
 
-/** The agent's middleware. A `telemetry` adds `tracing` as the outermost middleware, unless the agent has it. */
+/**
+ * Returns the agent's middleware. If the option `telemetry` is set, it adds `tracing` as the outermost middleware,
+ * unless the agent has `tracing` already.
+ */
 export function middlewareOf(
   { telemetry, middleware }: AgentSettings,
   clock: Clock,
@@ -121,7 +130,7 @@ export function middlewareOf(
   return [tracing({ telemetry, clock }), ...middleware];
 }
 
-/** F1: the pipelines of the agent's calls and its observer. `undefined` if nothing is configured. */
+/** F1: returns the pipelines of the agent's calls and its observer. `undefined` if neither is configured. */
 export function callPathOf(
   middleware: MiddlewarePipeline,
   { guardrails, permissions, toolHooks, hooks, repairToolCall }: AgentSettings,
@@ -146,7 +155,10 @@ export function callPathOf(
   return Object.keys(path).length === 0 ? undefined : Object.freeze(path);
 }
 
-/** The settings of an agent with what its extensions registered. The agent's own parts take precedence by name. */
+/**
+ * Returns the settings of an agent together with the parts that its extensions registered. If names are equal, the
+ * agent's own part takes precedence.
+ */
 export function extendedSettings(settings: AgentSettings, registered: Registrations): AgentSettings {
   const own = new Set(settings.guardrails.map(({ name }) => name));
   const added = [...registered.all("guardrail").values()].filter(({ name }) => !own.has(name));
@@ -158,7 +170,10 @@ export function extendedSettings(settings: AgentSettings, registered: Registrati
   };
 }
 
-/** Refuses two tools of one name. For tools that are added later, the first one with a name is used (`ToolSpecs`). */
+/**
+ * Throws if two tools have the same name. Tools that are added later are not checked; the first one with a name is
+ * used (`ToolSpecs`).
+ */
 export function refuseDuplicateTools(agent: string, tools: readonly Tool[]): void {
   const names = new Set<string>();
   for (const { name } of tools) {

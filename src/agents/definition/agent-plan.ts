@@ -29,14 +29,14 @@ export interface PlanParts {
 }
 
 /**
- * The plan of an agent: its settings, and the parts that were created from them. Every invocation receives it as it is.
- * It is frozen; extensions that register parts give the agent another plan before its first invocation.
+ * The plan of an agent: its settings, and the parts that were created from them. Every invocation receives the same
+ * plan, which is frozen. If extensions register parts, the agent gets a new plan before its first invocation.
  */
 export interface AgentPlan
   extends
     PlanParts,
     Omit<AgentSettings, keyof PlanParts | "model" | "models" | "middleware" | "compaction" | "stopWhen"> {
-  /** How long conversations are shortened. `null` if they are not. */
+  /** How long conversations are shortened. `null` if they are not shortened. */
   readonly compaction: CompactionPlan | null;
   readonly stopWhen: StopCondition | null;
 }

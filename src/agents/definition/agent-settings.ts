@@ -33,7 +33,7 @@ function functions(hint?: string): OptionKind<never> {
 
 const extensionList = partsLike("extensions", "extension");
 
-/** A kind with the value of an absent option. The default `null` says that the part is not configured. */
+/** Creates an option kind with a default value. The default `null` says that the part is not configured. */
 function withDefault<const Value>(
   kind: OptionKind<never>,
   value: Value,
@@ -41,7 +41,7 @@ function withDefault<const Value>(
   return { ...kind, default: value };
 }
 
-/** The options of an agent and their defaults. An invalid one is refused before a run costs anything. */
+/** The options of an agent and their defaults. An invalid option throws before a run costs anything. */
 export const agentKinds = {
   name: is.any,
   key: is.any,
@@ -178,15 +178,15 @@ function ofCall(option: string): string | undefined {
 
 const agentTable = optionTable(agentKinds, ofCall);
 
-/** Refuses options that an agent does not know and values that it could not use, before a run costs anything. */
+/** Throws for options that an agent does not know and for values that it cannot use, before a run costs anything. */
 export function checkAgentOptions(options: Omit<AgentDefinition, "model" | "models" | "isolation">): void {
   const { name } = (options ?? {}) as Partial<AgentDefinition>;
   agentTable.read(typeof name === "string" ? `agent ${name}` : "Agent", options);
 }
 
 /**
- * The names of the options of a kind of agent: those of `Agent` without `removed`, such as `tools` of a flow, and its own,
- * `added`. `Agent` checks the values.
+ * Returns the option names of a kind of agent: those of `Agent` without `removed`, such as `tools` for a flow, and
+ * the additional names in `added`. `Agent` checks the values.
  */
 export function kindTable(
   removed: readonly (keyof AgentDefinition)[],

@@ -20,21 +20,24 @@ export interface SpawnOptions {
    */
   readonly onFull?: "refuse" | "wait";
   /**
-   * Budget of the child and its descendants, tightened by the parent's (B6). If absent, only the parent's budget
-   * applies.
+   * Budget of the child and its descendants, to which the limits of the parent apply too (B6). If absent, only the
+   * parent's budget applies.
    */
   readonly budget?: Partial<ExecutionBudget>;
-  /** How long the child's history is kept. Default: `HistoryRetention.RUN`. A child of a task with `NONE` is `NONE`. */
+  /**
+   * How long the child's history is kept. Default: `HistoryRetention.RUN`. A child of a task with `NONE` always has
+   * `NONE`.
+   */
   readonly retention?: HistoryRetention;
   /**
-   * Role in which the parent spawns the child, for a child that keeps history. Each role has a separate session per
+   * Role in which the parent spawns the child. For a child that keeps history, each role has a separate session per
    * user. If absent, all tasks of the child's agent in the run's session share one conversation per user.
    */
   readonly role?: string;
   /**
-   * Whether the parent hands the conversation over to the child: the child's answer becomes the parent's answer.
-   * `AgentStream.text` and the result of the run then contain the child's messages, if they contain the parent's. The
-   * option is not part of the step's digest. Default: `false`.
+   * Whether the parent hands over the conversation to the child, so that the child's answer becomes the parent's
+   * answer. If `AgentStream.text` and the result of the run contain the parent's messages, they then also contain
+   * those of the child. The option is not part of the step's digest. Default: `false`.
    */
   readonly handsOver?: boolean;
   /** What happens to the child if the parent ends first. Default: `cancel`. */
@@ -42,19 +45,20 @@ export interface SpawnOptions {
   /** H5: what the child does when it is preempted. Default: `suspend`. */
   readonly onPause?: OnPause;
   /**
-   * Names of the tools that the child may call. The child's model still sees all tools, so that the provider's prompt
-   * cache stays valid. If absent, the child may call all tools of its agent.
+   * Names of the tools that the child may call. The child's model still receives all tools, so that the provider's
+   * prompt cache stays valid. If absent, the child may call all tools of its agent.
    */
   readonly tools?: readonly string[];
 }
 
 /** Options of `ctx.child`. */
 export interface ChildRequest extends Pick<SpawnOptions, "priority" | "onFull" | "budget" | "onParentEnd"> {
-  /** The message that follows the parent's request: a text, or content parts with images and files. */
+  /** The message that is added after the parent's request: a text, or content parts with images and files. */
   readonly prompt: string | readonly UserPart[];
   /**
-   * Names of the tools that the child may call. A call of another tool gets an error result; the list of tools that the
-   * model sees stays the parent's. If absent, the child may call all tools except those with `Tool.inChildren`.
+   * Names of the tools that the child may call. A call of another tool gets an error result; the model still
+   * receives the parent's list of tools. If absent, the child may call all tools except those with
+   * `Tool.inChildren`.
    */
   readonly tools?: readonly string[];
 }
@@ -66,7 +70,7 @@ export interface SpawnChildOptions<Context = unknown> extends Pick<
 > {
   /** Session whose last closed invocation the child continues. */
   readonly sessionId: string;
-  /** Data of the caller, as in `SubmitOptions`. Default: the metadata of that invocation. */
+  /** Data of the caller, as in `SubmitOptions`. Default: the metadata of the invocation that the child continues. */
   readonly metadata?: JsonObject;
   /** Live value for tools and hooks, as in `SubmitOptions`. */
   readonly context?: Context;
@@ -85,14 +89,17 @@ export interface TaskHandle {
 }
 
 /**
- * The outcome of `ctx.spawn`. H4: a refused seat is a value that a model can react to; `holders` lists the tasks with
- * seats.
+ * The outcome of `ctx.spawn`. H4: a refused seat is an outcome and not an error, so that a model can react to it;
+ * `holders` lists the tasks with seats.
  */
 export type SpawnOutcome =
   | { readonly kind: "spawned"; readonly handle: TaskHandle }
   | { readonly kind: "refused"; readonly reason: RefusalReason; readonly holders: readonly SeatHolder[] };
 
-/** The request with which a child that shares its parent's prompt starts: the last one of a task, or of an ended run. */
+/**
+ * The request with which a child that shares its parent's prompt starts: the last request of a task, or of an ended
+ * run.
+ */
 export type InheritedRequest = RequestOfTask | RequestOfRun;
 
 /** The last request of a task of the same run. `RunContext.child` stores it with the child. */
@@ -101,23 +108,23 @@ export interface RequestOfTask {
   readonly instructions: string;
   /** Hash of the tool list. */
   readonly tools: string;
-  /** Session that the history of the parent comes from. `null` if the parent has no history there. */
+  /** Session that the parent's history comes from. `null` if the history comes from no session. */
   readonly sessionId: SessionId | null;
-  /** Id of the session entry up to which the history goes. `null` for the start of the session. */
+  /** Id of the last session entry of the history. `null` for a history that ends before the first entry. */
   readonly leafId: string | null;
-  /** Hash of the messages that replace the history of the session path. Absent if that path is the history. */
+  /** Hash of the messages that replace the history of the session path. Absent if the session path is the history. */
   readonly history?: string;
-  /** Hashes of the lists of messages that follow the history, in their order. */
+  /** Hashes of the lists of messages that come after the history, in order. */
   readonly said: readonly string[];
   /** Role whose model the request called. */
   readonly role: string;
-  /** The model that the session sets. Absent if it sets none. */
+  /** The model that the session sets. Absent if it sets no model. */
   readonly model?: { readonly provider: string; readonly modelId: string };
-  /** The thinking level that the session sets. Absent if it sets none. */
+  /** The thinking level that the session sets. Absent if it sets no level. */
   readonly thinkingLevel?: ThinkingLevel;
   /** Limit of tool calls per turn. Absent if all calls are executed. */
   readonly maxToolCallsPerTurn?: number;
-  /** Contents that no earlier record of the run holds, by hash. */
+  /** Contents that no earlier record of the run contains, by hash. */
   readonly contents?: Readonly<Record<string, JsonValue>>;
 }
 

@@ -7,7 +7,10 @@ import { readProperty } from "../base/read-property.ts";
 import { executionBudget, type ExecutionBudget } from "../limits/execution-budget.ts";
 import { parsePriority, type Priority } from "../limits/priority.ts";
 
-/** A run that another run has started with `ctx.start`. It is JSON, so that it may be passed on. */
+/**
+ * The handle of a run that another run has started with `ctx.start`. It is JSON, so that code can pass it to other
+ * tasks.
+ */
 export interface StartedRun {
   /** Id of the run. */
   readonly runId: RunId;
@@ -15,23 +18,24 @@ export interface StartedRun {
 
 /**
  * What happens to a started run when the task that started it ends, fails or is cancelled, or when the branch that
- * started it loses: `cancel` cancels it, `abandon` lets it continue alone. A run that has ended already is left as it is.
+ * started it loses. `cancel` cancels the run, and `abandon` lets it continue alone. A run that has already ended is
+ * not affected.
  */
 export type OnCallerEnd = "cancel" | "abandon";
 
 /** Options of `ctx.start`. */
 export interface StartRunOptions {
   /**
-   * Id of the run: `ship-7` is the run `run_ship-7`. If a run with this id and an equal input exists, it is the started
-   * one; another input is refused with `already_exists`. S6: ids belong to the tenant of the caller. Default: an id that follows
-   * from the journal.
+   * Id of the run: `ship-7` stands for the run `run_ship-7`. If a run with this id and an equal input exists, the
+   * call returns it; another input throws `already_exists`. S6: ids belong to the tenant of the caller. Default: an
+   * id that follows from the journal.
    */
   readonly id?: string;
-  /** What happens to the run when this one ends first. Default: `cancel`. */
+  /** What happens to the new run when the run that starts it ends first. Default: `cancel`. */
   readonly onParentEnd?: OnCallerEnd;
   /**
-   * Budget of the run. B6: if this task has a limit of tokens, cost or turns, the option is required for each of them: it
-   * names the part of the limit that the started run may spend. The part is reserved until that run ends.
+   * Budget of the run. B6: for each limit of tokens, cost or turns that this task has, the option must say which
+   * part of the limit the started run may spend. This part is reserved until the started run ends.
    */
   readonly budget?: Partial<ExecutionBudget>;
   /** Priority of the run. Default: `Priority.NORMAL`. */
@@ -54,7 +58,7 @@ export const startRunKinds = {
 
 export const startRunTable = optionTable(startRunKinds);
 
-/** How many runs may have started each other in a row. */
+/** Maximum length of a chain of runs in which each run has started the next. */
 export const longestCallChain = 100;
 
 /** Returns the run id of the option `id` of `ctx.start`. */
@@ -62,12 +66,12 @@ export function calledRunId(id: string): RunId {
   return id.startsWith("run_") ? parseRunId(id) : formatRunId(id);
 }
 
-/** Whether a value is the handle of a run, and not that of a child task. */
+/** Whether a value is the handle of a started run and not of a child task. */
 export function isStartedRun(value: unknown): value is StartedRun {
   return readProperty(value, "taskId") === undefined && typeof readProperty(value, "runId") === "string";
 }
 
-/** Refuses a value that is no handle of a started run. */
+/** Throws if a value is not the handle of a started run. `owner` names the call in the error. */
 export function requireStartedRun(owner: string, value: unknown): asserts value is StartedRun {
   if (isStartedRun(value)) return;
   throw new Fault(

@@ -11,13 +11,16 @@ import type { Usage } from "../messages/usage.ts";
 declare const brand: unique symbol;
 
 /**
- * J2: position of a step in its task's journal: indexes and branch names from the task down, joined by `/`. The third
- * step of a task has the address `2`; the first tool call of that model call, `2/0`; the fourth step of the branch
- * `left` of the `parallel` at 5, `5/left/3`. No address contains a version.
+ * J2: position of a step in its task's journal. It consists of indexes and branch names from the task to the step,
+ * joined by `/`. The third step of a task has the address `2`; if that step is a model call, its first tool call
+ * has `2/0`; the fourth step of the branch `left` of the `parallel` at 5 has `5/left/3`. No address contains a
+ * version.
  */
 export type StepAddress = string & { readonly [brand]: "StepAddress" };
 
-/** Address space for the steps of a task, a branch or a tool's body. The scope of the task itself is empty. */
+/**
+ * Prefix of the addresses of the steps of a task, a branch or a tool's body. The scope of the task itself is empty.
+ */
 export type StepScope = StepAddress | "";
 
 const branchName = /^[A-Za-z_][A-Za-z0-9_.-]{0,63}$/;
@@ -45,8 +48,9 @@ export function branchScope(address: StepAddress, name: string): StepScope {
 }
 
 /**
- * The kind of call that a step records. `compensate` records that the code has registered a compensation. `abandon` is not a call: it records that a step ended without some of its
- * branches, whose signals and inputs return to their queues (W1) and whose children are cancelled (C1).
+ * The kind of call that a step records. `compensate` records that the code has registered a compensation. `abandon`
+ * records that a step ended without some of its branches: their signals and inputs return to their queues (W1), and
+ * their children are cancelled (C1).
  */
 export type StepKind =
   | "turn"
@@ -65,20 +69,23 @@ export type StepKind =
   | "abandon"
   | "value";
 
-/** The result of a settled step. J10: the value is JSON. J5: a fault that code received is recorded like a value. */
+/**
+ * The result of a settled step. J10: the value is JSON. J5: a fault that the code received is recorded like a
+ * value.
+ */
 export type StepOutcome =
   | { readonly kind: "ok"; readonly value: JsonValue }
   | { readonly kind: "failed"; readonly failure: Failure };
 
-/** Returns a frozen outcome for a value that was checked to be JSON (J10) and cannot change any more (J1). */
+/** Returns a frozen outcome for a value that was already checked to be JSON (J10) and is frozen (J1). */
 export function sealedOutcome(value: JsonValue): StepOutcome {
   return Object.freeze({ kind: "ok", value });
 }
 
 /**
- * J4: digest of the step's name, arguments and transcript, without times such as `timeoutMs`: a string, or an object that
- * computes it on first need. F1: a
- * store in memory needs a digest only when a task is dropped or forked.
+ * J4: digest of the step's name, arguments and transcript, but not of times such as `timeoutMs`. It is a string, or
+ * an object that computes it when it is first needed. F1: a memory store needs a digest only when a task is dropped
+ * or forked.
  */
 export type StepDigest = string | { digest(hash: Hash): string };
 
@@ -117,15 +124,15 @@ export interface TokenCount {
   readonly taskId: TaskId;
   /** Address of the step in the task's journal. */
   readonly address: StepAddress;
-  /** Digest of the model and of the request. The count holds for no other request. */
+  /** Digest of the model and of the request. The count is valid only for this request. */
   readonly digest: string;
   /** Number of input tokens. */
   readonly tokens: number;
 }
 
 /**
- * J10: throws `not_json` unless the outcome's value is JSON. Stores call it. A frozen outcome was checked by its
- * creator.
+ * J10: throws `not_json` if the outcome's value is not JSON. Stores call it. It skips a frozen outcome, because its
+ * creator has checked it.
  */
 export function assertOutcome({ address, outcome }: Pick<StepRecord, "address" | "outcome">): void {
   if (outcome.kind === "ok" && !Object.isFrozen(outcome))
@@ -145,7 +152,7 @@ export interface RunToolCall {
   readonly toolName: string;
   /** Arguments with which the tool was executed. If it was not executed, the arguments as the model sent them. */
   readonly input: JsonValue;
-  /** What the model saw of the result. `null` if the call has no result. */
+  /** The result as the model saw it. `null` if the call has no result. */
   readonly output: ToolOutput | null;
   /** Outcome of the call. `denied`: a rule or a person denied it. `open`: the run ended before the call had a result. */
   readonly status: "ok" | "error" | "denied" | "open";
@@ -159,7 +166,7 @@ export interface RunStep {
   readonly taskId: TaskId;
   /** The agent that made the call. */
   readonly agentId: AgentId;
-  /** Role whose model was called. `main` for the agent's own turns, otherwise a supporting role such as `planner`. */
+  /** Role whose model was called: `main` for the agent's own turns, or a supporting role such as `planner`. */
   readonly role: string;
   /** The model's message. */
   readonly message: AssistantMessage;

@@ -13,7 +13,7 @@ import type { InheritedRequest } from "./spawn-options.ts";
 import type { StepAddress } from "./step.ts";
 import type { TaskFolder } from "./task-folder.ts";
 
-/** One agent's node in a run's tree, as it was created. */
+/** A task of a run, which is one agent's node in the tree of the run, as it was created. */
 export interface TaskRecord {
   /** Id of the task. */
   readonly taskId: TaskId;
@@ -25,10 +25,7 @@ export interface TaskRecord {
   readonly parentId: TaskId | null;
   /** Position in the run's tree of tasks. */
   readonly supervision: SupervisionJson;
-  /**
-   * Budget of the task and its descendants. Its `maxTurns` counts their model calls; an agent's `maxTurns` option,
-   * which counts the turns of one loop, is not part of it.
-   */
+  /** B5: present if the time in which the task waits for a person counts for its deadline. */
   readonly budget: ExecutionBudget;
   /** B5: present if the clock of the task's deadline also runs while the task waits for a person. */
   readonly timeoutWhileWaiting?: true;
@@ -42,33 +39,33 @@ export interface TaskRecord {
   readonly metadata: JsonObject;
   /** Whether readers receive the task's text while it is written (E2). */
   readonly streaming: boolean;
-  /** Channel that the run's input came from. Absent if the submission named none. */
+  /** Channel that the run's input came from. Absent if the submission did not name a channel. */
   readonly channel?: string;
-  /** Present on the root of a heartbeat: an answer that reports nothing leaves no entry in the session. */
+  /** Present on the root of a heartbeat. If its answer reports nothing, it leaves no entry in the session. */
   readonly heartbeat?: true;
-  /** Settings for the model calls of the task. Absent if the submission named none, and for a child. */
+  /** Settings for the model calls of the task. Absent if the submission has none, and for a child. */
   readonly settings?: CallSettings;
-  /** Text that follows the agent's instructions. Absent if the submission named none, and for a child. */
+  /** Text that is added after the agent's instructions. Absent if the submission has none, and for a child. */
   readonly addedInstructions?: string;
-  /** What the submission or a fork changes of the agent for this task. Absent if nothing. */
+  /** What the submission or a fork changes of the agent for this task. Absent if it changes nothing. */
   readonly changes?: StoredChanges;
   /**
-   * Present on a root that was submitted with a live context, which is not stored. A worker that resumes the run needs a
-   * factory for it.
+   * Present on a root that was submitted with a live context. The context is not stored, so that a worker that
+   * resumes the run needs a factory for it.
    */
   readonly hasContext?: true;
   /**
-   * L18: present on a root that was started by the name of its workflow, until a worker that hosts the workflow has read the
-   * input. It has the spawn budget of the start.
+   * L18: present on the root of a run that was started by the name of its workflow, until a worker that hosts the
+   * workflow has read the input. It contains the spawn budget of the start.
    */
   readonly byName?: { readonly spawnBudget?: Partial<SpawnBudget> };
-  /** L20: present on a root whose input is what its run has collected from several starts. */
+  /** L20: present on a root whose input consists of the inputs that its run has collected from several starts. */
   readonly isCollected?: true;
   /** What happens to the task when its parent ends first. */
   readonly onParentEnd: OnParentEnd;
   /**
-   * J9: present on a child whose journal has the drains of steering and follow-ups. Absent on a child of an earlier
-   * build, which receives no input, and on a root, which always does.
+   * J9: present on a child whose journal records reads of steering and follow-ups. Absent on a child of an earlier
+   * build, which receives no such input. Also absent on a root, whose journal always records them.
    */
   readonly takesInput?: true;
   /** H5: what the task does when it is preempted. */
@@ -77,32 +74,41 @@ export interface TaskRecord {
   readonly onBudget?: Extract<OnBudget, "ask">;
   /** L9: time before which the task does not start, in epoch milliseconds. Absent if it starts at once. */
   readonly startAt?: number;
-  /** Role in which the parent spawned the task. Absent if the parent named none. */
+  /** Role in which the parent spawned the task. Absent if the parent did not name a role. */
   readonly role?: string;
   /** Names of the tools that the task may call. `null` means all tools of its agent. */
   readonly tools: readonly string[] | null;
-  /** The request that the task starts with. Present if the task shares the prompt of another one (`RunContext.child`). */
+  /**
+   * The request with which the task starts. Present if the task shares the prompt of another task
+   * (`RunContext.child`).
+   */
   readonly inherits?: InheritedRequest;
-  /** D2: the folder in which the parent worked when it spawned the task. Absent if it had none. */
+  /** D2: the folder in which the parent worked when it spawned the task. Absent if the parent had no folder. */
   readonly folder?: TaskFolder;
 }
 
 /** A change to a run's tree of tasks, in a commit. */
 export type TaskChange =
-  /** A task was created. A second one for the root replaces it: a worker has adopted the run, which was started by name (L18). */
+  /**
+   * A task was created. A second `create` of the root replaces the first one: a worker has adopted a run that was
+   * started by name (L18).
+   */
   | { readonly type: "create"; readonly task: TaskRecord }
-  /** A task ended. `endedOn` holds the steps whose faults ended its code: several if concurrent branches failed. */
+  /**
+   * A task ended. `endedOn` contains the steps whose faults ended its code. There are several if concurrent
+   * branches failed.
+   */
   | {
       readonly type: "end";
       readonly taskId: TaskId;
       readonly outcome: TaskOutcome;
       readonly endedOn?: readonly StepAddress[];
-      /** Runs that the commit that ends the run submits. Only the end of a root has them. */
+      /** Runs that the commit which ends the run submits. Only the end of a root can have them. */
       readonly next?: readonly NextRun[];
     }
   /** J5: an ended task continues after `resume` or `topUp`. */
   | { readonly type: "reopen"; readonly taskId: TaskId }
-  /** C1: a task was cancelled. A replay reads the cancel from here. */
+  /** C1: a task was cancelled. A replay learns of the cancel from this change. */
   | {
       readonly type: "cancel";
       readonly taskId: TaskId;
@@ -114,16 +120,18 @@ export type TaskChange =
   /** The task's code crashed. `crashes` is the number of crashes so far. */
   | { readonly type: "crash"; readonly taskId: TaskId; readonly crashes: number };
 
-/** Status of a task. The last three are final. */
+/** Status of a task. A task with one of the last three has ended. */
 export type TaskStatus =
   /** Created, and waiting for a seat or a slot. */
   | "pending"
   | "running"
   /** Waits for something; keeps its seat. */
   | "suspended"
-  /** Must pause and finishes its calls in flight first (H7). */
+  /** The task must pause and first finishes its calls in flight (H7). */
   | "pausing"
-  /** Holds no seat until it is recalled. If it waits for money, that is after a top-up. */
+  /**
+   * The task has no seat until it is recalled. If it waits for a larger budget, it is recalled only after a top-up.
+   */
   | "paused"
   | "completed"
   | "failed"

@@ -9,11 +9,11 @@ import type {
   WaitForUpdateOptions,
 } from "./run-messages.ts";
 
-/** The durable waits of `RunContext`. A wait survives restarts, and the run may be dropped from memory meanwhile. */
+/** The durable waits of `RunContext`. A wait survives restarts. While it lasts, the run may be dropped from memory. */
 export interface WaitContext {
   /**
-   * Waits for a duration (milliseconds, or a text such as `2 hours`), or until a date. The wait survives restarts, and
-   * the run may be dropped from memory meanwhile. The end is journaled at the first call.
+   * Waits for a duration (milliseconds, or a text such as `2 hours`), or until a date. The wait survives restarts,
+   * because the first call records its end. While it lasts, the run may be dropped from memory.
    *
    * @example
    * ```ts
@@ -26,14 +26,14 @@ export interface WaitContext {
    */
   sleep(time: Duration | Date): Promise<void>;
   /**
-   * Waits until a time, in epoch milliseconds. The time of the first call is journaled: a replay waits for that time,
-   * even if the code passes a later one.
+   * Waits until a time, in epoch milliseconds. The first call records this time, and a replay waits for it, even if
+   * the code passes another one.
    */
   sleepUntil(atMs: number): Promise<void>;
   /**
-   * Waits for a signal sent with `RunHandle.signal` and returns its value, or `undefined` after the timeout. A signal
-   * that arrives early is kept. Each signal is consumed by one wait. J5: if `accept` throws, its error is the record of the
-   * wait, which a resumed run repeats: it waits for the next signal.
+   * Waits for a signal sent with `RunHandle.signal` and returns its value, or `undefined` after the timeout. A
+   * signal that arrives before the call is kept. Each signal is consumed by one wait. J5: if `accept` throws, the
+   * wait fails with its error. If this ends the run, a resumed run repeats the wait and takes the next signal.
    *
    * @example
    * ```ts
@@ -47,24 +47,31 @@ export interface WaitContext {
    */
   waitForSignal(name: string, options?: WaitForSignalOptions): Promise<JsonValue | undefined>;
   /**
-   * Waits for an update that a caller sent with `RunHandle.update`, or returns `undefined` after the timeout. An update that
-   * arrives early is kept. `accept` checks it before it is accepted; the wait continues after a refused one. Answer an
-   * accepted update with `answerUpdate`.
+   * Waits for an update that a caller sent with `RunHandle.update`, or returns `undefined` after the timeout. An
+   * update that arrives before the call is kept. `accept` can refuse an update; the wait then continues. Reply to
+   * the returned update with `answerUpdate`.
    */
   waitForUpdate(name: string, options?: WaitForUpdateOptions): Promise<ReceivedUpdate | undefined>;
-  /** Answers an update. The reply is part of the commit that records this call, so that an update has one reply. */
+  /**
+   * Replies to an update. The reply is part of the commit that records this call, so that each update has only one
+   * reply.
+   */
   answerUpdate(name: string, update: ReceivedUpdate, reply: UpdateReply): Promise<void>;
-  /** Returns the id of a new promise, which any run or process may settle. The same on every replay. Not a journaled call. */
+  /**
+   * Returns the id of a new promise, which any run or process may settle. The id is the same on every replay. The
+   * call is not journaled.
+   */
   newPromise(): string;
   /**
-   * Waits until a promise of this task is settled, also before this call. Returns its value, or throws its error. J5: if the
-   * error of the promise, or the one of `accept`, ended the run, a resumed run waits again, and the promise may be settled
-   * again.
+   * Waits until a promise of this task is settled, and returns its value or throws its error. A promise that is
+   * already settled ends the wait at once. J5: if the error of the promise or of `accept` ended the run, a resumed
+   * run waits again, and the promise may be settled again.
    */
   waitForPromise(id: string, options?: WaitForPromiseOptions): Promise<JsonValue>;
   /**
-   * Asks a person and waits durably until `RunHandle.approve` answers. The task's clock stops meanwhile (H5). The
-   * caller defines what `approved` means; `input` of the decision, if present, is the answer.
+   * Asks a person and waits durably until `RunHandle.approve` answers. The time in which it waits does not count
+   * for the task's deadline (H5). The caller defines what `approved` means; `input` of the decision, if present, is
+   * the answer.
    *
    * @example
    * ```ts

@@ -3,8 +3,8 @@ import { sessionContext } from "./session-context.ts";
 import type { SessionEntry } from "./session-entry.ts";
 
 /**
- * Describes what is wrong with the summary of a path, or returns `undefined`. S3: the kept part begins with an entry that
- * the model sees, and separates no call from its result.
+ * Returns what is wrong with the summary of a path, or `undefined`. S3: the kept part must begin with an entry that
+ * the model sees, and must not separate a call from its result.
  */
 export function compactionProblem(
   path: readonly SessionEntry[],

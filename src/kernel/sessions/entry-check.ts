@@ -9,7 +9,10 @@ import type { SessionEntry } from "./session-entry.ts";
 type Check = (value: unknown) => boolean;
 
 const isText: Check = (value) => typeof value === "string";
-/** A store keeps the name of a session as a text of its own, outside JSON, which would change a lone surrogate. */
+/**
+ * Checks a text that a store saves outside JSON, such as the name of a session. The store would change a lone
+ * surrogate in it.
+ */
 const isWellFormedText: Check = (value) => typeof value === "string" && value.isWellFormed();
 const isName: Check = (value) =>
   typeof value === "string" && value !== "" && value.isWellFormed() && !value.includes("\0");
@@ -19,7 +22,7 @@ const isTime: Check = (value) => Number.isSafeInteger(value);
 const isCount: Check = (value) => Number.isFinite(value) && (value as number) >= 0;
 const isPresent: Check = (value) => value !== undefined;
 
-/** The fields that an entry of each type must have besides the common ones. */
+/** The fields that an entry of each type must have in addition to the common ones. */
 const fieldsOfType: { readonly [Type in SessionEntry["type"]]: Readonly<Record<string, Check>> } = {
   message: { message: isChatMessage },
   compaction: { summary: isText, firstKeptEntryId: isName, tokensBefore: isCount },
@@ -83,7 +86,10 @@ export function isChatMessage(value: unknown): value is ChatMessage {
   return parts !== undefined && Array.isArray(content) && content.every((part) => isPart(part, parts));
 }
 
-/** A custom message stands alone, so that a tool call or a result in it would lack its counterpart. */
+/**
+ * Whether a value is valid as a custom message. It must contain no tool call and no tool result, because the other
+ * half of the pair would be missing.
+ */
 function isCustomMessage(value: unknown): boolean {
   if (!isChatMessage(value)) return false;
   const { role, content } = value;

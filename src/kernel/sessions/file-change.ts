@@ -14,8 +14,9 @@ export type KeptFile =
 export const maxKeptBytes = 4 * 1024 * 1024;
 
 /**
- * A change of a file by a tool. The tools `write` and `edit` record it as a step of their call before they write, so that
- * the previous content outlives a crash, and a repeated call does not take its own change for the previous content.
+ * A change of a file by a tool. The tools `write` and `edit` record it as a step of their call before they write,
+ * so that a crash does not lose the previous content, and a repeated call does not record its own change as the
+ * previous content.
  */
 export interface FileChange {
   /** Id of the tool call. */
@@ -30,7 +31,7 @@ export interface FileChange {
   readonly afterHash: string;
 }
 
-/** Name of the step that holds a `FileChange`. */
+/** Name of the step that records a `FileChange`. */
 export const fileChangeStep = "previous content";
 
 /** A change of a file with the call that made it. */
@@ -41,7 +42,7 @@ export interface RecordedFileChange extends FileChange {
   readonly at: number;
 }
 
-/** What the runs of a session did after one of its entries. */
+/** The effects of the runs of a session after one of its entries. */
 export interface SessionFileChanges {
   /** The recorded changes of files, oldest first. */
   readonly changes: readonly RecordedFileChange[];
@@ -51,7 +52,10 @@ export interface SessionFileChanges {
   readonly otherCalls: readonly { readonly toolName: string; readonly count: number }[];
 }
 
-/** Returns the change that a step recorded. `undefined` if its content was erased, or if it is a step of other code. */
+/**
+ * Returns the change that a step recorded. `undefined` if its content was erased, or if other code recorded the
+ * step.
+ */
 export function readFileChange(value: JsonValue): FileChange | undefined {
   const isChange = ["path", "afterHash"].every((key) => typeof readProperty(value, key) === "string");
   return isChange ? (value as unknown as FileChange) : undefined;

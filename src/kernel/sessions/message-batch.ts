@@ -3,9 +3,9 @@ import type { RunId, TaskId } from "../base/identity.ts";
 import type { MessageSource, SessionEntry } from "./session-entry.ts";
 
 /**
- * Consecutive messages that one task appends to a session. Each message is one entry, and each entry's parent is the
- * entry before it. F1: entries are built only when read, because most conversations are written more often than they
- * are read.
+ * Consecutive messages that one task appends to a session. Each message is one entry, whose parent is the entry
+ * before it. F1: entries are created only when they are read, because most conversations are written more often
+ * than they are read.
  */
 export interface MessageBatch {
   /** Id of the run that wrote the messages. */
@@ -16,28 +16,31 @@ export interface MessageBatch {
   readonly at: number;
   /** Id of the entry before the first message. `null` if the first message starts the session. */
   readonly parentId: string | null;
-  /** Common prefix of the entry ids. The id of an entry is `<stem>/<number>`. */
+  /** Common prefix (stem) of the entry ids. The id of an entry is `<stem>/<number>`. */
   readonly stem: string;
-  /** Number of the first message within its stem. */
+  /** Number of the first message among those with this stem. */
   readonly from: number;
   /** The messages, oldest first. */
   readonly messages: readonly ChatMessage[];
-  /** How models gave the messages, by position. `null` for another message. If absent, no model gave any. */
+  /**
+   * The model that wrote each message, by position. `null` for a message that no model wrote. If absent, no model
+   * wrote any of the messages.
+   */
   readonly sources?: readonly (MessageSource | null)[];
 }
 
 /**
- * Returns the stem for messages that a task writes when it is stopped. The task may write different messages at the
- * same positions after a resume, so each stop has a separate stem (S1). `resumed` is the number of times the task had
- * been resumed before the stop.
+ * Returns the stem, which is the prefix of entry ids, for messages that a task writes when it is stopped. After a
+ * resume the task may write different messages at the same positions, so that each stop needs its own stem (S1).
+ * `resumed` is the number of times the task had been resumed before the stop.
  */
 export function stoppedStem(stem: string, resumed: number): string {
   return `${stem}/stopped-${resumed}`;
 }
 
 /**
- * Returns the stem that the same task uses when it ends without being stopped: removes the suffix that `stoppedStem`
- * adds.
+ * Returns the stem, which is the prefix of entry ids, that the same task uses when it ends without being stopped.
+ * It removes the suffix that `stoppedStem` adds.
  */
 export function baseStem(stem: string): string {
   return stem.replace(/\/stopped-\d+$/u, "");
@@ -57,7 +60,7 @@ export function batchEntry(batch: MessageBatch, index: number): SessionEntry {
   return { type: "message", id, parentId, at, runId, taskId, message, ...batchSource(batch, index) };
 }
 
-/** Returns how a model gave the message at `index` of the batch, or `undefined` for another message. */
+/** Returns which model wrote the message at `index` of the batch, or `undefined` if no model wrote it. */
 export function batchSource({ sources }: MessageBatch, index: number): MessageSource | undefined {
   const source = sources?.[index];
   if (source === undefined || source === null) return undefined;

@@ -17,13 +17,13 @@ export function continuesFrom({ parentId, stem }: MessageBatch, leafId: string |
 }
 
 /**
- * N3: moves a batch after the current entry when the conversation has continued without the task that writes the batch,
- * for example because its run was stopped and later resumed. Nothing between the batch's old parent and the current entry is
- * left on another branch.
+ * N3: moves a batch after the current entry when the conversation has continued without the task that writes the
+ * batch, for example because its run was stopped and later resumed. No entry between the batch's old parent and the
+ * current entry ends up on another branch.
  *
- * If the path to the current entry contains what the task wrote before, the result repeats only the user's question and the tool
- * calls whose results are in the new messages. Otherwise it repeats everything that the task wrote. `entries` are the
- * visible entries of the session.
+ * If the path to the current entry contains earlier messages of the task, the result repeats only the user's
+ * question and the tool calls whose results are in the new messages. Otherwise it repeats everything that the task
+ * wrote. `entries` are the visible entries of the session.
  */
 export function rebaseBatch(
   entries: readonly SessionEntry[],
@@ -61,8 +61,8 @@ export function rebaseBatch(
 }
 
 /**
- * Returns the ids of the entries that already hold the first messages of the batch, written by the same task, stopped
- * or not.
+ * Returns the ids of the entries in which the task, whether it was stopped or not, has already stored the first
+ * messages of the batch.
  */
 function storedIdsOf(batch: MessageBatch, entries: readonly SessionEntry[]): readonly string[] {
   const stem = baseStem(batch.stem);
@@ -107,9 +107,10 @@ function openingMessages(
 }
 
 /**
- * Splits the messages of a task whose earlier messages are already on the path: the messages to repeat, and the
- * messages to add after them. Repeats the question, and the last assistant message if the added messages start with the
- * results of its tool calls. Repeated calls get new ids, so no call and no result is left without its counterpart.
+ * Splits the messages of a task whose earlier messages are already on the path into messages to repeat and messages
+ * to add after them. It repeats the question. It also repeats the last assistant message if the added messages
+ * start with the results of its tool calls. Repeated calls get new ids, so that every call has its result and every
+ * result its call.
  */
 function repeatOpenCalls(
   before: readonly ChatMessage[],
@@ -162,7 +163,10 @@ function freeCallId(callId: string, takenIds: Set<string>): string {
   return free;
 }
 
-/** Increments a call id as a number whose digits are letters and digits. Other characters stay where they are. */
+/**
+ * Returns the next call id after this one, which is read as a number with letters and digits as its digits. Other
+ * characters do not change.
+ */
 function nextCallId(callId: string): string {
   let next = callId;
   for (let place = callId.length - 1; place >= 0; place--) {

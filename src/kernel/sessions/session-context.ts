@@ -10,7 +10,7 @@ export interface ContextEntry {
   readonly message: ChatMessage;
 }
 
-/** The part of a session path that the model sees, with the summary of the part that a compaction hides. */
+/** The part of a session path that the model sees, with the summary of the part that a compaction has replaced. */
 export interface SessionContext {
   /** Summary of the newest compaction on the path. `null` if the path has none. */
   readonly summary: string | null;
@@ -19,8 +19,8 @@ export interface SessionContext {
 }
 
 /**
- * Returns what the model sees of a path. S3: the newest compaction hides all entries before its first kept entry; the
- * hidden entries stay stored.
+ * Returns what the model sees of a path. S3: the newest compaction hides all entries before its first kept entry;
+ * the hidden entries remain stored.
  */
 export function sessionContext(path: readonly SessionEntry[]): SessionContext {
   const place = path.findLastIndex(({ type }) => type === "compaction");
@@ -31,7 +31,10 @@ export function sessionContext(path: readonly SessionEntry[]): SessionContext {
   return { summary: compaction.summary, entries: contextEntries(kept) };
 }
 
-/** S1: a text that says that an invocation was interrupted is left out once a continuation has answered in its place. */
+/**
+ * Returns the entries that the model sees. S1: the text that marks an interrupted invocation is left out if a
+ * continuation has answered instead.
+ */
 function contextEntries(path: readonly SessionEntry[]): readonly ContextEntry[] {
   const entries = path.flatMap(toContextEntries);
   const isReplaced = ({ message }: ContextEntry, index: number): boolean =>
@@ -56,8 +59,8 @@ function toContextEntries(entry: SessionEntry): readonly ContextEntry[] {
 }
 
 /**
- * Returns the id of the entry after which the conversation continues: the last entry, or the target of a later `leaf`
- * entry. Labels and session names do not move the current entry. `null` for an empty session.
+ * Returns the id of the entry after which the conversation continues: the last entry, or the target of a later
+ * `leaf` entry. Entries for labels and session names are skipped. `null` for an empty session.
  */
 export function leafOf(entries: readonly SessionEntry[]): string | null {
   let leafId: string | null = null;
@@ -68,7 +71,10 @@ export function leafOf(entries: readonly SessionEntry[]): string | null {
   return leafId;
 }
 
-/** N2: like `leafOf`, without the entries of child tasks, which are not part of the conversation that runs continue. */
+/**
+ * N2: returns the current entry as `leafOf` does, but without the entries of child tasks, which are not part of the
+ * conversation that runs continue.
+ */
 export function rootLeafOf(entries: readonly SessionEntry[]): string | null {
   return leafOf(entries.filter(({ taskId }) => (taskId ?? root) === root));
 }
@@ -98,11 +104,14 @@ export class PathCollector {
   readonly #ids = new Set<string>();
   readonly #from: "root" | "compaction";
   readonly #limit: number;
-  /** The newest compaction: the number of entries up to and including it, and the first entry that it keeps. */
+  /**
+   * The newest compaction found so far: the number of entries up to and including it, and the first entry that it
+   * keeps.
+   */
   #compaction: { readonly end: number; readonly firstKeptEntryId: string } | undefined;
   #isComplete = false;
 
-  /** `limit`: the most entries, for a path from the root. */
+  /** `limit` is the maximum number of entries for a path from the root. */
   constructor(from: "root" | "compaction", limit = Infinity) {
     this.#from = from;
     this.#limit = limit;
@@ -112,7 +121,7 @@ export class PathCollector {
     return this.#entries.length === 0;
   }
 
-  /** Adds the parent of the entry that was added before. Returns whether the path continues with the next parent. */
+  /** Adds the parent of the entry that was added before. Returns whether the path continues with a further parent. */
   add(entry: SessionEntry): boolean {
     // A parent that was removed and appended again under its own descendant closes a circle.
     if (this.#ids.has(entry.id)) return false;
@@ -127,7 +136,10 @@ export class PathCollector {
     return !this.#isComplete;
   }
 
-  /** Returns the path, oldest entry first. S3: a compaction whose first kept entry is not on the path starts the path. */
+  /**
+   * Returns the path, oldest entry first. S3: if the first kept entry of a compaction is not on the path, the path
+   * starts with the compaction.
+   */
   take(): readonly SessionEntry[] {
     const end = this.#isComplete ? this.#entries.length : (this.#compaction?.end ?? this.#entries.length);
     return this.#entries.slice(0, end).toReversed();

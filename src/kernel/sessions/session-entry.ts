@@ -7,9 +7,9 @@ import type { Usage } from "../messages/usage.ts";
 import type { RunStatus } from "../run/run-result.ts";
 
 /**
- * Whether an entry is part of the conversation. Only `visible` entries are history. S2: a user's entry is `pending`
- * from its submission until the invocation is closed. S1: the entries of an invocation are `hidden` until it is closed,
- * so a tool call without a result is never visible.
+ * Whether an entry is part of the conversation. Only `visible` entries are. S2: a user's entry is `pending` from
+ * its submission until the invocation has ended. S1: the other entries of an invocation are `hidden` until it has
+ * ended, so that a tool call without a result is never visible.
  */
 export type EntryVisibility = "pending" | "hidden" | "visible";
 
@@ -40,7 +40,7 @@ interface EntryBase {
   readonly at: number;
   /** Id of the run that wrote the entry. `null` for an entry that was written outside any run. */
   readonly runId: RunId | null;
-  /** Id of the task that wrote the entry. Each task's history is kept according to its own retention. */
+  /** Id of the task that wrote the entry. The retention of the task says how long its entries are kept. */
   readonly taskId: TaskId | null;
 }
 
@@ -48,22 +48,28 @@ interface EntryBase {
  * One node of a session's tree. The conversation is the path from the current entry to the root. A stored entry never changes.
  */
 export type SessionEntry =
-  /** A message of the conversation. The message of a model carries the model, the stop reason, the usage and the cost. */
+  /**
+   * A message of the conversation. If a model wrote it, the entry also has the model, the stop reason, the usage
+   * and the cost.
+   */
   | (EntryBase & { readonly type: "message"; readonly message: ChatMessage } & Partial<MessageSource>)
-  /** A summary that replaces all entries of the path before `firstKeptEntryId` in the model's view. */
+  /** A summary that replaces all entries of the path before `firstKeptEntryId` in what the model sees. */
   | (EntryBase & {
       readonly type: "compaction";
       readonly summary: string;
       readonly firstKeptEntryId: string;
       readonly tokensBefore: number;
-      /** The model in force (`sessionSettings`). Absent if the path sets none. */
+      /** The model that applies at this place (`sessionSettings`). Absent if the path sets no model. */
       readonly model?: ModelReference;
-      /** The thinking level in force. Absent if the path sets none. */
+      /** The thinking level that applies at this place. Absent if the path sets no level. */
       readonly thinkingLevel?: ThinkingLevel;
     })
   /** A summary of an abandoned branch, whose last entry is `fromId`. */
   | (EntryBase & { readonly type: "branch_summary"; readonly summary: string; readonly fromId: string })
-  /** Moves the current entry: the conversation continues after the entry `targetId`. `null` starts a new branch at the root. */
+  /**
+   * Moves the current entry, so that the conversation continues after the entry `targetId`. `null` starts a new
+   * branch at the root.
+   */
   | (EntryBase & { readonly type: "leaf"; readonly targetId: string | null })
   /** Sets the label of the entry `targetId`. `null` removes the label. */
   | (EntryBase & { readonly type: "label"; readonly targetId: string; readonly label: string | null })
@@ -82,14 +88,14 @@ export type SessionEntry =
       readonly message: ChatMessage;
     });
 
-/** The status of an invocation that was closed before it completed. */
+/** The status of an invocation that ended before it completed. */
 export type InterruptedStatus = Exclude<RunStatus, "completed">;
 
 /**
- * S1: creates the text with which an interrupted invocation ends in its session: what the model had said, followed by
- * `[interrupted: REASON]`, or the marker alone. The model sees it in the next invocation and knows that the answer is
- * not complete. The reason is the status, or `guardrail: NAME` if a guardrail stopped the invocation. Reasoning and ids
- * of the provider are dropped, because they belong to the text as it was given.
+ * S1: creates the text with which an interrupted invocation ends in its session. It is the text that the model had
+ * written, followed by `[interrupted: REASON]`, or only this marker. The marker tells the model of the next
+ * invocation that the answer is not complete. The reason is the status, or `guardrail: NAME` if a guardrail stopped
+ * the invocation. Reasoning and ids of the provider are removed, because they belong to the unchanged text.
  */
 export function interruptedMessage(
   status: InterruptedStatus,
@@ -107,7 +113,10 @@ export function interruptedMessage(
   };
 }
 
-/** Whether `interruptedMessage` created the message. The text alone does not count, because a model can write it. */
+/**
+ * Whether `interruptedMessage` created the message. It does not compare the text, because a model can write the
+ * same text.
+ */
 export function isInterruptedMessage({ role, providerMetadata }: ChatMessage): boolean {
   return role === "assistant" && typeof providerMetadata?.["reeve"]?.["interrupted"] === "string";
 }

@@ -3,19 +3,20 @@ import type { ThinkingLevel } from "../messages/model.ts";
 import { runTitle } from "../run/run-record.ts";
 import type { ModelReference, SessionEntry } from "./session-entry.ts";
 
-/** What the entries of a path set for the invocations that continue it. */
+/** The settings that the entries of a path make for the invocations that continue the path. */
 export interface SessionSettings {
-  /** The model that replaces the agent's main model. `null` if the path sets none. */
+  /** The model that replaces the agent's main model. `null` if the path sets no model. */
   readonly model: ModelReference | null;
-  /** The thinking level. `null` if the path sets none. */
+  /** The thinking level. `null` if the path sets no level. */
   readonly thinkingLevel: ThinkingLevel | null;
 }
 
 const noSettings: SessionSettings = Object.freeze({ model: null, thinkingLevel: null });
 
 /**
- * Returns the settings in force at the end of a path: the latest entry of each kind wins. A compaction carries the
- * settings in force at its place, so that a path that starts at a compaction gives the same result.
+ * Returns the settings that apply at the end of a path: for each kind, those of the latest entry. A compaction
+ * entry contains the settings that apply at its place, so that a path that starts at a compaction gives the same
+ * result.
  */
 export function sessionSettings(path: readonly SessionEntry[]): SessionSettings {
   let settings = noSettings;

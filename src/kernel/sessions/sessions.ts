@@ -9,7 +9,7 @@ import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
  * A change to a session. A change by a run is part of one of the run's commits. Any other change is applied by itself.
  */
 export type SessionChange =
-  /** Appends an entry; the first entry creates the session. Appending the same entry again changes nothing. */
+  /** Appends an entry. The first entry creates the session. Appending the same entry again changes nothing. */
   | {
       readonly type: "append";
       readonly sessionId: SessionId;
@@ -20,8 +20,8 @@ export type SessionChange =
       readonly atLeaf?: true;
     }
   /**
-   * Appends the messages of a batch that are not stored yet. N3: visible messages continue from the session's current entry. S2:
-   * only the entry of a user can be pending.
+   * Appends the messages of a batch that are not stored yet. N3: visible messages continue from the session's
+   * current entry. S2: only a user's entry can be pending.
    */
   | {
       readonly type: "say";
@@ -31,8 +31,8 @@ export type SessionChange =
       readonly visibility: Exclude<EntryVisibility, "pending">;
     }
   /**
-   * S1: closes an invocation. All entries that the run wrote, or one of its tasks, become visible. N3: pending entries
-   * move after the session's current entry.
+   * S1: closes an invocation: all entries that the run, or one of its tasks, wrote become visible. N3: pending
+   * entries move after the session's current entry.
    */
   | {
       readonly type: "reveal";
@@ -41,7 +41,7 @@ export type SessionChange =
       readonly taskId?: TaskId;
     }
   /**
-   * Deletes the entries that a run wrote, or one of its tasks, because its history is not retained or the invocation
+   * Deletes the entries that a run, or one of its tasks, wrote, because its history is not kept or the invocation
    * was abandoned.
    */
   | {
@@ -59,7 +59,9 @@ export interface StoredEntry {
   readonly visibility: EntryVisibility;
 }
 
-/** For whom a session was created. A session belongs to its creator, also when others write to it later. */
+/**
+ * The owner of a session, for whom it was created. The owner stays the same when others write to the session later.
+ */
 export interface SessionOwner {
   /** Id of the tenant. `null` for a session without a tenant. */
   readonly tenantId: string | null;
@@ -69,36 +71,37 @@ export interface SessionOwner {
 
 /** Options of `Sessions.apply`. */
 export interface ApplyOptions {
-  /** Owner of the sessions that the changes create. Default: no tenant and no user. */
+  /** Owner of the sessions that the changes create. Default: the sessions have no tenant and no user. */
   readonly owner?: SessionOwner;
   /** S5: applies the changes only if this session is idle. */
   readonly whenIdle?: SessionId;
   /** Applies the changes only if this session does not exist; otherwise throws `already_exists`. */
   readonly whenNew?: SessionId;
   /**
-   * Applies the changes only if this session exists and, with `leafId`, this is its current entry; otherwise throws `not_found`.
-   * Without it, a change that was prepared before the session was deleted would create the session again.
+   * Applies the changes only if this session exists and, if `leafId` is given, has this current entry. Otherwise
+   * throws `not_found`. Without this option, a change that was prepared before the session was deleted would create
+   * the session again.
    */
   readonly whenAt?: { readonly sessionId: SessionId; readonly leafId?: string | null };
-  /** N7: copies a path to a new session before the changes are applied. */
+  /** N7: copies a path to a new session, before the changes are applied. */
   readonly copy?: PathCopy;
-  /** S6: refuses changes to existing sessions outside this scope with `not_found`. */
+  /** S6: throws `not_found` for changes to existing sessions outside this scope. */
   readonly scope?: TenantScope;
 }
 
-/** N7: a path that a new session starts with. */
+/** N7: a session path with which a new session starts. */
 export interface PathCopy {
   /** The session that has the path. */
   readonly from: SessionId;
   /** The last entry of the path. */
   readonly leafId: string;
-  /** The new session. It has the agent of the other session, and the owner of `ApplyOptions`. */
+  /** The new session. It has the agent of the copied session, and the owner in `ApplyOptions`. */
   readonly to: SessionId;
 }
 
 /** Selects entries of a session. */
 export interface EntryQuery {
-  /** Whether pending and hidden entries are returned as well. Default: `false`. */
+  /** Whether pending and hidden entries are returned too. Default: `false`. */
   readonly includeHidden?: boolean;
   /** Whether only pending and hidden entries are returned. Default: `false`. */
   readonly onlyUnseen?: boolean;
@@ -106,7 +109,7 @@ export interface EntryQuery {
   readonly after?: string;
   /** Maximum number of entries. If absent, all entries are returned. */
   readonly limit?: number;
-  /** S6: the scope in which the session exists. If absent, every session exists. */
+  /** S6: restricts the call to sessions in this scope. If absent, all sessions are accessible. */
   readonly scope?: TenantScope;
 }
 
@@ -114,16 +117,19 @@ export interface EntryQuery {
 export interface PathQuery {
   /** Last entry of the path. Default: the session's current entry. */
   readonly leafId?: string;
-  /** Whether the default entry is the current entry of child tasks (N3). Default: `false`. */
+  /** Whether the default of `leafId` is the current entry of child tasks instead (N3). Default: `false`. */
   readonly ofChild?: boolean;
   /**
    * First entry of the path. `compaction`: the first entry that the newest compaction on the path keeps (S3), so that
    * the cost does not depend on the entries before it. `root`: the first entry of the session. Default: `root`.
    */
   readonly from?: "root" | "compaction";
-  /** The most entries of a path from the root, of which the newest are returned. Default: all. */
+  /**
+   * Maximum number of entries of a path from the root. If the path is longer, the newest entries are returned.
+   * Default: all.
+   */
   readonly limit?: number;
-  /** S6: the scope in which the session exists. If absent, every session exists. */
+  /** S6: restricts the call to sessions in this scope. If absent, all sessions are accessible. */
   readonly scope?: TenantScope;
 }
 
@@ -159,9 +165,9 @@ export interface SessionQuery {
 export interface SessionSummary extends SessionOwner {
   /** Id of the session. */
   readonly sessionId: SessionId;
-  /** Id of the agent that the session belongs to. */
+  /** Id of the agent to which the session belongs. */
   readonly agentId: AgentId;
-  /** Name of the session, from its last `session_info` entry. `null` if it has none. */
+  /** The start of the first user's message that has text, as `runTitle` returns it. `null` if no message has text. */
   readonly name: string | null;
   /** The start of the first user's message that has text, as `runTitle` returns it. `null` if there is none. */
   readonly title: string | null;
@@ -171,7 +177,7 @@ export interface SessionSummary extends SessionOwner {
   readonly entries: number;
   /**
    * Time of the last entry, or of the commit that created the session if that is later, in epoch milliseconds. The
-   * session of a fork is newer than the entries that it copies.
+   * later time matters for the session of a fork, which is newer than its copied entries.
    */
   readonly updatedAt: number;
 }
@@ -193,36 +199,39 @@ export interface SessionPage {
  * - S1: `read` returns visible entries only, unless `includeHidden` is set.
  * - S2: appending an entry again changes nothing.
  * - S5: a session is idle if every run of every agent in it has ended and has no unread mail that may resume it.
- *   `apply` with `whenIdle`, and `delete`, change an idle session only. No run can start in the session between this
- *   check and the change.
- * - S6: for a caller with a `scope`, the sessions of other tenants and users do not exist. The store's queries check this,
- *   in the transaction that reads or writes.
- * - N1: entries are returned in the order of appending and never change. An entry whose parent is not in its session is
- *   refused with `not_found`.
- * - N2: the current entry is the last visible entry that a root task or a caller outside any run appended, without labels and
- *   session names. If that entry has the type `leaf`, the current entry is its target.
- * - N3: a later change never removes a part of the conversation from the path. A batch (`say`) and pending entries are
- *   appended after the current entry at that time (`rebaseBatch`). For a child task, the current entry is the last entry of any task.
+ *   `apply` with `whenIdle`, and `delete`, change an idle session only. No run can start in the session between
+ *   this check and the change.
+ * - S6: a call with a `scope` behaves as if the sessions of other tenants and users did not exist. The store's
+ *   queries check this, in the transaction that reads or writes.
+ * - N1: entries are returned in the order of appending and never change. An entry whose parent is not in its
+ *   session is refused with `not_found`.
+ * - N2: the current entry is the last visible entry that a root task or a caller outside any run appended, without
+ *   labels and session names. If that entry has the type `leaf`, the current entry is its target.
+ * - N3: a later change never removes a part of the conversation from the path. A batch (`say`) and pending entries
+ *   are appended after the current entry at that time (`rebaseBatch`). For a child task, the current entry is the
+ *   last entry of any task.
  * - N4: an entry of type `leaf` or `label` whose target is not a visible entry of its session is refused with
  *   `not_found`.
- * - N5: `readPath` returns what `pathTo` returns for all visible entries; from the newest compaction on, if the query
- *   says so, and at most the `limit` newest entries of a path from the root. A path ends where its next entry was removed, is not visible, or is already on the path.
- * - N6: a session has the owner that its first change had. A change of a run has the user and the tenant of the run.
- * - N7: a copy has the entries that `readPath` returns for its current entry, with their ids, and the last label of each that was not removed.
- *   The first entry has no parent. Later changes of one session do not change the other. Throws `not_found` if the current entry is not a
- *   visible entry, and `already_exists` if the new session exists.
+ * - N5: `readPath` returns what `pathTo` returns for all visible entries; from the newest compaction on, if the
+ *   query says so, and at most the `limit` newest entries of a path from the root. A path ends where its next entry
+ *   was removed, is not visible, or is already on the path.
+ * - N6: the first change of a session determines its owner. A change of a run has the user and the tenant of the
+ *   run.
+ * - N7: a copy has the entries that `readPath` returns for its current entry, with their ids, and the current label
+ *   of each. The first entry has no parent. Later changes of one session do not change the other. Throws
+ *   `not_found` if the current entry is not a visible entry, and `already_exists` if the new session exists.
  */
 export interface Sessions {
   /**
-   * Applies all changes, or none if one of them is refused. S5: with `whenIdle`, returns the run that keeps the session
-   * busy and applies nothing.
+   * Applies all changes, or none if one of them is refused. S5: with `whenIdle`, if the session is busy, applies
+   * nothing and returns the run that keeps it busy.
    */
   apply(changes: readonly SessionChange[], options?: ApplyOptions): Promise<RunSummary | undefined>;
   /** Returns one session. `undefined` if it does not exist. */
   find(sessionId: SessionId, scope?: TenantScope): Promise<SessionSummary | undefined>;
   /**
-   * Returns the visible entries of a session; with `includeHidden`, pending and hidden entries as well. A session that
-   * does not exist has no entries. Throws `not_found` if the entry `after` does not exist.
+   * Returns the visible entries of a session. With `includeHidden`, it also returns pending and hidden entries. A
+   * session that does not exist has no entries. Throws `not_found` if the entry `after` does not exist.
    */
   read(sessionId: SessionId, query?: EntryQuery): MaybePromise<readonly StoredEntry[]>;
   /**
@@ -238,10 +247,10 @@ export interface Sessions {
    */
   delete(sessionId: SessionId, scope?: TenantScope): Promise<RunSummary | undefined>;
   /**
-   * Deletes sessions that were created for a single run without a `sessionId` (`isUnnamedSession`), together with the
-   * sessions within them, all or none of each group. A group is deleted only if no other run wrote to it, its run no
-   * longer exists, and every `updatedAt` is before `unnamedBefore` (epoch milliseconds). Returns the number of deleted
-   * sessions.
+   * Deletes sessions that were created for a single run without a `sessionId` (`isUnnamedSession`), with the
+   * sessions within them as one group. A group is deleted as a whole, and only if no other run wrote to it, its run
+   * no longer exists, and every `updatedAt` is before `unnamedBefore` (epoch milliseconds). Returns the number of
+   * deleted sessions.
    */
   collect(options: { readonly unnamedBefore: number }): Promise<number>;
 }

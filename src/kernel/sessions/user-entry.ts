@@ -6,7 +6,7 @@ import type { SessionChange } from "./sessions.ts";
 export interface UserEntryFields {
   /** Id of the session. */
   readonly sessionId: SessionId;
-  /** Id of the agent that the session belongs to. */
+  /** Id of the agent to which the session belongs. */
   readonly agentId: AgentId;
   /** Id of the run that the message starts. */
   readonly runId: RunId;
@@ -17,8 +17,8 @@ export interface UserEntryFields {
 }
 
 /**
- * S2: returns the change that appends the user's message to the session's current entry. The entry has the run's id, so writing
- * it again changes nothing.
+ * S2: returns the change that appends the user's message to the session's current entry. The id of the entry is the
+ * run's id, so that a second write of it changes nothing.
  */
 export function userEntry(
   { sessionId, agentId, runId, at, message }: UserEntryFields,

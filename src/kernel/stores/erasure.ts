@@ -18,7 +18,7 @@ import type { Mail } from "./mailbox.ts";
 
 type Eraser<Type extends EventType> = (data: EventData[Type]) => EventData[Type];
 
-/** Marks an event type whose data holds no text of a user or a model, only ids, names, numbers and times. */
+/** Marks an event type whose data contains no text of a user or a model, only ids, names, numbers and times. */
 const wordless = null;
 
 /** How the data of each event type is erased. A new event type needs an entry here. */
@@ -175,8 +175,8 @@ const erasers: { readonly [Type in EventType]: Eraser<Type> | typeof wordless } 
 export const eventTypes: readonly EventType[] = Object.keys(erasers) as EventType[];
 
 /**
- * E1: keeps what happened, when, and at what cost, and removes the text. The chain covers the hash of the original
- * event.
+ * E1: returns the event without its text, with what happened, when, and at what cost. The hash chain covers the
+ * hash of the original event.
  */
 function erasedEvent(event: Event): Event {
   const erase = erasers[event.type] as Eraser<EventType> | typeof wordless;
@@ -198,7 +198,8 @@ function erasedFailure({ code }: Failure): Failure {
 }
 
 /**
- * Returns the commit without the text of these tasks, or the same object if it has none. Erasing twice changes nothing.
+ * Returns the commit without the text of these tasks, or the same object if it contains no such text. Erasing twice
+ * changes nothing.
  */
 export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commit {
   const tasks = new Set(erasures.map(({ taskId }) => taskId));
@@ -249,8 +250,8 @@ export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commi
 }
 
 /**
- * Keeps what the fold of a run needs: the usage of a model call, the number of items that a drain returned, and the names
- * of the branches that settled when the others were abandoned.
+ * Erases an outcome except for what the state of a run is computed from: the usage of a model call, the number of
+ * inputs that a read returned, and the names of the branches that settled when the others were abandoned.
  */
 function erasedOutcome({ kind, name, outcome }: StepRecord): StepOutcome {
   if (outcome.kind === "failed") return { kind: "failed", failure: erasedFailure(outcome.failure) };
@@ -264,7 +265,10 @@ function erasedOutcome({ kind, name, outcome }: StepRecord): StepOutcome {
   return { kind: "ok", value: value as unknown as JsonValue };
 }
 
-/** Keeps the ids of messages. Steering and follow-up input has no ids and becomes `null`. */
+/**
+ * Erases inputs that a task has read, except for the ids of messages. Steering and follow-up input has no ids and
+ * becomes `null`.
+ */
 function erasedDrain(queue: string, given: JsonValue): JsonValue {
   if (!Array.isArray(given)) return [];
   const isSaid = queue === "steer" || queue === "follow_up";
@@ -289,17 +293,23 @@ function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChang
   return { ...change, task: { ...task, ...kept, input: null, metadata: {}, messages } };
 }
 
-/** Keeps the model and the names of the tools. */
+/** Erases the changes of a caller except for the model and the names of the tools. */
 function erasedChanges({ instructions: _instructions, ...changes }: StoredChanges): StoredChanges {
   return changes;
 }
 
-/** Erases the messages that a child shares. Its hashes stay, because they do not reveal the content. */
+/**
+ * Erases the messages that a child shares with its parent. Their hashes remain, because they do not reveal the
+ * content.
+ */
 function withoutContents(inherits: InheritedRequest): InheritedRequest {
   return "contents" in inherits ? { ...inherits, contents: {} } : inherits;
 }
 
-/** Keeps the hashes, which do not reveal the content. Settings may hold texts, such as those that end an answer. */
+/**
+ * Erases the recorded parts of a model request except for the hashes, which do not reveal the content. Settings are
+ * erased because they may contain texts, such as those that end an answer.
+ */
 function erasedRequest({
   messages: _messages,
   contents: _contents,

@@ -20,10 +20,13 @@ export type LogVerdict =
     }
   | {
       readonly ok: false;
-      /** The first event that can no longer be trusted. */
+      /** The first event that was changed or removed. It and all later events cannot be trusted. */
       readonly seq: number;
       readonly problem: string;
-      /** The session whose entry was changed. All events can then be trusted. Absent if the log was changed. */
+      /**
+       * The session in which an entry was changed; all events can then be trusted. Absent if the log itself was
+       * changed.
+       */
       readonly sessionId?: SessionId;
     };
 
@@ -33,11 +36,11 @@ export interface TailOptions {
   readonly fromSeq?: number;
   /** If given, the tail yields events of these types only, and no deltas. The reader is not woken for other events. */
   readonly types?: readonly EventType[];
-  /** Ends the tail. Breaking out of the loop ends the tail as well. Neither affects the run (E3). */
+  /** Ends the tail. Leaving the loop also ends the tail. Neither affects the run (E3). */
   readonly signal?: CancelSignal;
   /**
-   * Lifetime of the runtime that opened the tail. When it ends, the tail yields the stored events and then throws its
-   * fault.
+   * Lifetime of the runtime that opened the tail. When the lifetime ends, the tail yields the stored events and
+   * then throws the fault of the lifetime.
    */
   readonly life?: Lifetime;
 }
@@ -54,20 +57,21 @@ export interface EventLog {
   /** Reads the events that exist at the time of the call, then ends. */
   read(runId: RunId, fromSeq?: number): AsyncIterable<Event>;
   /**
-   * Keeps the events that exist at the time of the call and returns a function that reads them, also after the run was
-   * deleted or the store was closed. Decoding is left to that function. It throws `too_large` if the store would have to
-   * keep more than 64 MiB of text.
+   * Keeps the events that exist at the time of the call and returns a function that reads them, even after the run
+   * was deleted or the store was closed. That function also decodes them. Throws `too_large` if the store would
+   * have to keep more than 64 MiB of text.
    */
   keep(runId: RunId): MaybePromise<() => readonly Event[]>;
   /** Yields the existing events and then new ones, without gaps or repeats. Ends after `run_end`. */
   tail(runId: RunId, options?: TailOptions): AsyncIterable<Event | Delta>;
   /** Returns the seq of the run's last event, or -1 if the run has no events. */
   lastSeq(runId: RunId): MaybePromise<number>;
-  /** Shows a delta to readers. Deltas are not durable. A delta of a lost lease is dropped silently. */
+  /** Sends a delta to readers. Deltas are not durable. If the lease is lost, the delta is dropped silently. */
   putDelta(lease: Lease, delta: Delta): void;
   /**
-   * Checks the hash chain. A `head` that this log had earlier also reveals a truncated log. The log may have grown
-   * since then. A store in a file or a database also checks the session entries of the run, and those of no run in its session.
+   * Checks the hash chain. With a `head` that this log had earlier, it also detects that the end of the log was cut
+   * off; the log may have grown since then. A store in a file or a database also checks the session entries of the
+   * run, and the entries of its session that belong to no run.
    */
   verify(runId: RunId, head?: string): Promise<LogVerdict>;
 }

@@ -3,21 +3,27 @@ import { Fault } from "../base/fault.ts";
 import type { ObjectPlace } from "../limits/flow-control.ts";
 import { maxRecordBytes, type RecordKey } from "./records.ts";
 
-/** The namespace of the records that hold the states of objects. */
+/** The namespace of the records that contain the states of objects. */
 export const objectRecords = "objects";
 
-/** Maximum size of the state of a key: bytes of its JSON text in UTF-8. */
+/** Maximum size of the state of a key, in bytes of its JSON text in UTF-8. */
 export const maxStateBytes = maxRecordBytes;
 
-/** Longest key of an object, as `encodeURIComponent` writes it. Name and key together fit into the key of a record. */
+/**
+ * Maximum length of the key of an object, in the encoding of `encodeURIComponent`. With this length, name and key
+ * together fit into the key of a record.
+ */
 const longestKey = 380;
 
-/** S6: the record that holds the state of a key. Its tenant is that of the run. */
+/** S6: returns the address of the record with the state of a key. Its tenant is that of the run. */
 export function stateRecord({ name, key }: ObjectPlace): Pick<RecordKey, "namespace" | "key"> {
   return { namespace: objectRecords, key: `${name}/${encodeURIComponent(key)}` };
 }
 
-/** Throws `invalid_argument` unless the value is the key of an object. `owner` names the object, such as `object counter`. */
+/**
+ * Throws `invalid_argument` if the value is not a valid key of an object. `owner` names the object, such as `object
+ * counter`.
+ */
 export function requireObjectKey(owner: string, key: unknown): asserts key is string {
   const isKey = typeof key === "string" && key !== "" && key.isWellFormed() && !key.includes("\0");
   if (isKey && encodeURIComponent(key).length <= longestKey) return;

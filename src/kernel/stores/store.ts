@@ -18,27 +18,27 @@ export type ContentOwner = { readonly runId: RunId } | { readonly sessionId: Ses
  * hash. Every store passes `contentContract`, which checks:
  *
  * - V1 `get` returns the bytes that were put, unchanged. The same bytes always have the same hash.
- * - V2 A content has owners, which are runs and sessions, and is deleted with its last owner. `put` and `share` for an
- *   owner that does not exist are refused with `not_found`. A commit or an entry that refers to a content keeps it,
+ * - V2 A content has owners, which are runs and sessions, and is deleted with its last owner. `put` and `share`
+ *   throw `not_found` for an owner that does not exist. A commit or an entry that refers to a content keeps it,
  *   whatever `release` does.
- * - V3 Only owners read a content. Each tenant has its own contents; `share` never crosses tenants.
- * - V4 A value of a commit or an entry is read back unchanged, whatever its size. An entry keeps its values when its
- *   run is deleted, and a fork when its origin is.
+ * - V3 Only owners can read a content. Each tenant has its own contents; `share` never crosses tenants.
+ * - V4 A value of a commit or an entry is read back unchanged, whatever its size. An entry keeps its values when
+ *   its run is deleted, and a fork keeps them when the original run is deleted.
  * - V5 Once a task's text is erased, no large value of the task remains in the store, and the chain is valid (E1).
  */
 export interface Contents {
   /**
-   * Stores the bytes for the owner and returns their hash: SHA-256 in base64url, and with the store's `auditKey` an
-   * HMAC. Bytes that the tenant has already are not stored again.
+   * Stores the bytes for the owner and returns their hash: SHA-256 in base64url, or an HMAC if the store has an
+   * `auditKey`. Bytes that are already stored for the tenant are not stored again.
    */
   put(owner: ContentOwner, bytes: Uint8Array): Promise<string>;
-  /** Returns the content if this owner has put it or shares it. */
+  /** Returns the content if this owner has put or shares it, otherwise `undefined`. */
   get(owner: ContentOwner, hash: string): Promise<Uint8Array | undefined>;
   /** Makes `to` another owner of a content of `from`. Rejects with `not_found` if `from` does not own the content. */
   share(hash: string, owners: { readonly from: ContentOwner; readonly to: ContentOwner }): Promise<void>;
-  /** Ends the ownership that `put` or `share` created. Does nothing if there is none. */
+  /** Ends the ownership that `put` or `share` created. Does nothing if the owner does not own the content. */
   release(owner: ContentOwner, hash: string): Promise<void>;
-  /** Returns all owners that have put or share this content of `owner`. Empty if `owner` does not own it. */
+  /** Returns all owners of a content that `owner` owns. Empty if `owner` does not own the content. */
   owners(owner: ContentOwner, hash: string): Promise<readonly ContentOwner[]>;
 }
 
@@ -48,7 +48,7 @@ type OtherWriter = "worker" | "client";
 /**
  * Why a store calls the listeners of `onChange`, so that an engine can decide what to do without a query.
  *
- * - `new`: the run was created. It is ready, or will be at `startAt` if that is given.
+ * - `new`: the run was created. It is ready, or will be ready at `startAt` if that is given.
  * - `mail`: mail arrived for the run. Unless a live worker owns the run, it is ready.
  * - `consumed`: the owner of the run has consumed its mail.
  * - `released`: the owner has released the run. `isReady` tells whether a worker may claim it now.
@@ -56,11 +56,11 @@ type OtherWriter = "worker" | "client";
  * - `message`: a message waits in the inbox of an agent, or may be delivered again.
  * - `worker`: a worker has unregistered or died. Its runs are ready.
  * - `record`: a record of the namespace was written or deleted. It makes no run ready.
- * - `other`: another process may have written to the store. Anything may have changed. `owned` lists the runs among those that
- *   this store owns that have changed; if it is absent, all of them may have.
+ * - `other`: another process may have written to the store. Anything may have changed. `owned` lists the changed
+ *   runs among those that this store owns; if it is absent, all of these may have changed.
  *
- * `writer` says which other process made the change, as far as the store learns it: one with a registered worker, whose engine knows
- * of the change, or one without. It is absent if this process made it.
+ * `writer` says what kind of process made the change, if the store knows it: a process with a registered worker,
+ * whose engine knows of the change, or a process without one. It is absent if this process made the change.
  */
 export type StoreChange =
   | {
@@ -76,7 +76,10 @@ export type StoreChange =
   | { readonly kind: "other"; readonly owned?: readonly RunId[] }
   | { readonly kind: "message" | "worker" };
 
-/** Storage of runs and sessions: eleven contracts over one set of data. Implementations: memory, one SQLite file, and PostgreSQL. */
+/**
+ * Storage of runs and sessions. It combines eleven contracts over one set of data. Implementations: memory, one
+ * SQLite file, and PostgreSQL.
+ */
 export interface Store {
   readonly journal: Journal;
   readonly events: EventLog;
@@ -90,8 +93,8 @@ export interface Store {
   readonly usage: UsageTotals;
   readonly scores: Scores;
   /**
-   * Calls the listener soon after any process wrote a change that may make a run ready or a message available, and tells
-   * why. Returns a function that removes the listener.
+   * Calls the listener soon after any process wrote a change that may make a run ready or a message available, with
+   * a description of the change. Returns a function that removes the listener.
    */
   onChange(listener: (change: StoreChange) => void): () => void;
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { latencyBuckets } from "../limits/latency.ts";
 import type { UsageDetails, UsageRow } from "./usage-totals.ts";
 
-/** Adds up rows of usage. The result has the key `null`. */
+/** Adds up rows of usage. The resulting row has the key `null`. */
 export function sumOfUsage(rows: readonly UsageRow[]): UsageRow {
   const sum = (pick: (row: UsageRow) => number): number => rows.reduce((all, row) => all + pick(row), 0);
   const lost = rows.map(({ unreported }) => unreported).filter(({ costUsd }) => costUsd > 0);
@@ -24,7 +24,10 @@ export function sumOfUsage(rows: readonly UsageRow[]): UsageRow {
   };
 }
 
-/** Adds up the details of the rows that have them. `null` if none of the rows has details; without a row, nothing was used. */
+/**
+ * Adds up the details of the rows that have details. `null` if no row has details. For an empty list the result is
+ * zero usage.
+ */
 function detailsOf(rows: readonly UsageRow[]): UsageDetails | null {
   const known = rows.flatMap(({ details }) => details ?? []);
   const sum = (pick: (details: UsageDetails) => number): number =>

@@ -2,7 +2,7 @@ import type { DrawOutcome, DrawRequest } from "../limits/cap-share.ts";
 import type { Lease } from "./lease.ts";
 import type { UnreportedSpend } from "../run/run-result.ts";
 
-/** The dimensions by which usage can be summed up. */
+/** The dimensions by which usage can be grouped. */
 export const usageDimensions = Object.freeze(["day", "hour", "agent", "model", "user", "tenant"] as const);
 
 /** The steps of time by which usage can be split. */
@@ -14,28 +14,34 @@ export type UsageStep = (typeof usageSteps)[number];
 /** Number of days for which totals are kept by the hour. Older totals are kept by the day. */
 export const usageHoursKeptDays = 35;
 
-/** A dimension by which usage can be summed up. */
+/** A dimension by which usage can be grouped. */
 export type UsageDimension = (typeof usageDimensions)[number];
 
 /** Selects and groups usage. */
 export interface UsageQuery {
   /** What each row of the result stands for. */
   readonly by: UsageDimension;
-  /** Splits each row by day or hour: one row per value of `by` and time. Not together with `by: "day"` and `by: "hour"`. */
+  /**
+   * Splits each row by day or hour: one row per value of `by` and time. Cannot be combined with `by: "day"` or `by:
+   * "hour"`.
+   */
   readonly per?: UsageStep | undefined;
   /** First UTC day, as `2026-11-16`, or first hour, as `2026-11-16T13`. If absent, there is no first day. */
   readonly from?: string | undefined;
   /** Last UTC day or hour, included. If absent, there is no last day. */
   readonly to?: string | undefined;
-  /** Only these values of `by`, at most 100. If absent, all. */
+  /** Selects these values of `by`, at most 100. If absent, all values. */
   readonly keys?: readonly UsageKey[] | undefined;
-  /** Only this tenant. `null` selects runs without a tenant. If absent, all tenants. */
+  /** Id of the tenant whose usage is selected. `null` selects runs without a tenant. If absent, all tenants. */
   readonly tenantId?: string | null | undefined;
-  /** Only this user. `null` selects runs without a user. If absent, all users. */
+  /** Id of the user whose usage is selected. `null` selects runs without a user. If absent, all users. */
   readonly userId?: string | null | undefined;
-  /** Only the agent with this name. If absent, all agents. */
+  /** Name of the agent whose usage is selected. If absent, all agents. */
   readonly agent?: string | undefined;
-  /** Only this model, as `provider/modelId`. `null` selects runs that called no model. If absent, all models. */
+  /**
+   * Model whose usage is selected, as `provider/modelId`. `null` selects runs that called no model. If absent, all
+   * models.
+   */
   readonly model?: string | null | undefined;
 }
 
@@ -43,23 +49,29 @@ export interface UsageQuery {
 export type UsageKey = Pick<UsageRow, "key" | "tenantId">;
 
 /**
- * What is known beyond cost and tokens. Stores of formats before 19 kept none of it, and neither did they keep hours: their totals have
- * no details.
+ * Details of usage in addition to cost and tokens. Stores of formats before 19 stored neither details nor hours, so
+ * that their totals have no details.
  */
 export interface UsageDetails {
-  /** Whether all usage of the row has details. If not, the amounts here are those of a part of it. */
+  /** Whether the details cover all usage of the row. If `false`, they cover only a part of it. */
   readonly isComplete: boolean;
   /** Number of runs. */
   readonly runs: number;
-  /** Number of times that a run ended as `failed`, at the time of its end. A run that fails again after a resume counts again. */
+  /**
+   * Number of times that a run ended as `failed`, counted at the time of its end. A run that fails again after a
+   * resume is counted again.
+   */
   readonly failedRuns: number;
   /** Number of model calls with a reply. */
   readonly calls: number;
-  /** Number of attempts that a model or the connection to it ended without a reply, also those that were repeated. */
+  /**
+   * Number of attempts that the model or the connection to it ended without a reply, including attempts that were
+   * repeated.
+   */
   readonly failedCalls: number;
   /**
-   * How long the calls with a reply took, from the request to the end of the reply: their number by bucket (`latencyBoundsMs`).
-   * `latencyQuantile` reads it.
+   * Durations of the calls with a reply, from the request to the end of the reply: the number of calls by bucket
+   * (`latencyBoundsMs`). `latencyQuantile` evaluates them.
    */
   readonly latency: readonly number[];
 }
@@ -73,7 +85,7 @@ export interface UsageRow {
   readonly key: string | null;
   /** The tenant of the user. Present only in rows by user, because two tenants may have users with the same id. */
   readonly tenantId?: string | null;
-  /** The day or the hour. Present only in rows of a query with `per`. */
+  /** The day or the hour. Present only if the query has `per`. */
   readonly at?: string;
   /** Number of runs. A run counts once, for its root agent and the first model that this agent called. */
   readonly runs: number;
@@ -84,7 +96,7 @@ export interface UsageRow {
   readonly outputTokens: number;
   /** The part of `inputTokens` that providers read from their caches. */
   readonly cachedTokens: number;
-  /** Total charge, including `unreported` and without calls whose price is unknown. */
+  /** Total charge, including `unreported`. Calls whose price is unknown are not included. */
   readonly costUsd: number;
   /** B3: charge for calls that ended without reported usage. */
   readonly unreported: UnreportedSpend & { readonly costUsd: number };
@@ -95,29 +107,32 @@ export interface UsageRow {
 }
 
 /**
- * What runs have spent, by day and hour, tenant, user, agent and model. A commit that suspends or ends a run holds what is new in
- * `Commit.usage`. Every store passes `usageContract`, which checks:
+ * What runs have spent, by day and hour, tenant, user, agent and model. A commit that suspends or ends a run holds
+ * what is new in `Commit.usage`. Every store passes `usageContract`, which checks:
  *
- * - U1 The usage of a commit is added to the totals if and only if the commit is stored, and once: a repeated, refused or fenced-off
- *   commit adds nothing.
- * - U2 Totals stay when their runs and sessions are deleted or collected.
- * - U3 `sum` returns one row per value of the dimension, in ascending order; `null` comes first. With `per`, the rows of a value are
- *   in the order of time, and times without usage have no row.
- * - U4 Money is added in nano-dollars, so that sums are exact.
- *   `likelyUsd` is the sum of `likelyNanoUsd` over the rows of a day, agent and model. A row for which it is not known counts as
- *   charged, and if it is known for none, `likelyUsd` is `null`. A correction (B3) may lower a total.
+ * - U1 The usage of a commit is added to the totals if and only if the commit is stored, and once: a commit that is
+ *   repeated or refused adds nothing.
+ * - U2 Totals are kept when their runs and sessions are deleted.
+ * - U3 `sum` returns one row per value of the dimension, in ascending order; `null` comes first. With `per`, the
+ *   rows of a value are in the order of time, and times without usage have no row.
+ * - U4 Money is added in nano-dollars, so that sums are exact. `likelyUsd` is the sum of `likelyNanoUsd` over the
+ *   rows of a day, agent and model. For a row without an estimate, the charge is added; if no row has an estimate,
+ *   `likelyUsd` is `null`. A correction (B3) may lower a total.
  * - U5 Usage counts for the tenant and the user of its run. Equal user ids of two tenants are different users.
- * - U6 An unknown dimension and a day that is not in the calendar are refused with `invalid_argument`.
- * - U7 For each cap of a draw, what the totals of the day or the month hold plus what runs hold is at most the cap afterwards, also
- *   if several processes draw at once. A cap by agent counts the usage of the agent that the draw names, and what runs hold for it. `decideDraw` says what the run gets. A draw of a worker that lost the run fails with `lease_lost`.
- * - U8 A cap share belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty list, lowers the
- *   cap shares of its run to `holds`, by `capShareKey`, and returns all of them if that is absent. The cap share of a run that is
- *   deleted counts until its day is over, and for caps per month until its month is over.
- * - U9 Usage with an hour counts for its day and for that hour. A query whose dimension, step or range is an hour reads hours. Hours
- *   are kept for `usageHoursKeptDays`; days are kept. A correction counts for the hour of its call.
+ * - U6 An unknown dimension and a day that is not in the calendar throw `invalid_argument`.
+ * - U7 After a draw, for each cap, the total of the day or the month plus the amounts that runs hold is at most the
+ *   cap, also if several processes draw at once. A cap by agent counts the usage of the agent that the draw names,
+ *   and the amounts that runs hold for it. `decideDraw` decides what the run gets. A draw of a worker that has lost
+ *   the run throws `lease_lost`.
+ * - U8 A cap share belongs to its run: the next owner of the run has it. A commit with `usage`, even with an empty
+ *   list, lowers the cap shares of its run to `holds`, by `capShareKey`, and returns all of them if that is absent.
+ *   The cap share of a deleted run counts until its day is over, and for caps per month until its month is over.
+ * - U9 Usage with an hour counts for its day and for that hour. A query whose dimension, step or range is an hour
+ *   reads hours. Hours are kept for `usageHoursKeptDays`; days are kept. A correction counts for the hour of its
+ *   call.
  */
 export interface UsageTotals {
   sum(query: UsageQuery): Promise<readonly UsageRow[]>;
-  /** B7: makes sure that the run of the lease holds at least `need` for the day, if the caps allow it. */
+  /** B7: increases the amount that the run of the lease holds for the day to at least `need`, if the caps allow it. */
   draw(lease: Lease, request: DrawRequest): Promise<DrawOutcome>;
 }

@@ -56,10 +56,10 @@ export async function readAgentFile(
   return { ...values, name, path, instructions: body, hash: textHash(file.text) };
 }
 
-/** Length from which on a command is cut when it is shown. */
+/** Length in characters above which a command is shown shortened. */
 const longestCommand = 1_000;
 
-/** The program that an agent file starts, in words. `undefined` for an agent of Reeve. */
+/** Describes the program that an agent file starts. `undefined` for an agent of Reeve itself. */
 export function hiredProgram({
   harness,
   command,
@@ -72,7 +72,7 @@ export function hiredProgram({
   return `the program ${shown} (harness ${harness})`;
 }
 
-/** Refuses a key that a hired agent would not follow, and one that only a hired agent follows. */
+/** Throws for a key that has no effect on a hired agent, and for a key that has an effect only on a hired agent. */
 function checkHired(keys: readonly string[], isHired: boolean, path: string): void {
   const wrong = keys.find((key) => (isHired ? !includes(hiredKeys, key) : includes(onlyHiredKeys, key)));
   if (wrong === undefined) return;

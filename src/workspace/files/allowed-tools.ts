@@ -1,4 +1,4 @@
-/** Names of other hosts for tools of Reeve, in lower case. */
+/** Names that other programs give to tools of Reeve, in lower case. */
 const otherNames: Readonly<Record<string, string>> = {
   glob: "find",
   webfetch: "fetch",
@@ -7,7 +7,10 @@ const otherNames: Readonly<Record<string, string>> = {
   askuserquestion: "ask_human",
 };
 
-/** Returns the name of Reeve for a tool that a file names, such as `read` for `Read`. Patterns stay as they are. */
+/**
+ * Returns the name in Reeve of a tool that a file names, such as `read` for `Read`. Patterns are returned
+ * unchanged.
+ */
 export function ownToolName(name: string): string {
   const lower = name.toLowerCase();
   if (name.includes("*") || name.includes("__")) return name;
@@ -22,10 +25,10 @@ export interface AllowedTool {
 }
 
 /**
- * Reads an entry of `allowed-tools`. `Read` approves every call of a tool. `Bash(git status:*)` approves commands that
- * consist of `git status` and further words; `Bash(git status)` only this command. A command with an operator of the
- * shell, a variable or a second line is never approved, because it may run something else. Other forms approve nothing
- * and are `undefined`.
+ * Reads an entry of `allowed-tools`. `Read` approves every call of a tool. `Bash(git status:*)` approves commands
+ * that consist of `git status` and further words; `Bash(git status)` only this command. A command with an operator
+ * of the shell, a variable or a second line is never approved, because it may run something else. For other forms,
+ * which approve nothing, it returns `undefined`.
  */
 export function readAllowedTool(entry: string): AllowedTool | undefined {
   const match = /^([\w*-]+)(?:\((.*)\))?$/u.exec(entry.trim());
@@ -48,7 +51,7 @@ export function readAllowedTool(entry: string): AllowedTool | undefined {
   };
 }
 
-/** The words of a plain command, or `undefined` if the text contains anything that a shell interprets. */
+/** Returns the words of a plain command, or `undefined` if the text contains anything that a shell interprets. */
 function wordsOf(command: string): readonly string[] | undefined {
   if (!/^[\w\s./:=@%+,~^-]*$/u.test(command) || /[\n\r]/u.test(command)) return undefined;
   return command.trim().split(/\s+/u).filter(Boolean);

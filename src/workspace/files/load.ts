@@ -24,38 +24,40 @@ export interface LoadWorkspaceOptions extends PlacesOptions {
   /** Settings of the caller, such as the options of a command line. They take precedence over all files. */
   readonly flags: Settings;
   /**
-   * Whether the files of the project that need trust are used: as the user has decided (`stored`), in any case
-   * (`always`), or in no case (`never`).
+   * Whether the files of the project that need trust are used. `stored`: as the user has decided earlier. `always`:
+   * in any case. `never`: not at all.
    */
   readonly trust: "stored" | "always" | "never";
-  /** The decision about the project in this process. Default: the stored one. */
+  /** The decision about the project in this process. Default: the stored decision. */
   readonly decision?: TrustedProject;
-  /** Fills the variables into a text of a list of MCP servers. */
+  /** Replaces the variables in a text of a file with MCP servers. */
   readonly expand: (text: string) => string;
 }
 
-/** A workspace as its files were when they were read. No code of the project has run. */
+/** The files of a workspace as they were when they were read. No code of the project has run. */
 export interface LoadedWorkspace {
   readonly places: Places;
   readonly settings: Settings;
   /** Whether the user trusts the project as it is now. A folder that is not a project counts as trusted. */
   readonly isTrusted: boolean;
-  /** The decision of the user about the project, also if it does not cover the project as it is now. */
+  /** The decision of the user about the project, even if the project has changed since then. */
   readonly decision?: TrustedProject;
-  /** What of the project must not be lost: see `guards` of `TrustedProject`. */
+  /** The protections that a project must not lose: see `guards` of `TrustedProject`. */
   readonly guards: readonly string[];
-  /** Whether a text of the project with this hash is as the user has trusted it. */
+  /** Whether the user has trusted a text of the project with this path and hash. */
   readonly accepts: (path: string, hash: string) => boolean;
-  /** What was not used because it is not trusted as it is now: a path, or a path and the key of a setting. */
+  /**
+   * What was not used because it has changed since the user trusted it: a path, or a path and the key of a setting.
+   */
   readonly guarded: readonly string[];
   readonly notices: readonly WorkspaceNotice[];
   readonly skills: readonly FileSkill[];
   readonly templates: readonly PromptTemplate[];
-  /** Agents by file. Of files with the same name the last one is used. */
+  /** Agents by file. If several files have the same name, the last one is used. */
   readonly agents: readonly SourceFile[];
-  /** Agents and the configuration of a project that is not trusted. */
+  /** Agents and the configuration of a project that is not trusted. They are not loaded. */
   readonly ignored: readonly SourceFile[];
-  /** What of the project's code has changed since the user trusted it, as far as that is known. */
+  /** Files of the project's code that have changed since the user trusted it, as far as this is known. */
   readonly changed: readonly string[];
   readonly extensions: readonly SourceFile[];
   /** Packages that the settings name. */
@@ -65,7 +67,7 @@ export interface LoadedWorkspace {
   readonly config?: SourceFile;
   /** Files with MCP servers, from the most general to the most specific. */
   readonly mcpFiles: readonly SourceFile[];
-  /** Files with MCP servers of a project that is not trusted. */
+  /** Files with MCP servers of a project that is not trusted. They are not used. */
   readonly ignoredMcpFiles: readonly SourceFile[];
   /** The places of the settings, from the most general to the most specific. */
   readonly settingsLayers: readonly SettingsLayer[];
@@ -75,7 +77,7 @@ export interface LoadedWorkspace {
 
 const maxSystemBytes = 256 * 1024;
 
-/** Reads the files of a workspace. Nothing of it is executed, and nothing is written. */
+/** Reads the files of a workspace. It executes none of them and writes nothing. */
 export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<LoadedWorkspace> {
   const places = await findPlaces(options);
   const notices = new Notices();
@@ -155,15 +157,15 @@ export async function loadWorkspace(options: LoadWorkspaceOptions): Promise<Load
   };
 }
 
-/** One place with files: the user's folder, the profile or the project. */
+/** A folder with workspace files: the user's folder, the profile or the project. */
 interface Layer {
   readonly folder: string;
   readonly origin: Origin;
-  /** Folder that links may not leave, and whose files belong to its modules. */
+  /** Folder that links must not leave. Modules may import only files in it. */
   readonly root: string;
 }
 
-/** The layers from the most general to the most specific. */
+/** Returns the folders from the most general to the most specific. */
 function layersOf({ home, profile, project, projectFolder }: Places): readonly Layer[] {
   return [
     { folder: home, origin: "home", root: home },
@@ -176,7 +178,10 @@ function layersOf({ home, profile, project, projectFolder }: Places): readonly L
   ];
 }
 
-/** The files of the user may be links to anywhere, such as a folder with dotfiles. */
+/**
+ * Returns the folder that links must not leave. Files of the user have no such limit: they may be links to
+ * anywhere, such as a folder with dotfiles.
+ */
 function limitOf({ origin, root }: Pick<Layer, "origin" | "root">): { readonly within?: string } {
   return origin === "project" ? { within: root } : {};
 }
@@ -238,12 +243,15 @@ async function codeOf(
   return { ...found, mcpFiles, config: hasProject ? configs.flat() : [] };
 }
 
-/** Other endings of JavaScript and TypeScript, in whichever case. The workspace loads modules of `codeEndings` only. */
+/**
+ * Matches other file extensions of JavaScript and TypeScript, in any case. The workspace loads only modules with an
+ * extension in `codeEndings`.
+ */
 const otherCode = /\.[cm]?[jt]sx?$/iu;
 
 /**
- * Names the code in a folder that is not loaded because of its ending, such as `.cjs`. Throws `invalid_argument` for a
- * guardrail: agents would run without it.
+ * Warns about code in a folder that is not loaded because of its file extension, such as `.cjs`. Throws
+ * `invalid_argument` for a guardrail, because agents would run without it.
  */
 async function refuseUnloaded(layer: Layer, notices: Notices): Promise<void> {
   for (const name of ["guardrails", "extensions", "agents"]) {
@@ -265,7 +273,10 @@ async function existing(layer: Layer, name: string, notices: Notices): Promise<r
   return (await new FileReader(notices).isUsable(path, limitOf(layer))) ? [{ name, path, origin, root }] : [];
 }
 
-/** The files of a subfolder with one of the endings. Each is named by its file name without the ending. */
+/**
+ * Returns the files of a subfolder with one of the extensions. The name of each is its file name without the
+ * extension.
+ */
 async function filesIn(
   layer: Layer,
   name: string,
