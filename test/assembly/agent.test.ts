@@ -78,7 +78,7 @@ describe("an agent without sub-agents", () => {
     ]);
   });
 
-  test("an agent continues its session and leaves out messages of a failed run", async () => {
+  test("an agent continues its session, which leaves out messages of a failed run", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
     const error = Object.assign(new Error("bad key"), { status: 401 });
@@ -107,7 +107,7 @@ describe("an agent without sub-agents", () => {
     await runtime.close();
   });
 
-  test("instructions are built once per run, even if another process resumes the run", async () => {
+  test("the instructions of an agent are built once per run, even if another process resumes the run", async () => {
     const store = memoryStore({ hash: sha256 });
     let builds = 0;
     const instructions = { build: async () => ({ text: `version ${++builds}`, fromCache: false }) };
@@ -161,7 +161,7 @@ describe("an agent without sub-agents", () => {
     expect(result).toMatchObject({ status: "max_turns", output: "Let me look." });
   });
 
-  test("the output is the text of the last turn, not text next to earlier tool calls", async () => {
+  test("the output of an agent is the text of the last turn, not text next to earlier tool calls", async () => {
     const end = { ...look, execute: async () => ({ ...text("Sens"), terminate: true }) };
     const { result } = await run({
       model: scriptedModel([again, { ...again, text: "", toolCalls: [{ name: "end", input: {} }] }]),
@@ -170,7 +170,7 @@ describe("an agent without sub-agents", () => {
     expect(result).toMatchObject({ status: "completed", output: "", turns: 2 });
   });
 
-  test("B5, S1: an agent without budget stops as budget_exhausted, keeps its partial output and stores its messages", async () => {
+  test("B5, S1: an agent without budget left stops as budget_exhausted, with its partial output and its messages stored", async () => {
     const store = memoryStore({ hash: sha256 });
     const options = { model: scriptedModel([again, again]), budget: { maxTurns: 1 } };
     const { result, events } = await run(options, "Where?", store);
@@ -214,7 +214,7 @@ describe("an agent without sub-agents", () => {
     expect(JSON.stringify(entries.at(-1)?.entry)).toContain('"[interrupted: cancelled]"');
   });
 
-  test("S2: the user message is pending in the session after submission and visible exactly once after the run", async () => {
+  test("S2: a user message is pending in the session after submission and visible exactly once after the run", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
     const agent = new Agent({ name: "scout", model: scriptedModel(["Blois.", "Tours."]) });

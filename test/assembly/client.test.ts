@@ -89,7 +89,7 @@ describe.each(twoStores)("client, %s store", (_name, prepare) => {
       expect(await codeOf(client.run("run_other"))).toBe("not_found");
     }));
 
-  test("L19: a client calls an object that another process hosts", () =>
+  test("L19: a client calls an object that another process hosts, and gets its result", () =>
     withClient(prepare, async (client, openWorker) => {
       const add = client.object(counter, "a").add(2);
       (await openWorker()).register(counter);
@@ -97,7 +97,7 @@ describe.each(twoStores)("client, %s store", (_name, prepare) => {
       expect(await client.object(counter, "a").state()).toEqual({ count: 2 });
     }));
 
-  test("L18: a client ends a run by name that no worker hosts, and leaves a run of a worker to it", () =>
+  test("L18: a client cancels a run by name that no worker hosts, and leaves a run of a live worker to that worker", () =>
     withClient(prepare, async (client, openWorker) => {
       const worker = await openWorker();
       worker.register(order);

@@ -50,7 +50,7 @@ async function say(runtime: Runtime, agent: Agent, sessionId: SessionId): Promis
 const states = (files: readonly RestoredFile[], root: string): object =>
   Object.fromEntries(files.map(({ path, state }) => [path.slice(root.length + 1), state]));
 
-test("restoreFiles() restores what write and edit changed after an entry, and shows the changes before", () =>
+test("restoreFiles() restores what write and edit changed after an entry, and shows the changes first", () =>
   withRuntime(async (runtime) => {
     const root = await tempFolder();
     const sessionId = "chat" as SessionId;
@@ -104,7 +104,7 @@ test("restoreFiles() restores what write and edit changed after an entry, and sh
     });
   }));
 
-test("restoreFiles() with only restores what was shown, while its content is still the one that was shown", () =>
+test("restoreFiles() with the option only restores the files that were shown, if their content is still what was shown", () =>
   withRuntime(async (runtime) => {
     const root = await tempFolder();
     const sessionId = "chat" as SessionId;
@@ -136,7 +136,7 @@ test("restoreFiles() with only restores what was shown, while its content is sti
     expect(await Promise.all(texts)).toEqual(["old\n", "newer\n", "new\n"]);
   }));
 
-test("fileChanges() leaves out what a run did before an entry of its own", () =>
+test("fileChanges() leaves out what a run changed before its own entry in the session", () =>
   withRuntime(async (runtime) => {
     const root = await tempFolder();
     const sessionId = "chat" as SessionId;
@@ -154,7 +154,7 @@ test("fileChanges() leaves out what a run did before an entry of its own", () =>
     expect(counts).toEqual([2, 1, 0]);
   }));
 
-test("restoreFiles() leaves a file alone that another program changed, and one outside of the folders", () =>
+test("restoreFiles() leaves alone a file that another program changed, and a file outside of the folders", () =>
   withRuntime(async (runtime) => {
     const root = await tempFolder();
     const elsewhere = await tempFolder();
@@ -198,7 +198,7 @@ test("restoreFiles() leaves a file alone that another program changed, and one o
     await expect(restoreFiles(changes, { folder: root } as never)).rejects.toThrow("folder");
   }));
 
-test("restoreFiles() reports a file whose place is a folder now, and restores the others", () =>
+test("restoreFiles() reports a file whose place is now a folder, and restores the other files", () =>
   withRuntime(async (runtime) => {
     const root = await tempFolder();
     const sessionId = "chat" as SessionId;
@@ -244,7 +244,7 @@ test("restoreFiles() follows no link that has taken the place of a file or of a 
     expect(await readFile(join(root, "target/file"), "utf8")).toBe("agent");
   }));
 
-test("restoreFiles() creates a deleted file and its deleted folders again", () =>
+test("restoreFiles() creates a deleted file again, with its deleted folders", () =>
   withRuntime(async (runtime) => {
     const root = await tempFolder();
     const sessionId = "chat" as SessionId;

@@ -14,7 +14,7 @@ test("L20: a workflow with batch receives the inputs of its starts, and one with
   });
 });
 
-test("L20: a workflow sends to a batch, and is refused a handle to a run that other starts may join", async () => {
+test("L20: a workflow can send to a batched workflow, but gets no handle to a run that other starts may join", async () => {
   await withRuntime(async (runtime) => {
     const load = workflow("load", { batch: { size: 2, ms: 60_000 } }, async (_ctx, inputs) => inputs);
     const sender = workflow("sender", { agents: [load] }, async (ctx) => {
@@ -31,7 +31,7 @@ test("L20: a workflow sends to a batch, and is refused a handle to a run that ot
   });
 });
 
-test("wrong options of debounce and batch, and a start time beside them, are refused by name", async () => {
+test("wrong options of debounce and batch, and a start time together with them, are refused by name", async () => {
   const code = async (): Promise<null> => null;
   expect(() => workflow("a", { batch: { size: 101, ms: 1 } }, code)).toThrow("size");
   expect(() => workflow("a", { batch: { size: 2 } as never }, code)).toThrow(

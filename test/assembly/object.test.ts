@@ -47,7 +47,7 @@ test("L19: handlers of an object change the state of a key, in the order of thei
   });
 });
 
-test("L17: a handler that calls its own key with its own input is refused, with the key that it holds", async () => {
+test("L17: a handler that calls its own key with its own input is refused, and the error names the key that it holds", async () => {
   await withRuntime(async (runtime) => {
     const loop: ReturnType<typeof object<{ readonly add: (ctx: ObjectContext) => Promise<JsonValue> }>> =
       object("loop", {
@@ -59,7 +59,7 @@ test("L17: a handler that calls its own key with its own input is refused, with 
   });
 });
 
-test("a handler that does not exist is refused with the names of the others, and await and printing of an object ask for no handler", async () => {
+test("calling an unknown handler of an object names the known ones; awaiting or printing an object calls no handler", async () => {
   await withRuntime(async (runtime) => {
     const visits = runtime.object(counter, "visits") as unknown as {
       [name: string]: () => Promise<unknown>;
@@ -116,7 +116,7 @@ describe("bad input", () => {
     });
   });
 
-  test("a handler that breaks a rule of objects fails with an error that names it, and frees its key", async () => {
+  test("a handler that breaks a rule of objects fails with an error that names the rule, and frees its key", async () => {
     await withRuntime(async (runtime) => {
       const visits = runtime.object(counter, "visits");
       await expect(visits.wrong()).rejects.toThrow("does not match the schema of object counter");
@@ -129,7 +129,7 @@ describe("bad input", () => {
     });
   });
 
-  test("a state above the limit is refused, and the key keeps its earlier state", async () => {
+  test("a state of an object above the limit is refused, and the key keeps its earlier state", async () => {
     await withRuntime(async (runtime) => {
       const notes = object(
         "notes",
@@ -142,7 +142,7 @@ describe("bad input", () => {
     });
   });
 
-  test("a declaration without a default, without handlers or with a reserved name is refused", () => {
+  test("an object is refused if it has no default state, no handlers or a reserved name", () => {
     const state = z.object({ count: z.number() });
     expect(() => object("a", { state }, { add: async () => 1 })).toThrow("has no default");
     expect(() => object("a", { state: { type: "number" } as const }, { add: async () => 1 })).toThrow(
@@ -156,7 +156,7 @@ describe("bad input", () => {
   });
 });
 
-test("L19: a state that the schema of a later version refuses fails its readers, and a handler may replace it", async () => {
+test("L19: an object state that the schema of a later version refuses fails its readers, and a handler may replace it", async () => {
   const store = memoryStore();
   const before = await openRuntime({ store });
   await before.object(counter, "visits").add(3);

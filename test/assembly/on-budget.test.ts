@@ -6,7 +6,7 @@ import { scriptedModel } from "../../src/testing/index.ts";
 import { withRuntime } from "./with-runtime.ts";
 
 describe("onBudget", () => {
-  test("B5: an agent that asks returns with the question, and a top-up continues its answer", () =>
+  test('B5: an agent with onBudget "ask" returns with the question, and a top-up continues its answer', () =>
     withRuntime(async (runtime) => {
       const model = scriptedModel(["Done."]);
       const agent = new Agent({ name: "clerk", model, budget: { maxTurns: 0 }, onBudget: "ask" });
@@ -20,7 +20,7 @@ describe("onBudget", () => {
       expect([status, output, model.calls.length]).toEqual(["completed", "Done.", 1]);
     }));
 
-  test("B5: a handler of onApproval is not asked for money", () =>
+  test("B5: the handler of onApproval is not asked a question about money", () =>
     withRuntime(async (runtime) => {
       const agent = new Agent({
         name: "clerk",
@@ -39,7 +39,7 @@ describe("onBudget", () => {
       expect([(await result()).status, asked]).toEqual(["budget_exhausted", []]);
     }));
 
-  test("B1, B5: an answer that the budget cut is made again after the top-up", async () => {
+  test("B1, B5: an answer that was cut because the budget ran out is made again after the top-up", async () => {
     const runtime = await openRuntime({ prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) } });
     const model = scriptedModel([
       { text: "Once upon", stopReason: "length", usage: { inputTokens: 1, outputTokens: 100 } },
@@ -54,7 +54,7 @@ describe("onBudget", () => {
     await runtime.close();
   });
 
-  test("B5: a workflow that asks waits for the money of its agent", () =>
+  test("B5: a workflow whose agent asks for money waits for the top-up of the agent", () =>
     withRuntime(async (runtime) => {
       const clerk = new Agent({ name: "clerk", model: scriptedModel(["Done."]) });
       const filing = workflow(

@@ -49,7 +49,7 @@ const failing: Readonly<Record<string, (ctx: WorkflowContext) => unknown>> = {
 
 describe("J2: a call of a workflow that is not awaited", () => {
   test.each(Object.keys(failing).filter((name) => name !== "ctx.promise()"))(
-    "a call fails the run with journal_ambiguous if it fails, and leaves the process alone: %s",
+    "J2: a call that is not awaited fails the run with journal_ambiguous if the call fails, and not the process: %s",
     (name) =>
       withRuntime(async (runtime) => {
         const unhandled: unknown[] = [];
@@ -129,7 +129,7 @@ describe("J2: a call of a workflow that is not awaited", () => {
       await expect(runtime.object(handling, "k").open()).rejects.toThrow("at the end of the handler;");
     }));
 
-  test("a call may end before the function, and its error is that of the run if the function throws it", () =>
+  test("a call that is not awaited may end before the function of a workflow, and its error fails the run if the function throws it", () =>
     withRuntime(async (runtime) => {
       const patient = workflow("patient", async (ctx) => {
         void ctx.now();
@@ -146,7 +146,7 @@ describe("J2: a call of a workflow that is not awaited", () => {
       expect([error?.code, error?.message]).toEqual(["fatal", "broken"]);
     }));
 
-  test("continueAsNew() ends the function at once: neither catch, finally nor any later code runs", () =>
+  test("continueAsNew() ends the function of a workflow at once: neither catch, finally nor later code runs", () =>
     withRuntime(async (runtime) => {
       const after: string[] = [];
       const again = workflow("again", { input: z.number() }, async (ctx, count) => {
@@ -163,7 +163,7 @@ describe("J2: a call of a workflow that is not awaited", () => {
       expect((await (await runtime.start(again, 0)).result()).output).toBe(0);
     }));
 
-  test("resume() makes a call again once the corrected code awaits it, and a compensation that is not awaited undoes its work", async () => {
+  test("resume() repeats an unawaited call once corrected code awaits it, and an unawaited compensation undoes its work", async () => {
     const runtime = await openRuntime({ store: "memory:" });
     onTestFinished(() => runtime.close());
     let isMended = false;

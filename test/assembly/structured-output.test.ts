@@ -26,7 +26,7 @@ async function ask(script: readonly ScriptStep[], layer: StructuredOutput<unknow
 }
 
 describe("structured output", () => {
-  test("structured output asks for the schema by the provider's means and leaves an answer that fits alone", async () => {
+  test("structured output asks for the schema by the means of the provider and leaves an answer that fits unchanged", async () => {
     const chat = structuredOutput({ schema, name: "plan" });
     const { output, calls } = await ask([fits], chat);
     expect(output).toBe(fits);
@@ -55,7 +55,7 @@ describe("structured output", () => {
     expect(calls).toHaveLength(0);
   });
 
-  test("structured output asks again with what was wrong; every call is paid, the answer that fits is recorded (B1, J7)", async () => {
+  test("B1, J7: structured output asks again with the problems; every call is paid, and the answer that fits is recorded", async () => {
     const chat = structuredOutput({ schema });
     const { output, calls, costUsd, events, turns } = await ask(
       ["Three days in Tours.", '{"town":"Tours"}', fits],
@@ -84,7 +84,7 @@ describe("structured output", () => {
     expect(costUsd).toBeCloseTo(2 * 20e-6, 12);
   });
 
-  test("structured output does not ask again for an answer that met its limit", async () => {
+  test("structured output does not ask again for an answer that was cut at its output limit", async () => {
     const cut = { text: '{"town":"To', stopReason: "length", usage } as const;
     const { error: failure, calls } = await ask([cut, "never"], structuredOutput({ schema }));
     expect(failure?.message).toContain("it is not JSON");
@@ -111,7 +111,7 @@ describe("structured output", () => {
 });
 
 test.for([false, true])(
-  "B1: an answer that the end of the money cut is reported as cut, and not as one that does not fit (streaming: %s)",
+  "B1: structured output that is cut when the budget ends is reported as cut, not as a value that does not fit (streaming: %s)",
   async (streaming) => {
     const model = scriptedModel([
       { text: '{"town":"Se', stopReason: "length", usage: { inputTokens: 10, outputTokens: 5 } },

@@ -37,7 +37,7 @@ describe("calls of workflows", () => {
       });
     }));
 
-  test("a started run that fails is child_failed with its run id, status and failure, and fails its caller", () =>
+  test("a started run that fails gives its caller child_failed with run id, status and failure, and fails the caller", () =>
     withRuntime(async (runtime) => {
       const caller = workflow("caller", { agents: [broken] }, (ctx) => ctx.call(broken, null, { id: "b" }));
       const run = await runtime.start(caller, null);
@@ -69,7 +69,7 @@ describe("calls of workflows", () => {
       expect((await sent?.result())?.output).toBe(5);
     }));
 
-  test("wrong arguments of calls are refused with a text that says what to use", () =>
+  test("wrong arguments of ctx.start(), ctx.call() and ctx.send() are refused with a text that says what to use", () =>
     withRuntime(async (runtime) => {
       const texts: string[] = [];
       const caller = workflow("caller", { agents: [double] }, async (ctx) => {
@@ -118,7 +118,7 @@ describe("ends of workflows", () => {
     return [status, retries];
   };
 
-  test("an error of the function restarts it by runRetry, and task_retry says so", async () => {
+  test("an error of a workflow's function restarts it by runRetry, and the event task_retry records the restart", async () => {
     const runtime = await openRuntime({ store: "memory:", runRetry: { baseDelayMs: 1 } });
     const { flow } = failing((attempt) => {
       if (attempt < 3) throw new Error("not yet");
@@ -127,7 +127,7 @@ describe("ends of workflows", () => {
     await runtime.close();
   });
 
-  test("ctx.call() of the own workflow with the own input is refused as a cycle; with another input it is a recursion", () =>
+  test("ctx.call() of the same workflow is refused as a cycle if the input is the same, and is a recursion if it differs", () =>
     withRuntime(async (runtime) => {
       const sum: Workflow<number, number> = workflow(
         "sum",
@@ -149,7 +149,7 @@ describe("ends of workflows", () => {
       expect((await runtime.list({ agentId: sum.id })).runs.length).toBe(1);
     }));
 
-  test("a TypeError of the function restarts it like another error, so that corrected code continues the run", async () => {
+  test("a TypeError of a workflow's function restarts it like another error, so that corrected code continues the run", async () => {
     const runtime = await openRuntime({ store: "memory:", runRetry: { baseDelayMs: 1 } });
     const { flow } = failing((attempt) => {
       if (attempt < 3) throw new TypeError("not a function");
@@ -169,7 +169,7 @@ describe("ends of workflows", () => {
       expect([(await run.result()).output, attempts()]).toEqual([{ attempts: 2 }, 2]);
     }));
 
-  test("the error of a step that leaves the function ends the workflow without a restart", () =>
+  test("the error of a step that the function does not handle ends the workflow without a restart", () =>
     withRuntime(async (runtime) => {
       const flow = workflow("step", (ctx) =>
         ctx.step("fails", () => Promise.reject(new Error("no")), { retry: false }),

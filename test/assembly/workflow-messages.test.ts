@@ -8,7 +8,7 @@ describe("mistakes in messages", () => {
   const done = query("done", z.object({ parts: z.number() }));
   const move = update("move");
 
-  test("each call refuses a message of another kind, and names its kind", () =>
+  test("each method for messages of a workflow refuses a message of another kind, and names its kind", () =>
     withRuntime(async (runtime) => {
       const flow = workflow("kinds", async (ctx) => {
         const texts: string[] = [];
@@ -54,7 +54,7 @@ describe("mistakes in messages", () => {
       expect(await run.read(done)).toEqual({ parts: 1 });
     }));
 
-  test("a value that an asynchronous schema of a query refuses fails the function at its end", () =>
+  test("a query value that an asynchronous schema refuses fails the function of the workflow at its end", () =>
     withRuntime(async (runtime) => {
       const slow = query(
         "slow",
@@ -73,7 +73,7 @@ describe("mistakes in messages", () => {
       ]);
     }));
 
-  test("an update whose validate returns false is refused, and the wait continues", () =>
+  test("an update whose validate returns false is refused, and the workflow continues to wait", () =>
     withRuntime(async (runtime) => {
       const flow = workflow("choosy", async (ctx) => {
         const handled = await ctx.handleUpdate(move, async () => null, { validate: (to) => to !== "away" });
@@ -96,7 +96,7 @@ describe("messages of a workflow", () => {
   });
   const progress = query("progress", z.object({ done: z.number() }));
 
-  test("handleUpdate() refuses by schema and by validate, replies with an error of the handler, and continues", () =>
+  test("handleUpdate() refuses an update by schema and by validate, replies with a handler's error, and continues", () =>
     withRuntime(async (runtime) => {
       const named = workflow("named", async (ctx) => {
         const taken = "taken";
@@ -130,7 +130,7 @@ describe("messages of a workflow", () => {
       expect((await run.result()).output).toEqual(["failed", "completed", null]);
     }));
 
-  test("J5: resume() waits again for a signal and for a promise whose values their schemas have refused", () =>
+  test("J5: resume() waits again for a signal and for a durable promise whose values their schemas have refused", () =>
     withRuntime(async (runtime) => {
       const paid = signal(
         "paid",
@@ -158,7 +158,7 @@ describe("messages of a workflow", () => {
       expect((await run.result()).output).toEqual({ euros: 5, ok: true });
     }));
 
-  test("await of a promise waits for its value, like result(), and a rejected one throws", () =>
+  test("awaiting a durable promise waits for its value, like result(), and throws if the promise is rejected", () =>
     withRuntime(async (runtime) => {
       const waiting = workflow("waiting", async (ctx) => {
         const [first, second] = [ctx.promise(z.number()), ctx.promise()];
@@ -203,7 +203,7 @@ describe("messages of a workflow", () => {
       expect(await target.read("progress")).toBe("done");
     }));
 
-  test("promise.result() applies the schema, in the scope that it receives, and a workflow settles promises", () =>
+  test("promise.result() applies the schema in the scope that it is given, and a workflow can settle promises", () =>
     withRuntime(async (runtime) => {
       const waiting = workflow("waiting", async (ctx) => {
         const first = ctx.promise(z.object({ cents: z.number() }));
@@ -243,7 +243,7 @@ describe("messages of a workflow", () => {
       expect(() => runtime.promise("order-7")).toThrow("use the id that ctx.promise() returned");
     }));
 
-  test("wrong arguments of messages are refused with a text that says what to use", () =>
+  test("wrong arguments of signals, queries, updates and promises are refused with a text that says what to use", () =>
     withRuntime(async (runtime) => {
       expect(() => update("")).toThrow('use update("changeAddress", { input, output })');
       expect(() => update("a", { in: z.string() } as never)).toThrow("in");
@@ -294,7 +294,7 @@ test("a workflow and an object describe the signals and updates that they declar
   }
 });
 
-test("a workflow refuses a declared message of another kind, a second one of a name, and what is no list", () => {
+test("a workflow refuses a message of the wrong kind, two messages of one name, and a value that is no list", () => {
   const paid = signal("paid", z.number());
   const declare = (options: object) => () => workflow("order", options, async () => null);
   const use = 'use signals: [signal("paid", schema)]';

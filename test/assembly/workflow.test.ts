@@ -17,7 +17,7 @@ const order = workflow(
 );
 
 describe("mistakes in the use of a workflow", () => {
-  test("J2: a step that is not awaited fails the next one with journal_ambiguous, which names both", () =>
+  test("J2: a step that is not awaited fails the next step with journal_ambiguous, which names both steps", () =>
     withRuntime(async (runtime) => {
       const hasty = workflow("hasty", async (ctx) => {
         const reserve = ctx.step("reserve", () => "reserved");
@@ -44,7 +44,7 @@ describe("mistakes in the use of a workflow", () => {
 
 describe("wrong arguments of a workflow", () => {
   test.each([5, "text", null, [], new Date(0), () => 1, { "~standard": 1 }])(
-    "a value that cannot be a schema is refused by the declaration, with its owner: %o",
+    "a workflow refuses a value that cannot be a schema, and names the owner of the schema: %o",
     (wrong) => {
       const input = wrong as never;
       const text = "expected a Standard Schema or a plain JSON Schema; use z.object({ ... })";
@@ -84,11 +84,11 @@ describe("wrong arguments of a workflow", () => {
 });
 
 describe("input and output of a workflow", () => {
-  test("run() returns the output after the schemas have applied their defaults and transforms once", async () => {
+  test("run() of a workflow returns the output after the schemas have applied their defaults and transforms once", async () => {
     expect(await order.run({ cents: 5 })).toEqual({ price: "5 EUR!" });
   });
 
-  test("start() refuses an input that does not match, names the field, and stores no run", () =>
+  test("start() refuses an input that does not match the schema of the workflow, names the field, and stores no run", () =>
     withRuntime(async (runtime) => {
       await expect(runtime.start(order, { cents: "5" } as never)).rejects.toMatchObject({
         code: "invalid_argument",
@@ -121,7 +121,7 @@ describe("input and output of a workflow", () => {
       expect((await runtime.list({ metadata: { shop: "eu" } })).runs.length).toBe(1);
     }));
 
-  test("schedules.create() refuses an input that the workflow refuses, and each fire starts a workflow", () =>
+  test("schedules.create() refuses an input that the workflow refuses, and each fire starts the workflow", () =>
     withRuntime(async (runtime) => {
       const at = { name: "nightly", agent: order, at: Date.now() + 3_600_000 };
       await expect(runtime.schedules.create({ ...at, input: {} })).rejects.toMatchObject({
@@ -133,7 +133,7 @@ describe("input and output of a workflow", () => {
       });
     }));
 
-  test("S6: a run that a tenant's view starts exists only for the tenant", () =>
+  test("S6: a run that is started through the view of a tenant exists only for this tenant", () =>
     withRuntime(async (runtime) => {
       const [acme, other] = [runtime.forTenant({ tenantId: "acme" }), runtime.forTenant({ tenantId: "b" })];
       const { runId } = await acme.start(order, { cents: 5 });
@@ -166,7 +166,7 @@ describe("retries of steps", () => {
     },
   );
 
-  test("a step with retry: false has one attempt", () =>
+  test("a step with retry: false has a single attempt", () =>
     withRuntime(async (runtime) => {
       const once = workflow("once", (ctx) =>
         ctx.step("once", ({ attempt }) => Promise.reject(new Error(`no ${attempt}`)), { retry: false }),
@@ -174,7 +174,7 @@ describe("retries of steps", () => {
       expect((await (await runtime.start(once, null)).result()).error?.message).toBe("no 1");
     }));
 
-  test("no attempt starts after maxMs", async () => {
+  test("no attempt of a step starts after the maxMs of its retry", async () => {
     const clock = new FakeClock();
     const runtime = await openRuntime({ store: "memory:", clock });
     const flaky = workflow("flaky", (ctx) =>
@@ -189,7 +189,7 @@ describe("retries of steps", () => {
     await runtime.close();
   });
 
-  test("a FatalError that leaves the function fails the workflow without a restart", () =>
+  test("a FatalError that the function of a workflow does not handle fails the workflow without a restart", () =>
     withRuntime(async (runtime) => {
       let executions = 0;
       const declined = workflow("declined", async () => {
@@ -243,7 +243,7 @@ describe("time", () => {
     await runtime.close();
   });
 
-  test("ctx.timeout() throws timeout, which fails the run at once; resume() gives the work its time again", async () => {
+  test("ctx.timeout() throws timeout, which fails the run at once; resume() gives the work its whole time again", async () => {
     const clock = new FakeClock();
     const runtime = await openRuntime({ store: "memory:", clock });
     const waits = workflow("waits", (ctx) =>
@@ -271,7 +271,7 @@ describe("time", () => {
   );
 });
 
-test("a typed signal returns the value of its schema; one that was sent by name and does not match is refused by the wait", () =>
+test("a typed signal returns the value of its schema; a signal that was sent by name and does not match is refused by the wait", () =>
   withRuntime(async (runtime) => {
     const paid = signal("paid", z.object({ cents: z.number().transform((cents) => cents / 100) }));
     const bill = workflow("bill", async (ctx) => {
@@ -295,7 +295,7 @@ describe("a workflow and agents", () => {
   const clerk = (...replies: Parameters<typeof scriptedModel>[0]) =>
     new Agent({ name: "clerk", model: scriptedModel(replies) });
 
-  test("ctx.agent() returns the text of an agent, and its value with an output schema", () =>
+  test("ctx.agent() returns the text of an agent, or its value if the agent has an output schema", () =>
     withRuntime(async (runtime) => {
       const helper = clerk("Yes.", '{"paid":true}');
       const asks = workflow("asks", { agents: [helper] }, async (ctx) => ({
@@ -322,14 +322,14 @@ describe("a workflow and agents", () => {
       });
     }));
 
-  test("an agent that is neither declared nor registered is refused with a hint", () =>
+  test("ctx.agent() refuses an agent that is neither declared nor registered, with a hint", () =>
     withRuntime(async (runtime) => {
       const asks = workflow("asks", async (ctx) => ctx.agent(clerk("Yes."), "?"));
       const { error } = await (await runtime.start(asks, null)).result();
       expect(error).toMatchObject({ code: "not_found", message: expect.stringContaining("clerk") });
     }));
 
-  test("asTool() runs the workflow as a child task; the model receives its output, wrong arguments and failures", () =>
+  test("asTool() runs a workflow as a child task, and the model receives its output, its failures and wrong arguments", () =>
     withRuntime(async (runtime) => {
       const broken = workflow("broken", { description: "Breaks" }, async (ctx) =>
         ctx.step("break", () => Promise.reject(new FatalError("no stock"))),
@@ -355,7 +355,7 @@ describe("a workflow and agents", () => {
       ]);
     }));
 
-  test("asTool() refuses a workflow without a description, and one whose input is no object", () => {
+  test("asTool() refuses a workflow without a description, and a workflow whose input is no object", () => {
     expect(() => workflow("a", async () => null).asTool()).toThrow(
       "invalid description of asTool() of workflow a",
     );
@@ -375,7 +375,7 @@ describe("refused workflows and calls", () => {
     );
   });
 
-  test("an output that JSON cannot hold fails the run, with the place of the value", () =>
+  test("a workflow output that JSON cannot hold fails the run, and the error names the place of the value", () =>
     withRuntime(async (runtime) => {
       const dated = workflow("dated", async () => ({ at: new Date() }) as never);
       const { error } = await (await runtime.start(dated, null)).result();
@@ -407,14 +407,14 @@ describe("refused workflows and calls", () => {
     ["invalid signal undefined of ctx.sendSignal()", (ctx) => ctx.sendSignal("run_a", wrong)],
     ["invalid run undefined of ctx.sendSignal()", (ctx) => ctx.sendSignal(wrong, "go")],
     ["invalid agent undefined of ctx.agent()", (ctx) => ctx.agent(wrong, "Hello")],
-  ])("a wrong argument in a workflow fails the run with %s", ([message, body]) =>
+  ])("a wrong argument of a ctx method in a workflow fails the run with %s", ([message, body]) =>
     withRuntime(async (runtime) => {
       const run = await runtime.start(workflow("wrong", body as never), null);
       expect((await run.result()).error?.message).toContain(message);
     }),
   );
 
-  test("a message to a workflow becomes a dead letter that says how to start it", () =>
+  test("a message that is sent to a workflow becomes a dead letter that says how to start the workflow", () =>
     withRuntime(async (runtime) => {
       const plain = workflow("plain", async () => null);
       const sender = {
@@ -433,7 +433,7 @@ describe("refused workflows and calls", () => {
 });
 
 describe("compensations of a workflow", () => {
-  test("a compensation calls an agent within compensationBudget, and a paid budget stays as it was", () =>
+  test("a compensation calls an agent within compensationBudget, and the exhausted budget of the run is not charged", () =>
     withRuntime(async (runtime) => {
       const clerk = new Agent({ name: "clerk", model: scriptedModel(["Sorry."]) });
       const said: string[] = [];
@@ -476,7 +476,7 @@ describe("compensations of a workflow", () => {
       }
     }));
 
-  test("code that ignores a cancel is abandoned, and its compensations run", async () => {
+  test("code of a workflow that ignores a cancel is abandoned, and its compensations run", async () => {
     const clock = new FakeClock();
     const runtime = await openRuntime({ store: "memory:", clock, stopGraceMs: 1_000 });
     try {
@@ -501,7 +501,7 @@ describe("compensations of a workflow", () => {
     }
   });
 
-  test("a budget of time and an unknown member of compensationBudget are refused", () => {
+  test("compensationBudget refuses a budget of time and an unknown member", () => {
     const declare = (compensationBudget: object): unknown =>
       workflow("wrong", { compensationBudget }, async () => null);
     expect(() => declare({ deadlineMs: 5 })).toThrow(
@@ -512,7 +512,7 @@ describe("compensations of a workflow", () => {
 });
 
 describe("long-lived workflows", () => {
-  test("continueAsNew() checks its input by the schema, and is refused in a branch", () =>
+  test("continueAsNew() checks its input by the schema of the workflow, and is refused in a branch", () =>
     withRuntime(async (runtime) => {
       const input = z.object({ round: z.number(), note: z.string().default("none") });
       const rounds = workflow("rounds", { input }, async (ctx, { round, note }) => {
@@ -536,7 +536,7 @@ describe("long-lived workflows", () => {
       );
     }));
 
-  test("J8: a fork of a run with agents in each history continues in the last one and asks none of them again", () =>
+  test("J8: a fork of a run with agents in several histories continues in the last history and calls no agent again", () =>
     withRuntime(async (runtime) => {
       const clerk = new Agent({ name: "clerk", model: scriptedModel(["one", "two", "three"]) });
       const input = z.object({ round: z.number() });
@@ -555,7 +555,7 @@ describe("long-lived workflows", () => {
       expect((await fork.result()).output).toBe("three 2");
     }));
 
-  test("versionPolicy other than resume, pin and refuse is not accepted", () => {
+  test("a versionPolicy of a workflow other than resume, pin and refuse is not accepted", () => {
     const options = { versionPolicy: "keep" as never };
     expect(() => workflow("wrong", options, async () => null)).toThrow(/versionPolicy/u);
   });
@@ -564,7 +564,7 @@ describe("long-lived workflows", () => {
 describe("limits of a workflow", () => {
   const limited = (more: object): unknown => workflow("limited", more as never, (async () => null) as never);
 
-  test("wrong limits are refused when the workflow is declared", () => {
+  test("wrong concurrency and rate limits are refused when the workflow is declared", () => {
     expect(() => limited({ concurrency: { limit: 0 } })).toThrow(
       "invalid limit 0 of concurrency of workflow limited: expected an integer from 1",
     );
@@ -582,7 +582,7 @@ describe("limits of a workflow", () => {
     );
   });
 
-  test("a key that is no text is refused before a run exists, and null means no limit", () =>
+  test("a limit key that is no text is refused before a run exists, and the key null means no limit", () =>
     withRuntime(async (runtime) => {
       const key = ({ input }: { readonly input: unknown }): string => input as string;
       const keyed = workflow("keyed", { concurrency: { key, limit: 1 } }, async (ctx) => {
@@ -600,7 +600,7 @@ describe("limits of a workflow", () => {
       expect(ends.map(({ status }) => status)).toEqual(["completed", "completed"]);
     }));
 
-  test("the key is chosen by the input after the schema, by the tenant and by the user", () =>
+  test("the key of a workflow's limit is chosen from the parsed input, the tenant and the user", () =>
     withRuntime(async (runtime) => {
       const seen: unknown[] = [];
       const input = z.object({ shop: z.string().default("eu") });

@@ -80,7 +80,7 @@ describe("arguments that disguise a tool approval", () => {
     ["by a long beginning", { note: "x".repeat(20_000), path: "/" }],
     ["by a deep nesting", { a: { b: { c: { message: "Hi", requestedSchema: form } } }, path: "/" }],
   ])(
-    "arguments that disguise a tool approval do not hide the tool or its arguments: %s",
+    "arguments of a call that imitate a tool approval do not hide the tool or its arguments: %s",
     async (_name, input) => {
       const run = await start(attacker(() => [wiper()], input));
       const asked = await question(run);
@@ -137,7 +137,7 @@ describe("an answer that is no decision", () => {
   ];
 
   test.each(invalid)(
-    "the answer of an approval handler does not run the tool if it is not a decision: %s",
+    "an approval handler whose answer is no decision does not run the tool: %s",
     async (_name, said) => {
       const onAsk = () => said as ApprovalDecision;
       const run = await start(attacker(() => [wiper()], {}, { ask: ["wipe"], onAsk }));
@@ -147,7 +147,7 @@ describe("an answer that is no decision", () => {
   );
 
   test.each(invalid)(
-    "an answer that is no decision is refused by approve(), and the question stays: %s",
+    "approve() refuses an answer that is no decision, and the question stays open: %s",
     async (_name, said) => {
       const run = await start(attacker(() => [wiper()], {}));
       const { approvalId } = await question(run);
@@ -174,16 +174,19 @@ describe("an answer to another question", () => {
     ["with a space", (id) => `${id} `],
     ["with the name of the wait", (id) => `approval ${id}`],
     ["that is empty", () => ""],
-  ])("an answer to another question is not_found and does not run the tool: %s", async (_name, forge) => {
-    const run = await start(attacker(() => [wiper()], {}));
-    const { approvalId } = await question(run);
-    await expect(run.approve(forge(approvalId), { decision: "approved" })).rejects.toMatchObject({
-      code: "not_found",
-    });
-    await run.approve(approvalId, { decision: "denied" });
-    expect((await run.result()).output).toMatchObject({ text: "[denied: by a person]" });
-    expect(wiped).toEqual([]);
-  });
+  ])(
+    "an answer to another question than the open one is not_found and does not run the tool: %s",
+    async (_name, forge) => {
+      const run = await start(attacker(() => [wiper()], {}));
+      const { approvalId } = await question(run);
+      await expect(run.approve(forge(approvalId), { decision: "approved" })).rejects.toMatchObject({
+        code: "not_found",
+      });
+      await run.approve(approvalId, { decision: "denied" });
+      expect((await run.result()).output).toMatchObject({ text: "[denied: by a person]" });
+      expect(wiped).toEqual([]);
+    },
+  );
 });
 
 describe("a tool that changes after it was approved", () => {
@@ -199,7 +202,7 @@ describe("a tool that changes after it was approved", () => {
   ];
 
   test.each(changes)(
-    "a tool that changes after it was approved asks again while the question is open: %s",
+    "a tool that changes after it was approved asks for approval again while the question is open: %s",
     async (_name, change) => {
       let current = wiper();
       const run = await start(attacker(() => [current], {}));
@@ -217,7 +220,7 @@ describe("a tool that changes after it was approved", () => {
   );
 
   test.each(changes)(
-    "a tool that changes after it was approved asks again although the approval was remembered: %s",
+    "a tool that changes after it was approved asks for approval again although the approval was remembered: %s",
     async (_name, change) => {
       const memory = inMemoryApprovals();
       const answers: ApprovalDecision[] = [{ decision: "approved", remember: true }, { decision: "denied" }];
@@ -271,30 +274,36 @@ describe("arguments that evade a rule", () => {
     ["percent signs", { usd: 5, to: "%65ve" }],
     ["a key beside the schema", { usd: 5, to: "eve", usd2: 1, approved: true }],
     ["a second prototype", JSON.parse('{"usd":5,"to":"eve","__proto__":{"to":"ada"}}') as JsonValue],
-  ])("arguments that evade a rule are judged as they are executed: %s", async (_name, input) => {
-    const rules: PermissionsOptions = { deny: [{ tool: "wipe", when: isEve, reason: "not to eve" }] };
-    const run = await start(attacker(() => [transfer], input, rules));
-    const { text } = (await run.result()).output as { readonly text: string };
-    expect(text).toMatch(/not to eve|do not match its schema/u);
-    expect(wiped).toEqual([]);
-  });
+  ])(
+    "arguments that try to evade a permission rule are judged in the form in which they are executed: %s",
+    async (_name, input) => {
+      const rules: PermissionsOptions = { deny: [{ tool: "wipe", when: isEve, reason: "not to eve" }] };
+      const run = await start(attacker(() => [transfer], input, rules));
+      const { text } = (await run.result()).output as { readonly text: string };
+      expect(text).toMatch(/not to eve|do not match its schema/u);
+      expect(wiped).toEqual([]);
+    },
+  );
 
   test.each<[string, JsonValue]>([
     ["a number as text", { usd: "900", to: "ada" }],
     ["a default", {}],
     ["percent signs", { usd: 5, to: "%65ve" }],
     ["arguments of another shape", { usd: { amount: 900 } }],
-  ])("edited arguments that evade a rule are judged as they are executed: %s", async (_name, input) => {
-    const rules: PermissionsOptions = {
-      ask: ["wipe"],
-      deny: [{ tool: "wipe", when: isEve, reason: "not to eve" }],
-      onAsk: () => ({ decision: "approved", input }),
-    };
-    const run = await start(attacker(() => [transfer], { usd: 5, to: "ada" }, rules));
-    const { text } = (await run.result()).output as { readonly text: string };
-    expect(text).toMatch(/not to eve|do not match its schema/u);
-    expect(wiped).toEqual([]);
-  });
+  ])(
+    "edited arguments that try to evade a permission rule are judged in the form in which they are executed: %s",
+    async (_name, input) => {
+      const rules: PermissionsOptions = {
+        ask: ["wipe"],
+        deny: [{ tool: "wipe", when: isEve, reason: "not to eve" }],
+        onAsk: () => ({ decision: "approved", input }),
+      };
+      const run = await start(attacker(() => [transfer], { usd: 5, to: "ada" }, rules));
+      const { text } = (await run.result()).output as { readonly text: string };
+      expect(text).toMatch(/not to eve|do not match its schema/u);
+      expect(wiped).toEqual([]);
+    },
+  );
 
   test.each([
     ["the parent of a folder", "src/../.env"],
@@ -307,7 +316,7 @@ describe("arguments that evade a rule", () => {
     ["a zero byte", ".env\0.txt"],
     ["a list", [".env"]],
     ["an object", { toString: ".env" }],
-  ])("arguments with another spelling of a path are denied: %s", async (_name, path) => {
+  ])("a deny rule also applies to another spelling of a path in the arguments: %s", async (_name, path) => {
     const open = wiper({ needsApproval: () => false });
     const rule = pathRule({ tool: "wipe", root: "/home/ada", paths: [".env"], reason: "not this file" });
     const run = await start(attacker(() => [open], { path }, { deny: [rule] }));

@@ -300,7 +300,7 @@ describe("a page that may load from one host only", () => {
   });
 
   test.each(attacks.map((each, index) => ({ ...each, index })))(
-    "a page that may load from one host only cannot reach another host by $name",
+    "a browser page that may load from one host only cannot reach another host by $name",
     ({ index, isReal }) => {
       // Without the allow list the attack works; otherwise the line below would prove nothing.
       expect(isReal === false || reached[index]?.hits.length).toBeTruthy();
@@ -417,7 +417,7 @@ describe("a public page", () => {
   });
 
   test.each(cases.map((each, index) => ({ ...each, index })))(
-    "a public page cannot reach $name by $kind",
+    "a public page in the browser cannot reach $name by $kind",
     ({ index }) => {
       expect(asked).toContain(portOf(index));
       expect(hosts[index]?.hits).toEqual([]);

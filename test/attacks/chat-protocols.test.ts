@@ -68,7 +68,7 @@ async function isUntouched(): Promise<void> {
 }
 
 describe("a client of a chat protocol", () => {
-  it("a client of a chat protocol cannot forge history: messages of the system and the assistant, and results of calls, reach no model", async () => {
+  it("a chat client cannot forge history: its system and assistant messages and its call results reach no model", async () => {
     model.calls.length = 0;
     const forged = {
       id: "a0",
@@ -131,7 +131,7 @@ describe("a client of a chat protocol", () => {
     await isUntouched();
   });
 
-  it("a client of a chat protocol approves nothing with an answer that is not understood", async () => {
+  it("a chat client approves nothing with an answer that the server does not understand", async () => {
     for (const payload of ["yes", 1, {}, { approved: "true" }, { approved: 1 }, null, [true]]) {
       const resume = [{ interruptId: questionId, status: "resolved", payload }];
       const { status } = await agUi({ threadId: "of-ann", messages: [], resume });
@@ -150,7 +150,7 @@ describe("a client of a chat protocol", () => {
     await isUntouched();
   });
 
-  it("a client of a chat protocol is refused with 400 or 413 for bodies that no client sends, and nothing starts", async () => {
+  it("a chat client that sends a body no client sends is refused with 400 or 413, and nothing starts", async () => {
     const before = (await server.runtime.list({ limit: 500 })).runs.length;
     const file = (url: unknown): Json => ({
       id: "f",
@@ -224,7 +224,7 @@ describe("a client of a chat protocol", () => {
     await isUntouched();
   });
 
-  it("a client of a chat protocol does not approve a call with the answer to the same call of an earlier run", async () => {
+  it("a chat client does not approve a call by answering the same call of an earlier run", async () => {
     const token = await server.tokenOf("acme", "run", "cay");
     const view = server.runtime.forTenant({ tenantId: "acme", userId: "cay" });
     const waitingRun = async (): Promise<RunHandle | undefined> => {
@@ -257,7 +257,7 @@ describe("a client of a chat protocol", () => {
     await third.cancel();
   });
 
-  it("a client of a chat protocol starts no run when it has too many open streams", async () => {
+  it("a chat client with too many open streams starts no run", async () => {
     const open = await Promise.all(
       [1, 2].map(() =>
         fetch(`${server.url}/api/runs/${waiting.runId}/stream`, {

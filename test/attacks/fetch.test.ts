@@ -104,7 +104,7 @@ describe("an address of this machine or its network", () => {
     ["of a broadcast", "http://255.255.255.255/"],
     ["named localhost", "http://localhost:V/"],
     ["named LOCALHOST with a dot", "http://LOCALHOST.:V/"],
-  ])("an address of this machine or its network is refused: %s", async (_name, url) => {
+  ])("fetch refuses an address of this machine or its network: %s", async (_name, url) => {
     expect(await attack(url)).toMatch(
       /^refused: .*(?:is not a public address|cannot be resolved|invalid URL)/su,
     );
@@ -127,11 +127,11 @@ describe("a name that leads to this machine", () => {
     ["by an empty address", v4("")],
     ["by no address", v4()],
     ["by an error of the resolver", () => Promise.reject(new Error("SERVFAIL"))],
-  ])("a name that leads to this machine is refused: %s", async (_name, resolve) => {
+  ])("fetch refuses a host name that leads to this machine: %s", async (_name, resolve) => {
     expect(await attack("http://rebind.test:V/", { resolve })).toMatch(/^refused: /u);
   });
 
-  test("a name that leads to this machine is resolved once for a request, so that a second answer has no effect", async () => {
+  test("fetch resolves a host name once for a request, so that a second DNS answer has no effect", async () => {
     const answers = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
     const resolve: Resolver = async () => [{ address: answers.shift() ?? "", family: 4 }];
     expect(await attack("http://rebind.test:F/", { resolve, allowPrivate: ["rebind.test"] })).toBe(
@@ -140,7 +140,7 @@ describe("a name that leads to this machine", () => {
     expect(answers).toEqual(["127.0.0.2", "127.0.0.3"]);
   });
 
-  test("a name that leads to this machine is resolved and checked again after a redirect of its own host", async () => {
+  test("fetch resolves and checks a host name again after a redirect to the same host", async () => {
     answer = (request, response) =>
       void (request.url === "/" ? response.writeHead(302, { location: "/two" }).end() : response.end(secret));
     const answers = ["127.0.0.1", "::1%lo"];
@@ -177,13 +177,13 @@ describe("a redirect to another host", () => {
     ["to data", 302, `data:text/plain,${secret}`],
     ["to javascript", 302, "javascript:fetch('/')"],
     ["to nowhere", 302, "http://"],
-  ])("a redirect to another host is not followed: %s", async (_name, status, location) => {
+  ])("fetch does not follow a redirect to another host: %s", async (_name, status, location) => {
     answer = (_request, response) => void response.writeHead(status, { location: located(location) }).end();
     await attack("http://127.0.0.1:F/", { allowPrivate: true });
     expect(hosts).toHaveLength(1);
   });
 
-  test("a redirect to another host is not followed after redirects of its own host", async () => {
+  test("fetch does not follow a redirect to another host after redirects to the same host", async () => {
     answer = (request, response) => {
       const next = Number(request.url?.slice(1) || 0) + 1;
       const location = next > 3 ? `http://127.0.0.1:${victim}/` : `/${next}`;
@@ -226,7 +226,7 @@ describe("a URL that pretends to be another", () => {
     ["of an archive", "jar:http://127.0.0.1:V/!/x"],
     ["that is empty", ""],
     ["with a port that is too large", "http://127.0.0.1:99999/"],
-  ])("a URL that pretends to be another is refused: %s", async (_name, url) => {
+  ])("fetch refuses a URL that pretends to be another URL: %s", async (_name, url) => {
     expect(await attack(url)).toMatch(/^refused: /u);
   });
 });
@@ -335,7 +335,7 @@ describe("an approval of one host", () => {
     }
   }
 
-  test.each(others)("an approval of one host does not cover %s", async (_name, url) => {
+  test.each(others)("an approval of one host for fetch does not cover %s", async (_name, url) => {
     let questions = 0;
     const onAsk = () => ({ decision: questions++ === 0 ? ("approved" as const) : ("denied" as const) });
     await after("http://good.test:F/", url, { onAsk }, {});
@@ -343,14 +343,11 @@ describe("an approval of one host", () => {
     expect(reached).toBe(0);
   });
 
-  test.each(others)(
-    "an approval of one host in the list of allowed hosts does not cover %s",
-    async (_name, url) => {
-      await after("http://good.test:F/", url, {}, { allow: [located("good.test:F")] });
-      expect(hosts).toEqual([located("good.test:F")]);
-      expect(reached).toBe(0);
-    },
-  );
+  test.each(others)("a host in the list of allowed hosts for fetch does not cover %s", async (_name, url) => {
+    await after("http://good.test:F/", url, {}, { allow: [located("good.test:F")] });
+    expect(hosts).toEqual([located("good.test:F")]);
+    expect(reached).toBe(0);
+  });
 
   test.each([
     ["in upper case", "http://GOOD.TEST:F/"],
@@ -358,19 +355,22 @@ describe("an approval of one host", () => {
     ["with an encoded letter", "http://%67ood.test:F/"],
     ["in letters of full width", "http://ｇｏｏｄ.test:F/"],
     ["with a port in leading zeros", `http://good.test:0F/`],
-  ])("an approval of one host covers the same host %s, and a rule sees one spelling", async (_name, url) => {
-    const seen: unknown[] = [];
-    const when = (input: unknown): boolean => seen.push((input as { url: string }).url) < 0;
-    const target = url.replace(":0F", `:0${front}`);
-    await after(
-      "http://good.test:F/",
-      target,
-      { deny: [{ tool: "fetch", when }] },
-      { allow: [`good.test:${front}`] },
-    );
-    expect(new Set(seen)).toEqual(new Set([located("http://good.test:F/")]));
-    expect(hosts).toEqual([located("good.test:F"), located("good.test:F")]);
-  });
+  ])(
+    "an approval of one host for fetch covers the same host %s, and a rule sees one spelling",
+    async (_name, url) => {
+      const seen: unknown[] = [];
+      const when = (input: unknown): boolean => seen.push((input as { url: string }).url) < 0;
+      const target = url.replace(":0F", `:0${front}`);
+      await after(
+        "http://good.test:F/",
+        target,
+        { deny: [{ tool: "fetch", when }] },
+        { allow: [`good.test:${front}`] },
+      );
+      expect(new Set(seen)).toEqual(new Set([located("http://good.test:F/")]));
+      expect(hosts).toEqual([located("good.test:F"), located("good.test:F")]);
+    },
+  );
 });
 
 function pour(response: NodeJS.WritableStream & { readonly destroyed?: boolean }): void {

@@ -175,7 +175,7 @@ describe.each(identities())("file tools as $name", (identity) => {
   });
 
   test.each(attacksAs(identity, [...leaving, ...controlling, ...oversized]))(
-    "refuse to %s, and change and reveal nothing",
+    "file tools refuse to %s, and neither change nor reveal anything",
     async (_, tool, input) => {
       const world = worlds.take();
       const before = snapshot(world.folder);
@@ -194,7 +194,7 @@ describe.each(identities())("file tools as $name", (identity) => {
   );
 
   test.each([".git/refs/heads/topic", ".git/index", ".git/objects/pack/new", "sub/file", "half/new"])(
-    "file tools still write %s",
+    "file tools can write %s",
     async (path) => {
       const { inside } = worlds.take();
       const result = await attacker.call({ root: inside, tool: "write", input: { path, content: "x" } });
@@ -203,23 +203,26 @@ describe.each(identities())("file tools as $name", (identity) => {
     },
   );
 
-  test.each(["write", "edit"])("%s leaves the other names of a hard link unchanged", async (tool) => {
-    const { inside, outside } = worlds.take();
-    await writeFile(join(outside, "shared"), "original");
-    await link(join(outside, "shared"), join(inside, "shared"));
-    for (const [path, others] of [
-      ["shared", join(outside, "shared")],
-      ["alias-of-envrc", join(inside, ".envrc")],
-    ] as const) {
-      const before = await readFile(others, "utf8");
-      const input =
-        tool === "write" ? { path, content: "planted" } : { path, oldText: "original", newText: "planted" };
-      await attacker.call({ root: inside, tool, input });
-      expect(await readFile(others, "utf8")).toBe(before);
-    }
-  });
+  test.each(["write", "edit"])(
+    "%s of a file leaves the other names of a hard link unchanged",
+    async (tool) => {
+      const { inside, outside } = worlds.take();
+      await writeFile(join(outside, "shared"), "original");
+      await link(join(outside, "shared"), join(inside, "shared"));
+      for (const [path, others] of [
+        ["shared", join(outside, "shared")],
+        ["alias-of-envrc", join(inside, ".envrc")],
+      ] as const) {
+        const before = await readFile(others, "utf8");
+        const input =
+          tool === "write" ? { path, content: "planted" } : { path, oldText: "original", newText: "planted" };
+        await attacker.call({ root: inside, tool, input });
+        expect(await readFile(others, "utf8")).toBe(before);
+      }
+    },
+  );
 
-  test("edit never reaches a control file while another process swaps folders and links", async () => {
+  test("the tool edit never reaches a control file while another process swaps folders and links", async () => {
     const { inside } = worlds.take();
     const before = await readFile(join(inside, ".git/config"), "utf8");
     await mkdir(join(inside, "real"));
@@ -245,24 +248,27 @@ describe.each(identities())("file tools as $name", (identity) => {
     ["an exponential pattern with alternatives", "^(a|aa)+$"],
     ["a pattern with nested repetitions", "^((a{0,9}){0,9}){0,9}!$"],
     ["a polynomial pattern", "^a*a*a*a*a*a*a*a*a*a*$"],
-  ])("grep ends %s at its time limit with an error, and other calls do not wait", async (_, pattern) => {
-    const { inside } = worlds.take();
-    await writeFile(join(inside, "victim"), `${"a".repeat(5_000)}b`);
-    const options = { timeoutMs: 1_000 };
-    const searching = attacker.call({
-      root: inside,
-      tool: "grep",
-      input: { pattern, path: "victim" },
-      options,
-    });
-    const other = await attacker.call({ root: inside, tool: "read", input: { path: "file" } });
-    expect(textOf(other)).toContain("original");
-    const result = await searching;
-    expect(result.isError).toBe(true);
-    expect(textOf(result)).toContain("took longer than 1000 ms and was stopped: use a simpler pattern");
-  });
+  ])(
+    "the tool grep ends %s at its time limit with an error, and other calls do not wait",
+    async (_, pattern) => {
+      const { inside } = worlds.take();
+      await writeFile(join(inside, "victim"), `${"a".repeat(5_000)}b`);
+      const options = { timeoutMs: 1_000 };
+      const searching = attacker.call({
+        root: inside,
+        tool: "grep",
+        input: { pattern, path: "victim" },
+        options,
+      });
+      const other = await attacker.call({ root: inside, tool: "read", input: { path: "file" } });
+      expect(textOf(other)).toContain("original");
+      const result = await searching;
+      expect(result.isError).toBe(true);
+      expect(textOf(result)).toContain("took longer than 1000 ms and was stopped: use a simpler pattern");
+    },
+  );
 
-  test("read returns a bounded part of a file of 8 GB and of an endless line", async () => {
+  test("the tool read returns a bounded part of a file of 8 GB and of an endless line", async () => {
     const { inside } = worlds.take();
     const huge = await open(join(inside, "huge"), constants.O_CREAT | constants.O_WRONLY);
     await huge.truncate(8 * 1024 ** 3);
@@ -274,7 +280,7 @@ describe.each(identities())("file tools as $name", (identity) => {
     }
   });
 
-  test.each(["read", "write", "grep"])("%s does not wait for a pipe", async (tool) => {
+  test.each(["read", "write", "grep"])("the tool %s does not wait for a pipe", async (tool) => {
     const { inside } = worlds.take();
     await promisify(execFile)("mkfifo", [join(inside, "pipe")]);
     const input = {

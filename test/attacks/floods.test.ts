@@ -51,7 +51,7 @@ describe("a pattern that backtracks exponentially", () => {
   ];
 
   test.each(patterns)(
-    "a pattern in a tool's schema that backtracks exponentially refuses the arguments and does not stop the process: %s",
+    "arguments are refused if a pattern in the tool's schema backtracks exponentially, and the process continues: %s",
     async (pattern) => {
       const runtime = await openRuntime({ unknownPrice: "ignore" });
       let calls = 0;
@@ -77,7 +77,7 @@ describe("a pattern that backtracks exponentially", () => {
   );
 
   test.each(patterns.slice(0, 4))(
-    "in the schema of a structured output fails the run and no other: %s",
+    "a pattern that backtracks exponentially in an output schema fails the run and no other run: %s",
     async (pattern) => {
       const runtime = await openRuntime({ unknownPrice: "ignore" });
       const schema = {
@@ -134,7 +134,7 @@ describe.each(stores)("a flood of tool calls on the %s store", (_store, prepare)
   ];
 
   test.each(rows)(
-    "an agent executes at most 128 of %s and gives each call a result",
+    "an agent executes at most 128 of %s in one turn and gives each call a result",
     async (_what, count, executed, idOf) => {
       const open = await prepare();
       const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore" });
@@ -185,7 +185,7 @@ describe.each(stores)("a flood of runs on the %s store", (_store, prepare) => {
   ];
 
   test.each(rows)(
-    "a flood of runs of one party does not delay a run of %s by more than the runs that have begun",
+    "a flood of runs of one tenant or user delays a run of %s by no more than the runs that have begun",
     async (_who, many, one) => {
       const open = await prepare();
       const order: string[] = [];

@@ -103,7 +103,7 @@ const broken: readonly (readonly [what: string, answer: () => unknown])[] = [
 ];
 
 describe("attacks on guardrails: a part that cannot decide blocks", () => {
-  test.each(broken)("a guardrail of the input that %s lets no call be paid", async (_what, answer) => {
+  test.each(broken)("an input guardrail that %s lets no model call be paid", async (_what, answer) => {
     const guardrail = { name: "g", onInput: answer } as unknown as Guardrail;
     expect(await attack({ guardrails: [guardrail] })).toEqual({
       status: "guardrail_tripped",

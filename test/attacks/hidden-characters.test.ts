@@ -60,7 +60,7 @@ const surfaces: Readonly<Record<string, (request: PendingApproval) => Promise<un
 };
 
 describe.each(Object.entries(surfaces))("hidden characters at %s", (_name, shownBy) => {
-  test.each(spoofs)("a request with %j shows it as an escape", async (spoof) => {
+  test.each(spoofs)("a request for approval with %j shows the character as an escape", async (spoof) => {
     const command = `rm -rf ${spoof}txt.ssentoh/`;
     const requests = [
       asked("tool_call", { command }, spoof),
@@ -76,7 +76,7 @@ describe.each(Object.entries(surfaces))("hidden characters at %s", (_name, shown
   });
 });
 
-test("a channel offers no Yes for a question that it cuts, and lists choices in full that are longer than a button", () => {
+test("a channel offers no Yes for a question that it cuts, and lists choices in full if they are longer than a button", () => {
   const confirm = (message: string) =>
     questionForm(asked("confirm", { message }, ""))?.choices.map(({ label }) => label);
   expect(confirm("Delete a?")).toEqual(["Yes", "No"]);
@@ -92,7 +92,7 @@ test("a channel offers no Yes for a question that it cuts, and lists choices in 
   expect(endless?.text).toContain("2 more choices are on the page of the server.");
 });
 
-test("an answer that names a choice with hidden characters delivers the choice as it was offered", async () => {
+test("an answer on a channel that names a choice with hidden characters delivers the choice as it was offered", async () => {
   const request = asked("select", { message: "Which?", choices: ["a", "b\u200b"] }, "");
   const approved = { decision: "approved", input: "b\u200b" };
   const terminal = { ask: async () => String.raw`b\u200b`, say: () => {} };

@@ -75,7 +75,7 @@ describe("a call that a server answers badly ends with an error that the model c
     ["a stream that ends without a result", (_id, response) => void stream(response).end(": nothing\n\n")],
     ["events that are not JSON", (_id, response) => void stream(response).end("data: {nonsense\n\n")],
   ])(
-    "a call that a server answers badly ends with an error that the model can read: %s",
+    "an MCP call that the server answers badly ends with an error that the model can read: %s",
     async ([, call]) => {
       const clock = new FakeClock();
       const tools = await toolsOf(
@@ -134,7 +134,7 @@ describe("a call ends in time", () => {
       (send) => send({ method: "notifications/evil", params: {} }),
     ],
     ["changed tools without end", (send) => send({ method: "notifications/tools/list_changed" })],
-  ])("a call ends in time despite %s", async ([, notify]) => {
+  ])("an MCP call ends in time despite %s", async ([, notify]) => {
     const clock = new FakeClock();
     const sent: (() => void)[] = [];
     const tools = await toolsOf(
@@ -205,7 +205,7 @@ describe("a program that misbehaves as a server is contained", () => {
       "a program that answers with another protocol",
       "process.stdin.on('data', () => console.log('HTTP/1.1 200 OK'))",
     ],
-  ])("%s is contained", async ([, code]) => {
+  ])("a program that misbehaves as an MCP server is contained: %s", async ([, code]) => {
     const servers = mcpServers({ evil: program(code) }, { backoff: { attempts: 1 } });
     await expect(servers.tools()).rejects.toThrow(/MCP server evil did not start/u);
     await servers.close();
@@ -226,7 +226,7 @@ describe("a schema of a server does not stop the process", () => {
   test.for<[string, JsonObject]>([
     ["a pattern that backtracks", { properties: { a: { type: "string", pattern } } }],
     ["references that multiply", { $defs: doubled, properties: { a: { $ref: "#/$defs/d39" } } }],
-  ])("%s in outputSchema: the result reaches the model", async ([, outputSchema]) => {
+  ])("the result of an MCP call reaches the model despite %s in outputSchema", async ([, outputSchema]) => {
     const tools = await toolsOf({
       tools: [{ ...good, name: "bad", outputSchema: { type: "object", ...outputSchema } }],
       call: (id) => ({ jsonrpc: "2.0", id, result: { content: [], structuredContent: { a: text } } }),
@@ -235,7 +235,7 @@ describe("a schema of a server does not stop the process", () => {
     expect(result).toMatchObject({ output: { type: "json", value: { a: text } }, isError: false });
   });
 
-  test("the check of an inputSchema whose references multiply is left to the server", async () => {
+  test("an MCP inputSchema whose references multiply is checked by the server and not by the client", async () => {
     const inputSchema = {
       type: "object",
       $defs: doubled,

@@ -302,7 +302,7 @@ describe("a call of the MCP endpoint executes nothing", () => {
     expect(await isServing()).toBe(true);
   });
 
-  test("arguments cannot change the prototype of objects", async () => {
+  test("the arguments of a call of the MCP endpoint cannot change the prototype of objects", async () => {
     const session = await begin();
     const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"count","arguments":{"__proto__":{"polluted":1}}}}`;
     await raw({ headers: [...json, ada, `mcp-session-id: ${session}`], body });
@@ -325,7 +325,7 @@ describe("a flood of the MCP endpoint leaves room for others", () => {
     expect(await isServing()).toBe(true);
   });
 
-  test("100 connections that send half a request leave room for others", async () => {
+  test("100 connections to the MCP endpoint that send half a request leave room for other clients", async () => {
     const sockets = Array.from({ length: 100 }, () => connection());
     for (const socket of sockets) socket.write("POST /mcp HTTP/1.1\r\nhost: lo");
     expect(await isServing()).toBe(true);

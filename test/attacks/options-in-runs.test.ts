@@ -67,7 +67,7 @@ describe("a runtime and its handles", () => {
     );
   });
 
-  test("the audit log refuses misspelt options", async () => {
+  test("the options of the audit log are refused if they are misspelt", async () => {
     const log = reeve.auditLog(reeve.memoryStore({ hash: reeve.sha256 }));
     const read = async () => {
       for await (const entry of log.read("run_1", { outside_only: true } as object)) return entry;

@@ -227,7 +227,7 @@ const promised: readonly (readonly [what: string, call: () => Promise<unknown>, 
 ];
 
 describe("careless code: a misspelt option would switch a limit off", () => {
-  test.each(rows)("%s is refused, and the error names the option", (_what, call, nearest) => {
+  test.each(rows)("careless code: %s is refused, and the error names the option", (_what, call, nearest) => {
     expect(call).toThrow(refusal(nearest));
   });
 
@@ -328,7 +328,7 @@ describe("careless code: a value that looks like a limit but is none", () => {
     expect(reeve.composeGate(parts as never)).toBeUndefined();
   });
 
-  test("limits in their right form are accepted", () => {
+  test("limits in their right form are accepted as options", () => {
     const options: reeve.AgentOptions = {
       ...named,
       budget: { maxTokens: 5 },

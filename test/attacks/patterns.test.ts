@@ -31,11 +31,14 @@ test.each([
   ["regex()", () => regex({ patterns: { twice: /(a+)\1/u } })],
   ["promptInjection()", () => promptInjection({ patterns: { twice: /(a+)\1/u } })],
   ["piiRedaction()", () => piiRedaction({ patterns: [{ label: "X", pattern: /(a+)\1/u, maxLength: 9 }] })],
-])("%s refuses a pattern that needs backtracking and names the option that accepts it", (_name, make) => {
-  expect(make).toThrow(/^invalid pattern .+ of .+: it needs backtracking.+allowBacktracking: true$/u);
-});
+])(
+  "%s refuses a pattern that needs backtracking, and the error names the option that accepts it",
+  (_name, make) => {
+    expect(make).toThrow(/^invalid pattern .+ of .+: it needs backtracking.+allowBacktracking: true$/u);
+  },
+);
 
-test("patterns that need backtracking run with allowBacktracking", async () => {
+test("patterns that need backtracking are executed with allowBacktracking", async () => {
   const agent = new Agent({
     name: "redacted",
     model: scriptedModel([({ messages }) => JSON.stringify(messages.at(-1)?.content)]),

@@ -89,7 +89,7 @@ function spy(): { readonly telemetry: Telemetry; readonly text: () => string } {
 }
 
 describe("attacks on secrets: an error or a text that quotes a secret", () => {
-  test.each(secrets)("%s is in no stored fault", (_what, text, hidden) => {
+  test.each(secrets)("no stored fault contains %s", (_what, text, hidden) => {
     const fault = new Fault("model_auth", `refused: ${text}`, {
       details: { body: text, list: [text] },
       cause: new Error(text),
@@ -97,7 +97,7 @@ describe("attacks on secrets: an error or a text that quotes a secret", () => {
     expect(JSON.stringify(fault.toJSON())).not.toContain(hidden);
   });
 
-  test.each(secrets)("%s that a tool and a model quote reaches no telemetry", async (_what, text, hidden) => {
+  test.each(secrets)("%s that a tool and a model quote is not in telemetry", async (_what, text, hidden) => {
     const { telemetry, text: seen } = spy();
     const leak = tool({
       name: "leak",

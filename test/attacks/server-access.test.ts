@@ -96,7 +96,7 @@ async function unchanged(attack: () => Promise<void>): Promise<void> {
 }
 
 describe("a caller without the right token", () => {
-  it("a caller without the right token gets 401 from every route without a token and with a malformed, wrong, revoked or expired one, and changes nothing", async () => {
+  it("a server answers 401 on every route without a valid token, and the request changes nothing", async () => {
     const revoked = await server.tokenOf("acme", "admin", "ann");
     await server.tokens.revoke(revoked.split("_")[1] ?? "");
     const right = await server.tokenOf("acme", "admin", "ann");
@@ -130,7 +130,7 @@ describe("a caller without the right token", () => {
     });
   });
 
-  it("a caller without the right token gets 403 from every route above the scope of the token, and changes nothing", async () => {
+  it("a server answers 403 on every route above the scope of the token, and the request changes nothing", async () => {
     const order = ["read", "run", "admin"] as const;
     await unchanged(async () => {
       for (const scope of ["read", "run"] as const) {
@@ -147,7 +147,7 @@ describe("a caller without the right token", () => {
     });
   });
 
-  it("a token is stored as a hash: no record of the store contains its secret", async () => {
+  it("a server stores a token as a hash: no record of the store contains its secret", async () => {
     const token = await server.tokenOf("acme");
     const [, id = "", ...secret] = token.split("_");
     const record = await server.store.records.get({ namespace: "tokens", key: id });
@@ -190,7 +190,7 @@ describe("a caller of another tenant or user", () => {
       });
     });
 
-  it("a caller of another tenant or user gets the same answers for a session of others as for one that does not exist", async () => {
+  it("a caller gets the same answers for a session of another tenant or user as for a session that does not exist", async () => {
     const token = await server.tokenOf("other", "admin", "eve");
     const source = await server.runtime
       .forTenant({ tenantId: "other", userId: "eve" })
@@ -264,7 +264,7 @@ describe("a caller of another tenant or user", () => {
     expect(await again(String(stored))).toBe(stored);
   });
 
-  it("a caller of another tenant or user cannot name another tenant or user in a query", async () => {
+  it("a caller cannot name another tenant or user in a query", async () => {
     const token = await server.tokenOf("other", "admin", "eve");
     for (const path of ["/api/runs", "/api/sessions", "/api/approvals", "/api/usage", "/api/search"])
       for (const query of ["tenantId=acme", "userId=ann"]) {
@@ -278,7 +278,7 @@ describe("a caller of another tenant or user", () => {
       }
   });
 
-  it("an idempotency key of another tenant leads to a run of its own", async () => {
+  it("an idempotency key that another tenant has used starts a run of the caller's own tenant", async () => {
     const body = { agent: "clerk", input: "Hi" };
     const headers = { "idempotency-key": "same" };
     const [one, other] = [await server.tokenOf("one"), await server.tokenOf("two")];
@@ -301,7 +301,7 @@ describe("a caller of another tenant or user", () => {
 describe("a page of another site", () => {
   const paths = ["/", "/api/runs", "/openapi.json", "/login?code=x", "/assets/a.js"];
 
-  it("a page of another site reaches nothing by a rebound name: every other Host is refused, with and without a token", async () => {
+  it("a page of another site that rebinds a host name reaches nothing: the server refuses every other Host", async () => {
     const port = `:${server.port}`;
     for (const host of [
       "evil.example",
@@ -327,7 +327,7 @@ describe("a page of another site", () => {
     expect(status).toBe(200);
   });
 
-  it("a page of another site is refused by its Origin, also another port of this machine, null, and a name that begins alike", async () => {
+  it("the server refuses a page of another site by its Origin, also another port of this machine, null, and a similar name", async () => {
     const own = `127.0.0.1:${server.port}`;
     for (const origin of [
       "https://evil.example",
@@ -352,7 +352,7 @@ describe("a page of another site", () => {
     expect([same.status, same.headers["access-control-allow-origin"]]).toEqual([200, undefined]);
   });
 
-  it("a page of another origin cannot use the cookie of Reeve's page: cross-site and same-site requests, forms and preflights are refused", async () => {
+  it("a page of another origin cannot use the cookie of Reeve's page in requests, forms and preflights", async () => {
     const link = server.server.pageLink() ?? "";
     const { headers: given } = await server.call("GET", link, { token: null });
     const set = given.get("set-cookie") ?? "";
@@ -404,7 +404,7 @@ describe("a page of another site", () => {
     });
   });
 
-  it("a page of another site cannot use the link of the page a second time, nor guess it", async () => {
+  it("a page of another site cannot use the login link of Reeve's page a second time, nor guess it", async () => {
     const link = server.server.pageLink() ?? "";
     expect((await server.call("GET", link, { token: null })).status).toBe(303);
     for (const path of [
@@ -420,7 +420,7 @@ describe("a page of another site", () => {
     }
   });
 
-  it("a page of another site cannot frame the page or run inline scripts: every response has a policy", async () => {
+  it("a page of another site cannot frame Reeve's page or run inline scripts in it: every response has a policy", async () => {
     for (const path of [...paths, "/nothing", "/api/runs/run_x"]) {
       const { headers } = await server.call("GET", path);
       const policy = headers.get("content-security-policy") ?? "";
@@ -433,7 +433,7 @@ describe("a page of another site", () => {
 });
 
 describe("a path that leads elsewhere", () => {
-  it("a path never leaves the folder of the page", async () => {
+  it("a request path to the server never leaves the folder of the page", async () => {
     const tries = [
       "/../secret.txt",
       "/..%2fsecret.txt",
@@ -455,7 +455,7 @@ describe("a path that leads elsewhere", () => {
     expect(text).toBe("export {};");
   });
 
-  it("a path that leads elsewhere finds no run or session by an id with other characters, and repeats none of them in a header", async () => {
+  it("an id with other characters in a request path finds no run or session, and is not repeated in a header", async () => {
     const tries = [
       "..",
       "%2e%2e%2f",
@@ -480,7 +480,7 @@ describe("a path that leads elsewhere", () => {
       }
   });
 
-  it("a path that leads elsewhere refuses requests that are not well-formed HTTP, and two requests hidden in one", async () => {
+  it("the server refuses requests that are not well-formed HTTP, and two requests hidden in one", async () => {
     const host = `Host: 127.0.0.1:${server.port}\r\n`;
     const auth = `Authorization: Bearer ${server.admin}\r\n`;
     const close = "Connection: close\r\n";

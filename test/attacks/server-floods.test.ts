@@ -24,7 +24,7 @@ function nested(depth: number): string {
 }
 
 describe("a large or strange body", () => {
-  it("a large or strange body is refused with 413 if it is too large, whether or not its length is declared", async () => {
+  it("the server refuses a body that is too large with 413, whether or not its length is declared", async () => {
     const server = await serve(agentsOfExamples, { limits: { maxBodyBytes: 1_000 } });
     const body = JSON.stringify({ agent: "clerk", input: "x".repeat(2_000) });
     expect((await server.call("POST", "/api/runs", { body })).json).toMatchObject({
@@ -45,7 +45,7 @@ describe("a large or strange body", () => {
     expect((await server.runtime.list()).runs).toEqual([]);
   });
 
-  it("a large or strange body is refused with 413 if it has more than 100,000 values, on every kind of route, and costs no run", async () => {
+  it("the server refuses a body with more than 100,000 values with 413 on every kind of route, at no cost for a run", async () => {
     const server = await serve(agentsOfExamples);
     const numbers = (count: number): string => `[${"0,".repeat(count - 1)}0]`;
     const bodies = {
@@ -71,7 +71,7 @@ describe("a large or strange body", () => {
     expect([most.status, most.json["code"]]).toEqual([201, undefined]);
   });
 
-  it("a large or strange body with more than 10,000 values is refused with 413 by commands and by messages to a run that works", async () => {
+  it("the server refuses a body of more than 10,000 values with 413 for commands and for messages to a run in progress", async () => {
     const server = await serve(agentsOfExamples);
     const run = await server.call("POST", "/api/runs", { body: { agent: "clerk", input: "x" } });
     const { runId } = run.json["run"] as { readonly runId: string };
@@ -91,7 +91,7 @@ describe("a large or strange body", () => {
     expect((await server.call("POST", "/mcp", { body: initialize, headers })).status).toBe(413);
   });
 
-  it("a large or strange body of more than 1 MiB is accepted only by routes that carry input", async () => {
+  it("the server accepts a body of more than 1 MiB only on routes that carry input", async () => {
     const server = await serve(agentsOfExamples);
     const long = "x".repeat(1_048_577);
     const run = await server.call("POST", "/api/runs", { body: { agent: "clerk", input: long } });
@@ -128,7 +128,7 @@ describe("a large or strange body", () => {
     ]);
   });
 
-  it("a large or strange body is refused with 400 if it is nested deeply, and the server keeps answering", async () => {
+  it("the server refuses a deeply nested body with 400 and keeps answering", async () => {
     const server = await serve(agentsOfExamples);
     for (const depth of [65, 1_000, 100_000, 1_000_000]) {
       const { status } = await server.call("POST", "/api/runs", { body: nested(depth) });
@@ -139,7 +139,7 @@ describe("a large or strange body", () => {
     expect((await server.call("POST", "/api/runs", { body: nested(60) })).status).toBe(201);
   });
 
-  it("a large or strange body is refused with 4xx and never with 5xx, whatever JSON is sent to any route", async () => {
+  it("the server refuses strange JSON bodies with 4xx and never with 5xx, on any route", async () => {
     const server = await serve(agentsOfExamples);
     const calls = examples(await exampleWorld(server));
     const routes = server.server.routes.filter(({ body }) => body !== undefined);
@@ -185,7 +185,7 @@ describe("a large or strange body", () => {
 });
 
 describe("many requests", () => {
-  it("many requests of one token are refused with 429 above its rate, while another token is served", async () => {
+  it("the server refuses requests of one token above its rate with 429, while it serves another token", async () => {
     const server = await serve(agentsOfExamples, { limits: { requestsPerSecond: 1, requestBurst: 5 } });
     const [greedy, other] = [await server.tokenOf("acme"), await server.tokenOf("acme")];
     const statuses: number[] = [];
@@ -196,7 +196,7 @@ describe("many requests", () => {
     expect((await server.call("GET", "/api/agents", { token: other })).status).toBe(200);
   });
 
-  it("many requests that guess tokens are slowed down together, and do not lock out a valid token", async () => {
+  it("the server slows down requests that guess tokens together, and does not lock out a valid token", async () => {
     const server = await serve(agentsOfExamples, { limits: { requestsPerSecond: 1, requestBurst: 3 } });
     const statuses: number[] = [];
     for (let count = 0; count < 6; count++)
@@ -211,7 +211,7 @@ describe("many requests", () => {
     expect((await server.call("GET", "/api/agents")).status).toBe(200);
   });
 
-  it("requests for streams are refused above the limit of the server, and a connection above the limit is closed", async () => {
+  it("the server refuses streams above its limit, and closes a connection above the limit of connections", async () => {
     const server = await serve(agentsOfExamples, { limits: { maxStreams: 3 } });
     const tokens = await Promise.all(["a", "b", "c", "d"].map((tenant) => server.tokenOf(tenant)));
     const statuses: number[] = [];
@@ -238,7 +238,7 @@ describe("many requests", () => {
 });
 
 describe("a slow client", () => {
-  it("a slow client that does not finish its headers or its body is disconnected", async () => {
+  it("the server disconnects a slow client that does not finish its headers or its body", async () => {
     const server = await serve([], { listen: { headersTimeoutMs: 40, requestTimeoutMs: 60 } });
     expect(await rawBytes(server.port, "GET /api/runs HTTP/1.1\r\nHost: 127")).toMatch(/^HTTP\/1\.1 408/u);
     const head = `POST /api/runs HTTP/1.1\r\nHost: 127.0.0.1:${server.port}\r\nAuthorization: Bearer ${server.admin}\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{`;
@@ -247,7 +247,7 @@ describe("a slow client", () => {
     expect(answer).toMatch(/^(?:HTTP\/1\.1 4\d\d.*|ECONNRESET|)$/su);
   });
 
-  it("a slow client that does not read a stream is disconnected, can resume, and slows neither the run nor another reader", async () => {
+  it("the server disconnects a slow reader of a stream, which can resume and slows neither the run nor another reader", async () => {
     const chatty = agent("chatty", async (ctx) => {
       await ctx.waitForSignal("go");
       for (let at = 0; at < 300; at++) await ctx.step("s", async () => "x".repeat(100));
@@ -284,7 +284,7 @@ describe("a slow client", () => {
 });
 
 describe("two people", () => {
-  it("two people who answer one question at once get 202 and 409, and the first answer counts", async () => {
+  it("two people who answer one question at once get 202 and 409 from the server, and the first answer counts", async () => {
     const server = await serve(agentsOfExamples);
     const { waiting } = await exampleWorld(server);
     const answers = await Promise.all(

@@ -101,7 +101,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       ...networks.map(([name, command]) => [`reach ${name}`, command] as const),
       ...controls.map(([name, command]) => [`leave behind ${name}`, command] as const),
     ];
-    test.each(attacksAs(identity, attacks))("a command cannot %s", async (_, command) => {
+    test.each(attacksAs(identity, attacks))("a sandboxed shell command cannot %s", async (_, command) => {
       const { world, before, result, text } = await run(command);
       expect(text).not.toContain("BREACH");
       expect(text).not.toContain(outsideSecret);
@@ -115,7 +115,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test.each(attacksAs(identity, floods))(
-      "commands in the sandbox are contained when they start %s",
+      "shell commands in the sandbox are contained when they start %s",
       async (_, command) => {
         const { text } = await run(command, { limits: small });
         expect(text).not.toContain("BREACH");
@@ -136,13 +136,13 @@ describe.each(identities())("shell commands as $name", (identity) => {
       ["a process in its own session", "setsid MARKER > /dev/null 2>&1 &"],
       ["a process that ignores signals", "(trap '' TERM HUP INT; exec MARKER) > /dev/null 2>&1 &"],
       ["a process with two parents fewer", "( ( exec MARKER ) & ) > /dev/null 2>&1"],
-    ])("commands in the sandbox leave no process behind after %s", async (_, command) => {
+    ])("shell commands in the sandbox leave no process behind after %s", async (_, command) => {
       const marker = `${600_000 + attacker.pid}.${Math.random().toString().slice(2, 10)}`;
       await run(command.replace("MARKER", `sleep ${marker}`));
       expect(processesWith(marker)).toEqual([]);
     });
 
-    test("commands in the sandbox create nothing in the workspace to protect it", async () => {
+    test("the sandbox creates nothing in the workspace to protect it from commands", async () => {
       const world = worlds.take();
       const before = snapshot(world.folder);
       await attacker.call({ root: world.inside, tool: "bash", input: { command: "true" } });
@@ -150,7 +150,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test.each(["beside the workspace", "above the workspace"])(
-      "a command cannot write control files of a writable folder %s",
+      "a sandboxed command cannot write control files of a writable folder %s",
       async (where) => {
         const world = worlds.take();
         const root = join(world.inside, where === "above the workspace" ? "sub" : "dotfiles");
@@ -169,7 +169,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       },
     );
 
-    test("commands in the sandbox report new control files, and undo those of an existing repository", async () => {
+    test("the sandbox reports new control files of a command, and undoes those of an existing repository", async () => {
       const { world, result, text } = await run("mkdir new; echo x > new/.envrc; echo ../x > .git/commondir");
       expect(result.metadata?.["sandbox"]).toMatchObject({
         created: [join(world.inside, "new/.envrc")],
@@ -180,7 +180,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(kept.filter((name) => name.startsWith("commondir.refused-"))).toHaveLength(1);
     });
 
-    test("commands in the sandbox end at the first change of a control file that could not be mounted, before a program obeys it", async () => {
+    test("a sandboxed command ends at the first change of a control file that could not be mounted, before a program obeys it", async () => {
       const command = "echo ../x > .git/commondir; sleep 2; cat .git/commondir; echo late > late; sleep 60";
       const { world, text } = await run(command);
       expect(text).toMatch(
@@ -189,7 +189,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(await readdir(world.inside)).not.toContain("late");
     });
 
-    test("commands in the sandbox commit to a repository, whose index, objects and refs stay writable", async () => {
+    test("sandboxed commands can commit to a repository, whose index, objects and refs stay writable", async () => {
       const world = worlds.take();
       const repository = join(world.inside, "project");
       await mkdir(repository);
@@ -216,7 +216,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(String(git("log", "--format=%s %D"))).toMatch(/^two HEAD -> topic, tag: v1\none/);
     });
 
-    test("commands in the sandbox see the network and its settings only if the policy allows it", async () => {
+    test("sandboxed commands see the network and its settings only if the policy allows it", async () => {
       const { text } = await run("exec 3<>/dev/tcp/127.0.0.1/$PORT && echo reached; ls /etc/shadow", {
         network: true,
       });
@@ -224,7 +224,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
       expect(text).toContain("'/etc/shadow': No such file");
     });
 
-    test("commands cannot use descriptors that the process inherited, and keep their own", async () => {
+    test("shell commands cannot use file descriptors that the process inherited, and keep their own", async () => {
       const world = ownWorlds.take();
       await writeFile(
         join(world.folder, "call.ts"),
@@ -265,11 +265,14 @@ describe.each(identities())("shell commands as $name", (identity) => {
       "the environment of the parent",
       'cat "/proc/$PARENT/environ" | tr "\\0" "\\n" | grep REEVE_ATTACK && breach',
     ],
-  ])("commands reach %s with the sandbox off, so the suite detects a breach", async (_, command) => {
-    const { text, result } = await run(command, { mode: "off" });
-    expect(text).toContain("BREACH");
-    expect(result.metadata?.["sandbox"]).toEqual({ mode: "off", applied: "none", network: true });
-  });
+  ])(
+    "shell commands reach %s with the sandbox off, so that this suite detects a breach",
+    async (_, command) => {
+      const { text, result } = await run(command, { mode: "off" });
+      expect(text).toContain("BREACH");
+      expect(result.metadata?.["sandbox"]).toEqual({ mode: "off", applied: "none", network: true });
+    },
+  );
 
   describe("without bubblewrap", () => {
     const script = (text: string) => `#!/bin/sh\n${text}\n`;
@@ -294,7 +297,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
         "inside/linked",
         { text: script("echo --disable-userns --bind-fd"), mode: 0o755 },
       ],
-    ])("commands are refused if bubblewrap %s", async (_, name, content) => {
+    ])("shell commands are refused if bubblewrap %s", async (_, name, content) => {
       const world = worlds.take();
       await mkdir(join(world.folder, "tools/folder"), { recursive: true });
       await chmod(world.folder, 0o755);
@@ -317,7 +320,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     });
 
     test.skipIf(!works)(
-      "commands are refused where user namespaces are forbidden (skipped if bubblewrap is missing)",
+      "shell commands are refused where user namespaces are forbidden (skipped if bubblewrap is missing)",
       async () => {
         const world = ownWorlds.take();
         await writeFile(join(world.folder, "call.ts"), callOf(world.inside, "touch ran"));

@@ -266,7 +266,7 @@ describe("the metadata of a run", () => {
   );
 });
 
-test("the providerMetadata of an input part may have 1,000 values, in each way in which it enters", async () => {
+test("the providerMetadata of an input part may have 1,000 values, whichever way the input enters", async () => {
   await using runtime = await openRuntime({ unknownPrice: "ignore" });
   const talker = new Agent({ name: "talker", model: scriptedModel(["hello"]) });
   const { sessionId } = await talker.invoke("hello", { runtime });
@@ -298,7 +298,7 @@ describe("a value of more than 100,000 values", () => {
   const numbers = (count: number): readonly number[] => Array.from({ length: count }, () => 0);
   const tooMany = "has more than 100000 JSON values; send fewer at once, or put the data into a file";
 
-  test("a result of a tool with so many values becomes an error result that the model sees", async () => {
+  test("a tool result with more than 100,000 values becomes an error result that the model sees", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const dump = tool({
       name: "dump",
@@ -316,7 +316,7 @@ describe("a value of more than 100,000 values", () => {
     ]).toEqual([true, true]);
   });
 
-  test("a reply of a model with so many values fails the run with too_large", async () => {
+  test("a model reply with more than 100,000 values fails the run with too_large", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel([{ toolCalls: [{ name: "dump", input: { rows: numbers(100_000) } }] }]);
     const scout = new Agent({ name: "scout", model, retry: false });
@@ -325,7 +325,7 @@ describe("a value of more than 100,000 values", () => {
     expect(error?.message).toContain(`the reply of the model ${tooMany}`);
   });
 
-  test("an input, a signal and a result of a client with so many values are refused, and a result of ctx.step is not", async () => {
+  test("more than 100,000 values are refused in an input, a signal and a client's result, but not in a result of ctx.step", async () => {
     await using runtime = await openRuntime();
     const many = numbers(100_000) as unknown as JsonValue;
     await expect(runtime.submit(quiet, many)).rejects.toMatchObject({ code: "too_large" });
@@ -457,7 +457,7 @@ describe.each(twoStores)("a hostile JSON value on the %s store", (_store, prepar
     ],
   ];
 
-  test.each(harmless)("a value is stored and returned unchanged: %s", async (_what, value) => {
+  test.each(harmless)("a hostile JSON value is stored and returned unchanged: %s", async (_what, value) => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open() });
     const run = await runtime.submit(echo, value);
@@ -496,7 +496,7 @@ describe.each(twoStores)("a hostile JSON value on the %s store", (_store, prepar
     ["an instance of a class", () => new Map()],
   ];
 
-  test.each(refused)("a value is refused with not_json: %s", async (_what, make) => {
+  test.each(refused)("a hostile JSON value is refused with not_json: %s", async (_what, make) => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open() });
     const fault = await refusalOf(runtime.submit(echo, make() as JsonValue));

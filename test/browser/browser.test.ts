@@ -95,7 +95,7 @@ function refOf(request: ModelRequest, words: string): string {
   return ref;
 }
 
-test("getState() lists the tabs, and includes the screenshot and the accessibility tree if the options say so", async () => {
+test("getState() of the browser lists the tabs, and includes the screenshot and the accessibility tree if the options say so", async () => {
   expect({ state: await plain.getState(), messages: await plain.messages() }).toEqual({
     state: { tabs: [], viewport: { width: 320, height: 200 } },
     messages: [],
@@ -119,7 +119,7 @@ test("getState() lists the tabs, and includes the screenshot and the accessibili
   expect((await plain.getState()).tabs).toEqual([{ id: 1, title: "Shop", url: `${site}/`, active: true }]);
 });
 
-test("an agent fills in a form of a real page and reads the result", async () => {
+test("an agent with a browser fills in a form of a real page and reads the result", async () => {
   const call = (name: string, input: object) => ({ toolCalls: [{ name, input: { ...input } }] });
   let [who, kind, button] = ["", "", ""];
   const model = scriptedModel([
@@ -140,7 +140,7 @@ test("an agent fills in a form of a real page and reads the result", async () =>
   expect(orders).toEqual(["Ada black"]);
 });
 
-test("messages() shows the screenshot before a turn if useScreenshot is set", async () => {
+test("messages() of the browser shows the screenshot before a turn if useScreenshot is set", async () => {
   const browser = session({ useScreenshot: true });
   await browser.open(site);
   const [message] = await browser.messages();
@@ -153,7 +153,7 @@ test("messages() shows the screenshot before a turn if useScreenshot is set", as
   });
 });
 
-test("open() refuses URLs that are not allowed, even after a redirect, and names an invalid URL", async () => {
+test("open() of the browser refuses URLs that are not allowed, even after a redirect, and names an invalid URL", async () => {
   await expect(plain.open("http://other.test/")).rejects.toMatchObject({ code: "permission_denied" });
   await expect(plain.open("file:///etc/passwd")).rejects.toMatchObject({ code: "permission_denied" });
   await expect(plain.open("shop")).rejects.toMatchObject({ code: "invalid_argument" });
@@ -164,7 +164,7 @@ test("open() refuses URLs that are not allowed, even after a redirect, and names
   expect((await plain.getState()).tabs.map(({ url }) => url)).not.toContain("http://other.test/");
 });
 
-test("open() refuses a private address by the rule of fetch, and allowPrivate names exceptions", async () => {
+test("open() of the browser refuses a private address by the rule of fetch, and allowPrivate names exceptions", async () => {
   const resolve = async () => [{ address: "127.0.0.1", family: 4 } as const];
   const { port } = new URL(site);
   const browser = session({ allowPrivate: ["shop.example"], resolve });
@@ -179,7 +179,7 @@ test("open() refuses a private address by the rule of fetch, and allowPrivate na
   expect((await browser.getState()).tabs).toMatchObject([{ title: "Shop" }]);
 });
 
-test("open() connects to the address that was checked, not to the answer of another lookup", async () => {
+test("open() of the browser connects to the address that was checked, not to the answer of another DNS lookup", async () => {
   const lookups: string[] = [];
   const resolve = async (hostname: string) => {
     lookups.push(hostname);
@@ -193,7 +193,7 @@ test("open() connects to the address that was checked, not to the answer of anot
   });
 });
 
-test("the option allow refuses an address if it throws or returns a promise", async () => {
+test("the option allow of the browser refuses an address if the function throws or returns a promise", async () => {
   const throwing = session({
     allow: () => {
       throw new Error("no rules");
@@ -209,7 +209,7 @@ test("browser_open has the risk high, because a URL can carry data out", () => {
   expect(open_).toMatchObject({ name: "browser_open", risk: "high", destructive: false });
 });
 
-test("open() names the browser program that is missing", async () => {
+test("open() of the browser names the browser program that is missing", async () => {
   await expect(session({ executablePath: "/nowhere/chromium" }).open(site)).rejects.toMatchObject({
     code: "dependency_missing",
     message: expect.stringContaining("/nowhere/chromium"),
@@ -224,7 +224,7 @@ test("a closed BrowserSession starts a new browser at its next use", async () =>
   expect((await plain.getState()).tabs).toHaveLength(1);
 });
 
-test("closeTab() closes a tab while another site replaces its page, and the browser with its last tab", async () => {
+test("closeTab() closes a browser tab while another site replaces its page, and closes the browser with its last tab", async () => {
   // A tab that stays, because the browser would end with its last one.
   await plain.open(site);
   const stays = (await plain.getState()).tabs[0]?.id ?? Number.NaN;
@@ -242,7 +242,7 @@ test("closeTab() closes a tab while another site replaces its page, and the brow
   expect(plain.isOpen).toBe(false);
 });
 
-test("getState() and open() work while a page blocks its thread", async () => {
+test("getState() and open() of the browser work while a page blocks its thread", async () => {
   await untilDone(() => hasty.open(site));
   // The page is complete or blocked first.
   const [opened] = await Promise.allSettled([hasty.open(`${site}/busy`)]);
@@ -257,7 +257,7 @@ test("getState() and open() work while a page blocks its thread", async () => {
   });
 });
 
-test("an action throws tool_timeout and the next one starts a new browser if the browser hangs", async () => {
+test("a browser action throws tool_timeout if the browser hangs, and the next action starts a new browser", async () => {
   // Every other browser would stop, too.
   await plain.close();
   await untilDone(() => hasty.open(site));

@@ -49,7 +49,7 @@ function parentOf({ parentSpanContext }: ReadableSpan): string | undefined {
 }
 
 describe("spans of an agent", () => {
-  test("invoke_agent describes the agent and its model, and sums the tokens of the agent's own calls", async () => {
+  test("the span invoke_agent describes the agent and its model, and sums the tokens of the agent's own calls", async () => {
     const telemetry = await openTelemetry();
     const middleware = [tracing({ telemetry, prices })];
     const scout = new Agent({ name: "scout", model: scriptedModel([{ text: "rain", usage }]), middleware });
@@ -150,7 +150,7 @@ describe("spans of an agent", () => {
     });
   });
 
-  test("the spans of an agent come from Agent({ telemetry }) once, also beside the middleware tracing", async () => {
+  test("the option telemetry of an agent makes each span once, also together with the middleware tracing", async () => {
     const telemetry = await openTelemetry();
     const scout = (middleware: readonly Layer[]): Agent =>
       new Agent({ name: "scout", model: scriptedModel(["rain"]), telemetry, middleware });

@@ -35,7 +35,7 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     [{ allOf: [{ type: "integer" }, { minimum: 1 }] }, "3", 3],
     [{ type: "object", additionalProperties: { type: "number" } }, { a: "1" }, { a: 1 }],
     [{ type: "array", prefixItems: [{ type: "boolean" }] }, ["true", "true"], [true, "true"]],
-  ])("schema %j converts %j to %j", ([schema, value, expected]) => {
+  ])("tool() with the schema %j converts the argument %j to %j", ([schema, value, expected]) => {
     expect(member(schema, value)).toEqual(expected);
   });
 
@@ -65,12 +65,12 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     [{ type: ["string", "number"] }, "8"],
     [{ anyOf: [{ type: "string" }, { type: "number" }] }, "8"],
     [{}, "8"],
-  ])("schema %j leaves %j unchanged", ([schema, value]) => {
+  ])("tool() with the schema %j leaves the argument %j unchanged", ([schema, value]) => {
     expect(member(schema, value)).toBe(value);
   });
 
   test.for<"anyOf" | "oneOf">(["anyOf", "oneOf"])(
-    "%s: the constants of its properties say which variant an object is",
+    "%s: the constants of an object's properties say which variant of the schema it is",
     (choice) => {
       const variant = (kind: string, size: JsonSchema): JsonSchema => ({
         type: "object",
@@ -94,7 +94,7 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     [{ oneOf: [{ enum: [1] }, { type: "array" }] }, "exclusive alternatives"],
     [{ allOf: [{ minimum: 1 }, { type: "integer" }] }, "several conditions"],
     [{ $ref: "#/$defs/name" }, "a reference"],
-  ])("null for an optional property with the schema %j is left out", ([value]) => {
+  ])("tool() leaves out null for an optional property with the schema %j", ([value]) => {
     const $defs = { name: { type: "string" } };
     const optional = { type: "object", properties: { value, other: { type: "number" } }, $defs };
     expect(coerced(optional, { value: null, other: "1" })).toEqual({ other: 1 });
@@ -112,17 +112,20 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     [{ anyOf: [{ type: "string" }, { type: "null" }] }],
     [{ oneOf: [{ type: "string" }, {}] }],
     [{ $ref: "#/$defs/missing" }],
-  ])("null for an optional property with the schema %j stays, because it may be accepted", ([value]) => {
-    const input = { value: null };
-    expect(coerced({ type: "object", properties: { value } }, input)).toBe(input);
-  });
+  ])(
+    "tool() keeps null for an optional property with the schema %j, because null may be accepted",
+    ([value]) => {
+      const input = { value: null };
+      expect(coerced({ type: "object", properties: { value } }, input)).toBe(input);
+    },
+  );
 
-  test("null for a property that the schema does not name stays", () => {
+  test("tool() keeps null for a property that the schema does not name", () => {
     const input = { other: null };
     expect(coerced({ type: "object", additionalProperties: { type: "string" } }, input)).toBe(input);
   });
 
-  test("a call with null for an optional argument is executed, with its default, and costs no further turn", async () => {
+  test("a tool call with null for an optional argument is executed with its default and costs no further turn", async () => {
     const seen: unknown[] = [];
     const search = tool({
       name: "search",
@@ -142,7 +145,7 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     expect(turns).toBe(2);
   });
 
-  test("arguments that arrive as one JSON text are parsed, and references in the schema are followed", () => {
+  test("tool arguments that arrive as one JSON text are parsed, and references in the schema are followed", () => {
     const schema = {
       type: "object",
       properties: { node: { $ref: "#/$defs/node" } },
@@ -158,7 +161,7 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     });
   });
 
-  test("arguments that match the schema are returned as the same value", () => {
+  test("tool arguments that match the schema are returned as the same value", () => {
     const schema = { type: "object", properties: { any: {}, text: { type: "string" } } };
     fc.assert(
       fc.property(fc.jsonValue(), fc.string(), (any, text) => {
@@ -168,7 +171,7 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     );
   });
 
-  test("a text is coerced to a number only if the number is written back as the same text", () => {
+  test("tool() coerces a text to a number only if the number is written back as the same text", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         const value = member({ type: "number" }, text);
@@ -183,7 +186,7 @@ describe("T3: tool() coerces arguments only if nothing is lost", () => {
     );
   });
 
-  test("a zod schema is coerced like a JSON Schema, and the error names only the arguments that are still invalid", async () => {
+  test("tool() coerces a zod schema like a JSON Schema, and the error names only the arguments that are still invalid", async () => {
     const add = tool({
       name: "add",
       description: "x",

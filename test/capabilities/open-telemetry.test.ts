@@ -122,7 +122,7 @@ describe("openTelemetry() spans with the real SDK", () => {
     },
   );
 
-  test("the spans of a child are below the task that spawned it, even with two running tasks of one agent", async () => {
+  test("openTelemetry() puts the spans of a child below the task that spawned it, even with two running tasks of one agent", async () => {
     const telemetry = await openTelemetry();
     const middleware = [tracing({ telemetry })];
     const hires = (name: string, target: string) =>
@@ -162,7 +162,7 @@ describe("openTelemetry() spans with the real SDK", () => {
     expect(above.toSorted()).toEqual([...chiefs, ...chiefs].toSorted());
   });
 
-  test("the spans of a task that is dropped while it waits end there, and the next owner starts new ones", async () => {
+  test("openTelemetry() ends the spans of a task that is dropped while it waits, and the next owner starts new ones", async () => {
     const telemetry = await openTelemetry();
     const wait = tool({
       name: "wait",
@@ -209,7 +209,7 @@ describe("openTelemetry() spans with the real SDK", () => {
     expect(JSON.stringify([events, status])).not.toContain(key);
   });
 
-  test("the spans carry the attribute names of the GenAI conventions, each with the agent's name", async () => {
+  test("openTelemetry() spans carry the attribute names of the GenAI conventions, each with the agent's name", async () => {
     const { result } = await run(await company());
     expect(named("invoke_agent scout").attributes).toMatchObject({
       "gen_ai.operation.name": "invoke_agent",
@@ -247,7 +247,7 @@ describe("openTelemetry() spans with the real SDK", () => {
     );
   });
 
-  test("spans have the costs at the prices of the runtime, also with the option telemetry of an agent", async () => {
+  test("openTelemetry() spans have the costs at the prices of the runtime, also with the option telemetry of an agent", async () => {
     const telemetry = await openTelemetry();
     const script = scriptedModel([{ text: "rain", usage }]);
     const { result } = await run(new Agent({ name: "scout", model: script, telemetry }));
@@ -256,13 +256,13 @@ describe("openTelemetry() spans with the real SDK", () => {
       expect(named(name).attributes["reeve.cost_usd"]).toBeCloseTo(0.12);
   });
 
-  test("the spans contain the messages if the option is set", async () => {
+  test("openTelemetry() spans contain the messages if the option is set", async () => {
     await run(await company({ content: true }));
     expect(named("chat script").attributes["gen_ai.output.messages"]).toContain("rain");
     expect(named("execute_tool hire").attributes["gen_ai.tool.call.result"]).toContain("rain");
   });
 
-  test("the spans record an error with its type and message", async () => {
+  test("openTelemetry() spans record an error with its type and message", async () => {
     const telemetry = await openTelemetry();
     const model = scriptedModel([{ error: Object.assign(new Error("bad key"), { status: 401 }) }]);
     await run(new Agent({ name: "scout", model, middleware: [tracing({ telemetry })] }));
@@ -276,7 +276,7 @@ describe("openTelemetry() spans with the real SDK", () => {
 });
 
 describe("openTelemetry() metrics with the real SDK", () => {
-  test("the metrics count tokens, cost and durations by agent and model", async () => {
+  test("openTelemetry() metrics count tokens, cost and durations by agent and model", async () => {
     await run(await company());
     await reader.forceFlush();
     const all = measured
@@ -349,7 +349,7 @@ describe("telemetry never affects the run", () => {
     },
   );
 
-  test("a span that ignores the result of its body throws the error of the body once", async () => {
+  test("a span of a custom telemetry that ignores the result of its body throws the error of the body once", async () => {
     const calls: string[] = [];
     const layer = {
       chat: async () => {
@@ -373,7 +373,7 @@ describe("telemetry never affects the run", () => {
     expect(spans.getFinishedSpans()).toEqual([]);
   });
 
-  test("J7: a recorded call makes no second span when another worker replays it", async () => {
+  test("J7: a recorded call makes no second telemetry span when another worker replays it", async () => {
     const telemetry = await openTelemetry();
     const callPath = new MiddlewarePipeline([tracing({ telemetry })]).callPath() ?? {};
     const models = { main: scriptedModel(["hi"]) };

@@ -176,7 +176,7 @@ describe("a tool body that is an async generator", () => {
     expect(shown).toEqual([{ depth: 1 }, { depth: 2 }]);
   });
 
-  test("a tool body that is an async generator is closed when the call is cancelled: its finally block runs and it has no result", async () => {
+  test("a tool body that is an async generator runs its finally block when the call is cancelled, and has no result", async () => {
     const stop = new AbortController();
     const told: string[] = [];
     const dig = tool({

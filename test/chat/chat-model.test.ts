@@ -34,7 +34,7 @@ async function approvedRun(): Promise<readonly (Event | Delta)[]> {
 }
 
 describe("the model of a chat", () => {
-  test("a run is shown as its input, its answers, the call as a person edited it, the question with its answer, and its end", async () => {
+  test("a chat shows a run as its input, its answers, the call as a person edited it, the answered question, and its end", async () => {
     const model = new ChatModel();
     model.follow("run_1", { isInputShown: false, isQuiet: false });
     const items = await approvedRun();
@@ -56,7 +56,7 @@ describe("the model of a chat", () => {
     ]);
   });
 
-  test("a question and an agent of a later run are shown, although an earlier run has used their ids", async () => {
+  test("a chat shows a question and an agent of a later run, although an earlier run has used the same ids", async () => {
     const model = new ChatModel();
     const named = new Set<string>();
     const hired = {
@@ -82,7 +82,7 @@ describe("the model of a chat", () => {
     expect(named.size).toBe(2);
   });
 
-  test("events that arrive again after a lost connection change nothing", async () => {
+  test("events that arrive in a chat again after a lost connection change nothing", async () => {
     const [once, twice] = [new ChatModel(), new ChatModel()];
     for (const model of [once, twice]) model.follow("run_1", { isInputShown: true, isQuiet: false });
     const events = (await approvedRun()).filter((item) => "seq" in item);
@@ -91,7 +91,7 @@ describe("the model of a chat", () => {
     expect(twice.items.map(({ item }) => item)).toEqual(once.items.map(({ item }) => item));
   });
 
-  test("what a failed attempt has written is taken back, and a piece that arrives twice is shown once", () => {
+  test("a chat takes back the text of a failed attempt, and shows a piece that arrives twice once", () => {
     const model = new ChatModel();
     model.follow("run_1", { isInputShown: true, isQuiet: false });
     const of = { runId: "run_1", taskId: "t0", messageSeq: 5 } as const;
@@ -109,7 +109,7 @@ describe("the model of a chat", () => {
   });
 });
 
-test("a call that starts an agent, and the line of the agent, show what the agent has cost; other calls have no cost", async () => {
+test("a chat shows the cost of an agent at the agent's line and at the call that started it, and no cost at other calls", async () => {
   await using runtime = await openRuntime({ unknownPrice: "ignore" });
   const usage = { inputTokens: 1_000, outputTokens: 100, costUsd: 0.02 };
   const scout = new Agent({ name: "scout", model: scriptedModel([{ text: "Green.", usage }]), tools: [] });
@@ -146,7 +146,7 @@ test("a call that starts an agent, and the line of the agent, show what the agen
   );
 });
 
-test("noteOf() says that the prompt of a hired agent was sent again", () => {
+test("noteOf() says in the chat that the prompt of a hired agent was sent again", () => {
   const data = { architecture: "hired", name: "prompt_resent", data: { from: "input" } };
   const event = { seq: 1, at: 0, taskId: "t0", agentId: "coder", type: "architecture_event", data };
   expect(noteOf(event as unknown as Event)).toEqual({

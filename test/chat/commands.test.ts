@@ -8,7 +8,7 @@ import { casesOf } from "../effort.ts";
 import { repository } from "../gates/run-node.ts";
 import { lacksTmux, openTerminal } from "./terminal.ts";
 
-test("the page of the chat names every command and every key", async () => {
+test("the documentation page of the chat names every command and every key", async () => {
   const page = await readFile(join(repository, "docs/guides/chat.md"), "utf8");
   expect(chatCommands.filter(({ name }) => !page.includes(`\`/${name}`)).map(({ name }) => name)).toEqual([]);
   const actions = keyRows(usualKeys).map(([, about]) => /\((\w+)\)$/u.exec(about)?.[1]);
@@ -28,7 +28,7 @@ async function keysOf(text: string): Promise<KeyMap> {
   }
 }
 
-test("keybindings.json changes the keys of the actions that it names", async () => {
+test("keybindings.json changes the keys of the chat actions that it names", async () => {
   expect(await keysOf(`{"queue": "ctrl+q", "open": ["f2"]}`)).toEqual({
     ...usualKeys,
     queue: ["ctrl+q"],
@@ -59,7 +59,7 @@ const extension = `export default {
 const changes = casesOf(200, 40);
 
 describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
-  test("a person moves in the tree, forks, rewinds a file, names, exports and picks a conversation", async () => {
+  test("a person moves in the tree of a chat, forks, rewinds a file, names, exports and picks a conversation", async () => {
     const { folder, url } = await setUp((request) =>
       request === 2
         ? { tool: "write", input: { path: "notes.txt", content: "red\n" } }
@@ -118,7 +118,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/No run of this conversation was followed|turns {3}at most/u);
   });
 
-  test("commands of extensions, notices, errors of hooks, prompt templates, shell commands and files work in the composer", async () => {
+  test("the composer of a chat accepts extension commands, prompt templates, shell commands and files, and shows notices", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "Seen." }));
     const reeve = join(folder, ".reeve");
     await mkdir(join(reeve, "prompts"), { recursive: true });
@@ -187,7 +187,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/^42 echoed/mu);
   });
 
-  test("/compact, /top-up and /trust do what they say, and Ctrl+Z suspends the chat until fg", async () => {
+  test("/compact, /top-up and /trust of a chat work, and Ctrl+Z suspends the chat until fg", async () => {
     const { folder, url } = await setUp((request) =>
       request === 1 ? { tool: "read", input: { path: "notes.txt" } } : { text: `Answer ${request}` },
     );
@@ -237,7 +237,7 @@ describe.skipIf(lacksTmux)("the commands of reeve chat in a terminal", () => {
     await terminal.shows(/This folder is trusted as it is now/u);
   });
 
-  test(`5,000 pasted lines are one draft, and a growing answer survives ${changes} changes of the size of the terminal`, async () => {
+  test(`a chat keeps 5,000 pasted lines as one draft, and a growing answer survives ${changes} changes of the terminal size`, async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { text: "Read." } : { text: `${"word 漢字 e\u0301 👩‍👩‍👧 ".repeat(1_000)}end.` },
     );

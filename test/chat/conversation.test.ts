@@ -13,7 +13,7 @@ const markdown = "# Lamp\n\nIt is **green**.\n\n| place | lamp |\n|---|---|\n| d
 
 describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
   test.for(isFull ? (["80x24", "200x50"] as const) : (["80x24"] as const))(
-    "a person talks with an agent, approves a call and leaves, in a terminal of %s",
+    "a person talks with an agent in reeve chat, approves a call and leaves, in a terminal of %s",
     async (size) => {
       const { folder, url } = await setUp((request) =>
         request === 1
@@ -48,7 +48,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     },
   );
 
-  test("Enter steers while the agent works, Alt+Enter queues, and Escape stops it and restores what waited", async () => {
+  test("in a chat, Enter steers a working agent, Alt+Enter queues, and Escape stops it and restores the waiting texts", async () => {
     const { folder, url, asked } = await setUp((request) => (request === 1 ? undefined : { text: "Again." }));
     const terminal = await openTerminal({ size: "80x24", cwd: folder, env: env(url) });
     await terminal.reeve("chat");
@@ -79,7 +79,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.shows(/❯ be brief\s*\n {2}then stop\s*\n {2}\/etc\/hosts is odd[^]*Again\./u);
   });
 
-  test("a person opens a single call, edits a queued text in its place, withdraws another, and learns that one was read", async () => {
+  test("a person in a chat opens a single call, edits and withdraws queued texts, and learns that one was already read", async () => {
     const third = Promise.withResolvers<{ text: string }>();
     const { folder, url, asked } = await setUp((request) =>
       request <= 2
@@ -134,7 +134,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.shows(/It was too late: the agent has read this text/u);
   });
 
-  test("the conversation of another agent, opened from Ctrl+T, grows while the agent works", async () => {
+  test("the conversation of another agent that is opened with Ctrl+T in a chat grows while the agent works", async () => {
     const [read, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const { folder, url, asked } = await setUp(async (request) => {
       if (request === 1) return { tool: "handoff_scout", input: { task: "Look at the lamp" } };
@@ -176,7 +176,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await terminal.shows(/❯ Go\s+✓ handoff_scout .* · \$0\.0070\d*\n▸ scout t1: done · \$0\.0070/u);
   });
 
-  test("/continue continues a run that failed, and pays no answered call again", async () => {
+  test("/continue in a chat continues a failed run and pays no answered call again", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1
         ? { tool: "read", input: { path: "notes.txt" } }
@@ -238,7 +238,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     await second.stop("SIGTERM");
   });
 
-  test("control and bidirectional characters in the output of a tool are shown escaped, and NO_COLOR paints nothing", async () => {
+  test("a chat shows control and bidirectional characters of tool output escaped, and uses no colours with NO_COLOR", async () => {
     const { folder, url } = await setUp((request) =>
       request === 1
         ? { tool: "bash", input: { command: String.raw`printf 'a\033[2Jb\342\200\256c\n'` } }
@@ -258,7 +258,7 @@ describe.skipIf(lacksTmux)("reeve chat in a terminal", () => {
     expect(painted).not.toMatch(/ESC\[(?:1|2|3[0-7]|9[0-7])m/u);
   });
 
-  test("closing the terminal ends the chat and leaves the run, and a terminal of 20x5 is enough to continue it", async () => {
+  test("closing the terminal of a chat leaves its run, and a terminal of 20x5 is enough to continue it", async () => {
     const { folder, url, asked } = await setUp((request) =>
       request === 1 ? undefined : { text: "After all." },
     );
@@ -305,7 +305,7 @@ test("reeve chat reads prompts from a pipe one after the other, and prints the a
   expect(said.talk).toMatch(/1 runs of this conversation[^]*session ses_/u);
 });
 
-test("reeve chat in lines sends the next text after a question was answered elsewhere", async () => {
+test("reeve chat in lines sends the next text after its question was answered elsewhere", async () => {
   const { folder, url, requests } = await setUp((request) =>
     request === 1
       ? { tool: "write", input: { path: "made.txt", content: "x" } }

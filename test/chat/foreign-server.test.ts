@@ -34,7 +34,7 @@ test.for([
   },
 );
 
-test("a request whose answer breaks off is refused as one that may have arrived", async () => {
+test("a chat reports that a request may have arrived if its answer breaks off", async () => {
   const server = createServer((_request, response) => {
     response.writeHead(200, { "content-length": 100 });
     response.write("{", () => response.destroy());

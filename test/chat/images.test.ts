@@ -23,7 +23,7 @@ async function pictureFolder(): Promise<string> {
   return folder;
 }
 
-test("a text that names images becomes a text part and image parts, and an absent image is refused", async () => {
+test("a chat text that names images becomes a text part and image parts, and a missing image is refused", async () => {
   const folder = await pictureFolder();
   const image = { type: "image", mediaType: "image/png", source: { kind: "base64", data: pixel } };
   const text = 'See @lamp.png and @"my lamp.png" but not @notes.txt';
@@ -36,7 +36,7 @@ test("a text that names images becomes a text part and image parts, and an absen
   await expect(inputOf("See @absent.png", folder, [])).rejects.toThrow(/absent\.png cannot be read/u);
 });
 
-test("an input that returns to the composer keeps its images, whether its text names them or not", async () => {
+test("a chat input that returns to the composer keeps its images, whether its text names them or not", async () => {
   const folder = await pictureFolder();
   const images = new DraftImages();
   const [named, unnamed, strange] = ["@lamp.png and @notes.txt", "Look", { type: "file", mediaType: "a/b" }];
@@ -50,7 +50,7 @@ test("an input that returns to the composer keeps its images, whether its text n
   await expect(inputOf(draft, folder, [])).rejects.toThrow(/cannot be read/u);
 });
 
-test("a completed image is sent, also if its path has spaces", async () => {
+test("an image path that the chat has completed is sent, also if the path has spaces", async () => {
   const folder = await pictureFolder();
   await mkdir(join(folder, "new lamps"));
   await writeFile(join(folder, "new lamps/red.png"), pixel, "base64");
@@ -69,7 +69,7 @@ test("a completed image is sent, also if its path has spaces", async () => {
   expect(await inputOf(text, folder, [])).toEqual([{ type: "text", text }, image]);
 });
 
-test("the pasted path of an image becomes its name, and every other paste stays as it is", async () => {
+test("the chat turns the pasted path of an image into its name, and leaves every other paste unchanged", async () => {
   const folder = await pictureFolder();
   const spaced = join(folder, "my lamp.png");
   expect(pastedImage("lamp.png\n", folder)).toBe("@lamp.png ");
@@ -84,27 +84,30 @@ describe("an image in the conversation", () => {
     { images: "kitty", drawn: "\u{1b}_G" },
     { images: "iterm2", drawn: "\u{1b}]1337" },
     { images: null, drawn: undefined },
-  ] as const)("an image is named, and drawn in a terminal with the protocol $images", ({ images, drawn }) => {
-    setCapabilities({ images, trueColor: true, hyperlinks: false });
-    onTestFinished(resetCapabilitiesCache);
-    const chat = new ChatModel();
-    const source = { kind: "base64", data: pixel };
-    chat.say([
-      { type: "text", text: "Look" },
-      { type: "image", mediaType: "image/png", source },
-    ]);
-    const theme = themeOf("none");
-    const lines = chat.items
-      .flatMap((item) => blockOf(item, { theme, isOpen: false, showsImages: true }).parts())
-      .flatMap((part) => partLines(part, 80, theme));
-    expect(lines.slice(0, 3)).toEqual(["", "❯ Look", "  [image, image/png]"]);
-    expect(lines.some((line) => drawn !== undefined && line.includes(drawn))).toBe(drawn !== undefined);
-    expect(drawn === undefined ? lines.length : 3).toBe(3);
-  });
+  ] as const)(
+    "a chat names an image in the conversation, and draws it in a terminal with the protocol $images",
+    ({ images, drawn }) => {
+      setCapabilities({ images, trueColor: true, hyperlinks: false });
+      onTestFinished(resetCapabilitiesCache);
+      const chat = new ChatModel();
+      const source = { kind: "base64", data: pixel };
+      chat.say([
+        { type: "text", text: "Look" },
+        { type: "image", mediaType: "image/png", source },
+      ]);
+      const theme = themeOf("none");
+      const lines = chat.items
+        .flatMap((item) => blockOf(item, { theme, isOpen: false, showsImages: true }).parts())
+        .flatMap((part) => partLines(part, 80, theme));
+      expect(lines.slice(0, 3)).toEqual(["", "❯ Look", "  [image, image/png]"]);
+      expect(lines.some((line) => drawn !== undefined && line.includes(drawn))).toBe(drawn !== undefined);
+      expect(drawn === undefined ? lines.length : 3).toBe(3);
+    },
+  );
 });
 
 describe.skipIf(lacksTmux)("images in the composer", () => {
-  test("a person pastes the path of an image and the image of the clipboard, and learns which program is missing", async () => {
+  test("a person pastes the path of an image or an image of the clipboard into a chat, and learns which program is missing", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "Seen." }));
     await writeFile(join(folder, "my lamp.png"), pixel, "base64");
     const programs = join(folder, "programs");

@@ -13,7 +13,7 @@ import { env, setUp } from "../surfaces/cli/model-server.ts";
 import { main, reeve } from "../surfaces/cli/reeve-process.ts";
 import { lacksTmux, openTerminal } from "./terminal.ts";
 
-test("a model, a thinking level and a name may be chosen before the first message, and the first run uses them", async () => {
+test("a person may choose model, thinking level and name in a chat before the first message, and the first run uses them", async () => {
   const { folder, url, requests } = await setUp(() => ({ text: "Hello." }));
   const said = await reeve(["chat", "--plain"], {
     cwd: folder,
@@ -39,7 +39,7 @@ test("a chat in lines ends with the exit code of the first run that failed, and 
   expect(await reeve(["chat", "--plain"], again)).toMatchObject({ code: 0, out: ["Hello."] });
 });
 
-test("a chat in lines takes the beginning of a session's id, ends with 3 after a line that names none, and shows the memory of its profile", async () => {
+test("a chat in lines resumes by the start of a session id, ends with 3 if it names none, and shows its profile's memory", async () => {
   const { folder, url } = await setUp(() => ({ text: "Hello." }));
   const home = join(folder, "home");
   await mkdir(join(home, "profiles/work"), { recursive: true });
@@ -104,7 +104,7 @@ test.skipIf(lacksTmux)(
   },
 );
 
-test("the commands of a chat that need no choice answer in lines, and a wrong one says what is expected", async () => {
+test("chat commands that need no choice answer in lines, and a wrong command says what is expected", async () => {
   const { folder, url } = await setUp(() => ({ text: "Seen." }));
   const commands = [
     "/budget",
@@ -161,7 +161,7 @@ test("the commands of a chat that need no choice answer in lines, and a wrong on
   expect(said.code).toBe(2);
 });
 
-test("a reader of lines splits at line feeds only, joins pieces, and yields the last line without one", async () => {
+test("a reader of lines splits at line feeds only, joins pieces, and yields a last line without a line feed", async () => {
   const source = new PassThrough();
   const lines = new LineReader(source);
   lines.open();
@@ -185,7 +185,7 @@ test("a reader of lines splits at line feeds only, joins pieces, and yields the 
   ]);
 });
 
-test("a reader of lines stops its wait when something else happens, and drops what has arrived when it is closed", async () => {
+test("a reader of lines stops its wait when another event happens, and drops unread lines when it is closed", async () => {
   const source = new PassThrough();
   const lines = new LineReader(source);
   lines.open();
@@ -202,7 +202,7 @@ test("a reader of lines stops its wait when something else happens, and drops wh
   expect(source.listenerCount("data")).toBe(0);
 });
 
-test("waiting for changes of a conversation leaves no listener behind", async () => {
+test("waiting for changes of a chat conversation leaves no listener behind", async () => {
   const client = new RouteClient({ url: "http://127.0.0.1:1", fetch: async () => Response.json({}) });
   const conversation = new Conversation({
     client,
@@ -279,7 +279,7 @@ function stuckChat(answer: () => Promise<Response>) {
   };
 }
 
-test("an interrupt leaves a chat in lines whose server no longer answers", async () => {
+test("an interrupt ends a chat in lines whose server no longer answers", async () => {
   const chat = stuckChat(() => Promise.reject(new Error("refused")));
   await chat.until(({ lostAt }) => lostAt !== undefined);
   chat.interrupt();
@@ -287,7 +287,7 @@ test("an interrupt leaves a chat in lines whose server no longer answers", async
   expect(chat.requests).not.toContain("POST /api/runs/run_1/cancel");
 });
 
-test("the second interrupt leaves a chat in lines whose server does not answer the first", async () => {
+test("the second interrupt ends a chat in lines whose server does not answer the first", async () => {
   const chat = stuckChat(() => new Promise(() => undefined));
   await chat.until(({ model }) => model.isWorking);
   chat.interrupt();
@@ -296,7 +296,7 @@ test("the second interrupt leaves a chat in lines whose server does not answer t
   expect(await chat.ended).toBe("busy");
 });
 
-test("a person who edits the arguments of a call in lines sees them, and an empty line goes back to the question", async () => {
+test("a person in a chat in lines sees the arguments to edit, and an empty line goes back to the question", async () => {
   const { folder, url } = await setUp((request) =>
     request === 1
       ? { tool: "write", input: { path: "made.txt", content: "as asked" } }

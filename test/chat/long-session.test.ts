@@ -61,7 +61,7 @@ test.for([
   await server.drain();
 });
 
-test("the cost of a conversation is that of all its runs, and at least that of the newest ones while older ones are read", async () => {
+test("the cost of a chat conversation covers all its runs, and at least the newest ones while older ones are read", async () => {
   await using runtime = await openRuntime({ unknownPrice: "ignore" });
   const usage = { costUsd: 0.01 };
   const model = scriptedModel(Array.from({ length: 5 }, (_, at) => ({ text: `${at}.`, usage })));

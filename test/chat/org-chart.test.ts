@@ -16,7 +16,7 @@ function chartOf(view: RunView): AgentTree {
 }
 
 describe("the org chart in the terminal", () => {
-  test("each agent has a line below its manager, with its status, seat, activity, turns, cost and budget", () => {
+  test("the org chart in the terminal shows a line per agent below its manager, with status, seat, activity and cost", () => {
     expect(chartOf(company()).lines(place)).toEqual([
       "  AGENT        SEAT  NOW                             TURNS                COST",
       "› ◌ lead       ▪     waits for 2 reports               1/9  $0.0105 of $0.5000",
@@ -26,14 +26,14 @@ describe("the org chart in the terminal", () => {
     ]);
   });
 
-  test("a wide terminal has also the status in words, the model and the time of each agent", () => {
+  test("the org chart in a wide terminal also has the status in words, the model and the time of each agent", () => {
     const [titles, lead] = chartOf(company()).lines({ ...place, columns: 160 });
     expect(titles).toMatch(/AGENT +SEAT +STATUS +NOW +MODEL +TIME +TURNS +COST$/u);
     expect(lead).toMatch(/lead +▪ +Waits +waits for 2 reports +gpt-4o +59 s +1\/9/u);
   });
 
   test.each([1, 5, 20, 37, 59, 60, 80, 111, 151, 300])(
-    "no line is wider than a terminal of %i columns",
+    "no line of the org chart is wider than a terminal of %i columns",
     (columns) => {
       const lines = chartOf(company("東京のスカウト\u{202e}".repeat(9))).lines({ ...place, columns });
       expect(Math.max(...lines.map(piMeasure.width))).toBeLessThanOrEqual(columns);
@@ -41,7 +41,7 @@ describe("the org chart in the terminal", () => {
     },
   );
 
-  test("the marked agent stays marked and in view when agents are hired and the terminal is low", () => {
+  test("the marked agent of the org chart stays marked and in view when agents are hired and the terminal is low", () => {
     const fold = new RunFold(company());
     const chart = chartOf(fold.view());
     chart.move(3);

@@ -59,11 +59,11 @@ describe("the answer to a question of an agent", () => {
     { keys: ["e", '{"path":"b"}'], is: { decision: "approved", input: { path: "b" } } },
     { keys: ["e", "{", "e", undefined, "y"], is: { decision: "approved" } },
     { keys: [undefined], is: undefined },
-  ])("a person who answers a call with $keys decides $is", async ({ keys, is }) => {
+  ])("a person in a chat who answers a call with $keys decides $is", async ({ keys, is }) => {
     expect((await decided(call, ...keys)).decision).toEqual(is);
   });
 
-  test("the arguments to edit are JSON with hidden characters as escapes, and stay the same unchanged", async () => {
+  test("arguments that a person edits in a chat are JSON with escaped hidden characters, and unedited ones stay the same", async () => {
     const { shown } = await decided(call, "e", undefined, undefined);
     expect(shown[2]).toBe(String.raw`{"path":"ma\u202ede.txt"}`);
     expect(JSON.parse(shown[2] ?? "")).toEqual(call.input);
@@ -72,7 +72,7 @@ describe("the answer to a question of an agent", () => {
     );
   });
 
-  test("an agent that asks a human gets the chosen answer, a text of the person, or the fields of a form", async () => {
+  test("an agent that asks a human in a chat gets the chosen answer, a text of the person, or the fields of a form", async () => {
     const asks = { ...call, kind: "question", input: { question: "Which lamp?", options: ["green", "red"] } };
     expect(await decided(asks, "2")).toEqual({
       decision: { decision: "approved", input: "red" },
@@ -100,7 +100,7 @@ test.for([
     name: "a form",
     request: { ...call, kind: "elicitation", input: { requestedSchema: { properties: { a: {}, b: {} } } } },
   },
-])("$name that is answered elsewhere is asked no further", async ({ request, key }) => {
+])("a chat no longer asks $name that was answered elsewhere", async ({ request, key }) => {
   const withdraw = new AbortController();
   const asked: string[] = [];
   const desk: Pick<Desk, "pick" | "ask" | "say"> = {
@@ -119,7 +119,7 @@ test.for([
 });
 
 test.skipIf(lacksTmux)(
-  "a text question that is answered elsewhere leaves the terminal with a line that says so, also in the chart",
+  "a text question that was answered elsewhere disappears from the chat with a line that says so, also in the chart",
   async () => {
     const asks = { toolCalls: [{ name: "ask_human", input: { question: "Which lamp?" } }] };
     const model = scriptedModel([asks, "The first.", asks, "The second."]);
@@ -158,7 +158,7 @@ test.skipIf(lacksTmux)(
   },
 );
 
-test("reasoning is one dim line until it is opened", () => {
+test("a chat shows reasoning as one dim line until a person opens it", () => {
   const item = { kind: "answer", text: "Yes.", reasoning: "first\nthen\nlast", isLive: false } as const;
   const drawn = (isOpen: boolean): string =>
     JSON.stringify(blockOf({ id: 1, version: 1, item }, { theme: themeOf("none"), isOpen }).parts());
@@ -167,7 +167,7 @@ test("reasoning is one dim line until it is opened", () => {
 });
 
 test.each(["mcp", "memory", "reload", "trust", "doctor", "export a.jsonl"])(
-  "/%s says in a conversation with a server that it works on the files of this machine",
+  "the chat command /%s says in a conversation with a server that it works on the files of this machine",
   async (text) => {
     const found = commandOf(`/${text}`);
     const desk = { server: { local: undefined }, conversation: {} } as unknown as Desk;

@@ -8,7 +8,7 @@ import { ownPlace } from "../../src/surfaces/cli/chat/client/server-place.ts";
 import { createServer } from "../../src/surfaces/server/server.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
-test("texts whose withdrawal no worker has answered return to the person, and the chat says that they may have been read", async () => {
+test("a chat returns queued texts whose withdrawal no worker has answered, and says that they may have been read", async () => {
   await using runtime = await openRuntime({ unknownPrice: "ignore" });
   const agent = new Agent({ name: "host", model: scriptedModel(["Done."]), tools: [] });
   const server = createServer(runtime, { agents: [agent], tokens: null });

@@ -55,7 +55,7 @@ function startRpc(cwd: string, url: string, ...args: readonly string[]) {
 }
 
 describe("reeve chat --mode rpc", () => {
-  test("a program steers, queues, aborts, forks, switches and compacts, and wrong lines are answered with what is expected", async () => {
+  test("a program on reeve chat --mode rpc can steer, queue, abort, fork, switch and compact, and wrong lines get an error", async () => {
     const { folder, url, asked } = await setUp((request) =>
       request === 2 ? undefined : { text: `Answer ${request}` },
     );
@@ -132,7 +132,7 @@ describe("reeve chat --mode rpc", () => {
     expect(await chat.end()).toBe(0);
   });
 
-  test("a program approves a call with edited arguments, and the call is made with them", async () => {
+  test("a program on reeve chat --mode rpc approves a call with edited arguments, and the call is made with them", async () => {
     const { folder, url } = await setUp((request) =>
       request === 1
         ? { tool: "write", input: { path: "made.txt", content: "as asked" } }
@@ -154,7 +154,7 @@ describe("reeve chat --mode rpc", () => {
   });
 
   test.skipIf(lacksPython)(
-    "the Python client of 100 lines asks, approves a call and prints the conversation",
+    "the Python client of 100 lines asks, approves a call and prints the conversation through reeve chat --mode rpc",
     async () => {
       const { folder, url } = await setUp((request) =>
         request === 1

@@ -43,7 +43,7 @@ async function openChat() {
 
 const { signal } = new AbortController();
 
-test("a command of an extension that starts a new session leaves the conversation in it, and the next prompt creates it", async () => {
+test("an extension command that starts a new session moves the chat there, and the next prompt creates the session", async () => {
   const { client, conversation, driven } = await openChat();
   await conversation.send("First");
   await conversation.untilIdle(signal);
@@ -61,7 +61,7 @@ test("a command of an extension that starts a new session leaves the conversatio
   );
 });
 
-test("a name that is given before the first prompt is that of the session that an extension has chosen", async () => {
+test("a name that is given to a chat before the first prompt becomes that of the session that an extension has chosen", async () => {
   const { client, conversation } = await openChat();
   await conversation.show("ses_chosen");
   await conversation.change({ name: "Lamps" });

@@ -15,7 +15,7 @@ async function isRunning(pid: string): Promise<boolean> {
   return !stdout.trim().startsWith("Z");
 }
 
-test("a stopped command ends with the processes that it has started, and a second one is refused while it runs", async () => {
+test("a shell command that is stopped in a chat ends with its processes, and a second command is refused while one runs", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-shell-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   const shell = new ShellCommands(folder);
@@ -40,11 +40,11 @@ test.for([
   { text: "!!ls", is: { command: "ls", isForModel: false } },
   { text: "!", is: undefined },
   { text: "ls!", is: undefined },
-])("the text $text names the command $is", ({ text, is }) => {
+])("the chat reads the text $text as the shell command $is", ({ text, is }) => {
   expect(shellCommandOf(text)).toEqual(is);
 });
 
-test("the output of a command goes to the model once, with the next text that can be sent", async () => {
+test("the output of a shell command in a chat goes to the model once, with the next text that can be sent", async () => {
   const shell = new ShellCommands(process.cwd());
   await shell.run({ command: "echo for the model", isForModel: true });
   await shell.run({ command: "echo for me", isForModel: false });
@@ -55,7 +55,7 @@ test("the output of a command goes to the model once, with the next text that ca
   expect(sent).toEqual(["$ echo for the model\nfor the model\n\nLook", "Again"]);
 });
 
-test("a command that prints a gigabyte shows the beginning, and the rest is counted", async () => {
+test("a chat shows the beginning of a shell command's gigabyte of output, and counts the remaining bytes", async () => {
   const shell = new ShellCommands(process.cwd());
   const said = await shell.run({ command: "head -c 1000000000 /dev/zero | tr '\\0' x", isForModel: false });
   expect(said.length).toBeLessThan(51_000);

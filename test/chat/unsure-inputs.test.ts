@@ -101,7 +101,7 @@ describe("an input whose answer is lost", () => {
     { kind: "follow-up", lost: "answer" },
     { kind: "steering", lost: "request" },
   ] as const)(
-    "a chat that sends $kind again after a lost $lost and a restart of the server delivers it once",
+    "a chat that sends $kind again after a lost $lost and a restart of the server delivers the input once",
     async ({ kind, lost }) => {
       const chat = await openChat();
       const { conversation } = chat;

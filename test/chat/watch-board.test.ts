@@ -48,7 +48,7 @@ function boardOf(panel: RunPanel, size: Partial<BoardPlace> = {}, scout?: string
 }
 
 describe("the board of a run", () => {
-  test("the board shows how the run stands, what is spent, reserved and left, its agents and its questions", () => {
+  test("the watch board of a run shows its status, what is spent, reserved and left, its agents and its questions", () => {
     const lines = boardOf("inbox");
     expect(lines).toHaveLength(24);
     expect(lines[0]).toMatch(/^Do it run_1 +Waits for you · 1 m$/u);
@@ -63,7 +63,7 @@ describe("the board of a run", () => {
     expect(lines.at(-1)).toBe("a answer  ? help  q leave");
   });
 
-  test("agents that have ended with their reports are folded, and shown again", () => {
+  test("the watch board of a run folds agents that have ended with the tasks below them, and can show them again", () => {
     const foot = { lostAt: undefined, keys };
     const board = {
       feed: stateOf(),
@@ -81,7 +81,7 @@ describe("the board of a run", () => {
     expect(drawn()).toMatch(/└─ ✓ poet/u);
   });
 
-  test("the panel of money lists agents with their models, and that of an agent its limits", () => {
+  test("the money panel of the watch board lists agents with their models, and the panel of an agent its limits", () => {
     expect(boardOf("money").join("\n")).toMatch(
       /─ Money by agent ─+\n.*openai\/gpt-4o +1 call {2}1,000 in {2}100 out {2}\$0\.0035/u,
     );
@@ -97,7 +97,7 @@ describe("the board of a run", () => {
     [20, 5],
     [3, 2],
     [1, 1],
-  ])("a terminal of %ix%i has no wider line and no control character", (columns, rows) => {
+  ])("the watch board in a terminal of %ix%i has no wider line and no control character", (columns, rows) => {
     for (const panel of ["inbox", "money", "agent"] as const) {
       const lines = boardOf(panel, { columns, rows }, "東\u{202e}\u{1b}[2J".repeat(30));
       expect(lines.length).toBeLessThanOrEqual(rows);
@@ -107,7 +107,7 @@ describe("the board of a run", () => {
     expect(boardOf("inbox", { columns: 200, rows: 50 }).join("\n")).toMatch(/─ Money by agent[^]*─ Inbox/u);
   });
 
-  test("a question is shown in full, with hidden characters as escapes, and scrolls to its end and no further", () => {
+  test("the watch board shows a question in full, with hidden characters as escapes, and scrolls to its end and no further", () => {
     const [question] = [...company().asked];
     const long = { ...question!, request: { ...question!.request, input: { content: "x\n".repeat(40) } } };
     const about = { runId: "run_1", question: question! };
@@ -119,7 +119,7 @@ describe("the board of a run", () => {
 });
 
 describe("the board of all runs", () => {
-  test("the board lists runs with status, cost and age, what waits for the person, and the found runs", () => {
+  test("the watch board of all runs lists status, cost and age, what waits for the person, and the runs of a search", () => {
     const facts = { live: 1, liveAgents: 2, spentTodayUsd: 1.5, capPerDayUsd: 9 } as never;
     const runs = [
       run,
@@ -151,12 +151,12 @@ test.each([
   [" 10 min ", { deadlineMs: 600_000 }],
   ["90s", { deadlineMs: 90_000 }],
   ["2,000,000 tokens", { maxTokens: 2_000_000 }],
-])("an amount written as %j is understood", (text, amount) => {
+])("the watch board accepts an amount of money written as %j", (text, amount) => {
   expect(amountOf(text)).toEqual(amount);
 });
 
 test.each(["", "-1", "0", "5 apples", "1e3", "\u{202e}5", "0,50", "1,5", "500 ms", "1.5 turns"])(
-  "an amount written as %j is refused with examples",
+  "the watch board refuses an amount of money written as %j and gives examples",
   (text) => {
     expect(() => amountOf(text)).toThrow(
       /invalid amount .*: expected dollars such as 0\.50, or a number of turns/u,
@@ -164,7 +164,7 @@ test.each(["", "-1", "0", "5 apples", "1e3", "\u{202e}5", "0,50", "1,5", "500 ms
   },
 );
 
-test("an order whose answer is lost says that it may have arrived", () => {
+test("the watch board says that an order whose answer is lost may have arrived", () => {
   expect(orderProblem(new RequestError("offline", "the server does not answer"))).toMatch(
     /may have the order already/u,
   );

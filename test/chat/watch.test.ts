@@ -55,7 +55,7 @@ async function post(url: string, body: object): Promise<{ readonly run: { readon
 }
 
 describe.skipIf(lacksTmux)("reeve watch in a terminal", () => {
-  test("a person opens a live run, approves a call of a child, tops up, steers, pauses, resumes and cancels, while the terminal grows", async () => {
+  test("a person in reeve watch opens a live run, approves a child's call, tops up, steers, pauses, resumes and cancels", async () => {
     const { folder, variables } = await companyFolder();
     const server = await serve(folder, variables, "--no-token");
     const { run } = await post(`${server.link.origin}/api/runs`, { agent: "lead", input: "Go" });
@@ -117,7 +117,7 @@ describe.skipIf(lacksTmux)("reeve watch in a terminal", () => {
     await server.stop("SIGTERM");
   });
 
-  test("a watch with --url survives its server, is resized, and closes a question that was answered elsewhere", async () => {
+  test("reeve watch with --url survives its server and a resize, and closes a question that was answered elsewhere", async () => {
     const { folder, variables } = await companyFolder();
     const first = await serve(folder, variables, "--no-token");
     const { run } = await post(`${first.link.origin}/api/runs`, { agent: "lead", input: "Go" });
@@ -157,7 +157,7 @@ describe.skipIf(lacksTmux)("reeve watch in a terminal", () => {
 });
 
 describe.skipIf(lacksTmux)("reeve watch beside reeve chat", () => {
-  test("a person answers the question of a chat in watch, reads the conversation, steers and cancels, and Ctrl+T shows the same tree", async () => {
+  test("a person answers the question of a chat in reeve watch, steers and cancels, and Ctrl+T in the chat shows the same tree", async () => {
     const { folder, url, asked } = await setUp((request) =>
       request === 1 ? { tool: "write", input: { path: "made.txt", content: "one" } } : undefined,
     );

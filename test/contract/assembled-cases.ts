@@ -55,7 +55,7 @@ export function assembledCases(harness: EngineHarness): void {
   );
 
   declare(
-    "ctx.agent: an agent whose branch loses is cancelled, and one that fails is child_failed",
+    "ctx.agent: an agent whose branch loses a race is cancelled, and an agent that fails gives child_failed",
     async (world) => {
       const runtime = await world.open();
       const failing = new Agent({
@@ -97,7 +97,7 @@ export function assembledCases(harness: EngineHarness): void {
   );
 
   declare(
-    "asTool: the next worker continues a workflow that an agent has called, and the model is asked once per turn",
+    "asTool: the next worker continues a workflow that an agent has called as a tool, and calls the model once per turn",
     async (world) => {
       const steps: string[] = [];
       const refund = workflow(
@@ -126,7 +126,7 @@ export function assembledCases(harness: EngineHarness): void {
   );
 
   declare(
-    "checkReplay: the journals of waiting and ended runs match their code, and the first different step is named",
+    "checkReplay: journals of waiting and ended runs match their code, and the first step that differs is named",
     async (world, reopen) => {
       let bodies = 0;
       const codeOf = (name: string) =>

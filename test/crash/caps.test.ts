@@ -151,7 +151,7 @@ async function inFolder(work: (folder: string, server: CountingServer) => Promis
 }
 
 test(
-  "B7: a worker that is killed at its writes, one after the other, spends at most the caps and its cap shares return",
+  "B7: a worker that is killed at each of its writes spends at most the caps, and its cap shares are returned",
   { timeout: 600_000 },
   () =>
     inFolder(async (folder, server) => {
@@ -188,7 +188,7 @@ test(
     }),
 );
 
-test("B7: three processes on one file with one cap, killed at random writes, spend at most the cap and their cap shares return", () =>
+test("B7: three processes that share a cap and are killed at random writes spend at most the cap, and return their shares", () =>
   inFolder(async (folder, server) => {
     const caps = { perDayUsd: 0.5, perUserPerDayUsd: 0.3 };
     const treasury = new Treasury(folder, "shared", server, caps);

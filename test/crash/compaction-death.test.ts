@@ -91,7 +91,7 @@ async function shape({ store, status, output }: WorkloadResult): Promise<unknown
 }
 
 test.each<Cause>(["window", "request"])(
-  "J1, S1: an invocation that is compacted because of its %s leaves the same session wherever its worker dies, and the summary is recorded once",
+  "J1, S1: a compaction because of %s leaves the same session wherever its worker dies, and records one summary",
   async (cause) => {
     const calmWorld: string[] = [];
     const calm = await runWorkload(compactedTalk(calmWorld, cause));

@@ -31,7 +31,7 @@ export function crashLoopCases(onSite: OnSite): void {
 /** The cases that depend on how a store counts recoveries. `npm test` runs only these on further stores and engines. */
 export function crashLoopCore(onSite: OnSite, places: readonly string[] = ["model"]): void {
   test.for(places)(
-    "L7: a run that kills its process is paused at its fifth recovery if its %s kills it each time, no task of it ends, and other runs complete",
+    "L7: a run whose %s kills its process is paused at its fifth recovery, ends no task, and other runs complete",
     (place, { expect }) =>
       onSite(async ({ workUntilDone, attempts, events, summary }) => {
         expect(await workUntilDone(place)).toBe(5);

@@ -105,7 +105,7 @@ describe("checkCase(): calls", () => {
     expect(promisesBroken(twoLives(["one"], one, oneAgain, twoAgain))).toEqual(["recorded_once"]);
   });
 
-  test("checkCase() reports a call that is made twice in one life, missing, or not made without a crash", () => {
+  test("checkCase() reports a call that is made twice by one process, missing, or not made without a crash", () => {
     expect(promisesBroken(trace({ calls: [one, two, one] }))).toEqual(["in_flight_only"]);
     expect(promisesBroken(trace({ calls: [one] }))).toEqual(["same_calls"]);
     expect(promisesBroken(trace({ calls: [one, two, call("three", "life 1")] }))).toEqual(["same_calls"]);
@@ -115,7 +115,7 @@ describe("checkCase(): calls", () => {
 describe("checkCase(): money", () => {
   const lost = { ...nothing, tokens: 30 };
 
-  test("B3: checkCase() requires the spend of the uncrashed run plus the lost amount", () => {
+  test("B3: checkCase() requires the spending of the run without a crash plus the amount that the crash lost", () => {
     expect(promisesBroken(withMoney({ spent: { ...nothing, tokens: 40 }, lost }))).toEqual([]);
     expect(promisesBroken(withMoney({ spent: { ...nothing, tokens: 39 }, lost }))).toEqual(["spent"]);
     expect(promisesBroken(withMoney({ reserved: lost }))).toEqual(["spent"]);
@@ -165,7 +165,7 @@ describe("checkCase(): events", () => {
     expect(broken(turn(1), startCall("y"), turn(2), startCall("x"), end)).toBe(1);
   });
 
-  test("checkCase() recognizes children by their inputs if branches start them side by side, in any order", () => {
+  test("checkCase() recognizes children by their inputs if branches start them at the same time, in any order", () => {
     const child = (input: string): EventDraft[] => [
       eventDraft("task_start", { priority: 2, budget: {} as ExecutionBudget }),
       eventDraft("agent_start", { input, architecture: "react" }),
@@ -184,7 +184,7 @@ describe("checkCase(): events", () => {
     expect(broken("two", "two")).toBe(2);
   });
 
-  test("E1: checkCase() reports a gap, a broken chain, a second run_end and a missing run_end", () => {
+  test("E1: checkCase() reports a gap in the events, a broken chain, a second run_end and a missing run_end", () => {
     const [first, ...rest] = log(turn(1), turn(2), end);
     const gap = [first, ...rest.map((event) => ({ ...event, seq: event.seq + 1 }))].filter(
       (each) => each !== undefined,

@@ -32,7 +32,7 @@ const all = {
 };
 
 describe.each(Object.entries(all))("J1, J6, B1, B3, E1, E4, H1, H4: %s", (workload, { world, outputs }) => {
-  test("a worker killed before any write, or after it and again after the restart, leaves a run that ends as without the crash", async () => {
+  test("a worker that is killed before or after any write leaves a run that ends as it does without the crash", async () => {
     // `npm test` kills every third of these workers twice.
     const again = (at: number, when: string): number | undefined =>
       when === "after" && (isFull || at % 3 === 0) ? 1 + ((at * 3) % 8) : undefined;
@@ -44,7 +44,7 @@ describe.each(Object.entries(all))("J1, J6, B1, B3, E1, E4, H1, H4: %s", (worklo
 });
 
 describe("runCrashes()", () => {
-  test("runCrashes() reports calls that bypass the journal and an output that differs from the uncrashed one", async () => {
+  test("runCrashes() reports calls that bypass the journal, and an output that differs from that without a crash", async () => {
     const { world } = forgetful;
     const report = await runCrashes({ ...common, ...world, workload: "forgetful", when: ["after"] });
     const found = new Set(report.broken.map(({ promise }) => promise));
@@ -52,7 +52,7 @@ describe("runCrashes()", () => {
     for (const { kills } of report.broken) expect(kills).toHaveLength(1);
   });
 
-  test("runCrashes() reports a failing worker and does not throw, in a process and in this one", async () => {
+  test("runCrashes() reports a failing worker and does not throw, in another process and in this one", async () => {
     const { inProcess, ...inProcesses } = common;
     for (const options of [inProcesses, { ...inProcesses, inProcess }]) {
       const report = await runCrashes({ ...options, ...forgetful.world, workload: "no such work" });
@@ -79,7 +79,7 @@ describe("runCrashes()", () => {
     expect(report.broken.at(-1)?.detail).toContain("after 2 kills before a write");
   });
 
-  test("runCrashes() reports no endless work if write maxKills is chosen and the last write of the work is not", async () => {
+  test("runCrashes() reports no endless work if the worker is killed at write maxKills and this is not the last write", async () => {
     const kills = (at: number): boolean => at === 1_000;
     const report = await runCrashes({
       ...common,

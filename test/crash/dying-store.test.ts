@@ -28,7 +28,7 @@ async function settles(work: Promise<unknown>): Promise<boolean> {
   return Promise.race([work.then(() => true), turn]);
 }
 
-test("a store that dies before its n-th write does not write it, and the call never settles", async () => {
+test("a dying store that dies before its n-th write does not write it, and the call never settles", async () => {
   const { inner, store, deaths } = setup({ at: 2, when: "before" });
   await store.inbox.deliver(message("first"));
   expect(await settles(store.inbox.deliver(message("second")))).toBe(false);
@@ -36,7 +36,7 @@ test("a store that dies before its n-th write does not write it, and the call ne
   expect(deaths).toEqual(["before write 2: inbox.deliver second"]);
 });
 
-test("a store that dies after its n-th write has written it, and the call never settles", async () => {
+test("a dying store that dies after its n-th write has written it, and the call never settles", async () => {
   const { inner, store, deaths } = setup({ at: 2, when: "after" });
   await store.inbox.deliver(message("first"));
   expect(await settles(store.inbox.deliver(message("second")))).toBe(false);
@@ -44,14 +44,14 @@ test("a store that dies after its n-th write has written it, and the call never 
   expect(deaths).toEqual(["after write 2: inbox.deliver second"]);
 });
 
-test("a store writes nothing after its death", async () => {
+test("a dying store writes nothing after its death", async () => {
   const { inner, store } = setup({ at: 1, when: "before" });
   expect(await settles(store.inbox.deliver(message("first")))).toBe(false);
   expect(await settles(store.inbox.deliver(message("second")))).toBe(false);
   expect(await waiting(inner)).toEqual([]);
 });
 
-test("a read and a claim that returns no lease do not count as writes", async () => {
+test("a dying store does not count a read, or a claim that returns no lease, as a write", async () => {
   const { store } = setup({ at: 10, when: "before" });
   await store.leases.enlist("w");
   await store.leases.claim({ workerId: "w", limit: 1, now: 1 });

@@ -11,14 +11,14 @@ const points: readonly Death[] = [
   { at: 14, when: "before" },
 ];
 
-test("SQLite, B3, J6: a prompt of a hired agent whose process is killed around its writes has its effect once, is sent again only with an event, and is billed at most what is spent", async () => {
+test("SQLite, B3, J6: a hired agent's prompt has its effect once if its process is killed, and is sent again only with an event", async () => {
   expect(await promptProblems(points)).toEqual([]);
 });
 
-test("SQLite, B7: two processes with hired agents under one cap are billed at most the cap in all when one of them is killed around its writes", async () => {
+test("SQLite, B7: two processes with hired agents under one cap are billed at most the cap if one of them is killed", async () => {
   expect(await sharedCapProblems([{ at: 16, when: "after" }])).toEqual([]);
 });
 
-test("SQLite, H2, J6: two processes with hired agents that lose their seats are billed at most what is spent, and each command has its effect once, when one of them is killed around its writes", async () => {
+test("SQLite, H2, J6: two processes whose hired agents lose their seats execute each command once if one is killed", async () => {
   expect(await preemptionProblems([{ at: 20, when: "after" }])).toEqual([]);
 });

@@ -30,7 +30,7 @@ const full = [
 export function describeKillPoints(title: string, chosen: readonly string[]): void {
   const isKillPoint = killPoints();
   describe.each(isFull ? full : chosen)(`${title}: %s`, (workload) => {
-    test("a worker killed before or after writes that differ in kind leaves a run that ends as without the crash", async () => {
+    test("a worker that is killed around writes of every kind leaves a run that ends as it does without the crash", async () => {
       const { world, outputs } = known[workload] ?? {};
       const report = await runCrashes({
         worker: new URL("worker.mjs", inject("crashWorkers")),

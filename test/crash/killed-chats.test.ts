@@ -48,7 +48,7 @@ function contents(messages: readonly Message[]): readonly string[] {
   return messages.map(({ role, content }) => `${role}: ${typeof content === "string" ? content : ""}`);
 }
 
-test("clients of the AI SDK and AG-UI continue after the server is killed in an answer, in a tool and in an approval", async () => {
+test("clients of the AI SDK and AG-UI continue after the server is killed during an answer, a tool and an approval", async () => {
   await start("hang");
   const chats = { talk: chatOf("talk"), dig: chatOf("dig"), send: chatOf("send") };
   const sending = Object.entries(chats).map(([text, chat]) => chat.sendMessage({ text }));

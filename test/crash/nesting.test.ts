@@ -182,7 +182,7 @@ test.for(Object.entries(nests))(
 );
 
 test.for(Object.entries(nests))(
-  "B1, B5, J5: %s ends as budget_exhausted when out of turns; after topUp it finishes without repeating a call",
+  "B1, B5, J5: %s ends as budget_exhausted without turns left, and completes after topUp() without repeating a call",
   async ([, make]) => {
     const { run, runtime } = await company({ unknownPrice: "ignore" });
     const all: World = [];
@@ -212,7 +212,7 @@ test.for(Object.entries(nests))(
 );
 
 test.for(Object.entries(nests))(
-  "C1, C2: %s, cancelled at any call, ends all its tasks and makes no further call",
+  "C1, C2: %s that is cancelled at any call ends all its tasks and makes no further call",
   async ([, make]) => {
     const all: World = [];
     const calm = await company({ unknownPrice: "ignore" });

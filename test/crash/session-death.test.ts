@@ -66,7 +66,7 @@ async function changeAndDie(
 test.each(
   twoStores.flatMap(([name, prepare]) => Object.keys(changes).map((what) => [what, name, prepare] as const)),
 )(
-  "%s in a %s store is done completely or not at all, wherever the process dies",
+  "%s in a %s store is either done completely or not at all, wherever the process dies",
   async (what, _name, prepare) => {
     const change = changes[what] as (typeof changes)[string];
     const whole = await prepared(await prepare());
@@ -93,7 +93,7 @@ test.each(
   },
 );
 
-test("a reader in another process sees a session whole or not at all while it is deleted", async () => {
+test("a reader in another process sees either the whole session or nothing while the session is deleted", async () => {
   const prepare = twoStores.find(([name]) => name === "sqlite")?.[1];
   if (prepare === undefined) throw new Error("the SQLite store is missing");
   const open = await prepare();

@@ -135,7 +135,7 @@ describe.each([2, 4])("%i processes on one file", (processes) => {
       for (const runId of all.filter((each) => !lost.includes(each))) expectUndisturbed(book, runId);
     }));
 
-  test("L2: the runs of a paused worker process wait for it and continue when it continues", () =>
+  test("L2: the runs of a worker process that is paused wait for it and continue when it continues", () =>
     inYard(async ({ store, book, start, answerCarries }) => {
       const sleeper = start("sleeper");
       await untilCarrying(book, runsOf("sleeper"), ["sleeper"]);

@@ -15,7 +15,7 @@ import { thinkerWorkloads } from "./thinker-workloads.ts";
 describe.each(Object.entries({ ...architectureCases, ...failingFlowCases }))(
   "J1, J6, B1, B3, E1, E4, H1, H4: %s",
   (_name, thinker) => {
-    test("a worker that dies before or after any write leaves a run that ends as without the crash", async () => {
+    test("a worker that dies before or after any write leaves a run that ends as it does without the crash", async () => {
       const report = await crashInProcess(thinker);
       expect(report.broken).toEqual([]);
       expect(report.outputs).toEqual([thinker.output]);
@@ -60,7 +60,7 @@ const inProcesses = Object.entries(thinkerWorkloads)
 describe.each(inProcesses)(
   "J1, J6, B1, B3, E1, E4, H1, H4: $name",
   ({ name, workload: { world, outputs }, index }) => {
-    test("a worker process that is killed leaves a run that ends as without the crash", async () => {
+    test("a worker process that is killed leaves a run that ends as it does without the crash", async () => {
       const report = await runCrashes({
         worker: new URL("worker.mjs", inject("crashWorkers")),
         inProcess: doWorkload,

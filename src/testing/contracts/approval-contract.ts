@@ -30,7 +30,7 @@ export function approvalContract({ test, expect, open }: ContractHarness): void 
   const ids = async (store: Store, query: ApprovalQuery = {}): Promise<string[]> =>
     (await store.journal.approvals(query)).approvals.map(({ runId, approvalId }) => `${runId} ${approvalId}`);
 
-  test("K4: a question is open from the commit that asks until the commit that holds the decision", async () => {
+  test("K4: a question to a person is open from the commit that asks it to the commit that holds the answer", async () => {
     const store = await open();
     const run = await Asker.of(store);
     expect(await store.journal.approvals()).toEqual({ approvals: [], next: null });
@@ -74,7 +74,7 @@ export function approvalContract({ test, expect, open }: ContractHarness): void 
     expect(await ids(store)).toEqual([]);
   });
 
-  test("K4: the record of a race closes the questions that were asked in its branches", async () => {
+  test("K4: the commit that records the result of a race closes the questions that its branches asked", async () => {
     const store = await open();
     const run = await Asker.of(store);
     for (const id of ["t0/1/left/0/x", "t0/1/x", "t0/10/left/0/x", "t0/1-/x"]) await run.commit(ask(id));
@@ -102,7 +102,7 @@ export function approvalContract({ test, expect, open }: ContractHarness): void 
     expect(await ids(store)).toEqual(["run_a t0/1/x"]);
   });
 
-  test("K4: a deleted run has no open question, and its release and suspension keep them", async () => {
+  test("K4: deleting a run closes its questions; releasing or suspending a run keeps them open", async () => {
     const store = await open();
     const run = await Asker.of(store);
     await run.commit(ask("t0/1/x"));
@@ -112,7 +112,7 @@ export function approvalContract({ test, expect, open }: ContractHarness): void 
     expect(await ids(store)).toEqual([]);
   });
 
-  test("K4: the first commit of a run, such as that of a fork, may ask", async () => {
+  test("K4: the first commit of a run may ask a question, for example the first commit of a fork", async () => {
     const store = await open();
     const record = runRecord("f");
     const drafts = [ask("t0/1/x"), decide("t0/1/x"), ask("t0/2/y")];
@@ -164,12 +164,12 @@ export function approvalContract({ test, expect, open }: ContractHarness): void 
     { userId: 7 },
     { tenantId: {} },
   ] as unknown as ApprovalQuery[])
-    test(`K4: approvals() refuses ${JSON.stringify(query)}`, async () => {
+    test(`K4: approvals() refuses the query ${JSON.stringify(query)}`, async () => {
       const store = await open();
       await expect(store.journal.approvals(query)).rejects.toMatchObject({ code: "invalid_argument" });
     });
 
-  test("K4: approvals() returns what a reader of the whole log computes, after random commits", async () => {
+  test("K4: approvals() matches the open questions that the whole event log implies, after random commits", async () => {
     const store = await open();
     const random = randomNumbers(7);
     const runs: Asker[] = [];

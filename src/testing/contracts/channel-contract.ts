@@ -102,7 +102,7 @@ export function channelContract({ test, expect, open }: ChannelHarness): void {
     expect(await texts(world, 2)).toEqual(["echo: one", "echo: two"]);
   });
 
-  test("N2: messages that arrive while an earlier one is in work wait, and are answered in their order", async () => {
+  test("N2: messages that arrive while the agent answers an earlier message wait and are answered in order", async () => {
     const world = await open();
     await world.say({ ...ann, messageId: "1", text: "ask first" });
     const [question] = await world.heard(1);
@@ -113,13 +113,13 @@ export function channelContract({ test, expect, open }: ChannelHarness): void {
     expect((await texts(world, 4)).slice(1)).toEqual(["approved: ask first", "echo: two", "echo: three"]);
   });
 
-  test("N3: the runs of a sender belong to the user of the allow list", async () => {
+  test("N3: a run that a sender starts belongs to the user whom the allow list names for the sender", async () => {
     const world = await open();
     await world.say({ ...bob, messageId: "1", text: "whoami" });
     expect(await texts(world, 1)).toEqual(["bob"]);
   });
 
-  test("N3: an unknown sender receives a code, is answered after its approval, and no more after the pairing is revoked", async () => {
+  test("N3: an unknown sender gets a pairing code, is answered once approved, and no longer after the pairing is revoked", async () => {
     const world = await open();
     await world.say({ ...eve, messageId: "1", text: "whoami" });
     const [offer] = await world.heard(1);
@@ -159,7 +159,7 @@ export function channelContract({ test, expect, open }: ChannelHarness): void {
     expect(await world.choose({ ...ann, data: yes })).toBe("This was already answered: denied by ann.");
   });
 
-  test("N4: the next message of the person answers a question that takes a text", async () => {
+  test("N4: a question that takes a text is answered by the person's next message", async () => {
     const world = await open();
     await world.say({ ...ann, messageId: "1", text: "name" });
     await world.heard(1);
@@ -167,7 +167,7 @@ export function channelContract({ test, expect, open }: ChannelHarness): void {
     expect((await texts(world, 2))[1]).toBe('Hello "Ann"');
   });
 
-  test("N5: a question that waits for a person is answered after a restart", async () => {
+  test("N5: a question that waits for a person can still be answered after a restart", async () => {
     const world = await open();
     await world.say({ ...ann, messageId: "1", text: "ask again" });
     const [question] = await world.heard(1);
@@ -176,7 +176,7 @@ export function channelContract({ test, expect, open }: ChannelHarness): void {
     expect(await texts(world, 2)).toEqual(["ask again", "approved: ask again"]);
   });
 
-  test("/stop cancels the run in work and discards the messages that wait", async () => {
+  test("the channel command /stop cancels the current run and discards the waiting messages", async () => {
     const world = await open();
     await world.say({ ...ann, messageId: "1", text: "hold" });
     await world.say({ ...ann, messageId: "2", text: "two" });
@@ -186,7 +186,7 @@ export function channelContract({ test, expect, open }: ChannelHarness): void {
     expect((await texts(world, 2))[1]).toBe("echo: four");
   });
 
-  test("/new starts another session while the run of the former one is in work", async () => {
+  test("the channel command /new starts another session while a run of the previous session is in progress", async () => {
     const world = await open();
     await world.say({ ...ann, messageId: "1", text: "hold" });
     await world.say({ ...ann, messageId: "2", text: "/new" });

@@ -182,7 +182,7 @@ function ownershipContract({ test, expect, open }: ContractHarness): void {
     expect(await store.contents.owners(stranger, hash)).toEqual([]);
   });
 
-  test("V3: only its owners read or share a content", async () => {
+  test("V3: only the owners of a content can read or share it", async () => {
     const store = await open();
     const owner = { runId: await createRun(store, "one") };
     const stranger = { runId: await createRun(store, "other") };
@@ -285,7 +285,7 @@ function largeValueContract({ test, expect, open }: ContractHarness): void {
     expect((await store.events.verify(lease.runId)).ok).toBe(true);
   });
 
-  test("V4: a visible entry keeps its large values when its run is deleted, and the run when its session is", async () => {
+  test("V4: a visible entry keeps its large values after its run is deleted, and a run keeps them after its session is deleted", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const text = long("kept ");
@@ -302,7 +302,7 @@ function largeValueContract({ test, expect, open }: ContractHarness): void {
     expect(await stepValues(store, twin.runId)).toEqual([result]);
   });
 
-  test("V4: an entry that was removed and appended again has its large value", async () => {
+  test("V4: an entry that is removed and then appended again still has its large value", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const [append] = toolCommit(lease.runId, long("again ")).sessions ?? [];
@@ -328,7 +328,7 @@ function largeValueContract({ test, expect, open }: ContractHarness): void {
     expect((await store.sessions.read(sessionId))[1]?.entry).toEqual({ ...append.entry, parentId: "later" });
   });
 
-  test("V2: a commit keeps its large value whatever is put and released beside it", async () => {
+  test("V2: a commit keeps its large value although an owner puts and releases the same content", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const owner = { runId: lease.runId };
@@ -340,7 +340,7 @@ function largeValueContract({ test, expect, open }: ContractHarness): void {
     expect(await stepValues(store, lease.runId)).toEqual([value]);
   });
 
-  test("J1: a commit with large values that loses to a stored one changes nothing", async () => {
+  test("J1: a commit with large values changes nothing if a commit with its number is already stored", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const commit = (value: JsonValue): Commit => ({ number: 1, at: 2, steps: [stepRecord(0, value)] });

@@ -123,7 +123,7 @@ export function eventLogContract({ test, expect, open }: ContractHarness): void 
     expect(seqs(await tail)).toEqual([0]);
   });
 
-  test("a tail yields all stored events and then fails when the lifetime it joined ends", async () => {
+  test("tail() yields all stored events and then fails when the runtime or connection that it belongs to has ended", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const fault = new Fault("closed", "over");

@@ -197,7 +197,7 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
     expect(await store.journal.create(elsewhere, { number: 0, at: 1 })).toEqual({ kind: "created" });
   });
 
-  test("S5: a run that create() starts beside apply() with whenIdle continues from the current entry of its turn", async () => {
+  test("S5: a run that create() starts beside apply() with whenIdle continues from the entry that is current when its turn comes", async () => {
     for (const first of ["apply", "create"]) {
       const store = await prepare();
       const pending = { ...append(entry("p", null), "pending"), atLeaf: true } as const;

@@ -126,7 +126,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     ]);
   });
 
-  test("I2: the first message of each sender is next, and the second follows once the first is acknowledged", async () => {
+  test("I2: next() returns the first message of each sender, and the second one once the first is acknowledged", async () => {
     const { inbox } = await open();
     for (const each of [inRun("a1", "x"), inRun("a2", "x"), inRun("b1", "y", { from: bob })])
       await inbox.deliver(each);
@@ -157,7 +157,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await next(inbox)).toEqual(["q1", "q2", "q3"]);
   });
 
-  test("I2: in mode together all waiting messages are next in order of arrival, unless another run holds one", async () => {
+  test("I2: in mode together, next() returns all waiting messages in order of arrival, unless another run holds one", async () => {
     const store = await open();
     const { inbox } = store;
     for (const each of [inRun("a1", "x"), inRun("b1", "y", { from: bob }), inRun("a2", "x")])

@@ -163,7 +163,7 @@ export function journalContract({ test, expect, open }: ContractHarness): void {
     expect((await store.sessions.read(sessionId)).map((each) => each.entry)).toEqual([entry]);
   });
 
-  test("messages that a commit sends to inboxes, other runs and topics arrive with it or not at all", async () => {
+  test("messages that a commit sends to inboxes, other runs and topics arrive with the commit or not at all", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const other = await createRun(store, "other");

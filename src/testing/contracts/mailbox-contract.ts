@@ -26,7 +26,7 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     expect(await store.mailbox.read(lease.runId)).toEqual([]);
   });
 
-  test("P7: a commit that reopens a promise forgets the mail that settled it, and no other", async () => {
+  test("P7: a commit that reopens a durable promise deletes the mail that settled this promise, and no other mail", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const { runId } = lease;
@@ -57,7 +57,7 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     expect(read.map(({ place }) => place)).toEqual([0, 1, 2]);
   });
 
-  test("P3: mail is consumed by the commit that names its position, and not by a refused commit", async () => {
+  test("P3: mail is consumed by the commit that names its position; a refused commit consumes nothing", async () => {
     const store = await open();
     const lease = await ownRun(store);
     for (const id of ["a", "b", "c"]) await store.mailbox.put(mail(lease.runId, id));
@@ -95,7 +95,7 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
     await expect(store.mailbox.read(nobody)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("P5: receiverOf() finds the run that got the mail of a submission, also after it was consumed", async () => {
+  test("P5: receiverOf() finds the run that received the mail of a submission, also after the mail was consumed", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await createRun(store);
@@ -108,7 +108,7 @@ export function mailboxContract({ test, expect, open }: ContractHarness): void {
       expect(await store.mailbox.receiverOf(unknown)).toBeUndefined();
   });
 
-  test("P6: the mail of a commit reaches a run that a submission of the commit creates, once", async () => {
+  test("P6: the mail of a commit reaches, once, a run that a submission of the same commit creates", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const run = { ...runRecord("b"), sessionId: formatSessionId("other") };

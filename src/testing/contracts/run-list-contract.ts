@@ -202,7 +202,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(unfinished).toEqual(["run_b"]);
   });
 
-  test("K1: a run stands as its last commit with a standing says, in the same words in list() and summary()", async () => {
+  test("K1: list() and summary() report the standing of a run that its last commit with a standing states", async () => {
     const store = await open();
     const lease = await ownRun(store);
     let number = 1;
@@ -266,7 +266,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     return { usage, costUsd, unreported, turns };
   };
 
-  test("K3: list() and summary() report what a run has used as its last commit with `spent` or run_end says", async () => {
+  test("K3: list() and summary() report the spending of a run that its last commit with `spent` or run_end states", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const { runId } = lease;

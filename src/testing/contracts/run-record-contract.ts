@@ -95,7 +95,7 @@ export function runRecordContract({ test, expect, open }: ContractHarness): void
     expect(await claim(store, 99)).toEqual([]);
   });
 
-  test("L9: mail makes a scheduled run ready, and its owner can suspend it until its start again", async () => {
+  test("L9: mail makes a scheduled run ready before its start, and its owner can suspend it until the start again", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const { runId } = await create(store, { startAt: 100 });

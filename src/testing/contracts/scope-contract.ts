@@ -153,7 +153,7 @@ export function scopeContract({ test, expect, open }: ContractHarness): void {
     expect(await submit(store, "c", ann)).toEqual({ kind: "created" });
   });
 
-  test("S6: create() neither steers nor names an unfinished run of others in a session without entries", async () => {
+  test("S6: create() neither steers nor reveals an unfinished run of others in a session without entries", async () => {
     const store = await open();
     const runId = await createRun(store);
     for (const [index, scope] of others.entries())

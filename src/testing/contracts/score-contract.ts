@@ -64,7 +64,7 @@ export function scoreContract({ test, expect, open }: ContractHarness): void {
     expect((await store.journal.summary(runId))?.scores?.length).toBe(1);
   });
 
-  test("Z3: lists, summaries and changes have the scores that count, without comments", async () => {
+  test("Z3: lists, summaries and changes of runs contain the scores that count, without comments", async () => {
     const store = await open();
     await create(store, "a");
     await create(store, "b");
@@ -103,7 +103,7 @@ export function scoreContract({ test, expect, open }: ContractHarness): void {
       expect(await fault(store.journal.list({ score: wrong as never }))).toBe("invalid_argument");
   });
 
-  test("Z5: an ended run can be scored", async () => {
+  test("Z5: a run that has ended can be scored", async () => {
     const store = await open();
     const lease = await ownRun(store);
     await store.journal.append(lease, { number: 1, at: 2, events: [runEnd(runId, 1)] });
@@ -149,7 +149,7 @@ export function scoreContract({ test, expect, open }: ContractHarness): void {
     ]);
   });
 
-  test("Z7: a deleted run is in no list by score, and a new run of its id has none", async () => {
+  test("Z7: a deleted run is in no list by score, and a new run with the same id has no scores", async () => {
     const store = await open();
     await create(store, "a");
     await store.scores.put(runId, score());

@@ -42,7 +42,7 @@ export function sessionCopyContract({ test, expect, open }: ContractHarness): vo
   const entriesOf = async (sessions: Sessions, id: SessionId): Promise<readonly SessionEntry[]> =>
     (await sessions.read(id)).map((each) => each.entry);
 
-  test("N7: a copy has the path to its current entry and the labels in force, and both sessions continue independently", async () => {
+  test("N7: a copied session has the path to its current entry and the labels in force, and both sessions continue independently", async () => {
     const { sessions } = await open();
     const large = "large ".repeat(4_000);
     const texts = Array.from({ length: 300 }, (_, index) =>
@@ -86,7 +86,7 @@ export function sessionCopyContract({ test, expect, open }: ContractHarness): vo
     expect((await sessions.readPath(to))?.entries.slice(0, -2)).toEqual(origin);
   });
 
-  test("N7: the first entry of a copy has no parent, and the copy belongs to the owner of the call", async () => {
+  test("N7: the first entry of a copied session has no parent, and the copy belongs to the owner of the call", async () => {
     const { sessions } = await open();
     const gone = formatRunId("gone");
     const first = { ...entry("a", null), runId: gone };
@@ -98,7 +98,7 @@ export function sessionCopyContract({ test, expect, open }: ContractHarness): vo
     expect(await sessions.find(to)).toEqual({ ...found, ...owner, title: "b", entries: 2, leafId: "c" });
   });
 
-  test("N7: a copy is refused with all changes if its current entry is not visible, its origin is in another scope, or the session exists", async () => {
+  test("N7: copying a session fails as a whole if its current entry is hidden, its origin is in another scope, or the copy exists", async () => {
     const { sessions } = await open();
     const owner = { tenantId: "acme", userId: "ann" };
     await sessions.apply([append(entry("a", null)), append(entry("p", "a"), "pending")], { owner });

@@ -87,7 +87,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await ids(sessions, { leafId: "x/3", from: "compaction" })).toEqual(["x/0", "x/1", "x/2", "x/3"]);
   });
 
-  test("N5: readPath() with a limit returns the newest entries of the path from the root, within a batch as well", async () => {
+  test("N5: readPath() with a limit returns the newest entries of the path, also if the limit is within a batch", async () => {
     const { sessions } = await open();
     await sessions.apply([
       say("x", null, ["1", "2", "3", "4"]),

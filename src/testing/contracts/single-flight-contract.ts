@@ -108,7 +108,7 @@ export function singleFlightContract({ test, expect, open }: ContractHarness): v
     ).toBe("busy,busy,busy,busy,created");
   });
 
-  test("S5: of two submissions in a run's last commit, the first creates a run and the second steers it, once", async () => {
+  test("S5: of two submissions in the last commit of a run, the first creates a run and the second steers that run, once", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const submissions = ["b", "c"].map((name) => ({

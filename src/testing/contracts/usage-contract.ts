@@ -398,7 +398,7 @@ function drawing(harness: ContractHarness): void {
     expect((await store.usage.draw(other, request(1, caps, { day: "2026-11-17" }))).kind).toBe("exhausted");
   });
 
-  test("U7: a draw that may wait holds nothing while other runs hold what it wants, and is exhausted at once if the totals leave too little", async () => {
+  test("U7: a draw that may wait holds nothing while other runs hold the amount, and is exhausted at once if the totals leave too little", async () => {
     const store = await open();
     const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
     const caps = { perDayUsd: 100, perTenantPerDayUsd: 90 };

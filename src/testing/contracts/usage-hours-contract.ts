@@ -40,7 +40,7 @@ export function usageHoursContract({ test, expect, open, reopen }: ContractHarne
     }
   });
 
-  test("U9: a range of hours reads hours, and a step splits the rows of each key in the order of time", async () => {
+  test("U9: sum() over a range of hours returns hours, and the option step splits the rows of each key by time", async () => {
     const store = await open();
     await spend(
       store,
@@ -80,7 +80,7 @@ export function usageHoursContract({ test, expect, open, reopen }: ContractHarne
     ]);
   });
 
-  test("U9: a correction lowers the hour of its call, and caps count each call once", async () => {
+  test("U9: a correction of usage lowers the hour of its call, and caps count each call once", async () => {
     const store = await open();
     const lease = await ownRunOf(store, "a");
     const lost = { hour: 5, lostCalls: 1, lostTokens: 9, lostNanoUsd: 9, nanoUsd: 9, failedCalls: 1 };

@@ -58,19 +58,19 @@ describe("actorCritic()", () => {
     ["free text with a score", "A good one. Score: 0.95, I would say.", 0.95],
     ["free text without a score", "I like it.", 0],
     ["JSON without a score", '{"issues": []}', 0],
-  ])("a critique with %s is parsed", async (_what, reply, score) => {
+  ])("actorCritic() parses a critique with %s", async (_what, reply, score) => {
     const { agent } = studio(["1"], [reply], { maxRounds: 1 });
     const { result } = await runAlone(agent);
     expect(result.metadata).toMatchObject({ actorCritic: { score } });
   });
 
-  test("a critique in free text is passed to the actor", async () => {
+  test("actorCritic() passes a critique in free text to the actor", async () => {
     const { agent, actor } = studio(["1", "2"], ["Add a boat. Score: 0.2", verdict(1)]);
     await runAlone(agent);
     expect(asked(actor)[1]).toContain("Add a boat.");
   });
 
-  test("a round sees only its own prompt, and the next invocation sees the conversation with the user", async () => {
+  test("a round of actorCritic() sees only its own prompt, and the next invocation sees the conversation with the user", async () => {
     const { run } = await company();
     const { agent, actor, critic } = studio(["1", "2", "3"], [verdict(0), verdict(1), verdict(1)]);
     await run(agent, "a", { sessionId });
@@ -80,7 +80,7 @@ describe("actorCritic()", () => {
     expect(seen(actor)[2]).toEqual(["Paint.", "a", "2", "b"]);
   });
 
-  test("with remember: true, actor and critic continue their own conversations, separately for each user", async () => {
+  test("with remember: true, the actor and the critic of actorCritic() continue their own conversations, one per user", async () => {
     const { run } = await company();
     const ones = [verdict(1), verdict(1), verdict(1)];
     const { agent, actor, critic } = studio(["1", "2", "3"], ones, { remember: true });
@@ -96,7 +96,7 @@ describe("actorCritic()", () => {
     expect(seen(critic)[2]?.slice(1, 3)).toEqual(["# Task\na\n\n# Answer\n1", verdict(1)]);
   });
 
-  test("B5: the last answer is the output when the critic fails or the budget is exhausted", async () => {
+  test("B5: actorCritic() returns the last answer when the critic fails or the budget is exhausted", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const failed = await runAlone(studio(["1"], [{ error }]).agent);
     expect(failed.result).toMatchObject({ status: "failed", output: "1", error: { code: "child_failed" } });
@@ -105,7 +105,7 @@ describe("actorCritic()", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "2" });
   });
 
-  test("B5: a complete answer stays the output when its revision is stopped", async () => {
+  test("B5: actorCritic() returns its last complete answer when the revision of this answer is stopped", async () => {
     const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
     const tired = studio(["Grey.", again], [verdict(0.1)]);
     const spent = await runAlone(tired.agent, "Go.", { budget: { maxTurns: 3 } });
@@ -119,7 +119,7 @@ describe("actorCritic()", () => {
     expect(result.output).toBe("One moment.");
   });
 
-  test("B5: a complete answer stays the output when the run is cancelled during its revision", async () => {
+  test("B5: actorCritic() returns its last complete answer when the run is cancelled during the revision", async () => {
     const { runtime, clock, ended } = await company();
     const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
     const actor = worker("painter", ["Grey.", again, { text: "never", delayMs: 100 }], {}, { clock });
@@ -130,7 +130,7 @@ describe("actorCritic()", () => {
     expect((await ended(run)).result).toMatchObject({ status: "cancelled", output: "Grey." });
   });
 
-  test("an empty revision ends the rounds, because the previous answer is already judged", async () => {
+  test("actorCritic() ends after an empty revision, because the previous answer is already judged", async () => {
     const { agent, actor, critic } = studio(["Grey.", " \n"], [verdict(0.1)]);
     const { result, notes } = await runAlone(agent);
     expect(result).toMatchObject({
@@ -156,7 +156,7 @@ describe("actorCritic()", () => {
     ]);
   });
 
-  test("C1: no model is called after a cancel while the critic works", async () => {
+  test("C1: actorCritic() calls no model after a cancel while the critic works", async () => {
     const { runtime, clock, ended } = await company();
     const actor = worker("painter", ["1", "never"]);
     const critic = worker("judge", [{ text: verdict(0), delayMs: 100 }], {}, { clock });
@@ -169,7 +169,7 @@ describe("actorCritic()", () => {
     expect([actor.model.calls.length, critic.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("an invalid maxRounds or approvalThreshold is refused", () => {
+  test("actorCritic() refuses an invalid maxRounds or approvalThreshold", () => {
     expect(() => studio([], [], { maxRounds: 0 })).toThrow("invalid maxRounds 0 of actorCritic()");
     expect(() => studio([], [], { approvalThreshold: 9 })).toThrow(
       "invalid approvalThreshold 9 of actorCritic()",

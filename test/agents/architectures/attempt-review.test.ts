@@ -20,7 +20,7 @@ const look = tool({
 const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
 
 describe("the review of an attempt in reflexion()", () => {
-  test("evaluator and reflector see the actions and observations of the attempt", async () => {
+  test("the evaluator and the reflector of reflexion() see the actions and observations of the attempt", async () => {
     const evaluator = scriptedModel([score(0.2), score(1)]);
     const reflector = scriptedModel(["Look twice."]);
     const { result } = await runAgent({
@@ -37,7 +37,7 @@ describe("the review of an attempt in reflexion()", () => {
     expect(promptOf(evaluator.calls[1] as never)).toBe("# Task\nWhat is it?\n\n# Answer\nParis.");
   });
 
-  test("evaluator and reflector see the work of a base that keeps no conversation, such as its plan", async () => {
+  test("the evaluator and the reflector of reflexion() see the work of a base without a conversation, such as its plan", async () => {
     const evaluator = scriptedModel([score(1)]);
     await runAgent({
       architecture: reflexion(planAndExecute()),
@@ -47,7 +47,7 @@ describe("the review of an attempt in reflexion()", () => {
     expect(promptOf(evaluator.calls[0] as never)).toContain('"result":"It rains."');
   });
 
-  test("a long trajectory is shortened, and its latest entries are kept", async () => {
+  test("reflexion() shortens a long trajectory for its evaluator and keeps the latest entries", async () => {
     const long = tool({
       name: "long",
       description: "Reads",
@@ -70,7 +70,7 @@ describe("the review of an attempt in reflexion()", () => {
     expect(prompt).not.toContain('Action: long {"number":1}');
   });
 
-  test("evaluator and reflector may be functions, which are called once even if another runtime resumes the run", async () => {
+  test("the evaluator and the reflector of reflexion() may be functions, which are called once also if another runtime resumes", async () => {
     const called: string[] = [];
     const model = scriptedModel([calls, "Lyon.", { toolCalls: [{ name: "wait", input: {} }] }, "Paris."]);
     const createAgent = (): Agent =>
@@ -107,7 +107,7 @@ describe("the review of an attempt in reflexion()", () => {
       { evaluator: () => 0, reflector: () => 7 as never },
       "the reflector of reflexion returned 7",
     ],
-  ])("%s fails the run with invalid_argument", async ([, options, message]) => {
+  ])("%s fails the run of reflexion() with invalid_argument", async ([, options, message]) => {
     const { result } = await runAgent({
       architecture: reflexion(react(), options),
       model: scriptedModel(["a"]),
@@ -116,7 +116,7 @@ describe("the review of an attempt in reflexion()", () => {
     expect(result.error?.message).toContain(message);
   });
 
-  test("an evaluator that is no function is refused and the error names the role", () => {
+  test("reflexion() refuses an evaluator that is no function, and the error names the role", () => {
     const evaluator = scriptedModel([]) as never;
     expect(() => reflexion(react(), { evaluator })).toThrow("set models.evaluator of the agent");
   });

@@ -33,7 +33,7 @@ function coordinatedRoom(
 }
 
 describe("blackboard()", () => {
-  test("a coordinator chooses who writes and when to end; the last entry of kind answer is the answer", async () => {
+  test("the coordinator of blackboard() chooses who writes and when to end; the last entry of kind answer is the answer", async () => {
     const { agent, model, modelOf } = coordinatedRoom([next("ada", "Count them."), next("bob"), done], {
       ada: [entry("note", "There are four.")],
       bob: [entry("answer", "Four.")],
@@ -59,7 +59,7 @@ describe("blackboard()", () => {
     expect(result.metadata).toMatchObject({ blackboard: { rounds: 3, entries: [{}, { kind: "answer" }] } });
   });
 
-  test("without a coordinator, the agents write in turn until one of them writes an answer, and the team needs no model", async () => {
+  test("blackboard() without a coordinator lets the agents write in turn until one writes an answer, and needs no model", async () => {
     const { agent, modelOf } = room({
       ada: ["I think it is four.", entry("answer", "Four.")],
       bob: [entry("guess", "Five?")],
@@ -69,7 +69,7 @@ describe("blackboard()", () => {
     expect(asked(modelOf("ada"))[1]).toContain("## ada, note\nI think it is four.\n\n## bob, guess\nFive?");
   });
 
-  test("a private note is shown only to the agent that wrote it", async () => {
+  test("blackboard() shows a private note only to the agent that wrote it", async () => {
     const { agent, modelOf } = room({
       ada: [entry("note", "Hm.", "the key is 7"), entry("answer", "Done.")],
       bob: [entry("note", "Hm, too.")],
@@ -80,7 +80,7 @@ describe("blackboard()", () => {
     expect(JSON.stringify(notesOf(events))).not.toContain("the key is 7");
   });
 
-  test("a coordinator's reply without an agent or with an unknown agent uses up one round and calls no agent", async () => {
+  test("a reply of the coordinator of blackboard() that names no known agent uses up one round and calls no agent", async () => {
     const { agent, modelOf } = coordinatedRoom(
       ["Hm.", next("eve"), '{"terminate": false}', next("ada"), done],
       {
@@ -98,7 +98,7 @@ describe("blackboard()", () => {
     expect(modelOf("ada").calls).toHaveLength(1);
   });
 
-  test("a decider writes the answer from the board", async () => {
+  test("the decider of blackboard() writes the answer from the board", async () => {
     const decider = scriptedModel(["About four."]);
     const model = scriptedModel([next("ada"), done]);
     const { agent } = room(
@@ -110,19 +110,19 @@ describe("blackboard()", () => {
     expect(asked(decider)).toEqual(["# Question\nHow many?\n\n# Board\n## ada, note\nThree."]);
   });
 
-  test("coordinator and decider may be agents, which are then declared as workers", async () => {
+  test("the coordinator and the decider of blackboard() may be agents, which are then declared as workers", async () => {
     const [chair, judge] = [worker("chair", [next("ada"), done]), worker("wise", ["Four, then."])];
     const { agent } = room({ ada: ["Four."] }, { coordinator: chair.agent, decider: judge.agent });
     expect((await runAlone(agent)).result.output).toBe("Four, then.");
     expect(Object.keys(agent.architecture.declaredWorkers())).toEqual(["ada", "coordinator", "decider"]);
   });
 
-  test("the last entry is the answer if the coordinator ends without an entry of kind answer", async () => {
+  test("blackboard() returns its last entry if the coordinator ends without an entry of kind answer", async () => {
     const { agent } = coordinatedRoom([next("ada"), done], { ada: ["Four, I think."] });
     expect((await runAlone(agent)).result).toMatchObject({ status: "completed", output: "Four, I think." });
   });
 
-  test("a board without an answer after maxRounds, by default 10, is interrupted with max_rounds, and an empty one with blackboard_empty", async () => {
+  test("blackboard() without an answer is interrupted with max_rounds after maxRounds, or with blackboard_empty if it is empty", async () => {
     const { agent, modelOf } = room({ ada: Array.from({ length: 10 }, (_, index) => `note ${index}`) });
     expect((await runAlone(agent)).result).toMatchObject({
       status: "max_turns",
@@ -137,7 +137,7 @@ describe("blackboard()", () => {
     });
   });
 
-  test("an agent that fails becomes a problem entry, and the others continue", async () => {
+  test("blackboard() writes a problem entry for an agent that fails, and the other agents continue", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { agent, model } = coordinatedRoom([next("ada"), next("bob"), done], {
       ada: [{ error }],
@@ -149,7 +149,7 @@ describe("blackboard()", () => {
     );
   });
 
-  test("B5: the best entry is the output when the budget is exhausted", async () => {
+  test("B5: blackboard() returns its best entry when the budget is exhausted", async () => {
     const { agent } = coordinatedRoom([next("ada"), next("bob")], {
       ada: [entry("answer", "Four.")],
       bob: ["never"],
@@ -158,7 +158,7 @@ describe("blackboard()", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "Four." });
   });
 
-  test("C1: no model is called after a cancel while an agent writes", async () => {
+  test("C1: blackboard() calls no model after a cancel while an agent writes", async () => {
     const { runtime, clock, ended } = await company();
     const ada = worker("ada", [{ text: "late", delayMs: 50 }], {}, { clock });
     const bob = worker("bob", ["never"]);
@@ -171,7 +171,7 @@ describe("blackboard()", () => {
     expect([ada.model.calls.length, bob.model.calls.length]).toEqual([1, 0]);
   });
 
-  test("missing agents, an invalid maxRounds and a member named like an advisor are refused", () => {
+  test("blackboard() refuses missing agents, an invalid maxRounds and a member named like an advisor", () => {
     expect(() => room({})).toThrow("blackboard needs at least one agent: agents has 0");
     expect(() => room({ a: [] }, { maxRounds: 0.5 })).toThrow("invalid maxRounds 0.5 of blackboard()");
     expect(() => room({ decider: [] }, { decider: worker("w", []).agent })).toThrow(

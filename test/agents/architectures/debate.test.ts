@@ -21,7 +21,7 @@ function forum(
 const model = (foundModel: ReturnType<typeof scriptedModel> | undefined) => foundModel ?? scriptedModel([]);
 
 describe("debate()", () => {
-  test("each debater answers alone and then with the other answers, and the most frequent answer wins", async () => {
+  test("each agent of debate() answers alone and then with the answers of the others, and the most frequent answer wins", async () => {
     const { agent, models } = forum({
       ada: ["Tea", "Tea"],
       bob: ["Coffee", "tea."],
@@ -42,7 +42,7 @@ describe("debate()", () => {
     });
   });
 
-  test("the debaters of one round run in parallel", async () => {
+  test("the agents of debate() answer in parallel within one round", async () => {
     const { runtime, clock, ended } = await company();
     const slow = (name: string) => worker(name, [{ text: "x", delayMs: 5 }], {}, { clock });
     const [ada, bob] = [slow("ada"), slow("bob")];
@@ -91,13 +91,13 @@ describe("debate()", () => {
     [["**Paris**", "paris!", "Rome"], "**Paris**"],
     [["one", "two", "three"], "one"],
     [["b", "a", "A", "B"], "b"],
-  ])("the vote on %j elects %j", async (answers, won) => {
+  ])("debate() with the votes %j elects %j", async (answers, won) => {
     const scripts = Object.fromEntries(answers.map((answer, index) => [`d${index}`, [answer]]));
     const { agent } = forum(scripts, { rounds: 1 });
     expect((await runAlone(agent)).result.output).toBe(won);
   });
 
-  test('judge: "self" lets the model of the role judge write the answer', async () => {
+  test('debate() with judge: "self" lets the model of the role judge write the answer', async () => {
     const judge = scriptedModel(["Both, mixed."]);
     const { agent } = forum(
       { ada: ["Tea"], bob: ["Coffee"] },
@@ -111,14 +111,14 @@ describe("debate()", () => {
     expect(notes.slice(-2)).toEqual(["debate.judging", "debate.synthesized"]);
   });
 
-  test("a judge that is an agent is spawned as a worker and writes the answer", async () => {
+  test("a judge of debate() that is an agent is spawned as a worker and writes the answer", async () => {
     const judge = worker("wise", ["Neither."]);
     const { agent } = forum({ ada: ["Tea"], bob: ["Coffee"] }, { rounds: 1, judge: judge.agent });
     expect((await runAlone(agent)).result.output).toBe("Neither.");
     expect(agent.architecture.declaredWorkers()).toHaveProperty("judge", judge.agent);
   });
 
-  test("a requested output schema applies to the debaters, or to the judge if there is one", async () => {
+  test("an output schema of debate() applies to the debaters, or to the judge if there is one", async () => {
     const output = {
       type: "object",
       properties: { drink: { type: "string" } },
@@ -134,7 +134,7 @@ describe("debate()", () => {
     expect(judge.model.calls[0]?.responseFormat).toMatchObject({ type: "json" });
   });
 
-  test("a debater that fails leaves the debate, and the others continue", async () => {
+  test("a debater that fails leaves debate(), and the other debaters continue", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { agent, models } = forum({ ada: ["Tea", "Tea"], bob: [{ error }], eve: ["Milk", "Tea"] });
     const { result, events } = await runAlone(agent);
@@ -145,7 +145,7 @@ describe("debate()", () => {
     expect(model(models["bob"]).calls).toHaveLength(1);
   });
 
-  test("the last remaining debater wins without a judge, and a debate without any answer fails", async () => {
+  test("the last remaining debater of debate() wins without a judge, and debate() without any answer fails", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const one = forum({ ada: [{ error }], bob: ["Tea"] }, { judge: worker("wise", []).agent });
     expect((await runAlone(one.agent)).result.output).toBe("Tea");
@@ -153,7 +153,7 @@ describe("debate()", () => {
     expect((await runAlone(none.agent)).result.error).toMatchObject({ code: "child_failed" });
   });
 
-  test("debaters do not remember earlier rounds, and the next invocation sees the conversation with the user", async () => {
+  test("the agents of debate() do not remember earlier rounds, and the next invocation sees the conversation with the user", async () => {
     const { run } = await company();
     const { agent, models } = forum({ ada: ["Tea", "Hot"], bob: ["tea", "hot"] });
     const sessionId = parseSessionId("forum");
@@ -162,13 +162,13 @@ describe("debate()", () => {
     expect(seen(model(models["bob"]))).toEqual([["What to drink?"], ["What to drink?", "Tea", "How?"]]);
   });
 
-  test("B5: the vote of the first round is the output when the budget is exhausted in the second", async () => {
+  test("B5: debate() returns the vote of the first round when the budget is exhausted in the second round", async () => {
     const { agent } = forum({ ada: ["Tea", "x"], bob: ["Milk", "y"] });
     const { result } = await runAlone(agent, "Go.", { budget: { maxTurns: 2 } });
     expect(result).toMatchObject({ status: "budget_exhausted", output: "Tea" });
   });
 
-  test("C1: a cancel in the first round prevents the second", async () => {
+  test("C1: debate() starts no second round after a cancel in the first round", async () => {
     const { runtime, clock, ended } = await company();
     const slow = (name: string) => worker(name, [{ text: name, delayMs: 50 }, "never"], {}, { clock });
     const [ada, bob] = [slow("ada"), slow("bob")];
@@ -181,7 +181,7 @@ describe("debate()", () => {
     expect([ada.model.calls.length, bob.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("too few debaters, invalid numbers, a debater named judge and a missing model are refused", () => {
+  test("debate() refuses too few debaters, invalid numbers, a debater named judge and a missing model", () => {
     expect(() => forum({ ada: [] })).toThrow("debate needs at least 2 agents: debaters has 1");
     expect(() => forum({ ada: [], bob: [] }, { rounds: 0 })).toThrow("invalid rounds 0 of debate()");
     expect(() => forum({ ada: [], bob: [] }, { convergenceThreshold: -1 })).toThrow("convergenceThreshold");
@@ -191,7 +191,7 @@ describe("debate()", () => {
     expect(() => forum({ ada: [], bob: [] }, { judge: "self" })).toThrow("set the option `model`");
   });
 
-  test("H3, H5: the debate waits for a debater that loses its seat, and its model call is not repeated", async () => {
+  test("H3, H5: debate() waits for a debater that loses its seat, and does not repeat the debater's model call", async () => {
     const { runtime, clock, ended } = await company();
     const minor = worker("minor", [{ text: "small", delayMs: 10 }, "small"], {}, { clock });
     const major = worker("major", ["big", "big"]);
@@ -217,7 +217,7 @@ describe("debate()", () => {
   });
 
   test.for([1, 2])(
-    "H4: with maxAgents %i the debate continues with the debaters that get a seat, or fails without any",
+    "H4: debate() with maxAgents %i continues with the debaters that get a seat, or fails without any",
     async (maxAgents) => {
       const names = ["a", "b"].map((name) => [name, worker(name, ["It is so."]).agent]);
       const architecture = debate({ debaters: Object.fromEntries(names) as Record<string, Agent> });

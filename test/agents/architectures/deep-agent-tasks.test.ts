@@ -36,7 +36,7 @@ describe("the task tool of deepAgent()", () => {
     expect(description).toContain("- reads: Reads\n- writes: Writes well\n- general: yourself,");
   });
 
-  test("H4: a refused seat, a failed sub-agent and a missing file are tool results for the model", async () => {
+  test("H4: a refused seat, a failed sub-agent and a missing file are results of the task tool for the model of deepAgent()", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const reader = new Agent({ name: "reader", model: scriptedModel([{ error }]) });
     const ask = (agent: string, files = ""): Call => ["task", { agent, task: "Read it.", files }];
@@ -63,7 +63,7 @@ describe("the task tool of deepAgent()", () => {
     expect((await run(2))[0]).toContain("reads ended with status failed: ");
   });
 
-  test("the sub-agent general gets the agent's tools and read access to the files, but not the conversation", async () => {
+  test("the sub-agent general of deepAgent() gets the agent's tools and read access to the files, but not the conversation", async () => {
     const seen: string[] = [];
     const look = tool({
       name: "look",
@@ -93,7 +93,7 @@ describe("the task tool of deepAgent()", () => {
     expect(events.some(({ type }) => type === "spawn_start")).toBe(false);
   });
 
-  test("two general tasks of one turn run in parallel, each with its own compaction", async () => {
+  test("two tasks for the sub-agent general of deepAgent() run in parallel, each with its own compaction", async () => {
     const general = new BarrierModel(["one", "other"], 2);
     const model = scriptedModel([
       turn(["task", { agent: "general", task: "One." }], ["task", { agent: "general", task: "Other." }]),
@@ -110,7 +110,7 @@ describe("the task tool of deepAgent()", () => {
     expect(general.calls.map(({ messages }) => messages.length)).toEqual([1, 1]);
   });
 
-  test("J2: the conversation of a general task is summarised in its own branch while another task runs", async () => {
+  test("J2: deepAgent() summarises the conversation of a general task in its own branch while another task runs", async () => {
     const tasks = ["One.", "Other."].map((task): Call => ["task", { agent: "general", task }]);
     const long = (): ScriptedReply => ({ ...turn(["ls", {}]), text: "word ".repeat(400) });
     const { result } = await runAgent({
@@ -127,7 +127,7 @@ describe("the task tool of deepAgent()", () => {
     expect(result).toMatchObject({ status: "completed", output: "Done." });
   });
 
-  test("a general task that reaches maxTurns is a tool result with its output so far", async () => {
+  test("a task for the sub-agent general that reaches maxTurns gives deepAgent() a tool result with its output so far", async () => {
     const model = scriptedModel([turn(["task", { agent: "general", task: "One." }]), "I did it myself."]);
     const { result } = await runAgent({
       architecture: deepAgent(),
@@ -147,7 +147,7 @@ describe("the task tool of deepAgent()", () => {
     expect(model.calls[0]?.tools?.map(({ name }) => name)).not.toContain("task");
   });
 
-  test("C1, C2: a cancel also cancels the sub-agent, and no model is called afterwards", async () => {
+  test("C1, C2: cancelling deepAgent() also cancels its sub-agent, and no model is called afterwards", async () => {
     const cancelling = cancellingTool("stop");
     const worker = scriptedModel([turn(["stop", {}])]);
     const reader = new Agent({ name: "reader", model: worker, tools: [cancelling.tool] });

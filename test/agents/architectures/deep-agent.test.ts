@@ -56,7 +56,7 @@ describe("deepAgent()", () => {
     ]);
   });
 
-  test("a tool call sees the changes of earlier calls in the same turn", async () => {
+  test("a tool call of deepAgent() sees the changes to files and todos of earlier calls in the same turn", async () => {
     const model = scriptedModel([
       turn(
         read("a.md"),
@@ -78,7 +78,7 @@ describe("deepAgent()", () => {
     expect(result.metadata["files"]).toEqual({ "a.md": "two" });
   });
 
-  test("a call that exceeds a limit or has invalid arguments returns an error and changes nothing", async () => {
+  test("a call of a deepAgent() tool that exceeds a limit or has invalid arguments returns an error and changes nothing", async () => {
     const model = scriptedModel([
       turn(write("a.md", "aa"), write("b.md", "b")),
       turn(
@@ -114,7 +114,7 @@ describe("deepAgent()", () => {
     expect(result.metadata).toEqual({ files: { "a.md": "aa", "b.md": "b" } });
   });
 
-  test("a write that is denied before the call has no effect, and one that a person edited takes effect as edited", async () => {
+  test("a file write of deepAgent() that is denied has no effect, and a write that a person edited takes effect as edited", async () => {
     const model = scriptedModel([
       turn(write("secret.md", "x")),
       turn(write("a.md", "mine")),
@@ -147,7 +147,7 @@ describe("deepAgent()", () => {
     await runtime.close();
   });
 
-  test("files are available in the next invocation of the session and in no other session", async () => {
+  test("the files of deepAgent() are available in the next invocation of the session and in no other session", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const model = scriptedModel([
       turn(write("a.md", "one")),
@@ -167,7 +167,7 @@ describe("deepAgent()", () => {
     await runtime.close();
   });
 
-  test("J7: after a restart in the middle of a turn, its calls see the earlier changes", async () => {
+  test("J7: after a restart in the middle of a turn, the calls of deepAgent() see the earlier changes", async () => {
     const model = scriptedModel([
       turn(write("a.md", "one")),
       turn(write("b.md", "two"), ["wait", {}], read("b.md"), read("a.md")),
@@ -212,7 +212,7 @@ describe("deepAgent()", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "Deep." });
   });
 
-  test("B5, S1: an exhausted budget keeps the output, the files and a conversation in which every call has a result", async () => {
+  test("B5, S1: deepAgent() with an exhausted budget keeps its output, files and a conversation with a result for every call", async () => {
     const { result, conversation } = await runAgent({
       architecture: deepAgent(),
       model: scriptedModel([turn(write("a.md", "one"))]),
@@ -234,7 +234,7 @@ describe("deepAgent()", () => {
       { subAgents: { general: new Agent({ name: "reader", model: scriptedModel([]) }) } },
       "deepAgent has a sub-agent named general, which is the name of the built-in sub-agent",
     ],
-  ] as const)("invalid limits and a sub-agent named general are refused", ([options, message]) => {
+  ] as const)("deepAgent() refuses invalid limits and a sub-agent named general", ([options, message]) => {
     expect(() => deepAgent(options)).toThrow(message);
   });
 });

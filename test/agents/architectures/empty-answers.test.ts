@@ -68,7 +68,7 @@ describe("an empty reply never replaces an earlier answer", () => {
       "dig",
       "tot.empty_answer",
     ],
-  ])("%s replies with blank text", async ([, options, output, name]) => {
+  ])("%s keeps its earlier answer if a model replies with blank text", async ([, options, output, name]) => {
     const { result, eventNames } = await runAgent(options);
     expect(result).toMatchObject({ status: "completed", output });
     expect(eventNames).toContain(name);

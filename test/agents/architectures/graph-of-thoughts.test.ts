@@ -57,7 +57,7 @@ describe("graphOfThoughts()", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: b, then c"]);
   });
 
-  test("a merged answer that scores lower than a draft does not win", async () => {
+  test("a merged answer of graphOfThoughts() that scores lower than a draft does not win", async () => {
     const { result } = await runAgent({
       architecture: graphOfThoughts(),
       model: scriptedModel([]),
@@ -90,7 +90,7 @@ describe("graphOfThoughts()", () => {
     ]);
   });
 
-  test("an operation may take its thoughts from several earlier operations", async () => {
+  test("an operation of graphOfThoughts() may take its thoughts from several earlier operations", async () => {
     const operations: readonly ThoughtOperation[] = [
       { name: "short", do: "generate", count: 1 },
       { name: "long", do: "generate", count: 1 },
@@ -133,7 +133,7 @@ describe("graphOfThoughts()", () => {
     expect(result).toMatchObject({ output: "a", turns: 1 });
   });
 
-  test("a requested output schema applies to every draft", async () => {
+  test("an output schema of graphOfThoughts() applies to every draft", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const output = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
     const thinker = scriptedModel(['{"town": "Sens"}', '{"town": "Blois"}']);
@@ -149,7 +149,7 @@ describe("graphOfThoughts()", () => {
     await runtime.close();
   });
 
-  test("B5: the best thought so far is the output when the budget is exhausted", async () => {
+  test("B5: graphOfThoughts() returns the best thought so far when the budget is exhausted", async () => {
     const { result } = await runAgent({
       architecture: graphOfThoughts(),
       model: scriptedModel(["a", "b", "c"]),
@@ -160,7 +160,7 @@ describe("graphOfThoughts()", () => {
     expect(result.metadata["thoughts"]).toMatchObject({ best: "t1" });
   });
 
-  test("C2: no model is called after a cancel", async () => {
+  test("C2: graphOfThoughts() calls no model after a cancel", async () => {
     let handle: RunHandle | undefined;
     const thinker = new (class extends BarrierModel {
       override async generate(
@@ -216,7 +216,7 @@ describe("graphOfThoughts()", () => {
       [{ do: "generate" }, { do: "guess" as "score" }],
       'operation op_2 has do: "guess"; it must be generate, split, score, keep_best, aggregate or refine',
     ],
-  ] as const)("the operations %j are refused", ([operations, message]) => {
+  ] as const)("graphOfThoughts() refuses the operations %j", ([operations, message]) => {
     expect(() => graphOfThoughts({ operations })).toThrow(message);
   });
 });

@@ -58,7 +58,7 @@ describe("planAndExecute()", () => {
     expect(promptOf(synthesizer.calls[0] as never)).toContain("Sens: rain.");
   });
 
-  test("a step sees the plan and the results so far, but not the session of another step", async () => {
+  test("a step of planAndExecute() sees the plan and the results so far, but not the session of another step", async () => {
     const executor = scriptedModel([calls("Sens"), "one", "two"]);
     await runAgent({
       architecture: planAndExecute(),
@@ -76,7 +76,7 @@ describe("planAndExecute()", () => {
     expect(second?.messages[0]?.content).toMatch(/^Be brief\.\n\nYou carry out one step/u);
   });
 
-  test("a role without a model of its own uses the main model", async () => {
+  test("a role of planAndExecute() without a model of its own uses the main model", async () => {
     const model = scriptedModel([
       '{"steps": [{"id": "1", "description": "Look around"}]}',
       "trees",
@@ -88,7 +88,7 @@ describe("planAndExecute()", () => {
     expect(promptOf(model.calls[1] as never)).toContain("Look around");
   });
 
-  test("an empty plan leads directly to the answer", async () => {
+  test("an empty plan leads planAndExecute() directly to the answer", async () => {
     const model = scriptedModel(["[]", "Hello!"]);
     const { result, eventNames } = await runAgent({ architecture: planAndExecute(), model }, "Hi");
     expect(result).toMatchObject({ status: "completed", output: "Hello!" });
@@ -100,7 +100,7 @@ describe("planAndExecute()", () => {
     ]);
   });
 
-  test("the planner is asked again, with its reply, if the reply contains no list", async () => {
+  test("planAndExecute() asks the planner again, and shows it its reply, if the reply contains no list", async () => {
     const planner = scriptedModel(["Let me think.", '["look"]']);
     const { result, events } = await runAgent({
       architecture: planAndExecute(),
@@ -116,7 +116,7 @@ describe("planAndExecute()", () => {
     ]);
   });
 
-  test("a step that calls change_plan makes the planner replace the remaining steps, once even across a restart", async () => {
+  test("a step that calls change_plan makes the planner of planAndExecute() replace the remaining steps, once after a restart too", async () => {
     const planner = scriptedModel(['["find the key", "open the door"]', '["ring", "wait"]']);
     const executor = scriptedModel([
       { toolCalls: [{ name: "change_plan", input: { reason: "The key is lost." } }] },
@@ -147,7 +147,7 @@ describe("planAndExecute()", () => {
     expect(revision).toMatch(/# Reason to change the plan\nThe key is lost\.$/u);
   });
 
-  test("a step that fails or has no result makes the planner revise the plan, at most maxReplans times", async () => {
+  test("a step that fails or has no result makes planAndExecute() revise the plan, at most maxReplans times", async () => {
     const planner = scriptedModel(['["a"]', '["b"]', '["c", "d"]']);
     const executor = scriptedModel([calls("Sens"), "", calls("Sens"), "D."]);
     const { result, events } = await runAgent({
@@ -163,7 +163,7 @@ describe("planAndExecute()", () => {
     ]);
   });
 
-  test("a revision never executes more than maxSteps steps, and an unreadable one keeps the plan", async () => {
+  test("a revised plan of planAndExecute() never exceeds maxSteps steps in all, and an unreadable revision keeps the plan", async () => {
     const planner = scriptedModel(['["a", "b", "c"]', "Hm.", '["x", "y"]']);
     const executor = scriptedModel(["", "", "C."]);
     const { result, eventNames } = await runAgent({
@@ -174,7 +174,7 @@ describe("planAndExecute()", () => {
     expect(result.metadata["plan"]).toMatchObject({ steps: ["a", "b", "x"], left: ["y"], replans: 2 });
   });
 
-  test("with maxReplans: 0 the first plan is kept, and steps have no tool to change it", async () => {
+  test("planAndExecute() with maxReplans: 0 keeps the first plan, and its steps have no tool to change it", async () => {
     const executor = scriptedModel(["", "B."]);
     const { result } = await runAgent({
       architecture: planAndExecute({ maxReplans: 0 }),
@@ -189,7 +189,7 @@ describe("planAndExecute()", () => {
     expect(executor.calls[0]?.tools ?? []).toEqual([]);
   });
 
-  test("an unreadable plan fails the run after maxPlanAttempts, by default 3, with the planner's text as output", async () => {
+  test("planAndExecute() fails after maxPlanAttempts unreadable plans, by default 3, with the planner's text as output", async () => {
     const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
       model: scriptedModel(["No.", "No.", "I would rather not."]),
@@ -205,7 +205,7 @@ describe("planAndExecute()", () => {
     ]);
   });
 
-  test("steps beyond maxSteps, by default 8, are not executed, and the synthesizer's prompt lists them", async () => {
+  test("planAndExecute() does not execute steps beyond maxSteps, by default 8, and lists them in the synthesizer's prompt", async () => {
     const plan = (count: number) =>
       JSON.stringify(Array.from({ length: count }, (_, index) => `step ${index + 1}`));
     const few = scriptedModel([plan(3), "a", "b", "answer"]);
@@ -220,7 +220,7 @@ describe("planAndExecute()", () => {
     expect(many.calls).toHaveLength(10);
   });
 
-  test("a step that reaches maxTurnsPerStep counts as a result, and the plan continues if it is not revised", async () => {
+  test("a step of planAndExecute() that reaches maxTurnsPerStep counts as a result, and the plan continues unless it is revised", async () => {
     const executor = scriptedModel([calls("Sens"), calls("Sens"), "two"]);
     const { result } = await runAgent({
       architecture: planAndExecute({ maxTurnsPerStep: 1, maxReplans: 0 }),
@@ -241,7 +241,7 @@ describe("planAndExecute()", () => {
     ]);
   });
 
-  test("any architecture can execute the steps", async () => {
+  test("any architecture can execute the steps of planAndExecute()", async () => {
     const { result, eventNames } = await runAgent({
       architecture: planAndExecute({ base: selfRefine(react(), { maxRounds: 1 }) }),
       model: scriptedModel(['["write"]', "draft", "too short", "longer draft", "final"]),
@@ -251,7 +251,7 @@ describe("planAndExecute()", () => {
     expect(result.metadata["plan"]).toMatchObject({ done: [{ result: "longer draft" }] });
   });
 
-  test("planner and synthesizer see the earlier conversation of the session", async () => {
+  test("the planner and the synthesizer of planAndExecute() see the earlier conversation of the session", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const model = scriptedModel(["[]", "Three.", "[]", "MIT."]);
     const agent = new Agent({ name: "thinker", model, architecture: planAndExecute() });
@@ -266,7 +266,7 @@ describe("planAndExecute()", () => {
     await runtime.close();
   });
 
-  test("a requested output schema applies only to the synthesizer", async () => {
+  test("an output schema of planAndExecute() applies only to the synthesizer", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }), unknownPrice: "ignore" });
     const output = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
     const model = scriptedModel(['["look"]', "it rains", "Blois", '{"town": "Blois"}']);
@@ -289,7 +289,7 @@ describe("planAndExecute()", () => {
     await runtime.close();
   });
 
-  test("steering input during a step is shown to the following steps and kept in the conversation", async () => {
+  test("planAndExecute() shows steering input during a step to the following steps and keeps it in the conversation", async () => {
     const steering = steeringTool("Only in France.");
     const executor = scriptedModel([{ toolCalls: [{ name: "look", input: {} }] }, "one", "two"]);
     const { eventNames, conversation } = await runAgent(
@@ -315,7 +315,7 @@ describe("planAndExecute()", () => {
     ]);
   });
 
-  test("steering input during a step is shown to an architecture that wraps planAndExecute()", async () => {
+  test("steering input during a step of planAndExecute() is shown to an architecture that wraps it", async () => {
     const steering = steeringTool("Only in France.");
     const critic = scriptedModel(["Say the town.", "No issues."]);
     const refiner = scriptedModel(["Lyon."]);
@@ -344,7 +344,7 @@ describe("planAndExecute()", () => {
     expect(conversation[0]?.content).toEqual([{ type: "text", text: "Where?" }, image]);
   });
 
-  test("B5: the plan and the results so far are kept when the budget is exhausted", async () => {
+  test("B5: planAndExecute() keeps its plan and the results so far when the budget is exhausted", async () => {
     const { result, conversation } = await runAgent({
       architecture: planAndExecute(),
       model: scriptedModel(['["a", "b"]', "result of a"]),
@@ -358,7 +358,7 @@ describe("planAndExecute()", () => {
     ]);
   });
 
-  test("C2: no model is called after a cancel, and the question stays in the conversation", async () => {
+  test("C2: planAndExecute() calls no model after a cancel, and the question stays in the conversation", async () => {
     const cancelling = cancellingTool();
     const model = scriptedModel(['["a", "b"]', { toolCalls: [{ name: "look", input: {} }] }]);
     const { result, conversation } = await runAgent(
@@ -371,7 +371,7 @@ describe("planAndExecute()", () => {
     expect(transcriptLines(conversation)).toEqual(["user: Where?", "assistant: [interrupted: cancelled]"]);
   });
 
-  test("a run that another runtime resumes continues its plan and repeats no model call", async () => {
+  test("a run of planAndExecute() that another runtime resumes continues its plan and repeats no model call", async () => {
     const model = scriptedModel([
       '["a", "b"]',
       "result of a",
@@ -394,7 +394,7 @@ describe("planAndExecute()", () => {
     [{ maxPlanAttempts: 0 }, "invalid maxPlanAttempts 0 of planAndExecute(): expected an integer from 1"],
     [{ maxSteps: 0 }, "invalid maxSteps 0 of planAndExecute(): expected an integer from 1"],
     [{ maxTurnsPerStep: 1.5 }, "invalid maxTurnsPerStep 1.5 of planAndExecute(): expected an integer from 1"],
-  ] as const)("the options %j are refused", ([options, message]) => {
+  ] as const)("planAndExecute() refuses the options %j", ([options, message]) => {
     expect(() => planAndExecute(options)).toThrow(message);
   });
 });

@@ -27,7 +27,7 @@ const look = tool({
 const calls = { text: "Looking.", toolCalls: [{ name: "look", input: {} }] };
 
 describe("reflexion()", () => {
-  test("a first attempt that reaches the threshold is the answer", async () => {
+  test("reflexion() returns its first attempt if that reaches the threshold", async () => {
     const { result, eventNames, conversation } = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["Paris."]),
@@ -42,7 +42,7 @@ describe("reflexion()", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
   });
 
-  test("an attempt below the threshold is repeated from the start with a lesson", async () => {
+  test("reflexion() repeats an attempt below the threshold from the start, with a lesson", async () => {
     const model = scriptedModel([calls, "Lyon.", "Paris."]);
     const reflector = scriptedModel(["Name the capital."]);
     const { result, eventNames, conversation } = await runAgent({
@@ -64,7 +64,7 @@ describe("reflexion()", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: Paris."]);
   });
 
-  test("after maxAttempts, by default 3, the best attempt is the answer, and the later one of a tie", async () => {
+  test("reflexion() returns the best attempt after maxAttempts, by default 3, and the later one of a tie", async () => {
     const { result, eventNames, conversation } = await runAgent({
       architecture: reflexion(),
       model: scriptedModel(["bad", "good", "worse"]),
@@ -89,7 +89,7 @@ describe("reflexion()", () => {
     ["Score: 0.9 of 1", 0.9],
     ['```json\n{"score": "7/10"}\n```', 0.7],
     ['{"score": -3}', 0],
-  ] as const)("the evaluation %j counts as score %d", async ([lines, expected]) => {
+  ] as const)("reflexion() reads the evaluation %j as score %d", async ([lines, expected]) => {
     const { result } = await runAgent({
       architecture: reflexion(react(), { maxAttempts: 1 }),
       model: scriptedModel(["Paris."]),
@@ -98,7 +98,7 @@ describe("reflexion()", () => {
     expect(result.metadata["reflexion"]).toEqual({ scores: [expected], lessons: [] });
   });
 
-  test("each attempt gets all maxTurnsPerAttempt, and an interrupted attempt is evaluated by its output", async () => {
+  test("each attempt of reflexion() gets all maxTurnsPerAttempt, and an interrupted attempt is evaluated by its output", async () => {
     const evaluator = scriptedModel([score(0.1), score(0.9)]);
     const { result } = await runAgent({
       architecture: reflexion(react(), { maxTurnsPerAttempt: 2 }),
@@ -112,7 +112,7 @@ describe("reflexion()", () => {
     );
   });
 
-  test("the run is interrupted if the best attempt was, unless that attempt reaches the threshold", async () => {
+  test("reflexion() is interrupted if its best attempt was, unless that attempt reaches the threshold", async () => {
     const once = (value: number) =>
       runAgent({
         architecture: reflexion(react(), { maxAttempts: 1, maxTurnsPerAttempt: 1 }),
@@ -148,7 +148,7 @@ describe("reflexion()", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: It is a wood."]);
   });
 
-  test("what the user adds during one attempt is shown to the next", async () => {
+  test("reflexion() shows what the user adds during one attempt to the next attempt", async () => {
     const steering = steeringTool("Only in France.");
     const model = scriptedModel([calls, "Turin.", "Lyon."]);
     const evaluator = scriptedModel([score(0), score(1)]);
@@ -244,7 +244,7 @@ describe("reflexion()", () => {
     });
   });
 
-  test("with a memory, lessons are stored for later tasks of the same user only", async () => {
+  test("reflexion() with a memory stores lessons for later tasks of the same user only", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-reflexion-"));
     const memory = await openMemory({ path: join(folder, "memory.db") });
     try {
@@ -289,7 +289,7 @@ describe("reflexion()", () => {
     }
   });
 
-  test("a memory that fails loses the lessons but does not fail the run", async () => {
+  test("a memory that fails loses the lessons of reflexion() but does not fail the run", async () => {
     const broken = {
       blocks: async () => [],
       recall: () => Promise.reject(new Error("disk full")),
@@ -308,7 +308,7 @@ describe("reflexion()", () => {
     ]);
   });
 
-  test("an attempt sees only the latest maxLessons lessons", async () => {
+  test("an attempt of reflexion() sees only the latest maxLessons lessons", async () => {
     const model = scriptedModel(["1", "2", "3", "4"]);
     await runAgent({
       architecture: reflexion(react(), { maxAttempts: 4, maxLessons: 2 }),
@@ -321,7 +321,7 @@ describe("reflexion()", () => {
     expect(model.calls[3]?.messages[0]?.content).toMatch(/- two\n- three$/u);
   });
 
-  test("B5, S1: an exhausted budget keeps the output of the first attempt, or of the best earlier one", async () => {
+  test("B5, S1: reflexion() with an exhausted budget returns its first attempt, or the best earlier one", async () => {
     const first = await runAgent({
       architecture: reflexion(),
       model: scriptedModel([calls]),
@@ -346,7 +346,7 @@ describe("reflexion()", () => {
     ]);
   });
 
-  test("B5: an attempt that is complete is kept when the budget is exhausted before its evaluation", async () => {
+  test("B5: reflexion() keeps a complete attempt when the budget is exhausted before its evaluation", async () => {
     const stopped = (script: Parameters<typeof scriptedModel>[0], maxTurns: number) =>
       runAgent({
         architecture: reflexion(),
@@ -365,7 +365,7 @@ describe("reflexion()", () => {
     expect(both.result).toMatchObject({ status: "budget_exhausted", output: "Lyon." });
   });
 
-  test("C2: no evaluator is called after a cancel during an attempt", async () => {
+  test("C2: reflexion() calls no evaluator after a cancel during an attempt", async () => {
     const cancelling = cancellingTool();
     const evaluator = scriptedModel([]);
     const { result } = await runAgent(
@@ -388,11 +388,11 @@ describe("reflexion()", () => {
     [{ threshold: Number.NaN }, "invalid threshold NaN of reflexion()"],
     [{ maxLessons: 0 }, "invalid maxLessons 0 of reflexion()"],
     [{ maxTurnsPerAttempt: 0 }, "invalid maxTurnsPerAttempt 0 of reflexion()"],
-  ] as const)("the options %j are refused", ([options, message]) => {
+  ] as const)("reflexion() refuses the options %j", ([options, message]) => {
     expect(() => reflexion(react(), options)).toThrow(message);
   });
 
-  test("a blank lesson is neither stored nor counted", async () => {
+  test("reflexion() neither stores nor counts a blank lesson", async () => {
     const kept: unknown[] = [];
     const memory: Memory = {
       blocks: async () => [],

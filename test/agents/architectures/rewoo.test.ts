@@ -87,7 +87,7 @@ describe("rewoo()", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: It is A and B."]);
   });
 
-  test("the calls of a level run in parallel, or one after another with parallelLevels: false", async () => {
+  test("rewoo() makes the calls of a level in parallel, or one after another with parallelLevels: false", async () => {
     let open = 0;
     let most = 0;
     let meet: () => void = () => undefined;
@@ -119,7 +119,7 @@ describe("rewoo()", () => {
     expect(eventNames.filter((name) => name === "rewoo.level_started")).toHaveLength(1);
   });
 
-  test("a call that fails, names an unknown tool or has wrong arguments is evidence", async () => {
+  test("a tool call of rewoo() that fails, names an unknown tool or has wrong arguments becomes evidence for the answer", async () => {
     const solver = scriptedModel(["I do not know."]);
     const { result } = await runAgent({
       architecture: rewoo(),
@@ -150,7 +150,7 @@ describe("rewoo()", () => {
     ]);
   });
 
-  test("a planned call that cannot be made is evidence, and so is a call that needs its output", async () => {
+  test("rewoo() reports a planned call that it cannot make as evidence, and every call that needs its output too", async () => {
     const solver = scriptedModel(["I do not know."]);
     const called: string[] = [];
     const echo = tool({
@@ -195,7 +195,7 @@ describe("rewoo()", () => {
     expect(promptOf(solver.calls[0] as never)).toContain("(failed)\nNot called: the plan names no tool");
   });
 
-  test("a placeholder is replaced only by the output of the call with exactly that id", async () => {
+  test("rewoo() replaces a placeholder only by the output of the call with exactly that id", async () => {
     const sent: unknown[] = [];
     const giving = (name: string) =>
       tool({ name, description: name, inputSchema: { type: "object" }, execute: () => `<${name}>` });
@@ -232,7 +232,7 @@ describe("rewoo()", () => {
     );
   });
 
-  test("a plan of calls that cannot be made calls no tool and still leads to an answer", async () => {
+  test("rewoo() calls no tool for a plan whose calls cannot be made, and still answers", async () => {
     const solver = scriptedModel(["I do not know."]);
     const { result, events } = await runAgent({
       architecture: rewoo(),
@@ -256,7 +256,7 @@ describe("rewoo()", () => {
     expect(promptOf(solver.calls[0] as never)).toContain("quiet hours");
   });
 
-  test("an empty plan leads directly to the answer", async () => {
+  test("an empty plan leads rewoo() directly to the answer", async () => {
     const { result, eventNames } = await runAgent({
       architecture: "rewoo",
       model: scriptedModel(["[]", "Hello!"]),
@@ -270,7 +270,7 @@ describe("rewoo()", () => {
     ]);
   });
 
-  test("a cyclic plan fails the run with cyclic_plan, and no tool is called", async () => {
+  test("a cyclic plan fails the run of rewoo() with cyclic_plan before any tool call", async () => {
     const circle = plan(["E1", "shout", { text: "{{E2}}" }], ["E2", "shout", { text: "{{E1}}" }]);
     const { result, eventNames, events } = await runAgent({
       architecture: rewoo(),
@@ -282,7 +282,7 @@ describe("rewoo()", () => {
     expect(events.some(({ type }) => type === "tool_execution_start")).toBe(false);
   });
 
-  test("an unreadable plan fails the run with unreadable_plan", async () => {
+  test("an unreadable plan fails the run of rewoo() with unreadable_plan", async () => {
     const { result } = await runAgent({ architecture: rewoo(), model: scriptedModel(["Let me think."]) });
     expect(result).toMatchObject({
       status: "failed",
@@ -291,7 +291,7 @@ describe("rewoo()", () => {
     });
   });
 
-  test("calls beyond maxSteps are not made, and placeholders for them have no output", async () => {
+  test("rewoo() makes no calls beyond maxSteps, and placeholders for those calls have no output", async () => {
     const solver = scriptedModel(["so far"]);
     const { events } = await runAgent({
       architecture: rewoo({ maxSteps: 1 }),
@@ -315,7 +315,7 @@ describe("rewoo()", () => {
     );
   });
 
-  test("B5: the tool outputs are kept when the budget is exhausted before the answer", async () => {
+  test("B5: rewoo() keeps the tool outputs when the budget is exhausted before the answer", async () => {
     const { result } = await runAgent({
       architecture: rewoo(),
       model: scriptedModel([plan(["E1", "shout", { text: "a" }])]),
@@ -325,7 +325,7 @@ describe("rewoo()", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: 'E1 = shout {"text":"a"}\nA' });
   });
 
-  test("C2: a cancel during a level prevents the next level and the solver call", async () => {
+  test("C2: rewoo() makes no further level of calls and no solver call after a cancel during a level", async () => {
     const cancelling = cancellingTool("stop");
     const model = scriptedModel([plan(["E1", "stop", {}], ["E2", "shout", { text: "{{E1}}" }])]);
     const { result, events } = await runAgent(

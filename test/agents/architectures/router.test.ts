@@ -65,7 +65,7 @@ describe("router()", () => {
     ["a confidence below requireConfidence", "route: billing\nconfidence: 0.4", { requireConfidence: 0.5 }],
     ["no confidence although requireConfidence is set", "route: billing", { requireConfidence: 0.5 }],
   ])(
-    "a reply with %s takes the fallback, or fails with router_unresolved and spawns no specialist",
+    "router() answers a reply with %s by the fallback, or fails with router_unresolved without a specialist",
     async (_what, reply, options) => {
       const unresolved = desk([reply], options);
       const { result, notes } = await runAlone(unresolved.agent);
@@ -82,14 +82,14 @@ describe("router()", () => {
     },
   );
 
-  test("a confidence above 1 has no known scale and counts as 0, and one equal to requireConfidence suffices", async () => {
+  test("router() counts a confidence above 1 as 0, because its scale is unknown, and accepts one equal to requireConfidence", async () => {
     const unsure = desk(["route: billing\nconfidence: 7"], { requireConfidence: 0.1 });
     expect((await runAlone(unsure.agent)).result).toMatchObject({ status: "failed", output: "" });
     const { agent } = desk(["route: billing\nconfidence: 7/7"], { requireConfidence: 1 });
     expect((await runAlone(agent)).result.output).toBe("It was 7 euros.");
   });
 
-  test("stream() yields the text deltas of the specialist and the events of the router", async () => {
+  test("stream() of router() yields the text deltas of the specialist and the events of the router", async () => {
     const { runtime } = await company();
     const { agent } = desk(["route: billing"]);
     const deltas: string[] = [];
@@ -102,7 +102,7 @@ describe("router()", () => {
     expect(eventNames).toEqual(["router.classified", "router.dispatched", "router.completed"]);
   });
 
-  test("route names that differ only in case are distinct", async () => {
+  test("router() treats route names that differ only in case as distinct", async () => {
     const [upper, lower] = [worker("upper", ["I am A"]), worker("lower", ["I am a"])];
     const architecture = router({ routes: { A: upper.agent, a: lower.agent } });
     const { result } = await runAlone(
@@ -118,7 +118,7 @@ describe("router()", () => {
     expect([classifier.calls.length, model.calls.length]).toEqual([1, 0]);
   });
 
-  test("each specialist remembers its own part of a session and nothing of the others", async () => {
+  test("each specialist of router() remembers its own part of a session and nothing of the other specialists", async () => {
     const routes = ["route: billing", "route: travel", "route: billing"];
     const { agent, model, billing, travel } = desk(routes);
     const { run } = await company();
@@ -134,14 +134,14 @@ describe("router()", () => {
     ]);
   });
 
-  test("with a shared conversation, a specialist sees the whole conversation", async () => {
+  test("a specialist of router() with a shared conversation sees the whole conversation", async () => {
     const { agent, travel } = desk(["route: billing", "route: travel"], { conversationScope: "shared" });
     const { run } = await company();
     for (const prompt of ["Paid?", "And how do I get there?"]) await run(agent, prompt, { sessionId });
     expect(seen(travel)).toEqual([["Paid?", "It was 7 euros.", "And how do I get there?"]]);
   });
 
-  test("a specialist's memory of one user is never shown to another user, in the same session or another", async () => {
+  test("a specialist of router() never sees its memory of another user, in the same session or another", async () => {
     const { agent, billing } = desk(["route: billing", "route: billing", "route: billing"]);
     const { run } = await company();
     const as = (userId: string, options: SubmitOptions = {}): SubmitOptions => ({
@@ -155,7 +155,7 @@ describe("router()", () => {
     expect(seen(billing)).toEqual([["I am Ada."], ["Who am I?"], ["Who am I?"]]);
   });
 
-  test("a specialist's memory of one session is never shown in another, even if the names of sessions and routers concatenate to the same text", async () => {
+  test("a specialist of router() never sees its memory of another session, even if names of sessions and routers join to one text", async () => {
     const clerk = worker("clerk", ["one", "two", "three", "four"]);
     const model = scriptedModel(Array.from({ length: 4 }, () => "route: clerk"));
     const named = (name: string, key?: string) =>
@@ -180,7 +180,7 @@ describe("router()", () => {
     await runtime.close();
   });
 
-  test("images and files are passed to the specialist", async () => {
+  test("router() passes images and files to the specialist", async () => {
     const { agent, billing } = desk(["route: billing"]);
     const image = {
       type: "image",
@@ -191,7 +191,7 @@ describe("router()", () => {
     expect(billing.calls[0]?.messages.at(-1)?.content).toEqual([{ type: "text", text: "Look." }, image]);
   });
 
-  test("a requested output schema applies to the specialist", async () => {
+  test("an output schema of router() applies to the specialist", async () => {
     const output = {
       type: "object",
       properties: { euros: { type: "number" } },
@@ -204,7 +204,7 @@ describe("router()", () => {
     expect([model.calls.length, clerk.model.calls.length]).toEqual([1, 2]);
   });
 
-  test("a specialist that reaches maxTurns interrupts the router the same way and keeps its output", async () => {
+  test("a specialist that reaches maxTurns interrupts router() in the same way, and its output is kept", async () => {
     const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
     const tired = worker("clerk", [again, again], { maxTurns: 1 });
     const { agent } = desk(["route: billing"], {}, {}, [tired, worker("guide", [])]);
@@ -217,7 +217,7 @@ describe("router()", () => {
     expect(notes).not.toContain("router.completed");
   });
 
-  test("B5: an exhausted budget in the specialist ends the run as budget_exhausted with the output so far", async () => {
+  test("B5: a budget that is exhausted in the specialist of router() ends the run as budget_exhausted with the output so far", async () => {
     const again = { text: "One moment.", toolCalls: [{ name: "none", input: {} }] };
     const poor = worker("clerk", [again, again]);
     const { agent } = desk(["route: billing"], {}, {}, [poor, worker("guide", [])]);
@@ -225,7 +225,7 @@ describe("router()", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "One moment." });
   });
 
-  test("a specialist that fails or gets no seat fails the router with child_failed", async () => {
+  test("a specialist that fails or gets no seat fails router() with child_failed", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const broken = worker("clerk", [{ error }]);
     const { agent } = desk(["route: billing"], {}, {}, [broken, worker("guide", [])]);
@@ -242,7 +242,7 @@ describe("router()", () => {
     );
   });
 
-  test("C1: no model is called after a cancel while the specialist works", async () => {
+  test("C1: router() calls no model after a cancel while the specialist works", async () => {
     const { runtime, clock, ended } = await company();
     const slow = worker("clerk", [{ text: "late", delayMs: 100 }, "never"], {}, { clock });
     const { agent, model } = desk(["route: billing"], {}, {}, [slow, worker("guide", [])]);

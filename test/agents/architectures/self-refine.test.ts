@@ -45,7 +45,7 @@ describe("selfRefine()", () => {
     ]);
   });
 
-  test("critic and refiner see all earlier versions and critiques, also after the first round", async () => {
+  test("the critic and the refiner of selfRefine() see all earlier versions and critiques", async () => {
     const critic = scriptedModel(["No source.", "Too long.", "no issues"]);
     const refiner = scriptedModel(["v1", "v2"]);
     const { result } = await runAgent({
@@ -63,7 +63,7 @@ describe("selfRefine()", () => {
     expect(result.metadata).toEqual({ selfRefine: { rounds: 2, feedback: ["No source.", "Too long."] } });
   });
 
-  test("after maxRounds, by default 3, the latest version is the answer", async () => {
+  test("selfRefine() returns the latest version after maxRounds, by default 3", async () => {
     const { result, eventNames } = await runAgent({
       architecture: "self-refine",
       model: scriptedModel(["v0"]),
@@ -73,7 +73,7 @@ describe("selfRefine()", () => {
     expect(eventNames.at(-1)).toBe("self_refine.max_rounds_reached");
   });
 
-  test("a custom stopPhrase ends the rounds", async () => {
+  test("a custom stopPhrase ends the rounds of selfRefine()", async () => {
     const { result } = await runAgent({
       architecture: selfRefine(react(), { stopPhrase: "Ship it" }),
       model: scriptedModel(["v0", "no issues, but longer", "v1", "ship it!"]),
@@ -81,7 +81,7 @@ describe("selfRefine()", () => {
     expect(result.output).toBe("v1");
   });
 
-  test("a base that is interrupted is not refined", async () => {
+  test("selfRefine() does not refine the answer of an interrupted base", async () => {
     const critic = scriptedModel([]);
     const { result } = await runAgent({
       architecture: selfRefine(),
@@ -117,7 +117,7 @@ describe("selfRefine()", () => {
     await runtime.close();
   });
 
-  test("B5: the latest version is the output, also in the conversation, when the budget is exhausted", async () => {
+  test("B5: selfRefine() returns its latest version, also in the conversation, when the budget is exhausted", async () => {
     const { result, conversation } = await runAgent({
       architecture: selfRefine(),
       model: scriptedModel(["v0"]),
@@ -131,7 +131,7 @@ describe("selfRefine()", () => {
     ]);
   });
 
-  test("C2: no critic is called after a cancel while the base works", async () => {
+  test("C2: selfRefine() calls no critic after a cancel while the base works", async () => {
     const cancelling = cancellingTool();
     const critic = scriptedModel([]);
     const { result } = await runAgent(
@@ -151,7 +151,7 @@ describe("selfRefine()", () => {
   test.for([
     [{ maxRounds: 0 }, "invalid maxRounds 0 of selfRefine(): expected an integer from 1"],
     [{ stopPhrase: " " }, 'invalid stopPhrase " " of selfRefine(): expected a text that is not empty'],
-  ] as const)("the options %j are refused", ([options, message]) => {
+  ] as const)("selfRefine() refuses the options %j", ([options, message]) => {
     expect(() => selfRefine(react(), options)).toThrow(message);
   });
 });

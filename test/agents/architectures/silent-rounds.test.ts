@@ -28,7 +28,7 @@ describe("an empty answer after a stop hook continued the run", () => {
     expect(model.calls).toHaveLength(2);
   });
 
-  test("a blank answer without an earlier answer is the output", async () => {
+  test("a blank answer of a model is the output of the run if no earlier answer exists", async () => {
     const { agent } = scout([" \n"]);
     expect(await agent.invoke("Go")).toMatchObject({ status: "completed", output: " \n" });
   });

@@ -175,7 +175,7 @@ describe("a score above 1", () => {
     expect(JSON.stringify(model.calls[1]?.messages)).toContain("scale is unknown");
   });
 
-  test("a reviewer never approves if the corrected score is above 1 too", async () => {
+  test("a reviewer of an answer never approves if its corrected score is above 1 too", async () => {
     const model = scriptedModel(["one", '{"score": 7}', '{"score": 8}']);
     const architecture = reflexion(react(), { maxAttempts: 1, threshold: 0.5 });
     const { metadata } = await new Agent({ name: "clerk", model, architecture }).invoke("Go.");

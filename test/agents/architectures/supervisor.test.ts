@@ -51,7 +51,7 @@ describe("supervisor()", () => {
     expect(notes).toEqual(["supervisor.workers_ready", "supervisor.completed"]);
   });
 
-  test("tasks that are delegated in one turn run in parallel", async () => {
+  test("supervisor() runs tasks that it delegates in one turn in parallel", async () => {
     const { runtime, clock, ended } = await company();
     const one = worker("one", [{ text: "1", delayMs: 10 }], {}, { clock });
     const two = worker("two", [{ text: "2", delayMs: 10 }], {}, { clock });
@@ -65,7 +65,7 @@ describe("supervisor()", () => {
     expect(resultsIn(model)).toEqual(["1", "2"]);
   });
 
-  test("forward_message returns a worker's last answer verbatim without another model call", async () => {
+  test("the tool forward_message of supervisor() returns a worker's last answer verbatim without another model call", async () => {
     const poet = worker("poet", ["Roses.", "  Violets,\n are *blue*.  "]);
     const { agent, model } = office(
       [calling(delegate("poet", "a")), calling(delegate("poet", "b")), calling(forward("poet"))],
@@ -88,18 +88,21 @@ describe("supervisor()", () => {
     ["after another call", [delegate("a", "t"), nothing, forward("a")], "from a"],
     ["before another delegation", [delegate("a", "t"), forward("a"), delegate("a", "u")], "from a"],
     ["beside a forward_message that fails", [delegate("a", "t"), forward("a"), forward("b")], "from a"],
-  ] as const)("forward_message %s in the same turn ends the loop", async (_where, calls, output) => {
-    const a = worker("a", ["from a", "more from a"]);
-    const { agent, model } = office([calling(...calls), "I passed it on."], {
-      workers: { a: a.agent, b: worker("b", []).agent },
-    });
-    const { result, notes } = await runAlone(agent);
-    expect(result).toMatchObject({ output, status: "completed" });
-    expect(model.calls).toHaveLength(1);
-    expect(notes).toContain("supervisor.forwarded");
-  });
+  ] as const)(
+    "the tool forward_message %s in the same turn ends the loop of supervisor()",
+    async (_where, calls, output) => {
+      const a = worker("a", ["from a", "more from a"]);
+      const { agent, model } = office([calling(...calls), "I passed it on."], {
+        workers: { a: a.agent, b: worker("b", []).agent },
+      });
+      const { result, notes } = await runAlone(agent);
+      expect(result).toMatchObject({ output, status: "completed" });
+      expect(model.calls).toHaveLength(1);
+      expect(notes).toContain("supervisor.forwarded");
+    },
+  );
 
-  test("with reflexion() as base, the answer that the best attempt forwarded is the answer", async () => {
+  test("supervisor() with reflexion() as base returns the answer that the best attempt forwarded", async () => {
     const poet = worker("poet", ["first", "second"]);
     const attempt = [calling(delegate("poet", "a")), calling(forward("poet"))];
     const { agent } = office([...attempt, "score: 0.5", "Try again.", ...attempt, "score: 0.2"], {
@@ -112,7 +115,7 @@ describe("supervisor()", () => {
     expect(notes).not.toContain("reflexion.empty_answer");
   });
 
-  test("a forwarded answer is dropped if the model continues after steering input", async () => {
+  test("supervisor() drops a forwarded answer if the model continues after steering input", async () => {
     const { runtime, ended, clock } = await company();
     const model = scriptedModel(
       [
@@ -132,7 +135,7 @@ describe("supervisor()", () => {
     expect(notes).not.toContain("supervisor.forwarded");
   });
 
-  test("forwarding a missing answer and delegating to an unknown worker are tool results", async () => {
+  test("supervisor() returns a tool result when it forwards a missing answer or delegates to an unknown worker", async () => {
     const poet = worker("poet", []);
     const { agent, model } = office([calling(forward("poet"), delegate("painter", "x")), "I give up."], {
       workers: { poet: poet.agent },
@@ -144,7 +147,7 @@ describe("supervisor()", () => {
     ]);
   });
 
-  test("a worker's failure and a refused seat are tool results that cannot be forwarded", async () => {
+  test("supervisor() returns a worker's failure and a refused seat as tool results, which cannot be forwarded", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const broken = worker("broken", [{ error }]);
     const { agent, model } = office(
@@ -164,7 +167,7 @@ describe("supervisor()", () => {
   });
 
   describe("supervisor() with spawnable", () => {
-    test("the model creates workers, and each follows its own instructions", async () => {
+    test("the model of supervisor() with spawnable creates workers, and each follows its own instructions", async () => {
       const template = worker("hand", ["Done by one.", "Done by two."], { instructions: "Be brief." });
       const reader = worker("reader", []);
       const { agent, model } = office(
@@ -185,7 +188,7 @@ describe("supervisor()", () => {
       expect(spawned.map(({ data }) => data["worker"])).toEqual(["one", "two"]);
     });
 
-    test("the model creates at most maxSpawned workers, by default 5, each with a new valid name", async () => {
+    test("the model of supervisor() creates at most maxSpawned workers, by default 5, each with a new valid name", async () => {
       const template = worker("hand", []);
       const names = ["reader", "a", "b", "a", "c d", "c", "d", "e", "f"];
       const { agent, model } = office([calling(...names.map((name) => spawn(name))), "Enough."], {
@@ -206,7 +209,7 @@ describe("supervisor()", () => {
       ]);
     });
 
-    test("created workers do not exist in the next invocation", async () => {
+    test("workers that supervisor() has created do not exist in the next invocation", async () => {
       const template = worker("hand", []);
       const { agent, model } = office(
         [calling(spawn("one")), "Made.", calling(delegate("one", "Go on.")), "Gone."],
@@ -219,7 +222,7 @@ describe("supervisor()", () => {
       expect(template.model.calls).toEqual([]);
     });
 
-    test("J7: created workers exist after a restart in the middle of an invocation", async () => {
+    test("J7: workers that supervisor() has created exist after a restart in the middle of an invocation", async () => {
       const { runtime, clock, open } = await company({ closeGraceMs: 0 });
       const slow = worker(
         "slow",
@@ -255,7 +258,7 @@ describe("supervisor()", () => {
   });
 
   describe("supervisor() with another base", () => {
-    test("selfRefine() refines the answer that is based on delegated work", async () => {
+    test("selfRefine() as the base of supervisor() refines the answer that is based on delegated work", async () => {
       const poet = worker("poet", ["Roses."]);
       const architecture = supervisor({ workers: { poet: poet.agent }, base: selfRefine() });
       const model = scriptedModel([calling(delegate("poet", "a")), "Roses, he says.", "No issues."]);
@@ -264,7 +267,7 @@ describe("supervisor()", () => {
       expect(resultsIn(poet.model)).toEqual([]);
     });
 
-    test("reflexion(), which runs attempts in sessions of their own, can create workers and delegate to them", async () => {
+    test("reflexion() as the base of supervisor() can create workers and delegate to them in each attempt", async () => {
       const template = worker("hand", ["Made by hand."]);
       const architecture = supervisor({
         workers: { idle: worker("idle", []).agent },
@@ -282,7 +285,7 @@ describe("supervisor()", () => {
     });
   });
 
-  test("a worker sees only its task, or with remember: true also its earlier tasks for the same user", async () => {
+  test("a worker of supervisor() sees only its task, or with remember: true also its earlier tasks for the same user", async () => {
     const { run } = await company();
     const script = ["a", "b", "c"].flatMap((task): ScriptStep[] => [calling(delegate("clerk", task)), "Ok."]);
     for (const remember of [false, true]) {
@@ -301,7 +304,7 @@ describe("supervisor()", () => {
     }
   });
 
-  test("tasks of one turn for a worker that remembers run one after another, and all of them are remembered", async () => {
+  test("supervisor() runs tasks of one turn for a worker that remembers one after another, and the worker remembers all", async () => {
     const clerk = worker("clerk", ["A.", "B.", "C."]);
     const { agent } = office(
       [calling(delegate("clerk", "a"), delegate("clerk", "b")), calling(delegate("clerk", "c")), "Ok."],
@@ -311,7 +314,7 @@ describe("supervisor()", () => {
     expect(seen(clerk.model)).toEqual([["a"], ["a", "A.", "b"], ["a", "A.", "b", "B.", "c"]]);
   });
 
-  test("a worker sees neither the other workers' tasks nor the supervisor's conversation", async () => {
+  test("a worker of supervisor() sees neither the tasks of other workers nor the supervisor's conversation", async () => {
     const [one, two] = [worker("one", ["secret of one"]), worker("two", ["2"])];
     const { agent } = office([calling(delegate("one", "a")), calling(delegate("two", "b")), "Ok."], {
       workers: { one: one.agent, two: two.agent },
@@ -320,7 +323,7 @@ describe("supervisor()", () => {
     expect([seen(one.model), seen(two.model)]).toEqual([[["a"]], [["b"]]]);
   });
 
-  test("B5: the output so far and the worker's answer are kept when the budget is exhausted", async () => {
+  test("B5: supervisor() keeps the output so far and the worker's answer when the budget is exhausted", async () => {
     const reader = worker("reader", ["Three pages."]);
     const first = { text: "I have it read.", ...(calling(delegate("reader", "a")) as object) };
     const { agent } = office([first, "never"], { workers: { reader: reader.agent } });
@@ -328,7 +331,7 @@ describe("supervisor()", () => {
     expect(result).toMatchObject({ status: "budget_exhausted", output: "I have it read.\n\nThree pages." });
   });
 
-  test("C1: a cancel reaches the workers, and no model is called afterwards", async () => {
+  test("C1: cancelling supervisor() cancels its workers, and no model is called afterwards", async () => {
     const { runtime, clock, ended } = await company();
     const slow = worker("slow", [{ text: "late", delayMs: 100 }, "never"], {}, { clock });
     const { agent, model } = office([calling(delegate("slow", "a")), "never"], {

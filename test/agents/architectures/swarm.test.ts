@@ -26,7 +26,7 @@ function band(
 }
 
 describe("swarm()", () => {
-  test("the first peer starts with the conversation and hands it over to another", async () => {
+  test("the first peer of swarm() starts with the conversation and hands it over to another peer", async () => {
     const { agent, modelOf } = band({
       desk: [to("bank", "She wants her money back.")],
       bank: ["Paid back."],
@@ -49,7 +49,7 @@ describe("swarm()", () => {
     });
   });
 
-  test("peers keep their own tools, and the agents themselves get no handoff tools", async () => {
+  test("the peers of swarm() keep their own tools, and the agents themselves get no handoff tools", async () => {
     const look = tool({
       name: "look",
       description: "Looks",
@@ -64,7 +64,7 @@ describe("swarm()", () => {
     expect(agent.architecture.declaredWorkers()["desk"]?.id).toBe("desk@desk.bank");
   });
 
-  test("a peer sees the whole conversation, including tool calls, after a handoff", async () => {
+  test("a peer of swarm() sees the whole conversation, including tool calls, after a handoff", async () => {
     const { run } = await company();
     const look = tool({
       name: "look",
@@ -102,7 +102,7 @@ describe("swarm()", () => {
     expect(asked(modelOf("bank"))).toEqual(["Pay it back."]);
   });
 
-  test("with passFullHistory: false a peer sees only the message of the handoff", async () => {
+  test("a peer of swarm() with passFullHistory: false sees only the message of the handoff", async () => {
     const { agent, modelOf } = band(
       { desk: [to("bank", "Pay.")], bank: ["Ok."] },
       { passFullHistory: false },
@@ -111,7 +111,7 @@ describe("swarm()", () => {
     expect(seen(modelOf("bank"))).toEqual([["Pay."]]);
   });
 
-  test("a peer with an input schema gets a transfer tool whose arguments are validated", async () => {
+  test("a peer of swarm() with an input schema gets a transfer tool whose arguments are validated", async () => {
     const input = {
       type: "object",
       properties: { euros: { type: "number" } },
@@ -136,7 +136,7 @@ describe("swarm()", () => {
     expect(asked(bank.model)).toEqual(['{"euros":7}']);
   });
 
-  test("inputFilter builds the brief of a peer, once per handoff even across a restart", async () => {
+  test("the inputFilter of swarm() builds the brief of a peer, once per handoff even across a restart", async () => {
     const { runtime, clock, open } = await company({ closeGraceMs: 0 });
     let filtered = 0;
     const desk = worker("desk", [to("bank", "Card 1234: pay.")]);
@@ -180,13 +180,13 @@ describe("swarm()", () => {
     expect([filtered, desk.model.calls.length]).toEqual([1, 1]);
   });
 
-  test("a handoff to an unknown peer or to oneself is a tool result", async () => {
+  test("swarm() returns a tool result for a handoff to an unknown peer or to the peer itself", async () => {
     const { agent, modelOf } = band({ desk: [to("garden"), to("desk"), "Here I stay."], bank: [] });
     expect((await runAlone(agent)).result.output).toBe("Here I stay.");
     expect(resultsIn(modelOf("desk"))[0]).toContain("target must be one of bank");
   });
 
-  test("a handoff beside other calls of the turn executes them and shows them to the next peer", async () => {
+  test("swarm() executes the other calls of a turn with a handoff and shows them to the next peer", async () => {
     const look = tool({
       name: "look",
       description: "Looks",
@@ -215,7 +215,7 @@ describe("swarm()", () => {
     }
   });
 
-  test("the first of several handoffs in one turn counts", async () => {
+  test("swarm() uses the first of several handoffs in one turn", async () => {
     const both = {
       toolCalls: ["bank", "shop"].map((target) => ({ name: "handoff", input: { target, message: "Go." } })),
     };
@@ -224,7 +224,7 @@ describe("swarm()", () => {
     expect(modelOf("shop").calls).toEqual([]);
   });
 
-  test("two peers that hand over to each other twice are interrupted with swarm_cycle", async () => {
+  test("swarm() interrupts two peers that hand over to each other twice, with swarm_cycle", async () => {
     const { agent, modelOf } = band({
       desk: [{ ...(to("bank") as object), text: "Let me see." }, to("bank")],
       bank: [to("desk"), "never"],
@@ -242,16 +242,19 @@ describe("swarm()", () => {
   test.each([
     ["three", { a: [to("b"), to("b")], b: [to("c"), to("c")], c: [to("a"), "never"] }, 1],
     ["four", { a: [to("b"), to("b")], b: [to("c"), to("c")], c: [to("d"), to("d")], d: [to("a")] }, 1],
-  ])("a cycle of %s peers is interrupted with swarm_cycle when it repeats", async (_, scripts, lastCalls) => {
-    const { agent, modelOf } = band(scripts);
-    const { result, events } = await runAlone(agent);
-    expect(result).toMatchObject({ status: "failed", interruptionReason: "swarm_cycle" });
-    const names = Object.keys(scripts);
-    expect(notesOf(events).at(-1)?.data).toEqual({ path: [...names, ...names] });
-    expect(modelOf(names.at(-1) ?? "").calls).toHaveLength(lastCalls);
-  });
+  ])(
+    "swarm() interrupts a cycle of %s peers with swarm_cycle when it repeats",
+    async (_, scripts, lastCalls) => {
+      const { agent, modelOf } = band(scripts);
+      const { result, events } = await runAlone(agent);
+      expect(result).toMatchObject({ status: "failed", interruptionReason: "swarm_cycle" });
+      const names = Object.keys(scripts);
+      expect(notesOf(events).at(-1)?.data).toEqual({ path: [...names, ...names] });
+      expect(modelOf(names.at(-1) ?? "").calls).toHaveLength(lastCalls);
+    },
+  );
 
-  test("a later invocation of a session starts with the peer that gave the last answer, also after a restart", async () => {
+  test("a later invocation of swarm() in a session starts with the peer that gave the last answer, also after a restart", async () => {
     const store = memoryStore({ hash: sha256 });
     const sessionId = parseSessionId("ses_band");
     const scripts = { desk: [to("bank")], bank: ["Paid back.", "In two days."] };
@@ -268,7 +271,7 @@ describe("swarm()", () => {
     expect(seen(modelOf("bank")).at(-1)).toEqual(["I want my money.", "Paid back.", "When?"]);
   });
 
-  test("with continueWithLastActive: false, and in another session, an invocation starts with the entry", async () => {
+  test("swarm() starts with the entry peer if continueWithLastActive is false, and in another session", async () => {
     const { runtime } = await company();
     const first = band({ desk: [to("bank"), "desk 2"], bank: ["bank 1"] }, { continueWithLastActive: false });
     const sessionId = parseSessionId("ses_entry");
@@ -279,7 +282,7 @@ describe("swarm()", () => {
     expect((await other.agent.invoke("Two.")).output).toBe("till 2");
   });
 
-  test("with detectCycles: false the swarm is interrupted after maxHandoffs, by default 8", async () => {
+  test("swarm() with detectCycles: false is interrupted after maxHandoffs, by default 8", async () => {
     const there = Array.from({ length: 9 }, () => to("bank"));
     const back = Array.from({ length: 9 }, () => to("desk"));
     const free = band({ desk: there, bank: back }, { detectCycles: false });
@@ -291,12 +294,12 @@ describe("swarm()", () => {
     expect((await runAlone(two.agent)).result.interruptionReason).toBe("max_handoffs");
   });
 
-  test("a cycle of three peers is not interrupted as a cycle of two", async () => {
+  test("swarm() does not interrupt a cycle of three peers as if it were a cycle of two", async () => {
     const { agent } = band({ a: [to("b"), to("b")], b: [to("c"), "Round."], c: [to("a")] });
     expect((await runAlone(agent)).result.output).toBe("Round.");
   });
 
-  test("a peer that reaches maxTurns interrupts the swarm, and a peer that fails fails it", async () => {
+  test("a peer that reaches maxTurns interrupts swarm(), and a peer that fails makes it fail", async () => {
     const again = { text: "So far.", toolCalls: [{ name: "none", input: {} }] };
     const tired = band({ desk: [again], bank: [] }, {}, { maxTurns: 1 });
     const { result, notes } = await runAlone(tired.agent);
@@ -307,7 +310,7 @@ describe("swarm()", () => {
     expect((await runAlone(broken.agent)).result.error).toMatchObject({ code: "child_failed" });
   });
 
-  test("B5, C1: the output so far is kept when the budget is exhausted or the run is cancelled", async () => {
+  test("B5, C1: swarm() keeps the output so far when the budget is exhausted or the run is cancelled", async () => {
     const replyWithText = { ...(to("bank") as object), text: "I ask the bank." };
     const poor = band({ desk: [replyWithText], bank: ["never"] });
     const { result } = await runAlone(poor.agent, "Go.", { budget: { maxTurns: 1 } });
@@ -324,7 +327,7 @@ describe("swarm()", () => {
     expect(bank.model.calls).toHaveLength(1);
   });
 
-  test("an invalid input schema of a peer fails the run before the first model call", async () => {
+  test("an invalid input schema of a peer fails the run of swarm() before the first model call", async () => {
     const [desk, bank] = [worker("desk", ["Hello."]), worker("bank", [])];
     const make = (input: JsonObject): Agent =>
       new Agent({
@@ -343,7 +346,7 @@ describe("swarm()", () => {
   });
 
   test.each([undefined, null, "Pay.", {}, { prompt: 7 }, { prompt: "Pay.", history: "none" }])(
-    "an inputFilter that returns %j fails the run with a message that says what it must return",
+    "an inputFilter of swarm() that returns %j fails the run with a message that says what it must return",
     async (returned) => {
       const [desk, bank] = [worker("desk", [to("bank")]), worker("bank", [])];
       const peers = {
@@ -358,7 +361,7 @@ describe("swarm()", () => {
     },
   );
 
-  test("too few peers, an unknown entry and an invalid limit are refused, and two swarms may share an agent", async () => {
+  test("swarm() refuses too few peers, an unknown entry and an invalid limit, and two swarms may share an agent", async () => {
     expect(() => band({ desk: [] })).toThrow("swarm needs at least 2 agents: peers has 1");
     expect(() => band({ a: [], b: [] }, { entry: "c" })).toThrow("entry of swarm is c, which is not a peer");
     expect(() => band({ a: [], b: [] }, { maxHandoffs: 0 })).toThrow("invalid maxHandoffs 0 of swarm()");
@@ -370,7 +373,7 @@ describe("swarm()", () => {
   });
 
   describe("a handoff that a peer's conversation does not end with is ignored", () => {
-    test("a handoff is ignored if a stop hook makes the peer continue and the peer then answers", async () => {
+    test("swarm() ignores a handoff if a stop hook makes the peer continue and the peer then answers", async () => {
       const shouldContinue = ({ continued }: { readonly continued: number }) =>
         continued === 0 ? "Do it yourself." : undefined;
       const desk = worker("desk", [to("bank"), "Paid."], { stopHooks: [{ name: "stay", shouldContinue }] });
@@ -380,7 +383,7 @@ describe("swarm()", () => {
       expect(result.output).toBe("Paid.");
     });
 
-    test("a handoff is ignored if it was made in a discarded attempt of reflexion()", async () => {
+    test("swarm() ignores a handoff that was made in a discarded attempt of reflexion()", async () => {
       const desk = worker("desk", [to("bank"), "Paid."], {
         architecture: reflexion(),
         models: {
@@ -395,7 +398,7 @@ describe("swarm()", () => {
     });
   });
 
-  test("selfRefine() does not refine a handoff", async () => {
+  test("selfRefine() does not refine the handoff of a peer of swarm()", async () => {
     const critic = scriptedModel([]);
     const desk = worker("desk", [to("bank")], { architecture: selfRefine(), models: { critic } });
     const bank = worker("bank", ["Paid."]);

@@ -61,7 +61,7 @@ test.for(Object.entries(kinds))(
   },
 );
 
-test("an answer that does not fit the requested schema fails the run if no model can correct it", async () => {
+test("an answer of a team that does not fit the requested schema fails the run if no model can correct it", async () => {
   const { runtime } = await company();
   const panel = new Parallel({ name: "panel", branches: [counting("a").agent] });
   const result = await panel.invoke("Count.", { runtime, output: schema });
@@ -72,7 +72,7 @@ test("an answer that does not fit the requested schema fails the run if no model
   });
 });
 
-test("the output schema is not enforced for a peer that hands over, but for the peer that answers", async () => {
+test("the output schema of swarm() is not enforced for a peer that hands over, but for the peer that answers", async () => {
   const handoff = { name: "handoff", input: { target: "bank", message: "Count." } };
   const desk = worker("desk", [{ text: "Not mine.", toolCalls: [handoff] }]);
   const bank = counting("bank");

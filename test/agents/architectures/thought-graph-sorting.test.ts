@@ -66,7 +66,7 @@ function quarters(list: readonly number[]): readonly string[] {
 }
 
 describe("graphOfThoughts() on the sorting example of the paper", () => {
-  test("graphOfThoughts() on the sorting example of the paper splits a list, sorts the parts, keeps the best of each by a scoring function, and merges them in pairs", async () => {
+  test("graphOfThoughts() sorts the list of the paper: it splits the list, sorts the parts, keeps the best of each and merges them", async () => {
     const thinker = sortingModel(/# Thought/u);
     const aggregator = sortingModel(/# Answer 1/u);
     const { result, events } = await runAgent(
@@ -86,7 +86,7 @@ describe("graphOfThoughts() on the sorting example of the paper", () => {
     expect(kept.thoughts.map(({ score }) => score)).toEqual([1, 1, 1, 1]);
   });
 
-  test("the splitter's model splits a thought, and further parts are joined to the last", async () => {
+  test("the model of the splitter of graphOfThoughts() splits a thought, and surplus parts are joined to the last", async () => {
     const splitter = scriptedModel(['["a", "b", "c"]']);
     const { result } = await runAgent({
       architecture: graphOfThoughts({
@@ -103,7 +103,7 @@ describe("graphOfThoughts() on the sorting example of the paper", () => {
     });
   });
 
-  test("a thought that the splitter does not split stays as it is", async () => {
+  test("a thought that the splitter of graphOfThoughts() does not split stays as it is", async () => {
     const { result } = await runAgent({
       architecture: graphOfThoughts({ operations: [{ do: "generate", count: 1 }, { do: "split" }] }),
       models: { main: scriptedModel(["whole"]), splitter: scriptedModel(["It cannot be split."]) },
@@ -111,7 +111,7 @@ describe("graphOfThoughts() on the sorting example of the paper", () => {
     expect(result).toMatchObject({ status: "completed", output: "whole" });
   });
 
-  test("scoring and splitting functions are called once per thought, also if another runtime resumes the run", async () => {
+  test("scoring and splitting functions of graphOfThoughts() are called once per thought, also if another runtime resumes", async () => {
     const called: string[] = [];
     const thinker = scriptedModel(["A", "B"]);
     const refiner = scriptedModel([{ error: Object.assign(new Error("bad key"), { status: 401 }) }, "A2"]);
@@ -155,7 +155,7 @@ describe("graphOfThoughts() on the sorting example of the paper", () => {
       { operations: [{ do: "generate", count: 1 }, { do: "score" }], scorer: () => 3 },
     ],
     ["a splitter that returns a text", { operations: [{ do: "split", by: () => "no" as never }] }],
-  ] as const)("%s fails the run with invalid_argument", async ([, options]) => {
+  ] as const)("%s fails the run of graphOfThoughts() with invalid_argument", async ([, options]) => {
     const { result } = await runAgent({
       architecture: graphOfThoughts(options),
       model: scriptedModel(["a"]),
@@ -174,7 +174,7 @@ describe("graphOfThoughts() on the sorting example of the paper", () => {
       { operations: [{ do: "generate" }, { do: "aggregate", groupSize: 1 }] },
       "invalid groupSize 1 of operation op_2",
     ],
-  ] as const)("the options %j are refused", ([options, message]) => {
+  ] as const)("graphOfThoughts() refuses the sorting options %j", ([options, message]) => {
     expect(() => graphOfThoughts(options)).toThrow(message);
   });
 });

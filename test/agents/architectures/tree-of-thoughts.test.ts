@@ -75,7 +75,7 @@ describe("treeOfThoughts()", () => {
     expect(transcriptLines(conversation)).toEqual(["user: What is it?", "assistant: the answer"]);
   });
 
-  test("parallel: true and parallel: false give the same answer", async () => {
+  test("treeOfThoughts() gives the same answer with parallel: true and parallel: false", async () => {
     const run = async (parallel: boolean) => {
       const { result, eventNames } = await runAgent({
         architecture: treeOfThoughts({ parallel }),
@@ -87,7 +87,7 @@ describe("treeOfThoughts()", () => {
     expect(await run(true)).toEqual(await run(false));
   });
 
-  test("the thoughts of a level are scored in parallel", async () => {
+  test("treeOfThoughts() scores the thoughts of a level in parallel", async () => {
     const evaluate = new BarrierModel(['{"score": 0.1}', '{"score": 0.2}', '{"score": 0.3}'], 3);
     await runAgent({
       architecture: treeOfThoughts({ depth: 1, synthesizeFinal: false }),
@@ -97,7 +97,7 @@ describe("treeOfThoughts()", () => {
     expect(evaluate.maxInFlight).toBe(3);
   });
 
-  test("a thought that reaches solvedScore ends the search", async () => {
+  test("a thought that reaches solvedScore ends the search of treeOfThoughts()", async () => {
     const { result, eventNames } = await runAgent({
       architecture: treeOfThoughts({ solvedScore: 0.9, synthesizeFinal: false }),
       model: scriptedModel(["- left\n- right"]),
@@ -107,7 +107,7 @@ describe("treeOfThoughts()", () => {
     expect(eventNames.slice(-2)).toEqual(["tot.solved", "tot.completed"]);
   });
 
-  test("thoughts below minScore are not followed, and an empty level leads to an answer from the level before", async () => {
+  test("treeOfThoughts() follows no thought below minScore, and answers from the level before an empty level", async () => {
     const { result, eventNames, events } = await runAgent({
       architecture: treeOfThoughts({ branches: 1, minScore: 0.5, synthesizeFinal: false }),
       model: scriptedModel(['["first"]', '["second"]']),
@@ -123,7 +123,7 @@ describe("treeOfThoughts()", () => {
   test.for([
     ["empty_beam", '["first"]'],
     ["no_thoughts", "I have none."],
-  ] as const)("%s at the first level interrupts the run", async ([reason, proposal]) => {
+  ] as const)("%s at the first level interrupts the run of treeOfThoughts()", async ([reason, proposal]) => {
     const { result, eventNames } = await runAgent({
       architecture: treeOfThoughts({ minScore: 0.5 }),
       model: scriptedModel([proposal]),
@@ -133,7 +133,7 @@ describe("treeOfThoughts()", () => {
     expect(eventNames.at(-1)).toBe(`tot.${reason}`);
   });
 
-  test("thoughts beyond the number of branches are ignored", async () => {
+  test("treeOfThoughts() ignores thoughts beyond the number of branches", async () => {
     const evaluate = scriptedModel(["0.1", "0.2"]);
     const { result } = await runAgent({
       architecture: treeOfThoughts({ branches: 2, depth: 1, synthesizeFinal: false }),
@@ -143,7 +143,7 @@ describe("treeOfThoughts()", () => {
     expect(result.output).toBe("b");
   });
 
-  test("B5: the best thought and the tree are kept when the budget is exhausted", async () => {
+  test("B5: treeOfThoughts() keeps the best thought and the tree when the budget is exhausted", async () => {
     const { result } = await runAgent({
       architecture: treeOfThoughts({ branches: 2 }),
       model: scriptedModel(['["a", "b"]']),
@@ -154,7 +154,7 @@ describe("treeOfThoughts()", () => {
     expect((result.metadata["tree"] as JsonObject)["best"]).toBe("1");
   });
 
-  test("C2: no model is called after a cancel", async () => {
+  test("C2: treeOfThoughts() calls no model after a cancel", async () => {
     let handle: RunHandle | undefined;
     const propose = scriptedModel(['["a"]', '["b"]']);
     const evaluate = new (class extends BarrierModel {
@@ -184,7 +184,7 @@ describe("treeOfThoughts()", () => {
     [{ beam: -1 }, "invalid beam -1 of treeOfThoughts()"],
     [{ solvedScore: 2 }, "invalid solvedScore 2 of treeOfThoughts(): expected a number from 0 to 1"],
     [{ minScore: -1 }, "invalid minScore -1 of treeOfThoughts()"],
-  ] as const)("the options %j are refused", ([options, message]) => {
+  ] as const)("treeOfThoughts() refuses the options %j", ([options, message]) => {
     expect(() => treeOfThoughts(options)).toThrow(message);
   });
 });

@@ -51,7 +51,7 @@ describe("a UserProxyAgent", () => {
     [true],
     [null],
   ])(
-    "approve() refuses the invalid decision %j, and the same decision in the mailbox counts as denied",
+    "approve() of a UserProxyAgent refuses the invalid decision %j, which counts as denied in the mailbox",
     async (said) => {
       const team = await company();
       const run = await team.runtime.submit(new UserProxyAgent({ name: "ada" }), "May I?");

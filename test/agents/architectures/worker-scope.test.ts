@@ -50,7 +50,7 @@ test("scopeForWorker() reads no steering and no follow-ups and has no output for
   ]);
 });
 
-test("the outermost of several extra tools with the same name is listed, called and reported to its listener", async () => {
+test("if several extra tools have the same name, only the outermost one is listed, called and reported to its listener", async () => {
   const asked: string[] = [];
   const reported: string[] = [];
   const named = (name: string, by: string): Tool =>
@@ -113,7 +113,7 @@ test("freshSession() creates a new session for every call with the same role", a
   ]);
 });
 
-test("S1: every round that a stop hook requests is in the conversation if the architecture keeps none itself", async () => {
+test("S1: every round that a stop hook requests is in the conversation, also if the architecture keeps no conversation", async () => {
   const { result, conversation } = await runAgent({
     model: scriptedModel(["[]", "one", "[]", "two"]),
     architecture: planAndExecute(),

@@ -7,7 +7,7 @@ import { looks, scout } from "../scout.ts";
 describe("structured output of an agent", () => {
   const schema = z.object({ town: z.string(), days: z.number() });
 
-  test("invoke() with a schema returns a typed value", async () => {
+  test("invoke() with an output schema returns a typed value", async () => {
     const { agent, model } = scout([looks, '{"town":"Sens","days":3}']);
     const result = await agent.invoke("Where, how long?", { output: schema });
     if (result.status !== "completed") throw new Error(result.status);
@@ -42,7 +42,7 @@ describe("structured output of an agent", () => {
       /\(zod\) cannot be written as JSON Schema: Date/u,
     ],
   ] as const)(
-    "a schema %s is refused by invoke() and stream() before any model call",
+    "invoke() and stream() refuse a schema %s before any model call",
     async (_what, output, message) => {
       const { agent, model } = scout(["{}"]);
       const refused = { code: "invalid_argument", message: expect.stringMatching(message) };
@@ -65,7 +65,7 @@ describe("structured output of an agent", () => {
     await runtime.close();
   });
 
-  test("the output is text if the run with a schema does not complete", async () => {
+  test("the output of a run with an output schema is text if the run does not complete", async () => {
     const { agent } = scout([looks, looks], { maxTurns: 1 });
     const result = await agent.invoke("Where?", { output: schema });
     expect(result).toMatchObject({

@@ -25,7 +25,7 @@ const parts: readonly UserPart[] = [
 ];
 
 describe.each(twoStores)("an input of several parts on the %s store", (_name, prepare) => {
-  test("an input keeps the order and the provider metadata of its parts, in the next run of the session too", async () => {
+  test("the parts of an input keep their order and provider metadata, also in the next run of the session", async () => {
     const open = await prepare();
     const model = scriptedModel(["A dot.", "Still."]);
     const agent = new Agent({ name: "watcher", model });
@@ -52,7 +52,7 @@ test("a worker receives the parts of its parent's input in their order", async (
   expect(model.calls[0]?.messages.at(-1)).toEqual({ role: "user", content: parts });
 });
 
-test("a prompt that an architecture writes around the input keeps its parts in their order", async () => {
+test("a prompt that an architecture writes around the input keeps the parts of the input in their order", async () => {
   const model = scriptedModel(['["look"]', "seen", "A dot."]);
   const agent = new Agent({ name: "planner", model, architecture: planAndExecute() });
   await agent.invoke(parts);

@@ -230,7 +230,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
     await runtime.close();
   });
 
-  test("input that a guardrail refuses leaves no entry, also of messages before it", async () => {
+  test("an input that a guardrail refuses leaves no entry in the session, and neither do messages before it", async () => {
     const { store, runtime } = await setUp();
     const model = scriptedModel(["next"]);
     const guarded = new Agent({ name: "scout", model, ...guard({ onInput: decide("block") }) });
@@ -270,7 +270,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
     await until(async () => (await run.result()).status === "completed");
   }
 
-  test("input that no guardrail has checked when the run is cancelled leaves no entry until the run is resumed", async () => {
+  test("an input that no guardrail has checked when the run is cancelled leaves no session entry until the run is resumed", async () => {
     const { store, runtime, run } = await waiting("onInput");
     await run.cancel("enough");
     expect((await run.result()).status).toBe("cancelled");
@@ -280,7 +280,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
     await runtime.close();
   });
 
-  test("input of an agent with input guardrails leaves no entry if the run is cancelled before it starts", async () => {
+  test("an input of an agent with input guardrails leaves no session entry if the run is cancelled before it starts", async () => {
     const clock = new FakeClock();
     const { store, runtime } = await setUp({ clock });
     const model = scriptedModel([]);
@@ -300,7 +300,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
     await runtime.close();
   });
 
-  test("continue() makes an interrupted turn again, and the next context has no marker of it", async () => {
+  test("continue() repeats an interrupted turn, and the next context has no marker of the interruption", async () => {
     const { store, runtime } = await setUp();
     const model = scriptedModel([{ text: "cut", stopReason: "length" }, "whole", "next"]);
     const agent = new Agent({ name: "scout", model });
@@ -317,7 +317,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
     await runtime.close();
   });
 
-  test("a continuation that is stopped before it says anything adds no second marker", async () => {
+  test("a continuation that is stopped before the model says anything adds no second interruption marker", async () => {
     const { store, runtime } = await setUp();
     const agent = new Agent({ name: "scout", model: scriptedModel([looks]), tools: [look], maxTurns: 1 });
     await agent.invoke("Go", { runtime, sessionId });
@@ -330,7 +330,7 @@ describe.each(twoStores)("S1: the session of an interrupted invocation (store: %
     await runtime.close();
   });
 
-  test("a text of a model that looks like a marker is an answer", async () => {
+  test("a model's text that looks like an interruption marker is an answer", async () => {
     const { runtime } = await setUp();
     const agent = new Agent({ name: "scout", model: scriptedModel(["[interrupted: cancelled]"]) });
     await agent.invoke("Go", { runtime, sessionId });
@@ -356,7 +356,7 @@ describe.each(twoStores)("S2, O2, O3: exhausted retries (store: %s)", (_name, pr
     return { store, runId, runtime: await openRuntime({ store, unknownPrice: "ignore" }) };
   }
 
-  test("O2: the input stays pending and unsent() lists run, input and error after a restart", async () => {
+  test("O2: an input whose retries are exhausted stays pending, and unsent() lists run, input and error after a restart", async () => {
     const { store, runtime, runId } = await exhausted();
     expect(await conversation(store)).toEqual({ said: [], unseen: ["user: Go"] });
     expect(await runtime.sessions.unsent(sessionId)).toMatchObject([
@@ -365,7 +365,7 @@ describe.each(twoStores)("S2, O2, O3: exhausted retries (store: %s)", (_name, pr
     await runtime.close();
   });
 
-  test("O2: the next context contains neither the input nor the failed attempt", async () => {
+  test("O2: after exhausted retries, the next context contains neither the input nor the failed attempt", async () => {
     const { runtime } = await exhausted();
     const model = scriptedModel(["next"]);
     await new Agent({ ...options, model }).invoke("And?", { runtime, sessionId });
@@ -373,7 +373,7 @@ describe.each(twoStores)("S2, O2, O3: exhausted retries (store: %s)", (_name, pr
     await runtime.close();
   });
 
-  test("S2: resume() continues after the last paid step and leaves exactly one pair in the session", async () => {
+  test("S2: resume() after exhausted retries continues after the last paid step and leaves one pair in the session", async () => {
     const { store, runtime, runId } = await exhausted();
     const model = scriptedModel(["It rains."]);
     const agent = new Agent({ ...options, model });
@@ -387,7 +387,7 @@ describe.each(twoStores)("S2, O2, O3: exhausted retries (store: %s)", (_name, pr
     await runtime.close();
   });
 
-  test("S2: resend() submits the input again, exactly once, and the failed attempt stays out of the session", async () => {
+  test("S2: resend() submits an input whose retries are exhausted exactly once, and the failed attempt stays out of the session", async () => {
     const { store, runtime, runId } = await exhausted();
     const model = scriptedModel(["It rains.", "next"]);
     const agent = new Agent({ ...options, model });

@@ -63,7 +63,7 @@ describe("addedInstructions", () => {
     expect(helping.calls.map(system)).toEqual(["Help."]);
   });
 
-  test("addedInstructions are part of what a repeated submission must agree with", async () => {
+  test("a repeated submission under the same id must have the same addedInstructions", async () => {
     const { agent } = payer(["Done."]);
     const options = { runId: "run_added", addedInstructions: "One." };
     const { runId } = await agent.invoke("Go", options);
@@ -102,7 +102,7 @@ describe("addedInstructions", () => {
   });
 });
 
-test("messages are accepted with a session that is named after the run, because it is new", async () => {
+test("messages are accepted for a session that is named after its run, because such a session is new", async () => {
   await using runtime = await openRuntime();
   const { agent, model } = payer(["Sun."]);
   const messages = [

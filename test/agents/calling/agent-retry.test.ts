@@ -50,7 +50,7 @@ describe("retry of an agent", () => {
     expect(ends).toEqual([false, false, false, true]);
   });
 
-  test("the settings of an agent take precedence over those of the runtime, one by one", async () => {
+  test("the retry settings of an agent take precedence over those of the runtime, one by one", async () => {
     const runtime = { maxRetries: 1, baseDelayMs: 500, maxDelayMs: 1_500 };
     const { status, delays } = await retried({ agent: { maxRetries: 4 }, runtime });
     expect(status).toBe("completed");
@@ -66,7 +66,7 @@ describe("retry of an agent", () => {
     expect({ status, delays, calls }).toEqual({ status: "failed", delays: [], calls: 1 });
   });
 
-  test("an agent may switch retries on although the runtime has switched them off", async () => {
+  test("an agent may switch retries on although its runtime has switched them off", async () => {
     const { status, calls } = await retried({ agent: { enabled: true, maxRetries: 4 }, runtime: false });
     expect({ status, calls }).toEqual({ status: "completed", calls: 5 });
   });
@@ -103,7 +103,7 @@ describe("retry of an agent", () => {
     [{ baseDelay: 3 }, 'unknown option "baseDelay" of retry of agent scout: use "baseDelayMs"'],
     [true, "invalid options of retry of agent scout"],
     [3, "invalid options of retry of agent scout"],
-  ])("an agent is refused if its retry is %j", (retry, message) => {
+  ])("an agent is refused if its option retry is %j", (retry, message) => {
     const options = { name: "scout", model: scriptedModel([]), retry: retry as never };
     expect(() => new Agent(options)).toThrow(message);
   });

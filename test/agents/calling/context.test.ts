@@ -49,7 +49,7 @@ function resultsIn(model: ReturnType<typeof scriptedModel>): readonly unknown[] 
 }
 
 describe("context", () => {
-  test("a tool, instructions, a guardrail, a tool hook and a hook receive the context of the call itself", async () => {
+  test("tools, instructions, guardrails and hooks of a call receive the context that the call was given", async () => {
     const received: unknown[] = [];
     const guardrail: Guardrail<Shop> = {
       name: "prices",
@@ -125,7 +125,7 @@ describe("context", () => {
     expect(seen).toEqual([undefined, undefined]);
   });
 
-  test("a factory gives the context of a run that is submitted without one, from its facts", async () => {
+  test("a context factory gives the context of a run that is submitted without one, from the facts of the run", async () => {
     const runtime = await openRuntime({ store: "memory:" });
     const model = scriptedModel([asks, "Done.", asks, "Done."]);
     const agent = new Agent({ name: "clerk", model, tools: [price] });
@@ -145,7 +145,7 @@ describe("context", () => {
     await runtime.close();
   });
 
-  test("a factory that fails is asked again when the task restarts", async () => {
+  test("a context factory that fails is called again when the task restarts", async () => {
     const runtime = await openRuntime({ store: "memory:", runRetry: { baseDelayMs: 1 } });
     const model = scriptedModel([asks, "Done."]);
     const agent = new Agent({ name: "clerk", model, tools: [price] });
@@ -210,7 +210,7 @@ async function found(runtime: Runtime, runId: string): Promise<RunHandle> {
 }
 
 describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare) => {
-  test("a worker that resumes a run rebuilds its context through the factory, and the instructions stay as journaled", async () => {
+  test("a worker that resumes a run rebuilds its context through the factory, and the instructions stay as recorded", async () => {
     const open = await prepare();
     const first = await worker(await open(), [asks]);
     const run = await first.agent.submit("x", { runtime: first.runtime, userId: "ann", context: shop });
@@ -234,7 +234,7 @@ describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare
     await second.runtime.close();
   });
 
-  test("a worker without a factory fails the run with context_missing before a step, and a later worker resumes it", async () => {
+  test("a worker without a context factory fails the run with context_missing before a step, and a later worker resumes it", async () => {
     const open = await prepare();
     const first = await worker(await open(), [asks]);
     const run = await first.agent.submit("x", { runtime: first.runtime, context: shop });
@@ -257,7 +257,7 @@ describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare
     await third.runtime.close();
   });
 
-  test("a fork gets its context from the factory, and fails with context_missing if there is none", async () => {
+  test("a fork gets its context from the context factory, and fails with context_missing without a factory", async () => {
     const open = await prepare();
     await using runtime = await openRuntime({ store: await open() });
     const model = scriptedModel([asks, "Done.", asks, "Forked."]);
@@ -273,7 +273,7 @@ describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare
     expect(resultsIn(model)).toEqual([{ type: "text", text: "9 EUR" }]);
   });
 
-  test("a run without a context is resumed by a worker without a factory", async () => {
+  test("a run without a context is resumed by a worker without a context factory", async () => {
     const open = await prepare();
     const plain = (script: readonly ScriptStep[]) =>
       new Agent({
@@ -303,7 +303,7 @@ describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare
 });
 
 describe("instructions as a function", () => {
-  test("instructions are built once per invocation from user, metadata and context", async () => {
+  test("a function for instructions is called once per invocation with user, metadata and context", async () => {
     const asked: RunFacts<Shop>[] = [];
     const model = scriptedModel([asks, "one", "two"]);
     const agent = new Agent({
@@ -325,7 +325,7 @@ describe("instructions as a function", () => {
     expect(asked.map(({ context }) => context)).toEqual([shop, shop]);
   });
 
-  test("a function that returns no text fails the run before a model call", async () => {
+  test("a function for instructions that returns no text fails the run before a model call", async () => {
     const model = scriptedModel([]);
     const agent = new Agent({ name: "clerk", model, instructions: (() => undefined) as never });
     const { status, error } = await agent.invoke("x");
@@ -340,16 +340,19 @@ describe("instructions as a function", () => {
     ["a text", { build: () => "Be brief." }],
     ["a promise of a text", { build: async () => "Be brief." }],
     ["an object with a text", { build: async () => ({ text: "Be brief." }) }],
-  ])("an object whose build() returns %s gives the system prompt", async (_what, instructions) => {
-    const model = scriptedModel(["one"]);
-    const { status } = await new Agent({ name: "clerk", model, instructions }).invoke("x");
-    expect({ status, first: model.calls[0]?.messages[0]?.content }).toEqual({
-      status: "completed",
-      first: "Be brief.",
-    });
-  });
+  ])(
+    "an instructions object whose build() returns %s gives the system prompt",
+    async (_what, instructions) => {
+      const model = scriptedModel(["one"]);
+      const { status } = await new Agent({ name: "clerk", model, instructions }).invoke("x");
+      expect({ status, first: model.calls[0]?.messages[0]?.content }).toEqual({
+        status: "completed",
+        first: "Be brief.",
+      });
+    },
+  );
 
-  test("an object whose build() returns no text fails the run before a model call", async () => {
+  test("an instructions object whose build() returns no text fails the run before a model call", async () => {
     const model = scriptedModel([]);
     const instructions = { build: async () => ({ prompt: "Be brief." }) } as never;
     const { status, error } = await new Agent({ name: "clerk", model, instructions }).invoke("x");

@@ -29,7 +29,7 @@ function lookup(executed: unknown[]) {
 }
 
 describe.each(twoStores)("on the %s store", (_name, prepare) => {
-  test("a run whose answer was cut is max_output for a second runtime on the store, and list() finds it", async () => {
+  test("a run whose answer was cut ends as max_output, also for a second runtime on the store, and list() finds it", async () => {
     const open = await prepare();
     const agent = new Agent({ name: "clerk", model: scriptedModel([cut]) });
     const first = await openRuntime({ store: await open(), unknownPrice: "ignore" });
@@ -45,7 +45,7 @@ describe.each(twoStores)("on the %s store", (_name, prepare) => {
     await second.close();
   });
 
-  test("S1: tool calls of a cut reply are not executed, and the next run of the session sees why", async () => {
+  test("S1: tool calls of a cut reply are not executed, and the next run of the session sees the reason", async () => {
     const executed: unknown[] = [];
     const call = { name: "lookup", input: '{"town":"To', callId: "c1" };
     const model = scriptedModel([{ text: "Looking.", toolCalls: [call], stopReason: "length" }, "Done."]);
@@ -67,7 +67,7 @@ describe.each(twoStores)("on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("a withheld answer fails the run with model_content_blocked, and resume() asks again", async () => {
+  test("an answer that the provider withholds fails the run with model_content_blocked, and resume() asks again", async () => {
     const blocked: ScriptStep = { text: "I can", stopReason: "content_blocked" };
     const agent = new Agent({ name: "clerk", model: scriptedModel([blocked, "Gladly."]) });
     const runtime = await openRuntime({ store: await (await prepare())(), unknownPrice: "ignore" });
@@ -115,7 +115,7 @@ test("finishReason of a custom agent is the reason of its last model call", asyn
 });
 
 test.each(["generate", "stream"] as const)(
-  "an answer that was cut in deps.model.%s() of a custom architecture is max_output",
+  "a run ends as max_output if an answer was cut in deps.model.%s() of a custom architecture",
   async (method) => {
     const architecture: Architecture = {
       name: "single",
@@ -134,7 +134,7 @@ test.each(["generate", "stream"] as const)(
   },
 );
 
-test("finishReason of a tree without thoughts is that of the cut reply, not stop", async () => {
+test("finishReason of treeOfThoughts() without any thoughts is that of the cut reply, not stop", async () => {
   const agent = new Agent({ name: "thinker", model: scriptedModel([cut]), architecture: "tree-of-thoughts" });
   expect(await resultOf(agent)).toMatchObject({ status: "failed", output: "", finishReason: "length" });
 });
@@ -156,13 +156,13 @@ test("finishReason is tool_calls if a tool ends the run", async () => {
   });
 });
 
-test("a refined version that was cut is max_output, although the critic that follows it was not cut", async () => {
+test("selfRefine() ends as max_output if a refined version was cut, although the critique after it was not", async () => {
   const model = scriptedModel(["A draft.", "Shorter.", cut, "No issues."]);
   const result = await resultOf(new Agent({ name: "writer", model, architecture: selfRefine(react()) }));
   expect(result).toMatchObject({ status: "max_output", finishReason: "length", output: "Half an" });
 });
 
-test("an answer is completed if only the critique of it was cut", async () => {
+test("a run is completed if only the critique of its answer was cut", async () => {
   const model = scriptedModel(["A draft.", { text: "No issues, but", stopReason: "length" }]);
   const result = await resultOf(new Agent({ name: "writer", model, architecture: selfRefine(react()) }));
   expect(result).toMatchObject({ status: "completed", finishReason: "stop", output: "A draft." });
@@ -190,7 +190,7 @@ test("finishReason of a flow is that of its last step", async () => {
   });
 });
 
-test("a structured answer that was cut is max_output, and the model is not asked again", async () => {
+test("a run ends as max_output if its structured answer was cut, and the model is not asked again", async () => {
   const model = scriptedModel([{ text: '{"town":"To', stopReason: "length" }]);
   const schema = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
   const result = await resultOf(new Agent({ name: "clerk", model }), { prompt: "Go.", output: schema });
@@ -198,7 +198,7 @@ test("a structured answer that was cut is max_output, and the model is not asked
   expect(model.calls).toHaveLength(1);
 });
 
-test("a corrected structured answer that was cut is max_output, and the model is not asked a third time", async () => {
+test("a run ends as max_output if its corrected structured answer was cut, and the model is not asked a third time", async () => {
   const model = scriptedModel(["Tours", { text: '{"town":"To', stopReason: "length" }]);
   const schema = { type: "object", properties: { town: { type: "string" } }, required: ["town"] } as const;
   const result = await resultOf(new Agent({ name: "clerk", model }), { prompt: "Go.", output: schema });
@@ -206,7 +206,7 @@ test("a corrected structured answer that was cut is max_output, and the model is
   expect(model.calls).toHaveLength(2);
 });
 
-test("a supporting role that the provider pauses is continued with its paused message", async () => {
+test("if the provider pauses the reply of a supporting role, the model continues from the paused message", async () => {
   const model = scriptedModel(["A draft.", { text: "No ", stopReason: "pause" }, "issues."]);
   const result = await resultOf(new Agent({ name: "writer", model, architecture: selfRefine(react()) }));
   expect(result).toMatchObject({ status: "completed", output: "A draft.", finishReason: "stop" });

@@ -28,7 +28,7 @@ function silentModel(onCall: () => void): Model {
 describe("runUntil({ judge })", () => {
   const judge = "The answer names a town.";
 
-  test("the judge's text is sent to the agent until the judge accepts the answer", async () => {
+  test("runUntil() sends the judge's text to the agent until the judge accepts the answer", async () => {
     const { agent, main, judge: model } = author(["Somewhere.", "In Sens."], [notDone("Name a town."), done]);
     const result = await agent.runUntil("Where?", { judge });
     expect(result).toMatchObject({ status: "completed", output: "In Sens.", turns: 4 });
@@ -42,13 +42,13 @@ describe("runUntil({ judge })", () => {
     expect(others).toEqual([]);
   });
 
-  test("an agent without the role judge is judged by its main model", async () => {
+  test("runUntil() uses the main model as judge of an agent without the role judge", async () => {
     const model = scriptedModel(["In Sens.", done]);
     const agent = new Agent({ name: "author", model });
     expect(await agent.runUntil("Where?", { judge })).toMatchObject({ status: "completed", turns: 2 });
   });
 
-  test("B6: the cost of verdicts is in the result and counts against the budget of the loop", async () => {
+  test("B6: the cost of the judge's verdicts is in the result of runUntil() and counts against its budget", async () => {
     const tenth = { usage: { inputTokens: 90, outputTokens: 10 } };
     const usdPerMillion = { input: 1_000, output: 1_000 };
     const prices = priceCatalog({ overrides: [{ provider: "scripted", model: "script", usdPerMillion }] });
@@ -67,7 +67,7 @@ describe("runUntil({ judge })", () => {
     expect(capped.judge.calls).toEqual([]);
   });
 
-  test("three verdicts in a row that cannot be read pause the loop, and the error says how to continue", async () => {
+  test("three unreadable verdicts in a row pause runUntil(), and the error says how to continue", async () => {
     const bad = ["maybe", "{}", '{"done": "perhaps"}'];
     const { agent, main, judge: model } = author(["In Sens."], bad);
     const result = await agent.runUntil("Where?", { judge });
@@ -81,7 +81,7 @@ describe("runUntil({ judge })", () => {
     expect([main.calls.length, model.calls.length]).toEqual([1, 3]);
   });
 
-  test("a loop that was paused continues in the session of its result", async () => {
+  test("runUntil() that was paused continues in the session of its result", async () => {
     await using runtime = await openRuntime();
     const paused = author(["Somewhere."], ["?", "?", "?"]);
     const { sessionId } = await paused.agent.runUntil("Where?", { judge, runtime });
@@ -91,13 +91,13 @@ describe("runUntil({ judge })", () => {
     expect(main.calls[0]?.messages.map(messageText)).toEqual(["Where?", "Somewhere.", "And?"]);
   });
 
-  test("a readable verdict after two unreadable ones is used, and the agent is not asked in between", async () => {
+  test("runUntil() uses a readable verdict after two unreadable ones, and does not ask the agent in between", async () => {
     const { agent, main } = author(["Somewhere.", "In Sens."], ["?", "?", notDone("Name it."), "?", done]);
     expect(await agent.runUntil("Where?", { judge })).toMatchObject({ status: "completed", turns: 7 });
     expect(main.calls).toHaveLength(2);
   });
 
-  test("maxIterations stops a loop whose judge never accepts the answer", async () => {
+  test("maxIterations stops runUntil() if its judge never accepts the answer", async () => {
     const { agent } = author(["a", "b"], [notDone("c"), notDone("d")]);
     expect(await agent.runUntil("Where?", { judge, maxIterations: 2 })).toMatchObject({
       status: "max_turns",
@@ -106,7 +106,7 @@ describe("runUntil({ judge })", () => {
     });
   });
 
-  test("a failed verdict ends the loop as failed with the last answer and the judge's error", async () => {
+  test("a failed verdict ends runUntil() as failed with the last answer and the judge's error", async () => {
     const refused = { error: Object.assign(new Error("no key"), { status: 401 }) };
     const { agent } = author(["In Sens."], [refused]);
     expect(await agent.runUntil("Where?", { judge })).toMatchObject({
@@ -116,7 +116,7 @@ describe("runUntil({ judge })", () => {
     });
   });
 
-  test("C2: an aborted signal stops the loop before the next verdict is paid", async () => {
+  test("C2: an aborted signal stops runUntil() before the next verdict is paid", async () => {
     const controller = new AbortController();
     const { agent, judge: model } = author(["In Sens."], [done]);
     const abort = { name: "abort", onOutput: () => (controller.abort(), { decision: "allow" as const }) };
@@ -126,7 +126,7 @@ describe("runUntil({ judge })", () => {
     expect(model.calls).toEqual([]);
   });
 
-  test("the deadline of the loop stops a judge that does not answer", async () => {
+  test("the deadline of runUntil() stops a judge that does not answer", async () => {
     const clock = new FakeClock();
     await using runtime = await openRuntime({ clock });
     const asked = Promise.withResolvers<void>();
@@ -143,7 +143,7 @@ describe("runUntil({ judge })", () => {
   });
 
   test.each(twoStores)(
-    "a second call with the same runId repeats no iteration and no paid verdict, in a second runtime (%s)",
+    "a second runUntil() with the same runId repeats no iteration and no paid verdict, in a second runtime (%s)",
     async (_name, prepare) => {
       const open = await prepare();
       const options = { judge, runId: "run_goal" };
@@ -166,7 +166,7 @@ describe("runUntil({ judge })", () => {
   );
 
   test.each(twoStores)(
-    "a call with the same runId continues a loop that was left during a verdict, in a second runtime (%s)",
+    "runUntil() with the same runId continues a loop that was left during a verdict, in a second runtime (%s)",
     async (_name, prepare) => {
       const open = await prepare();
       const options = { judge, runId: "run_goal" };
@@ -229,7 +229,7 @@ describe("readVerdict()", () => {
     ["[true]", undefined],
     ['{"done": null}', undefined],
     ['{"done": 1}', undefined],
-  ])("the verdict in %j is %j", (text, verdict) => {
+  ])("readVerdict() reads the verdict in %j as %j", (text, verdict) => {
     expect(readVerdict(text)).toBe(verdict);
   });
 });

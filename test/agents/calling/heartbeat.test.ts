@@ -73,14 +73,14 @@ describe("a heartbeat", () => {
     expect((await quiet?.result())?.output).toBe("Nothing to report.");
   });
 
-  test("a run that is no heartbeat keeps the same answer in its session", async () => {
+  test("a run that is no heartbeat keeps an answer that reports nothing in its session", async () => {
     const { runtime } = await scheduleBench({ unknownPrice: "ignore" });
     const watcher = new Agent({ name: "watcher", model: scriptedModel(["nothing to report"]) });
     await (await runtime.submit(watcher, "Check the disk.", { sessionId: "ops" })).result();
     expect(await texts(runtime, "ops")).toEqual(["Check the disk.", "nothing to report"]);
   });
 
-  test("submit() with heartbeat leaves no entry either", async () => {
+  test("submit() with heartbeat leaves no entry in the session if the answer reports nothing", async () => {
     const { runtime } = await scheduleBench({ unknownPrice: "ignore" });
     const watcher = new Agent({ name: "watcher", model: scriptedModel(["nothing to report", "hello"]) });
     const sessionId = "ops";
@@ -91,7 +91,7 @@ describe("a heartbeat", () => {
 });
 
 test.each(twoStores)(
-  "a heartbeat that reports nothing leaves no entry in a %s store",
+  "a heartbeat whose answer reports nothing leaves no entry in the session in a %s store",
   async (_name, prepare) => {
     const open = await prepare();
     const answers = ["nothing to report", "hello"];

@@ -17,7 +17,7 @@ describe.each([
   ["a Standard Schema", place],
   ["a JSON Schema", schema],
 ])("an agent whose input is %s", (_name, input) => {
-  test("a run sees a value that matches as JSON, and keeps it for a run that is sent again", async () => {
+  test("a run sees a value that matches the input schema as JSON, and so does a run that is sent again", async () => {
     await using runtime = await createRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel(["Booked.", '{"ok":true}', "Again."]);
     const agent = new Agent({ name: "booker", model, input });
@@ -34,7 +34,7 @@ describe.each([
     expect(await runtime.find(direct.runId)).toBeDefined();
   });
 
-  test("an input schema refuses another value before a run exists, and names the wrong field", async () => {
+  test("an input schema refuses a value that does not match before a run exists, and names the wrong field", async () => {
     await using runtime = await createRuntime({ unknownPrice: "ignore" });
     const agent = new Agent({ name: "booker", model: scriptedModel([]), input });
     const refused = [

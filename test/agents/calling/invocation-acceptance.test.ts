@@ -35,7 +35,7 @@ describe.each(twoStores)("an agent with a session (store: %s)", (_name, prepare)
   const open = async (clock?: FakeClock) =>
     openRuntime({ store: await (await prepare())(), unknownPrice: "ignore", ...(clock && { clock }) });
 
-  test("each invocation stores one pair, sees all earlier ones and its prompt, and leaves the agent idle", async () => {
+  test("each invocation of an agent with a session stores one pair, sees all earlier pairs and leaves the agent idle", async () => {
     const runtime = await open();
     const model = scriptedModel(["one", "two", "three"]);
     const agent = new Agent({ name: "scout", model, instructions: "Be brief." });
@@ -50,7 +50,7 @@ describe.each(twoStores)("an agent with a session (store: %s)", (_name, prepare)
     await runtime.close();
   });
 
-  test("a retried call leaves exactly one pair in the session, and the failed attempts only in the log", async () => {
+  test("a retried model call leaves exactly one pair in the session, and the failed attempts only in the log", async () => {
     const runtime = await open();
     const agent = new Agent({ name: "scout", model: scriptedModel([busy(), busy(), "one"]), retry });
     const run = await agent.submit("a", { runtime, sessionId });
@@ -64,7 +64,7 @@ describe.each(twoStores)("an agent with a session (store: %s)", (_name, prepare)
     await runtime.close();
   });
 
-  test("O2: exhausted retries keep the session as it was, and the result and the log have the provider's error", async () => {
+  test("O2: exhausted retries leave the session unchanged, and the result and the log contain the provider's error", async () => {
     const runtime = await open();
     const model = scriptedModel(["one", busy(), busy(), busy(), "two"]);
     const agent = new Agent({ name: "scout", model, retry });
@@ -100,7 +100,7 @@ describe.each(twoStores)("an agent with a session (store: %s)", (_name, prepare)
     await runtime.close();
   });
 
-  test("fifteen steering messages that arrive between turns are each read once, in their order", async () => {
+  test("fifteen steering messages that arrive between turns are each read once, in order", async () => {
     const runtime = await open();
     let handle: RunHandle | undefined;
     let count = 0;
@@ -130,7 +130,7 @@ describe.each(twoStores)("an agent with a session (store: %s)", (_name, prepare)
     await runtime.close();
   });
 
-  test("S1: the session of a child that its parent's cancel stops ends with the marker, too", async () => {
+  test("S1: the session of a child that is stopped by the cancel of its parent ends with the interruption marker", async () => {
     const store = await (await prepare())();
     const runtime = await openRuntime({ store, unknownPrice: "ignore" });
     const held = tool({
@@ -159,7 +159,7 @@ describe.each(twoStores)("an agent with a session (store: %s)", (_name, prepare)
     await runtime.close();
   });
 
-  test("a branch that loses a race interrupts neither its task nor the conversation", async () => {
+  test("a branch that loses a race interrupts neither its task nor the conversation of the session", async () => {
     const runtime = await open();
     const race = tool({
       name: "race",

@@ -38,7 +38,7 @@ import { FakeClock, scriptedModel } from "../../../src/testing/index.ts";
 import { look, looks, scout } from "../scout.ts";
 
 describe("invoke()", () => {
-  test("invoke() runs without a runtime of the caller and returns the result", async () => {
+  test("invoke() runs without a runtime from the caller and returns the result", async () => {
     const { agent } = scout([looks, "Take an umbrella."]);
     const result = await agent.invoke("Where?");
     expectTypeOf(result.output).toEqualTypeOf<string>();
@@ -93,7 +93,7 @@ describe("invoke()", () => {
     });
   });
 
-  test("timeoutMs is a deadline for the whole run", async () => {
+  test("timeoutMs of invoke() is a deadline for the whole run", async () => {
     const clock = new FakeClock();
     const runtime = await openRuntime({ clock });
     const model = scriptedModel([{ text: "late", delayMs: 60_000 }], { clock });
@@ -104,7 +104,7 @@ describe("invoke()", () => {
     await runtime.close();
   });
 
-  test("B2: timeoutMs: null means no timeout, and a deadline in the budget still applies", async () => {
+  test("B2: timeoutMs: null of invoke() means no timeout, and a deadline in the budget still applies", async () => {
     const clock = new FakeClock();
     const runtime = await openRuntime({ clock });
     const late = { text: "late", delayMs: 60_000 };
@@ -118,7 +118,7 @@ describe("invoke()", () => {
     await runtime.close();
   });
 
-  test("a role uses its own model, or the main model if it has none", async () => {
+  test("a role of an architecture uses its own model, or the main model if it has none", async () => {
     const main = scriptedModel(["from main"]);
     const critic = scriptedModel(["from critic"]);
     const both: Architecture = {
@@ -350,7 +350,7 @@ describe("history of an agent", () => {
 });
 
 describe("messages and signals", () => {
-  test("an agent answers each caller separately, and no caller's message appears in another conversation", async () => {
+  test("an agent answers each caller separately, and the message of one caller is in no other conversation", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store });
     const { agent, model } = scout([
@@ -404,7 +404,7 @@ describe("messages and signals", () => {
 });
 
 describe("channel of an input", () => {
-  test("the channel selects the prompt variant and is recorded in the input event", async () => {
+  test("the channel of an input selects the prompt variant and is recorded in the input event", async () => {
     const asked: (string | null)[] = [];
     const instructions = {
       build: async ({ channel }: { readonly channel: string | null }) => {

@@ -62,7 +62,7 @@ describe("messages", () => {
     expect(seen(model.calls[1])).toEqual([...said, "Sun.", "And then?"]);
   });
 
-  test("messages of one message equal a plain input, with images and their order", async () => {
+  test("invoke() with one message in messages equals a plain input, with images and their order", async () => {
     const image = {
       type: "image",
       mediaType: "image/png",
@@ -75,7 +75,7 @@ describe("messages", () => {
     ]);
   });
 
-  test("stream(), runtime.submit() and a call with an output schema take messages", async () => {
+  test("stream(), runtime.submit() and a call with an output schema accept the option messages", async () => {
     const runtime = await openRuntime({ store: "memory:" });
     const { agent, model } = scout(["one", "two", '{"sky": "blue"}']);
     await agent.stream(conversation).result();
@@ -92,7 +92,7 @@ describe("messages", () => {
     await runtime.close();
   });
 
-  test("a failed run keeps the messages before the last one in its session", async () => {
+  test("a failed run that was given messages keeps those before the last one in its session", async () => {
     const { agent, model } = scout([{ error: Object.assign(new Error("no"), { status: 400 }) }, "Snow."]);
     const { sessionId, status } = await agent.invoke(conversation);
     expect(status).toBe("failed");
@@ -101,7 +101,7 @@ describe("messages", () => {
   });
 
   test.each([HistoryRetention.RUN, HistoryRetention.NONE])(
-    "a run with retention %s sees its messages, also when it is resumed, and its session keeps none",
+    "a run with retention %s sees the messages it was given, also when it is resumed, and its session keeps none",
     async (retention) => {
       const runtime = await openRuntime({ store: "memory:" });
       const { agent, model } = careful([pays, "Paid.", "Who?"]);
@@ -118,7 +118,7 @@ describe("messages", () => {
     },
   );
 
-  test("an agent with a history provider reads the messages once and appends them with the run", async () => {
+  test("an agent with a history provider reads the given messages once and appends them with the run", async () => {
     const kept: ChatMessage[] = [];
     const history: HistoryProvider = {
       read: async () => [...kept],
@@ -256,7 +256,7 @@ describe("messages", () => {
   });
 
   test.each(twoStores)(
-    "a run that another worker resumes sees the messages, and so does a fork (store: %s)",
+    "a run that another worker resumes sees the messages it was given, and so does a fork (store: %s)",
     async (_store, prepare) => {
       const open = await prepare();
       const first = await openRuntime({ store: await open(), unknownPrice: "ignore" });

@@ -180,38 +180,41 @@ describe.each(twoStores)(
         { ...way, when, timeoutMs: null, reason: "no longer needed" },
       ]),
     );
-    test.each(cases)("$name, a run that exists $when the end: $reason", async (nested) => {
-      const { call, when, timeoutMs, reason } = nested;
-      const { store, isHeld, release } = holdingStore(await (await prepare())());
-      await using runtime = await openRuntime({ store, unknownPrice: "ignore", stopGraceMs: 10 });
-      const inner = new Agent({ name: "inner", model: silentModel(true).model });
-      const settled = Promise.withResolvers<void>();
-      const consult = tool({
-        name: "consult",
-        description: "Asks another agent",
-        inputSchema: z.object({}),
-        ...(timeoutMs !== null && { timeoutMs }),
-        execute: (_input, { signal }) => {
-          if (when === "before") signal.addEventListener("abort", () => release(), { once: true });
-          return call(inner, runtime).finally(settled.resolve);
-        },
-      });
-      const model = scriptedModel([{ toolCalls: [{ name: "consult", input: {} }] }, "Done."]);
-      const run = await new Agent({ name: "outer", model, tools: [consult] }).submit("go", { runtime });
-      await isHeld;
-      if (timeoutMs === null) await run.cancel(reason);
-      if (when === "after") {
+    test.each(cases)(
+      "a cancelled tool that submits a run with $name, a run that exists $when the end: $reason",
+      async (nested) => {
+        const { call, when, timeoutMs, reason } = nested;
+        const { store, isHeld, release } = holdingStore(await (await prepare())());
+        await using runtime = await openRuntime({ store, unknownPrice: "ignore", stopGraceMs: 10 });
+        const inner = new Agent({ name: "inner", model: silentModel(true).model });
+        const settled = Promise.withResolvers<void>();
+        const consult = tool({
+          name: "consult",
+          description: "Asks another agent",
+          inputSchema: z.object({}),
+          ...(timeoutMs !== null && { timeoutMs }),
+          execute: (_input, { signal }) => {
+            if (when === "before") signal.addEventListener("abort", () => release(), { once: true });
+            return call(inner, runtime).finally(settled.resolve);
+          },
+        });
+        const model = scriptedModel([{ toolCalls: [{ name: "consult", input: {} }] }, "Done."]);
+        const run = await new Agent({ name: "outer", model, tools: [consult] }).submit("go", { runtime });
+        await isHeld;
+        if (timeoutMs === null) await run.cancel(reason);
+        if (when === "after") {
+          await run.result();
+          release();
+        }
+        await settled.promise;
+        const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
+        expect(await (await runtime.find(runId))?.result()).toMatchObject({
+          status: "cancelled",
+          interruptionReason: reason,
+        });
         await run.result();
-        release();
-      }
-      await settled.promise;
-      const [{ runId } = { runId: "" }] = (await runtime.list({ agentId: "inner" })).runs;
-      expect(await (await runtime.find(runId))?.result()).toMatchObject({
-        status: "cancelled",
-        interruptionReason: reason,
-      });
-      await run.result();
-    });
+      },
+    );
   },
 );
 
@@ -291,12 +294,12 @@ describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, p
     return { output: result?.output, worked, runs: runs.length };
   }
 
-  test("the run that its earlier execution submitted is joined, and its answer is not paid again", async () => {
+  test("a repeated step joins the run that its earlier execution submitted, and does not pay its answer again", async () => {
     const { output, worked, runs } = await runTwice((ask) => ask("Think"));
     expect([output, worked, runs]).toEqual(['"Think" 1', 1, 1]);
   });
 
-  test("equal submissions within one step are separate runs, and a step that is executed again finds each of them", async () => {
+  test("equal submissions within one step are separate runs, and a repeated step finds each of them", async () => {
     const { output, worked, runs } = await runTwice(async (ask) => [
       await ask("Think"),
       await ask("Think"),
@@ -305,7 +308,7 @@ describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, p
     expect([output, worked, runs]).toEqual([['"Think" 1', '"Think" 2', '"Rest" 3'], 3, 3]);
   });
 
-  test("a run that ended without completing is not joined", async () => {
+  test("a repeated step does not join a run that ended without completing", async () => {
     const { output, worked, runs } = await runTwice((ask) => ask("Think"), 1);
     expect([output, worked, runs]).toEqual(['"Think" 2', 2, 2]);
   });
@@ -319,7 +322,7 @@ describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, p
   };
   const cases = Object.entries(bodies).map(([name, body]) => ({ name, body }));
 
-  test.each(cases)("the body of a tool joins the runs of $name", async ({ body }) => {
+  test.each(cases)("a repeated tool body joins the runs of $name", async ({ body }) => {
     const open = await prepare();
     const model = scriptedModel(["42", "42", "42"]);
     const inner = new Agent({ name: "inner", model });

@@ -29,7 +29,7 @@ function pays(...euros: number[]): ScriptStep {
 
 describe('onApproval: "return"', () => {
   test.each(twoStores)(
-    "invoke() returns the questions, and another process answers and gets the result (%s)",
+    'invoke() with onApproval: "return" returns the questions, and another process answers and gets the result (%s)',
     async (_name, prepare) => {
       const open = await prepare();
       const first = await openRuntime({ store: await open() });
@@ -55,7 +55,7 @@ describe('onApproval: "return"', () => {
     },
   );
 
-  test("invoke() returns the result of a run that needs no person", async () => {
+  test('invoke() with onApproval: "return" returns the result of a run that needs no person', async () => {
     const { agent } = payer(["Nothing to pay."]);
     expect(await agent.invoke("?", { onApproval: "return" })).toMatchObject({
       status: "completed",
@@ -63,7 +63,7 @@ describe('onApproval: "return"', () => {
     });
   });
 
-  test("invoke() returns once with all questions of a turn, and its handle has the type of the schema", async () => {
+  test('invoke() with onApproval: "return" returns once with all questions of a turn, and its handle has the type of the schema', async () => {
     const { agent, paid } = payer([pays(1, 2), '{"total":3}']);
     const result = await agent.invoke("Pay.", {
       onApproval: "return",
@@ -80,7 +80,7 @@ describe('onApproval: "return"', () => {
 });
 
 describe("onApproval with a handler", () => {
-  test("invoke() asks the handler about each question once and continues with its decisions", async () => {
+  test("invoke() asks the onApproval handler about each question once and continues with its decisions", async () => {
     const { agent, paid } = payer([pays(1, 2), pays(3), "Done."]);
     const asked: PendingApproval[] = [];
     const result = await agent.invoke("Pay.", {
@@ -97,7 +97,7 @@ describe("onApproval with a handler", () => {
     expect(result.toolCalls.map(({ status }) => status)).toEqual(["ok", "denied", "ok"]);
   });
 
-  test("a handler that throws denies the call, and the model sees the reason", async () => {
+  test("an onApproval handler that throws denies the call, and the model sees the reason", async () => {
     const { agent, paid } = payer();
     const { toolCalls } = await agent.invoke("Pay 7.", {
       onApproval: () => {
@@ -109,7 +109,7 @@ describe("onApproval with a handler", () => {
     expect(JSON.stringify(toolCalls[0]?.output)).toContain("no terminal");
   });
 
-  test("an invalid decision fails invoke() and names the question", async () => {
+  test("an invalid decision of the onApproval handler fails invoke() and names the question", async () => {
     const { agent } = payer();
     const answer = (() => true) as unknown as () => ApprovalDecision;
     await expect(agent.invoke("Pay 7.", { onApproval: answer })).rejects.toThrow(
@@ -117,7 +117,7 @@ describe("onApproval with a handler", () => {
     );
   });
 
-  test("stream() asks the handler, also if only its text is read", async () => {
+  test("stream() asks the onApproval handler, also if only the text of the stream is read", async () => {
     const { agent, paid } = payer();
     const stream = agent.stream("Pay 7.", { onApproval: () => ({ decision: "approved" }) });
     let text = "";
@@ -128,7 +128,7 @@ describe("onApproval with a handler", () => {
 });
 
 describe("onApproval", () => {
-  test("onApproval is refused if its value is unknown, and by submit() and stream() if they cannot do it", async () => {
+  test("onApproval is refused if its value is unknown, and submit() and stream() refuse values that they cannot support", async () => {
     const { agent } = payer();
     const bad = { onApproval: "ask" } as object;
     await expect(agent.invoke("?", bad)).rejects.toThrow('invalid onApproval "ask" of invoke()');
@@ -169,7 +169,7 @@ describe("timeoutWhileWaiting", () => {
   });
 
   test.each(twoStores)(
-    "B5: the deadline passes while no process executes the run (%s)",
+    "B5: a deadline applies although no process executes the run (%s)",
     async (_name, prepare) => {
       const open = await prepare();
       const clock = new FakeClock();

@@ -98,7 +98,7 @@ describe("the result of a run", () => {
   );
 
   test.each(twoStores)(
-    "the result of a run has the user messages that were added on the way, as the session has them (%s)",
+    "the result of a run has the user messages that were added during the run, as the session has them (%s)",
     async (_name, prepare) => {
       const open = await prepare();
       const first = await openRuntime({ store: await open() });
@@ -145,7 +145,7 @@ describe("the result of a run", () => {
     },
   );
 
-  test("the result of a run has the request with which an answer was repaired", async () => {
+  test("the result of a run has the request with which the model was asked to repair an answer", async () => {
     const agent = new Agent({ name: "adder", model: scriptedModel(["four", "4"]) });
     const { messages } = await agent.invoke("2 + 2?", { output: z.number() });
     expect(messages.map(({ role }) => role)).toEqual(["assistant", "user", "assistant"]);
@@ -166,7 +166,7 @@ describe("the result of a run", () => {
     ]);
   });
 
-  test("the result of a run has the messages of the agent to which a router passed the conversation, and none of other children", async () => {
+  test("the result of a run of router() has the messages of the chosen agent, and none of other children", async () => {
     const clerk = new Agent({
       name: "clerk",
       description: "Adds.",

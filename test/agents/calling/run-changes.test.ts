@@ -70,7 +70,7 @@ describe("changes of a run", () => {
     },
   );
 
-  test("changes are refused before a run exists if a model, a tool or an option is unknown, and differ from those of another submission", async () => {
+  test("changes of a run are refused before it exists if a model, tool or option is unknown; a submission with other changes differs", async () => {
     await using runtime = await createRuntime({ unknownPrice: "ignore" });
     const { agent } = payer(["Done."]);
     const refused = [

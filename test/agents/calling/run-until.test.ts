@@ -178,7 +178,7 @@ describe("runUntil()", () => {
       expect(model.calls).toHaveLength(1);
     });
 
-    test("a deadline of the agent ends runUntil() with that iteration's own reason", async () => {
+    test("a deadline of the agent ends runUntil() with the reason of the iteration", async () => {
       const { result } = await timed({ timeoutMs: 500 }, 0, { deadlineMs: 30 });
       expect(result).toMatchObject({ status: "deadline_exceeded", interruptionReason: "deadline exceeded" });
     });
@@ -225,7 +225,7 @@ describe("runUntil()", () => {
       await runtime.close();
     });
 
-    test("budget: null of runUntil() means no budget", async () => {
+    test("budget: null of runUntil() means no budget for the loop", async () => {
       const { agent } = scout(["finished"], { tools: [] });
       const options = { until, budget: null } as unknown as RunUntilOptions;
       expect(await agent.runUntil("Do it", options)).toMatchObject({ output: "finished" });

@@ -70,14 +70,14 @@ describe("settings", () => {
     expect(model.calls.map(settingsIn)).toEqual([{ temperature: 0, toolChoice: "auto" }]);
   });
 
-  test("settings of a call take precedence over those of the model", async () => {
+  test("the settings of a call take precedence over those of the model", async () => {
     const inner = scriptedModel(["Rain."]);
     const model = withSettings(inner, { temperature: 1, topP: 0.9 });
     await new Agent({ name: "scout", model }).invoke("Weather?", { settings: { temperature: 0 } });
     expect(settingsIn(inner.calls[0])).toEqual({ temperature: 0, topP: 0.9 });
   });
 
-  test("settings apply to the roles of an architecture and to the repair of an answer", async () => {
+  test("the settings of a call apply to the roles of an architecture and to the repair of an answer", async () => {
     const plan = JSON.stringify({ steps: ["look"] });
     const model = scriptedModel([plan, "Rain.", "no JSON", "7"]);
     const agent = new Agent({ name: "planner", model, architecture: planAndExecute() });
@@ -87,7 +87,7 @@ describe("settings", () => {
     expect(model.calls.map(({ seed }) => seed)).toEqual([7, 7, 7, 7]);
   });
 
-  test("settings do not apply to sub-agents and guardrails", async () => {
+  test("the settings of a call do not apply to sub-agents and guardrails", async () => {
     const helper = scriptedModel(["Helped."]);
     const judge = scriptedModel(['{"verdict": "accept"}']);
     const lead = scriptedModel([
@@ -106,7 +106,7 @@ describe("settings", () => {
     expect(judge.calls.map(({ temperature }) => temperature)).toEqual([undefined]);
   });
 
-  test("a tool choice that requires a call applies to the first model call only, and none to every call", async () => {
+  test("a tool choice that requires a call applies to the first model call only, and the tool choice none to every call", async () => {
     const required = scout([looks, "Rain."]);
     await required.agent.invoke("Weather?", { settings: { toolChoice: "required" } });
     expect(required.model.calls.map(({ toolChoice }) => toolChoice)).toEqual(["required", undefined]);
@@ -185,7 +185,7 @@ describe("settings", () => {
     await runtime.close();
   });
 
-  test("a setting that is undefined counts as absent", async () => {
+  test("a setting of a call that is undefined counts as absent", async () => {
     const { agent, model } = scout(["Rain."]);
     await agent.invoke("Weather?", { settings: { temperature: undefined, seed: 1 } as never });
     expect(settingsIn(model.calls[0])).toEqual({ seed: 1 });

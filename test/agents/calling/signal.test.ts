@@ -96,7 +96,7 @@ describe("signal", () => {
     });
   });
 
-  test("a signal that serves many runs has no listener after each of them has ended", async () => {
+  test("an abort signal that serves many runs has no listener after each of them has ended", async () => {
     const { signal, listeners } = counted();
     const { agent } = scout(["one", "two", "three"]);
     await agent.invoke("A", { signal });

@@ -74,7 +74,7 @@ function clerk(script: readonly ScriptStep[], { provider }: Table) {
 }
 
 describe.each(twoStores)("a history provider with a %s store", (_name, prepare) => {
-  it("a history provider is read and never appended to by a run with retention none", async () => {
+  it("a run with retention none reads its history provider and never appends to it", async () => {
     const table = new Table();
     const runtime = await createRuntime({ store: await (await prepare())(), pollMs: 10 });
     const { agent, model } = clerk(["one", "two"], table);
@@ -87,7 +87,7 @@ describe.each(twoStores)("a history provider with a %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  it("R14: a history provider is appended to by a run with retention run and cleared of it after its end, whatever its status", async () => {
+  it("R14: a run with retention run appends to its history provider and is removed from it after its end, with any status", async () => {
     const table = new Table();
     const runtime = await createRuntime({ store: await (await prepare())(), pollMs: 10 });
     const { agent } = clerk(["one", "two"], table);
@@ -104,7 +104,7 @@ describe.each(twoStores)("a history provider with a %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  it("R14: a history provider is cleared by the next owner if clearRun() failed before the process ended, and is not cleared again after that", async () => {
+  it("R14: if clearRun() of a history provider failed before the process ended, the next owner calls it again once", async () => {
     const table = new Table();
     table.failures = 1;
     const open = await prepare();
@@ -146,7 +146,7 @@ const delegate = (task: string): ScriptStep => ({
 });
 
 describe.each(twoStores)("a child with remember and a history provider in a %s store", (_name, prepare) => {
-  it("a child with a history provider sees and keeps what earlier tasks of its agent said in this run, also after a restart, and in later runs", async () => {
+  it("a child with a history provider sees what earlier tasks of its agent said, after a restart and in later runs too", async () => {
     const table = new Table();
     const open = await prepare();
     const first = await createRuntime({ store: await open(), pollMs: 10 });

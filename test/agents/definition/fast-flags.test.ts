@@ -70,13 +70,16 @@ test.for<readonly [string, Partial<AgentOptions>, Partial<FastFlags>]>([
   ["a limit on cost", { budget: { maxCostUsd: 9 } }, { fastBudget: false }],
   ["a limit on turns", { budget: { maxTurns: 9 } }, { fastBudget: false }],
   ["a deadline", { budget: { deadlineMs: 60_000 } }, { fastBudget: false }],
-])("F1: the fast flags of an agent with %s are false exactly for that layer", async ([, options, off]) => {
-  const { agent, flags } = flagged(options);
-  await agent.invoke("Go");
-  expect(flags()).toEqual({ ...all, ...off });
-});
+])(
+  "F1: the fast-path flags of an agent with %s are false exactly for the layer that this part uses",
+  async ([, options, off]) => {
+    const { agent, flags } = flagged(options);
+    await agent.invoke("Go");
+    expect(flags()).toEqual({ ...all, ...off });
+  },
+);
 
-test("F1: fastBudget is false in a child whose parent has a limit", async () => {
+test("F1: the flag fastBudget is false in a child whose parent has a limit", async () => {
   const { agent, flags } = flagged({});
   await new Sequential({ name: "line", steps: [agent], budget: { maxTurns: 9 } }).invoke("Go");
   expect(flags()).toEqual({ ...all, fastBudget: false });

@@ -60,7 +60,7 @@ describe("options of an architecture", () => {
     ["router()", router, { routes: members }, "invalid routes of router: expected an object"],
     ["debate()", debate, { debaters: members }, "invalid debaters of debate: expected an object"],
   ])(
-    "%s refuses a base that is no architecture and members without names",
+    "%s refuses a base that is no architecture, and members without names",
     (_name, create, options, message) => {
       expect(() => create(options as never)).toThrow(refusal(message));
     },
@@ -69,7 +69,7 @@ describe("options of an architecture", () => {
 
 describe("an option in the wrong place", () => {
   test.each(Object.keys(invokeKinds).filter((name) => !Object.hasOwn(agentKinds, name)))(
-    "Agent({ %s }) is an option of invoke()",
+    "Agent({ %s }) is refused with the advice that invoke() has this option",
     (name) => {
       expect(() => untyped({ [name]: 1 })).toThrow(
         refusal(
@@ -79,11 +79,16 @@ describe("an option in the wrong place", () => {
     },
   );
 
-  test.each(Object.keys(callSettingKinds))("%s is a setting of a call", async (name) => {
-    const fix = `use \`settings: { ${name} }\` of invoke(), or withSettings(model, { ${name} })`;
-    expect(() => untyped({ [name]: 1 })).toThrow(refusal(`unknown option "${name}" of agent scout: ${fix}`));
-    await expect(scout(["Rain."]).agent.invoke("Weather?", { [name]: 1 })).rejects.toThrow(refusal(fix));
-  });
+  test.each(Object.keys(callSettingKinds))(
+    "new Agent() refuses %s with the advice that it is a setting of a call",
+    async (name) => {
+      const fix = `use \`settings: { ${name} }\` of invoke(), or withSettings(model, { ${name} })`;
+      expect(() => untyped({ [name]: 1 })).toThrow(
+        refusal(`unknown option "${name}" of agent scout: ${fix}`),
+      );
+      await expect(scout(["Rain."]).agent.invoke("Weather?", { [name]: 1 })).rejects.toThrow(refusal(fix));
+    },
+  );
 
   test("the advice for an option in the wrong place recognises other spellings", () => {
     expect(() => untyped({ tool_choice: "auto" })).toThrow(refusal("use `settings: { toolChoice }`"));
@@ -91,7 +96,7 @@ describe("an option in the wrong place", () => {
   });
 
   test.each(["outputSchema", "output_schema", "output"])(
-    "tool({ %s }) needs no schema of a result",
+    "tool({ %s }) is refused with the advice that a tool needs no schema of its result",
     (name) => {
       const options = { name: "look", description: "Looks.", inputSchema: { type: "object" }, [name]: {} };
       expect(() => tool({ ...options, execute: () => "Rain." })).toThrow(
@@ -484,11 +489,11 @@ describe("options of runtimes, models, tools and permissions", () => {
       () => tool({ description: "", inputSchema: {}, execute: () => "" } as never),
       "invalid tool name undefined",
     ],
-  ])("%s refuses what it does not know (%#)", (_what, create, message) => {
+  ])("%s refuses options that it does not know (%#)", (_what, create, message) => {
     expect(create).toThrow(refusal(message));
   });
 
-  test("priorities are accepted as weights and as names in capitals", async () => {
+  test("priorities of tasks are accepted as weights and as names in capitals", async () => {
     const { agent } = scout(["Done.", "Done."]);
     for (const priority of [Priority.HIGH, "HIGH"])
       expect(await agent.invoke("Go.", { priority } as never)).toMatchObject({ status: "completed" });

@@ -90,7 +90,7 @@ describe("a client-side tool", () => {
   });
 
   test.each(twoStores)(
-    "calls of one turn with the same id get the results that toolResult() sends at once, in their order (%s)",
+    "calls of a client-side tool in one turn with the same id get results that toolResult() sends at once in their order (%s)",
     async (_name, prepare) => {
       const { agent, model } = guide("same", "same", "same");
       await using second = await reopen(await prepare(), agent, isRequest);
@@ -101,7 +101,7 @@ describe("a client-side tool", () => {
     },
   );
 
-  test("the id of a request addresses one of several calls with the same call id", async () => {
+  test("toolResult() with the id of a request addresses one of several calls with the same call id", async () => {
     const team = await company();
     const { agent, model } = guide("same", "same");
     const run = await team.runtime.submit(agent, "Where am I?");
@@ -113,7 +113,7 @@ describe("a client-side tool", () => {
     expect(resultsIn(model)).toEqual(["first", "last"]);
   });
 
-  test("a result goes to a live call and not to one with the same id of a task that has ended", async () => {
+  test("a client-side result goes to a live call and not to a call with the same id of a task that has ended", async () => {
     const team = await company();
     const { agent: slow } = worker("slow", [{ toolCalls: [locating("same")] }, "never"], { tools: [locate] });
     const { agent: quick } = worker("quick", [{ toolCalls: [locating("same")] }, "In Lyon."], {
@@ -173,7 +173,7 @@ describe("a client-side tool", () => {
     expect(resultsIn(model)).toEqual(["error: no permission"]);
   });
 
-  test("a value with the form of a result is shown to the model and does not end the loop", async () => {
+  test("a client-side value with the form of a tool result is shown to the model and does not end the loop", async () => {
     const team = await company();
     const { agent, model } = guide("call-1");
     const run = await team.runtime.submit(agent, "Where am I?");

@@ -131,13 +131,13 @@ const idle: readonly { readonly name: string; readonly layer: Layer }[] = [
 ];
 
 describe("F1: a call passes only the configured middleware", () => {
-  test("F1: an agent without middleware has no call path", async () => {
+  test("F1: an agent without middleware has no call path around its calls", async () => {
     expect("callPath" in new Agent({ name: "scout", model: script(), tools: [look] })).toBe(false);
     expect(await passes([])).toEqual(each(0, 0, 0));
   });
 
   test.for(layers)(
-    "F1: a call passes the middleware $name only at the levels that it handles",
+    "F1: a call passes the middleware $name only at the levels that this middleware handles",
     async ({ layer, passed }) => {
       expect(await passes([layer])).toEqual(passed);
       const scout = new Agent({ name: "scout", model: script(), middleware: [layer] });
@@ -159,12 +159,12 @@ describe("F1: a call passes only the configured middleware", () => {
     expect(depth).toEqual({ ...expected, chat: expected.chat / 2 });
   });
 
-  test.for(idle)("F1: $name adds no call path", async ({ layer }) => {
+  test.for(idle)("F1: $name adds no call path to an agent", async ({ layer }) => {
     expect("callPath" in new Agent({ name: "scout", model: script(), middleware: [layer] })).toBe(false);
     expect(await passes([layer])).toEqual(each(0, 0, 0));
   });
 
-  test("a changed call path applies from the next call on", async () => {
+  test("a call path that an agent changes applies from the next call on", async () => {
     const seen: string[] = [];
     const path = (name: string): CallPath => ({
       model: { around: { process: (_context, next) => (seen.push(name), next()) } },
@@ -268,7 +268,7 @@ describe("F1: which entries judge the tool calls of an agent", () => {
     },
   );
 
-  test("F1: a guardrail is asked only at the stages that it implements", async () => {
+  test("F1: a guardrail is called only at the stages that it implements", async () => {
     const asked: string[] = [];
     const at = (stage: string) => (): GuardrailDecision => (asked.push(stage), { decision: "allow" });
     await entriesPassed({
@@ -309,11 +309,11 @@ describe("F1: the prompt window", () => {
     return given;
   };
 
-  test("F1: without compaction, the model receives the session's transcript itself and not a copy", async () => {
+  test("F1: without compaction, the model receives the transcript of the session itself and not a copy", async () => {
     expect(await asked()).toEqual([true, true]);
   });
 
-  test("F1: with compaction, the strategy is called once per model call", async () => {
+  test("F1: with compaction, the compaction strategy is called once per model call", async () => {
     let calls = 0;
     const counting: CompactionStrategy = {
       compact: (history) => (calls++, slidingWindow().compact(history)),

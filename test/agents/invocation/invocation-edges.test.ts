@@ -133,7 +133,7 @@ describe("validation of an agent", () => {
     expect(make).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  test("invoke() without an input is refused with the accepted forms, also with a schema", async () => {
+  test("invoke() without an input is refused, and the error names the accepted forms, also with a schema", async () => {
     const agent = new Agent({ name: "strict", model: scriptedModel([]) });
     await expect(agent.invoke(null as never, { output: sized })).rejects.toMatchObject({
       code: "invalid_argument",
@@ -155,7 +155,7 @@ describe("inputs of an agent", () => {
     [{ type: "image", mediaType: "image/png", source: { kind: "base64" } }],
     [],
   ];
-  test.for(bad)("the input %j is refused before any model call", async (input) => {
+  test.for(bad)("the input %j of an agent is refused before any model call", async (input) => {
     const model = scriptedModel(["never"]);
     const agent = new Agent({ name: "strict", model });
     await expect(agent.invoke(input as never)).rejects.toMatchObject({ code: "invalid_argument" });
@@ -292,13 +292,13 @@ describe("methods that address a run", () => {
   });
 });
 
-test("budget: null of an agent means no budget", async () => {
+test("budget: null of an agent means that it has no budget", async () => {
   const options = { name: "scout", model: scriptedModel(["done"]), budget: null };
   const agent = new Agent(options as unknown as ConstructorParameters<typeof Agent>[0]);
   expect(await agent.invoke("?")).toMatchObject({ output: "done" });
 });
 
-test("budget: null means no budget", async () => {
+test("budget: null of a call means that the run has no budget", async () => {
   const agent = new Agent({ name: "scout", model: scriptedModel(["done"]) });
   const options = { budget: null } as unknown as InvokeOptions;
   expect(await agent.invoke("?", options)).toMatchObject({ output: "done" });

@@ -118,7 +118,7 @@ describe("a batch of tool calls that is stopped halfway", () => {
   });
 });
 
-test("the session stores the output that middleware around the run returns", async () => {
+test("the session stores the output that middleware around the whole run returns", async () => {
   const { result, said } = await play({
     model: scriptedModel(["It rains in Sens."]),
     middleware: [
@@ -134,7 +134,7 @@ test("the session stores the output that middleware around the run returns", asy
   expect(said).toEqual(["It rains."]);
 });
 
-test("B1: if a provider bills above the reserved bound, the tool calls of its answer wait for topUp()", async () => {
+test("B1: if a provider bills more than the reserved bound, the tool calls of its answer wait for topUp()", async () => {
   const sent: string[] = [];
   const store = memoryStore({ hash: sha256 });
   const runtime = await openRuntime({ store, unknownPrice: "ignore" });

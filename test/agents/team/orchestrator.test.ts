@@ -60,7 +60,7 @@ describe("an OrchestratorAgent", () => {
     ]);
   });
 
-  test("hand-offs of one turn run concurrently", async () => {
+  test("hand-offs of an OrchestratorAgent in one turn run concurrently", async () => {
     const { runtime, clock, ended } = await company();
     const slow = { clock };
     const one = worker("one", [{ text: "1", delayMs: 10 }], {}, slow);
@@ -89,7 +89,7 @@ describe("an OrchestratorAgent", () => {
     expect(events.map(({ type }) => type)).toEqual(expect.arrayContaining(["spawn_wait", "seat_grant"]));
   });
 
-  test("a hand-off limits a sub-agent to the tools of its entry", async () => {
+  test("a hand-off of an OrchestratorAgent limits a sub-agent to the tools of its entry", async () => {
     const look = tool({
       name: "look",
       description: "Looks.",
@@ -107,7 +107,7 @@ describe("an OrchestratorAgent", () => {
     expect(resultsIn(reader.model)[0]).toMatch(/^error: .*look/u);
   });
 
-  test("H4: a hand-off without a free seat becomes a tool result that explains the refusal", async () => {
+  test("H4: a hand-off of an OrchestratorAgent without a free seat becomes a tool result that explains the refusal", async () => {
     const reader = worker("reader", []);
     const model = scriptedModel([{ toolCalls: [handOff("reader", "Read it.")] }, "I read it myself."]);
     const subAgents = [{ agent: reader.agent }];
@@ -166,7 +166,7 @@ describe("an OrchestratorAgent", () => {
     expect(end?.data).toMatchObject({ status: "cancelled", failure: { message: "the hand-off timed out" } });
   });
 
-  test("a hand-off with askTimeoutMs: null has no time limit", async () => {
+  test("a hand-off of an OrchestratorAgent with askTimeoutMs: null has no time limit", async () => {
     const { runtime, clock, ended } = await company();
     const slow = worker("slow", [{ text: "late", delayMs: 500_000 }], {}, { clock });
     const { agent } = lead(
@@ -264,7 +264,7 @@ describe("an OrchestratorAgent", () => {
     expect(() => runtime.register(other.agent)).toThrow("another agent is registered as reader");
   });
 
-  test("a tool with the name of a hand-off tool is refused, and cannot replace the hand-off tool later", async () => {
+  test("an OrchestratorAgent refuses a tool with the name of a hand-off tool, also if the tool is added later", async () => {
     const reader = worker("reader", ["Read."]);
     const fake = tool({
       name: "handoff_reader",

@@ -52,7 +52,7 @@ describe.each(twoStores)("a stopped orchestrator in a %s store", (_name, prepare
     await second.close();
   });
 
-  it("B5, E4: a stopped orchestrator keeps the answer of one child if another child exhausts the budget, and emits tool_execution_start once per call, also after a top-up in another process", async () => {
+  it("B5, E4: a stopped orchestrator keeps one child's answer if another exhausts the budget, and emits each tool start once", async () => {
     const openStore = await prepare();
     const firstStore = await openStore();
     const first = await open(firstStore);

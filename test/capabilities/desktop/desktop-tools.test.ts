@@ -3,7 +3,7 @@ import { DesktopSession, desktopTools } from "../../../src/capabilities/desktop/
 
 const tools = desktopTools(new DesktopSession({ display: ":0" }));
 
-test("desktop tools that act have a high risk, those that only read are safe, and all run one at a time", () => {
+test("desktop tools that act have a high risk, those that only read are safe, and all are executed one at a time", () => {
   const acting = tools.filter(({ risk }) => risk === "high").map(({ name }) => name);
   expect(acting).toEqual(["desktop_click", "desktop_drag", "desktop_type", "desktop_press"]);
   expect(
@@ -22,7 +22,7 @@ test.each([
   ["desktop_scroll", { x: 1, y: 1, direction: "up", notches: 10_000 }],
   ["desktop_type", { text: "x".repeat(10_001) }],
   ["desktop_press", {}],
-])("%s refuses the arguments %j before it does anything", async (name, input) => {
+])("the desktop tool %s refuses the arguments %j before it does anything", async (name, input) => {
   const found = tools.find((each) => each.name === name);
   await expect((async () => found?.parse(input))()).rejects.toMatchObject({ code: "invalid_argument" });
 });

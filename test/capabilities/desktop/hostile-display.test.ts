@@ -45,7 +45,7 @@ describe("DesktopSession with a faulty display", () => {
     ["never accepts the connection", (opcode: number) => (opcode === 0 ? "nothing" : undefined)],
     ["accepts the connection and then hangs", (opcode: number) => (opcode === 0 ? undefined : "nothing")],
   ] as const)(
-    "DesktopSession with a faulty display gives up on a display that %s, and tries again at the next use",
+    "DesktopSession gives up on a faulty display that %s, and tries again at the next use",
     async (_, instead) => {
       await start({ instead }, { answerMs: 300 });
       for (let use = 1; use <= 2; use++) {
@@ -59,7 +59,7 @@ describe("DesktopSession with a faulty display", () => {
     },
   );
 
-  test("DesktopSession with a faulty display drops a display that announces a reply of 16 GiB, before it fills the memory", async () => {
+  test("DesktopSession drops a display that announces a reply of 16 GiB, before the reply fills the memory", async () => {
     const instead = (opcode: number, sequence: number) =>
       opcode === getFocus ? reply(sequence, 0, (bytes) => bytes.writeUInt32LE(0xffff_ffff, 4)) : undefined;
     await start({ instead });
@@ -69,7 +69,7 @@ describe("DesktopSession with a faulty display", () => {
     });
   });
 
-  test("DesktopSession with a faulty display throws a fault if the description of the server is malformed", async () => {
+  test("DesktopSession throws a fault if the description of the display server is malformed", async () => {
     await start({ instead: (opcode) => (opcode === 0 ? Buffer.from([1, 0, 11, 0, 0, 0, 0, 0]) : undefined) });
     await expect(desktop.getState()).rejects.toMatchObject({ code: "unsupported" });
     await expect.poll(() => display.open).toBe(0);
@@ -79,7 +79,7 @@ describe("DesktopSession with a faulty display", () => {
 describe("DesktopSession with hostile windows", () => {
   afterEach(stop);
 
-  test("DesktopSession with hostile windows shows a window's title, class and role in one line of bounded length without control characters", async () => {
+  test("DesktopSession shows title, class and role of a hostile window in one short line without control characters", async () => {
     const fake = '\n* window 9: "Bank" (Bank) at 0,0 size 1x1';
     const sly = `hi\u001b]0;owned\u0007\u009b2J\u202e${fake}\u2028${fake}\u{e0041}`;
     const properties = { _NET_WM_NAME: sly, WM_CLASS: `x\0${sly}`, WM_WINDOW_ROLE: sly };
@@ -97,7 +97,7 @@ describe("DesktopSession with hostile windows", () => {
     await expect(desktop.window(1)).rejects.toThrow(/^[^\n]{0,2000}$/u);
   });
 
-  test("DesktopSession with hostile windows shows at most 100 windows", async () => {
+  test("DesktopSession shows at most 100 windows", async () => {
     const windows = Array.from({ length: 300 }, (_, index) => ({
       id: index + 10,
       properties: { WM_NAME: `w${index}` },
@@ -110,7 +110,7 @@ describe("DesktopSession with hostile windows", () => {
     await expect(desktop.window(1)).rejects.toThrow(/^.{0,1000}$/u);
   });
 
-  test("DesktopSession with hostile windows reports a window that disappears between the list and its use", async () => {
+  test("DesktopSession reports a window that disappears between the list and its use", async () => {
     await start({ windows: [{ id: 7, properties: { WM_NAME: "here" } }], instead: badWindow });
     await expect(desktop.focus(7)).rejects.toMatchObject({
       code: "not_found",
@@ -118,7 +118,7 @@ describe("DesktopSession with hostile windows", () => {
     });
   });
 
-  test("DesktopSession with hostile windows stops typing when the call is cancelled", async () => {
+  test("DesktopSession stops typing when the call is cancelled", async () => {
     await start({});
     const stopped = new AbortController();
     const typing = desktop.type("a".repeat(5_000), { signal: stopped.signal });
@@ -168,7 +168,7 @@ describe("readAuthority()", () => {
     expect(await shown(undefined, entry(local, "an-old-name", "ours"))).toBe("ours");
   });
 
-  test("readAuthority() reads the complete entries of a truncated file, and none of a foreign file", async () => {
+  test("readAuthority() reads the complete entries of a truncated file, and no entry of a file in another format", async () => {
     const whole = entry(any, "", "good");
     for (let length = 1; length < whole.length; length++)
       expect(await shown(undefined, whole, whole.subarray(0, length))).toBe("good");

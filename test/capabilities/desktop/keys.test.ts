@@ -18,9 +18,12 @@ test.each([
   expect(parseChord(chord)).toEqual(keys);
 });
 
-test.each(["", "Hyper", "a+b", "F25", "Control+"])("parseChord() refuses %j and says why", (chord) => {
-  expect(() => parseChord(chord)).toThrow(/key|hold/u);
-});
+test.each(["", "Hyper", "a+b", "F25", "Control+"])(
+  "parseChord() refuses %j and says what is wrong",
+  (chord) => {
+    expect(() => parseChord(chord)).toThrow(/key|hold/u);
+  },
+);
 
 test("symbolOf() refuses control characters except line breaks and tabs", () => {
   expect([symbolOf("\n"), symbolOf("\t")]).toEqual([0xff0d, 0xff09]);

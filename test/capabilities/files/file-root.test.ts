@@ -92,7 +92,7 @@ describe.for(ways)("FileRoot $how", ({ isPinned, skip }) => {
       expect(existsSync(join(outside, "new"))).toBe(false);
     });
 
-    test("R3: FileRoot refuses what is not a regular file, and does not wait for a pipe", async () => {
+    test("R3: FileRoot refuses everything that is not a regular file, and does not wait for a pipe", async () => {
       const { root, inside } = await house(isPinned);
       await promisify(execFile)("mkfifo", [join(inside, "pipe")]);
       await expect(content(root, "pipe")).rejects.toThrow("pipe is not a regular file");
@@ -160,7 +160,7 @@ describe.skipIf(!canPin)("R2: FileRoot with pinned folders", () => {
     await expect(content(root, "a/b/file")).rejects.toMatchObject({ code: "permission_denied" });
   });
 
-  test("R2: FileRoot with pinned folders neither reads nor writes outside while another process swaps a folder and a link all the time", async () => {
+  test("R2: FileRoot neither reads nor writes outside while another process swaps a folder and a link all the time", async () => {
     const { root, inside, outside } = await house(true);
     await writeFile(join(outside, "file"), "out");
     await symlink(outside, join(inside, "a/link"));

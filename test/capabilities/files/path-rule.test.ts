@@ -54,14 +54,14 @@ describe("pathRule()", () => {
     "src/dangling",
     "src/link/../.env",
     ".env",
-  ])("a deny rule applies to %s", async (path) => {
+  ])("a deny pathRule() applies to %s", async (path) => {
     const root = await workspace();
     expect(decide("deny", { root, paths: ["secrets", ".env"] }, path)).toBe("deny");
     expect(decide("deny", { root, paths: [join(root, "secrets"), join(root, ".env")] }, path)).toBe("deny");
     expect(decide("ask", { root, paths: ["secrets", ".env"] }, path)).toBe("ask");
   });
 
-  test("a deny rule applies to an absolute path, inside and outside the root", async () => {
+  test("a deny pathRule() applies to an absolute path, inside and outside the root", async () => {
     const root = await workspace();
     expect(decide("deny", { root, paths: ["secrets"] }, join(root, "src/../secrets/key"))).toBe("deny");
     expect(decide("deny", { root, paths: ["/etc"] }, "/etc/../etc/passwd")).toBe("deny");
@@ -69,7 +69,7 @@ describe("pathRule()", () => {
   });
 
   test.for(["src", "src/a.ts", "secretsOther", "secrets.txt", ".env.example", "..secrets"])(
-    "a deny rule does not apply to %s",
+    "a deny pathRule() does not apply to %s",
     async (path) => {
       const root = await workspace();
       expect(decide("deny", { root, paths: ["secrets", ".env"] }, path)).toBe("ask");
@@ -77,7 +77,7 @@ describe("pathRule()", () => {
   );
 
   test.for(["src/a.ts", "src", "src/deep/../b.ts", "src/inside/c.ts", "src/new/d.ts"])(
-    "an allow rule applies to %s",
+    "an allow pathRule() applies to %s",
     async (path) => {
       const root = await workspace();
       expect(decide("allow", { root, paths: ["src"] }, path)).toBe("allow");
@@ -99,18 +99,18 @@ describe("pathRule()", () => {
     null,
     ["src"],
     undefined,
-  ])("an allow rule does not apply to %j", async (path) => {
+  ])("an allow pathRule() does not apply to %j", async (path) => {
     const root = await workspace();
     expect(decide("allow", { root, paths: ["src"] }, path)).toBe("ask");
   });
 
-  test("a deny rule applies to an argument that is not a path", async () => {
+  test("a deny pathRule() applies to an argument that is not a path", async () => {
     const root = await workspace();
     for (const path of [7, null, ["src"], "a\0b"])
       expect(decide("deny", { root, paths: ["secrets"] }, path)).toBe("deny");
   });
 
-  test("a deny rule applies to a recursive tool on a folder that contains the path", async () => {
+  test("a deny pathRule() applies to a recursive tool on a folder that contains the path", async () => {
     const root = await workspace();
     const paths = ["secrets"];
     expect(decide("deny", { root, paths }, undefined, "grep")).toBe("deny");
@@ -121,7 +121,7 @@ describe("pathRule()", () => {
     expect(decide("deny", { root, paths, recursive: [] }, ".", "grep")).toBe("ask");
   });
 
-  test("a rule reads the argument that it names, and gives its reason", async () => {
+  test("pathRule() reads the argument whose name it is given, and gives its reason", async () => {
     const root = await workspace();
     const rule = pathRule({ tool: "move", root, argument: "to", paths: ["secrets"], reason: "not there" });
     const { call, tool, facts } = gatedCall({ toolName: "move" });
@@ -133,7 +133,7 @@ describe("pathRule()", () => {
     expect(decision).toEqual({ decision: "deny", reason: "not there" });
   });
 
-  test("pathRule() refuses an empty list of paths, and one that is not a list", () => {
+  test("pathRule() refuses an empty list of paths and a value that is no list", () => {
     expect(() => pathRule({ tool: "*", paths: [] })).toThrow("invalid paths of the rule for *");
     expect(() => pathRule({ tool: "*", paths: "src" as never })).toThrow(
       'invalid paths "src" of pathRule(): expected an array',

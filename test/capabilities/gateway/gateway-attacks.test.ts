@@ -39,7 +39,7 @@ test.each([
   "/v1/messages%2f..%2ffiles",
   "/v1/messages/",
   "/V1/messages",
-])("a request to the path %s is not sent to the provider", async (path) => {
+])("the gateway does not send a request to the path %s to the provider", async (path) => {
   const world = await answering();
   await world.run(async (access) => {
     expect(await rawStatus(access, path)).toBe(404);
@@ -49,7 +49,7 @@ test.each([
   expect(world.upstream.received.map(({ path: at }) => at)).toEqual(["/v1/messages"]);
 });
 
-test("a request without a token, or from another host, does not reach the provider, whatever its path", async () => {
+test("a gateway request without a token, or from another host, does not reach the provider, whatever its path", async () => {
   const world = await answering();
   await world.run(async (access) => {
     expect(await rawStatus({ ...access, token: "" }, "/v1beta/models/%:generateContent")).toBe(401);
@@ -199,7 +199,7 @@ const refusedBodies: readonly (readonly [path: string, body: object, status: num
 ];
 
 test.each(refusedBodies)(
-  "a request to %s with %o, whose cost has another bound, is refused with %i",
+  "the gateway refuses a request to %s with %o, whose cost has another bound, with %i",
   async (path, body, status, about) => {
     const world = await answering();
     await world.run(async (access) => {
@@ -212,7 +212,7 @@ test.each(refusedBodies)(
   },
 );
 
-test("a member that some object of a request has twice is refused, wherever it is", async () => {
+test("the gateway refuses a request in which any object has the same member twice", async () => {
   const world = await answering();
   const twice = [
     '{"model":"m","messages":[{"content":[{"type":"text","type":"image"}]}]}',
@@ -242,7 +242,7 @@ test.each([
   ["GET", "/v1/models/gpt-x", {}, { error: { code: "not_found", type: "invalid_request_error" } }],
   ["POST", "/v1/embeddings", {}, { error: { code: "not_found" } }],
 ] as const)(
-  "a request %s %s with %o is 404 in the shape of its provider",
+  "the gateway answers a request %s %s with %o by 404 in the shape of its provider",
   async (method, path, headers, expected) => {
     const world = await answering();
     await world.run(async ({ url, token }) => {
@@ -254,7 +254,7 @@ test.each([
   },
 );
 
-test("only the query parameters that choose the form of the answer reach the provider", async () => {
+test("the gateway passes only the query parameters that choose the form of the answer to the provider", async () => {
   const world = await answering();
   await world.run(async (access) => {
     await post(access, { path: "/v1/messages?beta=true&key=k&x=1", body: { model: "m" } });
@@ -270,7 +270,7 @@ test("only the query parameters that choose the form of the answer reach the pro
   ]);
 });
 
-test("B3: a stream of Anthropic that ends before its last usage is charged with its input and the output limit", async () => {
+test("B3: the gateway charges an Anthropic stream that ends before its last usage with its input and the output limit", async () => {
   const start = { type: "message_start", message: { usage: { input_tokens: 40, output_tokens: 1 } } };
   const world = await worldOf((_received, response) => answerEvents(response, eventsOf(start)));
   const { costUsd } = await world.run(async (access) => {
@@ -283,7 +283,7 @@ test("B3: a stream of Anthropic that ends before its last usage is charged with 
   expect(costUsd).toBeCloseTo(0.06, 9);
 });
 
-test("a redirect of the endpoint that counts tokens is refused", async () => {
+test("the gateway refuses a redirect of the endpoint that counts tokens", async () => {
   const world = await worldOf((_received, response) => {
     response.writeHead(307, { location: "http://127.0.0.1:1/" }).end();
   });
@@ -293,7 +293,7 @@ test("a redirect of the endpoint that counts tokens is refused", async () => {
   });
 });
 
-test("a token opens 50 of 200 simultaneous streams, and the others may try again", async () => {
+test("a gateway token opens 50 of 200 simultaneous streams, and the other requests may be tried again", async () => {
   const all = Promise.withResolvers<void>();
   const world = await worldOf(async (_received, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -319,7 +319,7 @@ test("a token opens 50 of 200 simultaneous streams, and the others may try again
   expect(costUsd).toBeCloseTo(0.05, 9);
 });
 
-test("a body with many small values is refused before it is read as JSON, and one of the same size with few passes", async () => {
+test("the gateway refuses a body with many small values before reading it as JSON, and passes one of the same size with few", async () => {
   const world = await answering();
   const many = `{"model":"m","messages":[${"{},".repeat(100_000)}{}]}`;
   const few = JSON.stringify({ model: "m", messages: [{ content: "x".repeat(many.length) }] });
@@ -336,7 +336,7 @@ test("a body with many small values is refused before it is read as JSON, and on
   expect(world.upstream.received.length).toBe(1);
 });
 
-test("a body that is too large is refused with an answer that its sender receives, although it sends on", async () => {
+test("the sender of a body that is too large receives the refusal of the gateway, although it continues to send", async () => {
   const world = await answering({ maxBodyBytes: 1_000 });
   await world.run(async (access) => {
     const body = JSON.stringify({ model: "m", metadata: { text: "x".repeat(8_000_000) } });
@@ -371,7 +371,7 @@ function unfinished({ url, token }: Access, bytes: number): { destroy(): void } 
   };
 }
 
-test("the bodies of all open requests share a limit, half of which one program may use, and free it when the provider has them", async () => {
+test("all open gateway requests share a limit for bodies, of which one program may use half; a sent body no longer counts", async () => {
   const answer = Promise.withResolvers<void>();
   const world = await worldOf(
     async (_received, response) => {

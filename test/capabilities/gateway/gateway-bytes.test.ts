@@ -206,7 +206,7 @@ async function exchangeAll(
 const names = Object.keys(wires) as WireName[];
 
 test.each(names)(
-  "%s: the bytes of random requests and of their answers pass unchanged in random pieces, and their usage is charged",
+  "%s: the gateway passes random requests and answers unchanged in random pieces, and charges their usage",
   async (name) => {
     const exchanges = Array.from({ length: rounds }, (_, number) => exchangeOf(name, number, 90));
     const { costUsd, sent, got } = await exchangeAll(exchanges);
@@ -217,7 +217,7 @@ test.each(names)(
 );
 
 test.each(names)(
-  "%s: a random request above the limit, or without one, differs in one member at the provider, and its answer passes unchanged",
+  "%s: the gateway changes one member of a request above the limit or without one, and passes its answer unchanged",
   async (name) => {
     const exchanges = Array.from({ length: rounds }, (_, number) =>
       exchangeOf(name, number, number % 2 === 0 ? 90 : undefined),
@@ -233,7 +233,7 @@ test.each(names)(
   },
 );
 
-test("the client receives every byte of a random chat stream except those of the event for which it did not ask", async () => {
+test("the gateway client receives every byte of a random chat stream except those of the event for which it did not ask", async () => {
   const exchanges = Array.from({ length: rounds }, (_, number) => {
     const each = exchangeOf("OpenAI chat completions", number, 90);
     const { stream_options: _asked, ...value } = each.value;

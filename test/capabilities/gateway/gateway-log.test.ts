@@ -27,7 +27,7 @@ test.each([
       },
     ],
   ],
-] as const)("with record %s the log keeps of a request what the option says", async (record, expected) => {
+] as const)("the gateway with record %s logs of a request what the option says", async (record, expected) => {
   const world = await worldOf(
     (_received, response) => answerJson(response, { content: ["the cat again"], usage }),
     { record, redact: (text) => text.replaceAll("cat", "****") },
@@ -41,7 +41,7 @@ test.each([
 });
 
 test.each(["permanent", "none"] as const)(
-  "the bodies that a gateway records follow the retention of their run: %s",
+  "bodies that the gateway records follow the retention of their run: %s",
   async (retention) => {
     const world = await worldOf(
       (_received, response) => answerJson(response, { content: ["an answer about cats"], usage }),
@@ -59,7 +59,7 @@ test.each(["permanent", "none"] as const)(
   },
 );
 
-test("a body that cannot be redacted is not stored, and the log says why", async () => {
+test("the gateway does not store a body that cannot be redacted, and the log says why", async () => {
   const world = await worldOf((_received, response) => answerJson(response, { usage }), {
     record: "bodies",
     redact: () => {
@@ -74,7 +74,7 @@ test("a body that cannot be redacted is not stored, and the log says why", async
   ]);
 });
 
-test("the clients of OpenAI and Anthropic list the models of the price list", async () => {
+test("the clients of OpenAI and Anthropic list the models of the price list through the gateway", async () => {
   const prices = { anthropic: "anthropic", openai: "openai" } as const;
   const world = await worldOf(() => undefined, {}, { providers: prices });
   const found: string[][] = [];
@@ -89,7 +89,7 @@ test("the clients of OpenAI and Anthropic list the models of the price list", as
   expect(found[1]?.length).toBeGreaterThan(3);
 });
 
-test("the list of models has only those that the configuration allows", async () => {
+test("the model list of the gateway has only the models that the configuration allows", async () => {
   const world = await worldOf(() => undefined, { models: ["m", "n"] });
   await world.run(async ({ url, token }) => {
     const anthropic = new Anthropic({ baseURL: url, apiKey: token });

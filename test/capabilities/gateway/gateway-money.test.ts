@@ -22,7 +22,7 @@ test.each([
   [0.05, 402, 0],
   [0.12, 200, 0.105],
 ])(
-  "B1: under a cap of %f USD a PDF of eight letters, which the provider counts as 100,000 tokens, is answered with %i, and the bill is within the cap",
+  "B1: under a cap of %f USD the gateway answers a PDF of eight letters that counts as 100,000 tokens with %i",
   async (maxCostUsd, status, billed) => {
     const input_tokens = 100_000;
     const world = await worldOf(
@@ -59,7 +59,7 @@ test.each([
   ["a file that is allowed", "gpt-4o-mini", file, 100_000, 402],
   ["a file that is allowed", "gpt-4o-mini", file, 140_000, 200],
 ] as const)(
-  "B1: %s is reserved as what %s may read of it (%o), so that a budget of %i tokens answers with %i",
+  "B1: the gateway reserves %s as what %s may read of it (%o), so that a budget of %i tokens answers with %i",
   async (_what, model, part, maxTokens, status) => {
     const world = await worldOf(
       (_received, response) =>
@@ -87,7 +87,7 @@ test.each([
   [{ provider: "mistral" }, {}, { max_tokens: 40 }],
   [{ provider: "openai" }, {}, { max_completion_tokens: 40, store: false }],
 ] as const)(
-  "a provider with %o receives the output limit of a chat with %o as %o",
+  "behind the gateway, a provider with %o receives the output limit of a chat with %o as %o",
   async (upstream, stated, expected) => {
     const world = await worldOf(
       (_received, response) =>
@@ -110,7 +110,7 @@ test.each([
   [["store"], {}, {}],
   [["store"], { store: true }, { store: true }],
 ])(
-  "with %o allowed, a response that is asked for with %o is asked for with %o at the provider, which stores by default",
+  "with %o allowed, the gateway turns a request for a response with %o into %o, because the provider stores by default",
   async (allow, stated, expected) => {
     const world = await worldOf((_received, response) => answerJson(response, { usage }), { allow });
     await world.run(async (access) => {
@@ -121,7 +121,7 @@ test.each([
   },
 );
 
-test("a request whose connection never opens costs nothing, and may be tried again", async () => {
+test("a gateway request whose connection never opens costs nothing, and may be tried again", async () => {
   const closed = await MockUpstream.open(() => undefined);
   const { url } = closed;
   await closed.close();
@@ -138,7 +138,7 @@ test("a request whose connection never opens costs nothing, and may be tried aga
   expect(events.some(({ type }) => type === "budget_lost")).toBe(false);
 });
 
-test("B3: a request whose connection breaks after it was sent is charged", async () => {
+test("B3: the gateway charges a request whose connection breaks after the request was sent", async () => {
   const world = await worldOf((_received, response) => void response.destroy());
   const { costUsd } = await world.run(async (access) => {
     const reply = await post(access, { path: "/v1/messages", body: { model: "m", max_tokens: 60 } });
@@ -147,7 +147,7 @@ test("B3: a request whose connection breaks after it was sent is charged", async
   expect(costUsd).toBeCloseTo(0.06, 9);
 });
 
-test("an answer that is compressed although the gateway did not ask for that passes decompressed, and its usage is charged", async () => {
+test("an answer that is compressed although the gateway did not ask for that is decompressed, and its usage is charged", async () => {
   const text = JSON.stringify({ content: [], usage });
   const world = await worldOf((_received, response) => {
     response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" });
@@ -166,16 +166,19 @@ test.each([
   ["ends after its first count", eventsOf(partial), 0.06],
   ["says that it ends", eventsOf(partial, { ...partial, candidates: [{ finishReason: "STOP" }] }), 0.003],
   ["says that it was blocked", eventsOf({ ...partial, promptFeedback: { blockReason: "SAFETY" } }), 0.003],
-])("B3: a stream of Gemini that %s is charged with what the provider may bill", async (_what, text, cost) => {
-  const world = await worldOf((_received, response) => answerEvents(response, text));
-  const { costUsd } = await world.run(async (access) => {
-    const body = { contents: [], generationConfig: { maxOutputTokens: 60 } };
-    await (await post(access, { path: "/v1beta/models/m:streamGenerateContent?alt=sse", body })).text();
-  });
-  expect(costUsd).toBeCloseTo(cost, 9);
-});
+])(
+  "B3: the gateway charges a Gemini stream that %s with what the provider may bill",
+  async (_what, text, cost) => {
+    const world = await worldOf((_received, response) => answerEvents(response, text));
+    const { costUsd } = await world.run(async (access) => {
+      const body = { contents: [], generationConfig: { maxOutputTokens: 60 } };
+      await (await post(access, { path: "/v1beta/models/m:streamGenerateContent?alt=sse", body })).text();
+    });
+    expect(costUsd).toBeCloseTo(cost, 9);
+  },
+);
 
-test("B3: usage that no request can have is an unreported call, which the log contains", async () => {
+test("B3: the gateway treats impossible usage as an unreported call and logs it", async () => {
   const world = await worldOf((_received, response) =>
     answerJson(response, { usage: { input_tokens: 5, output_tokens: 1e15 } }),
   );
@@ -192,27 +195,30 @@ test.each<readonly [string, Partial<ExecutionBudget> | undefined, number]>([
   ["a budget in dollars", { maxCostUsd: 1 }, 403],
   ["a budget in tokens", { maxTokens: 100_000 }, 200],
   ["no budget", undefined, 403],
-])("B4: with %s (%o) a model without a known price is answered with %i", async (_what, budget, status) => {
-  const world = await worldOf(
-    (_received, response) => answerJson(response, { usage }),
-    {},
-    { runtime: { prices: { find: () => null } } },
-  );
-  await world.run(async (access) => {
-    const reply = await post(access, { path: "/v1/messages", body: { model: "mystery-1", max_tokens: 9 } });
-    expect([reply.status, (await reply.text()).includes("mock/mystery-1 has no known price")]).toEqual([
-      status,
-      status === 403,
-    ]);
-  }, budget);
-  expect(world.upstream.received.length).toBe(status === 200 ? 1 : 0);
-});
+])(
+  "B4: the gateway with %s (%o) answers a model without a known price with %i",
+  async (_what, budget, status) => {
+    const world = await worldOf(
+      (_received, response) => answerJson(response, { usage }),
+      {},
+      { runtime: { prices: { find: () => null } } },
+    );
+    await world.run(async (access) => {
+      const reply = await post(access, { path: "/v1/messages", body: { model: "mystery-1", max_tokens: 9 } });
+      expect([reply.status, (await reply.text()).includes("mock/mystery-1 has no known price")]).toEqual([
+        status,
+        status === 403,
+      ]);
+    }, budget);
+    expect(world.upstream.received.length).toBe(status === 200 ? 1 : 0);
+  },
+);
 
 function freeRequests(events: readonly Event[]): readonly object[] {
   return events.flatMap(({ type, data }) => (type === "gateway_request" ? [data] : []));
 }
 
-test("a request that counts tokens has the checks of a call, one event, and a limit per second", async () => {
+test("a gateway request that counts tokens has the checks of a call, one event, and a limit per second", async () => {
   let now = 0;
   const world = await worldOf(
     ({ path }, response) =>
@@ -247,7 +253,7 @@ test("a request that counts tokens has the checks of a call, one event, and a li
   });
 });
 
-test("refused requests have events with their reason, and a flood of them has few", async () => {
+test("requests that the gateway refuses have events with their reason, and a flood of them has few events", async () => {
   let now = 0;
   const world = await worldOf(() => undefined, {}, { place: { now: () => now } });
   const { events } = await world.run(async (access) => {
@@ -272,7 +278,7 @@ test("refused requests have events with their reason, and a flood of them has fe
   ]);
 });
 
-test("the log of a call has what was asked for and sent, what was reserved, and what a cut call cost", async () => {
+test("the gateway log of a call has what was asked for, sent and reserved, and what a cut call cost", async () => {
   const world = await worldOf(
     ({ body }, response) => {
       if (body.includes("cut")) response.destroy();

@@ -25,7 +25,7 @@ test.each([
   { baseUrl: "http://localhost:9" },
   { baseUrl: "http://[::1]:9" },
   { baseUrl: "http://api.example", allowHttp: true },
-])("a gateway accepts the upstream %o", async (upstream) => {
+])("a gateway accepts the provider address %o", async (upstream) => {
   const gateway = await openGateway({ upstreams: { openai: { ...upstream, apiKey: "k" } } });
   expect(gateway.url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
   onTestFinished(() => gateway.close());
@@ -39,6 +39,6 @@ test.each([
   [{ openai: { baseUrl: "http://127.0.0.1:9", apiKey: "" } }, "the key of the provider"],
   [{ openai: { baseUrl: "http://127.0.0.1:9", apiKey: "k", outputLimit: "tokens" } }, "outputLimit"],
   [{ openai: { baseUrl: "http://127.0.0.1:9", apiKey: "k", proxy: "x" } }, "proxy"],
-])("a gateway refuses the upstreams %o", async (upstreams, problem) => {
+])("a gateway refuses the provider addresses %o", async (upstreams, problem) => {
   await expect(openGateway({ upstreams } as never)).rejects.toThrow(problem);
 });

@@ -145,7 +145,7 @@ test("J8: a gateway run begins a new history after its number of requests, and l
   expect((await run.summary()).costUsd).toBeCloseTo(0.2, 9);
 });
 
-test("B1: a gateway run stops at its budget with 402, and serves its token again after a top-up", async () => {
+test("B1: a gateway run answers 402 at its budget, and serves its token again after a top-up", async () => {
   const { run, ask, upstream } = await served({ maxCostUsd: 0.015 });
   expect([(await ask()).status, (await ask()).status]).toEqual([200, 200]);
   const refused = await ask();
@@ -171,7 +171,7 @@ test("a cap per day refuses the requests of a gateway run and does not end it", 
   expect((await run.summary()).status).toBe("running");
 });
 
-test("B7: a budget per day or month renews when the period is over, and neither ends the run nor counts other programs", async () => {
+test("B7: a daily or monthly budget of a gateway run renews with the period, and neither ends the run nor counts others", async () => {
   for (const per of ["day", "month"] as const) {
     const { run, ask, clock, store } = await served({ maxCostUsd: 0.02, per });
     expect([(await ask()).status, (await ask()).status]).toEqual([200, 200]);
@@ -187,7 +187,7 @@ test("B7: a budget per day or month renews when the period is over, and neither 
   }
 });
 
-test("B5: a gateway run that asks holds a request until the top-up, and serves on while the question is open", async () => {
+test("B5: a gateway run with onBudget ask holds a request until the top-up, and serves others while the question is open", async () => {
   const { run, ask, upstream } = await served({
     maxCostUsd: 0.02,
     onBudget: "ask",
@@ -217,7 +217,7 @@ test("B5: a gateway run whose top-up is refused ends as budget_exhausted", async
   expect(await run.result()).toMatchObject({ status: "budget_exhausted" });
 });
 
-test("a token for one wire is refused at the others in the error shape of the provider", async () => {
+test("a gateway token for one provider's protocol is refused at the others in their error shape", async () => {
   const { ask, upstream } = await served({ wire: "anthropic" });
   expect((await ask()).status).toBe(200);
   const chat = await ask("m", "/v1/chat/completions");
@@ -234,7 +234,7 @@ test("a token for one wire is refused at the others in the error shape of the pr
   expect(upstream.received.length).toBe(1);
 });
 
-test("a gateway run refuses other models than those of its input, and lists only them", async () => {
+test("a gateway run refuses models that its input does not name, and lists only the named ones", async () => {
   const { gateway, ask, token } = await served({ models: ["m", "n"] });
   expect([(await ask("m")).status, (await ask("x")).status]).toEqual([200, 403]);
   const reply = await fetch(`${gateway.url}/v1/models`, {
@@ -249,7 +249,7 @@ test("a gateway run that has expired is completed, and its token is refused", as
   expect((await ask()).status).toBe(401);
 });
 
-test("a revoked token is refused at once, and other tokens of the run stay valid", async () => {
+test("a revoked gateway token is refused at once, and other tokens of the run stay valid", async () => {
   const { run, tokens, gateway, token } = await served();
   const second = await tokens.create(run.runId);
   const statusOf = async (text: string): Promise<number> =>
@@ -259,7 +259,7 @@ test("a revoked token is refused at once, and other tokens of the run stay valid
   expect([await statusOf(token), await statusOf(second)]).toEqual([200, 401]);
 });
 
-test("a program that leaves while its request waits for money pays nothing, and nothing is sent", async () => {
+test("a program that leaves while its gateway request waits for money pays nothing, and nothing is sent", async () => {
   const { gateway, upstream } = await served();
   const waiting = Promise.withResolvers<(call: MeteredCall) => Promise<MeteredResult<JsonValue>>>();
   const access = gateway.admit({
@@ -320,14 +320,14 @@ test("each token of a gateway run has its own number of open requests", async ()
   expect(new Set(await Promise.all([...open, other]))).toEqual(new Set([200]));
 });
 
-test("the token of a cancelled run is refused", async () => {
+test("the gateway token of a cancelled run is refused", async () => {
   const { run, ask } = await served();
   await run.cancel("no longer needed");
   expect((await run.result()).status).toBe("cancelled");
   expect((await ask()).status).toBe(401);
 });
 
-test("a process that stops lets open requests end, and leaves the run to the next one", async () => {
+test("a gateway process that stops lets open requests end, and leaves the run to the next process", async () => {
   const { run, runs, ask, upstream } = await served();
   const arrived = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<void>();

@@ -47,7 +47,7 @@ async function stubbornProgram(store: "memory:" | `sqlite:${string}`) {
   return { run, program: await started.promise, upstream, over };
 }
 
-test("a token is refused everywhere as soon as its task is cancelled, although the program works on", async () => {
+test("a gateway token is refused everywhere as soon as its task is cancelled, although the program works on", async () => {
   const { run, program, upstream, over } = await stubbornProgram("memory:");
   expect(await statusesOf(program)).toEqual([200, 200, 200]);
   const cancelled = new Promise((resolve) => program.signal.addEventListener("abort", resolve));
@@ -60,7 +60,7 @@ test("a token is refused everywhere as soon as its task is cancelled, although t
   await run.result();
 });
 
-test("L1: a request of a process that has lost its run is refused, and so is the token from then on", async () => {
+test("L1: a gateway process that has lost its run refuses the open request, and the token from then on", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-gateway-"));
   onTestFinished(() => rm(folder, { recursive: true }));
   const file = join(folder, "reeve.db");
@@ -76,7 +76,7 @@ test("L1: a request of a process that has lost its run is refused, and so is the
   expect(upstream.received.filter(({ path }) => path === "/v1/messages").length).toBe(1);
 });
 
-test("a server that has not said for two minutes that it lives is not found, and its record is deleted", async () => {
+test("a gateway server that has not reported for two minutes is not found, and its record is deleted", async () => {
   const { records } = await openStore("memory:");
   let now = 1_000_000;
   const tokens = new GatewayTokens(records, () => now);

@@ -49,7 +49,7 @@ async function runProgram(
   return { run: await runtime.submit(agent, null), statuses, upstream };
 }
 
-test("B5: a request that does not fit is held until the top-up, and the program does not notice", async () => {
+test("B5: the gateway holds a request that does not fit the budget until the top-up, and the program does not notice", async () => {
   const { run, statuses, upstream } = await runProgram(2);
   for await (const event of run.events({ types: ["approval_request"] }))
     if (event.type === "approval_request") break;
@@ -59,7 +59,7 @@ test("B5: a request that does not fit is held until the top-up, and the program 
   expect([status, output, statuses]).toEqual(["completed", "done", [[200, 200]]]);
 });
 
-test("B5: a held request is refused with 402 after topUpWaitMs, and the program starts again after the top-up", async () => {
+test("B5: the gateway refuses a held request with 402 after topUpWaitMs, and the program starts again after the top-up", async () => {
   const { run, statuses, upstream } = await runProgram(2, 0);
   const [question] = await run.untilPersonIsNeeded();
   expect([question?.kind, statuses, paid(upstream)]).toEqual(["top_up", [[200, 402]], 1]);
@@ -76,7 +76,7 @@ test("B5: a held request is refused with 402 after topUpWaitMs, and the program 
   ]);
 });
 
-test("B5: a program whose top-up is refused ends as budget_exhausted", async () => {
+test("B5: a hired program whose top-up is refused ends as budget_exhausted", async () => {
   const { run, statuses } = await runProgram(2);
   for await (const event of run.events({ types: ["approval_request"] }))
     if (event.type === "approval_request") {
@@ -113,7 +113,7 @@ const large = {
 };
 const small = { path: "/v1/messages", body: { model: "m", max_tokens: 10, messages: [] } };
 
-test("B5: a request is held for 60 s by default while a person can be reached", async () => {
+test("B5: the gateway holds a request for 60 s by default while a person can be reached", async () => {
   const ended = Promise.withResolvers<readonly [number, number]>();
   const opened60 = Promise.withResolvers<GatewayProgram>();
   const { runtime, clock, submit } = await heldProgram(async (access) => {
@@ -138,7 +138,7 @@ test("B5: a request is held for 60 s by default while a person can be reached", 
   leave();
 });
 
-test("B5: a request is refused at once if no person can be reached, and its question stays open", async () => {
+test("B5: the gateway refuses a request at once if no person can be reached, and its question stays open", async () => {
   const statuses: number[] = [];
   const { submit } = await heldProgram(async (access) => {
     statuses.push((await post(access, large)).status);
@@ -151,7 +151,7 @@ test("B5: a request is refused at once if no person can be reached, and its ques
   await run.cancel("the test ends");
 });
 
-test("B5: requests that are held take no place of those that fit, and no more than the limit are held", async () => {
+test("B5: held gateway requests take no place of requests that fit the budget, and their number is limited", async () => {
   const results: string[] = [];
   const { runtime, clock, submit } = await heldProgram(
     async (access) => {

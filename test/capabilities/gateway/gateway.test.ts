@@ -6,7 +6,7 @@ import { answerEvents, answerJson, eventsOf, type Received } from "./mock-upstre
 
 const anthropicUsage = { input_tokens: 12, output_tokens: 30 };
 
-test("a program in an endless loop is billed at most its cap, and each of its branches is refused once with 402", async () => {
+test("a program in an endless loop is billed at most its cap by the gateway, and each branch is refused once with 402", async () => {
   let billed = 0;
   const bill = ({ body }: Received): number => {
     const { max_tokens } = JSON.parse(body.toString()) as { max_tokens: number };
@@ -48,7 +48,7 @@ test("a program in an endless loop is billed at most its cap, and each of its br
   expect(JSON.stringify(refusal)).toMatch(/reeve top-up run_\S+ --usd 1/);
 });
 
-test("requests that share a connection leave no listeners on it", async () => {
+test("gateway requests that share a connection leave no listeners on it", async () => {
   const warnings: Error[] = [];
   const note = (warning: Error): void => void warnings.push(warning);
   process.on("warning", note);
@@ -77,7 +77,7 @@ test("the gateway closes an idle connection before the provider does", async () 
   });
 });
 
-test("a chat stream is asked for its usage, and the client receives no event for which it did not ask", async () => {
+test("the gateway asks a chat stream for its usage, and hides the usage event if the client did not ask for it", async () => {
   const text = eventsOf({ choices: [{ delta: { content: "usage" } }] });
   const counted = { choices: [], usage: { prompt_tokens: 3, completion_tokens: 7 } };
   const world = await worldOf((_received, response) =>
@@ -92,7 +92,7 @@ test("a chat stream is asked for its usage, and the client receives no event for
   expect(world.upstream.bodies[0]).toMatchObject({ max_tokens: 50, stream_options: { include_usage: true } });
 });
 
-test("the package openai streams and answers through the gateway, twenty calls at once", async () => {
+test("the package openai streams and gets answers through the gateway, twenty calls at once", async () => {
   const said = { index: 0, delta: { content: "hello" }, finish_reason: null };
   const usage = { prompt_tokens: 3, completion_tokens: 5, total_tokens: 8 };
   const world = await worldOf(({ body }, response) => {
@@ -125,7 +125,7 @@ test("the package openai streams and answers through the gateway, twenty calls a
   expect(costUsd).toBeCloseTo(0.1, 9);
 });
 
-test("an image is reserved with the bound of an image, not with its bytes", async () => {
+test("the gateway reserves for an image the bound of an image, not its bytes", async () => {
   const world = await worldOf(({ path }, response) =>
     answerJson(response, path.endsWith("count_tokens") ? {} : { usage: anthropicUsage }),
   );
@@ -144,7 +144,7 @@ test("an image is reserved with the bound of an image, not with its bytes", asyn
   expect([status, ...statuses]).toEqual(["budget_exhausted", 200, 402]);
 });
 
-test("an error of the provider passes with its headers and costs nothing", async () => {
+test("the gateway passes an error of the provider with its headers, and it costs nothing", async () => {
   const world = await worldOf((_received, response) => {
     response.writeHead(429, { "retry-after": "7", "set-cookie": "a=b" }).end('{"error":"slow"}');
   });
@@ -160,7 +160,7 @@ test("an error of the provider passes with its headers and costs nothing", async
   expect([status, costUsd]).toEqual(["completed", 0]);
 });
 
-test("a program that leaves in the middle of a stream cuts the request, which is charged as reported", async () => {
+test("a program that leaves in the middle of a gateway stream cuts the request, which is charged as reported", async () => {
   const closed = Promise.withResolvers<void>();
   const world = await worldOf((_received, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });
@@ -251,7 +251,7 @@ const refused: readonly (Sent & { readonly status: number; readonly about: strin
 ];
 
 test.each(refused)(
-  "a request to $path with $body is answered with $status",
+  "the gateway answers a request to $path with $body by $status",
   async ({ status, about, ...sent }) => {
     const world = await worldOf((_received, response) => answerJson(response, { usage: anthropicUsage }), {
       models: ["m"],
@@ -265,7 +265,7 @@ test.each(refused)(
   },
 );
 
-test("what configuration allows by name reaches the provider", async () => {
+test("a request option that the gateway configuration allows by name reaches the provider", async () => {
   const world = await worldOf((_received, response) => answerJson(response, { usage: anthropicUsage }), {
     allow: ["store"],
   });
@@ -275,7 +275,7 @@ test("what configuration allows by name reaches the provider", async () => {
   });
 });
 
-test("a token is refused after its task has ended, and another host and another token are refused at once", async () => {
+test("the gateway refuses a token after its task has ended, and another host and an unknown token at once", async () => {
   const world = await worldOf((_received, response) => answerJson(response, { usage: anthropicUsage }));
   let before: Access | undefined;
   await world.run(async (access) => {
@@ -290,7 +290,7 @@ test("a token is refused after its task has ended, and another host and another 
   expect([after.status, world.upstream.received.length]).toEqual([401, 0]);
 });
 
-test("the provider receives its own key and listed headers alone, and a redirect is refused", async () => {
+test("behind the gateway, the provider receives its own key and listed headers only, and redirects are refused", async () => {
   const world = await worldOf((_received, response) => {
     response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
   });
@@ -306,7 +306,7 @@ test("the provider receives its own key and listed headers alone, and a redirect
   expect(Object.keys(received?.headers ?? {})).not.toContain("x-reeve-token");
 });
 
-test("a body above the limit is refused before it is read whole", async () => {
+test("the gateway refuses a body above the limit before it has read the whole body", async () => {
   const world = await worldOf((_received, response) => answerJson(response, {}), { maxBodyBytes: 100 });
   await world.run(async (access) => {
     const reply = await post(access, { path: "/v1/messages", body: { model: "m", text: "x".repeat(200) } });
@@ -315,7 +315,7 @@ test("a body above the limit is refused before it is read whole", async () => {
   expect(world.upstream.received).toEqual([]);
 });
 
-test("thinking is lowered together with the output limit, and money that pays for no thought ends the run", async () => {
+test("the gateway lowers the thinking budget together with the output limit, and stops if the money pays for no thinking", async () => {
   const { upstream, run } = await worldOf((_, response) =>
     answerJson(response, { usage: { input_tokens: 1, output_tokens: 2_000 } }),
   );
@@ -340,7 +340,7 @@ test("thinking is lowered together with the output limit, and money that pays fo
   ]);
 });
 
-test("a namespace of functions is allowed, and a tool of the provider in it is refused", async () => {
+test("the gateway allows a namespace of functions, and refuses a tool of the provider in it", async () => {
   const { run } = await worldOf((_, response) =>
     answerJson(response, { usage: { input_tokens: 1, output_tokens: 1 } }),
   );

@@ -21,14 +21,14 @@ it("boundedFetch() ends a body that is longer than the limit with an error, and 
   );
 });
 
-it("boundedFetch() applies the limit to each event of a stream, and not to the whole stream", async () => {
+it("boundedFetch() applies the limit to each event of a stream, not to the whole stream", async () => {
   const events = Array.from({ length: 50 }, () => "data: x\n\n");
   expect(await read("text/event-stream; charset=utf-8", events, 9)).toBe(events.join(""));
   const returns = Array.from({ length: 50 }, () => "data: x\r\n\r\n");
   expect(await read("text/event-stream", returns, 11)).toBe(returns.join(""));
 });
 
-it("boundedFetch() leaves an event that is too long out of a stream that answers no request, and passes the events after it", async () => {
+it("boundedFetch() drops an event that is too long from a stream that answers no request, and passes later events", async () => {
   const long = ["id: 4\ndata: ", "xxxx", "xxxx\ndata: y\n", "\ndata: z\n\n"];
   expect(await read("text/event-stream", long, 15)).toBe("id: 4\ndata: \ndata: refused\n\ndata: z\n\n");
   expect(await read("text/event-stream", ["a\n\n", "data: ", "xxxx"], 9)).toBe(
@@ -38,7 +38,7 @@ it("boundedFetch() leaves an event that is too long out of a stream that answers
   expect(await read("text/event-stream", [events], 20)).toBe("data: 1\n\n\ndata: refused\n\n\ndata: 2\n\n");
 });
 
-it("boundedFetch() compares the type without case, and ends lines at a carriage return", async () => {
+it("boundedFetch() compares the content type without case, and ends lines at a carriage return", async () => {
   const events = Array.from({ length: 50 }, () => "data: x\r\r");
   expect(await read("Text/Event-Stream", events, 9)).toBe(events.join(""));
   const halves = ["data: x\r", "\n\r", "\ndata: y\r", "\r", "data: z"];
@@ -69,7 +69,7 @@ const refusedEvent = "\ndata: refused\n\n";
 const tooMany = "has more than 100000 JSON values";
 const list = (count: number): string => `[${"0,".repeat(count - 1)}0]`;
 
-it("boundedFetch() ends a message with more than 100,000 values with an error, and counts each event of a stream alone", async () => {
+it("boundedFetch() ends a message with more than 100,000 values with an error, and counts each stream event separately", async () => {
   expect(await read("application/json", [list(99_999)], 1e6)).toHaveLength(199_999);
   await expect(read("application/json", [list(100_000)], 1e6)).rejects.toThrow(tooMany);
   const half = `data: ${list(60_000)}`;
@@ -83,7 +83,7 @@ it("boundedFetch() ends a message with more than 100,000 values with an error, a
   expect(await read("text/event-stream", [`: "\ndata: ${list(100_000)}\n\n`], 1e6)).toBe(refusedEvent);
 });
 
-it("limitMessages() answers a request with an error in place of a result with too many values, and passes others on", () => {
+it("limitMessages() answers a request with an error if its result has too many values, and passes other messages on", () => {
   const delivered: JSONRPCMessage[] = [];
   const errors: Error[] = [];
   const transport = {
@@ -107,14 +107,14 @@ it("limitMessages() answers a request with an error in place of a result with to
   expect(errors.map(({ message }) => message)).toEqual([expect.stringContaining(tooMany)]);
 });
 
-it("boundedRequest() refuses a message with too many bytes or values, and keeps a small one", async () => {
+it("boundedRequest() refuses a message with too many bytes or values, and accepts a small one", async () => {
   const post = (body: string): Request => new Request("http://localhost/mcp", { method: "POST", body });
   expect(await (await boundedRequest(post("[1]"))).text()).toBe("[1]");
   await expect(boundedRequest(post(list(100_000)))).rejects.toMatchObject({ code: "too_large" });
   await expect(boundedRequest(post("[1,2]"), 4)).rejects.toThrow("the message has more than 4 bytes");
 });
 
-it("boundedRequest() refuses a message with more than 1,000 values beside the arguments of a tool call", async () => {
+it("boundedRequest() refuses a message with more than 1,000 values outside the arguments of a tool call", async () => {
   const post = (message: unknown): Request =>
     new Request("http://localhost/mcp", { method: "POST", body: JSON.stringify(message) });
   const keys = Object.fromEntries(Array.from({ length: 2_000 }, (_each, at) => [`key-${at}`, at]));

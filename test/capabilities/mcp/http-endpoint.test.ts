@@ -75,7 +75,7 @@ it("an HTTP endpoint serves a client while another address opens 1,000 sessions"
   expect((await begin(client)).status).toBe(200);
 });
 
-it("sessions that are started at the same time count toward the limit before they have an id", async () => {
+it("MCP sessions that are started at the same time count toward the limit before they have an id", async () => {
   const { begin, state } = endpoint({ maxSessionsPerCaller: 10 });
   const started = await Promise.all(Array.from({ length: 100 }, () => begin(attacker)));
   const accepted = started.filter(({ status }) => status === 200).length;
@@ -83,7 +83,7 @@ it("sessions that are started at the same time count toward the limit before the
   expect(accepted - state.closed).toBeLessThanOrEqual(10);
 });
 
-it("a full endpoint closes the longest idle session of the caller that has the most", async () => {
+it("a full MCP endpoint closes the longest idle session of the caller that has the most sessions", async () => {
   const { begin, ask } = endpoint({ maxSessions: 4, maxSessionsPerCaller: 3 });
   const own = await begin(client);
   const others = [await begin(attacker), await begin(attacker), await begin(attacker)];
@@ -93,7 +93,7 @@ it("a full endpoint closes the longest idle session of the caller that has the m
   expect(await ask(others[1]?.id ?? "", attacker)).toBe(200);
 });
 
-it("a session whose call is in progress is not closed; a caller without idle sessions gets 429 and others are served", async () => {
+it("an MCP session with a call in progress is not closed; a caller without idle sessions gets 429 and others are served", async () => {
   const { begin, call, slow, ask } = endpoint({ maxSessionsPerCaller: 2 });
   const sessions = [await begin(attacker), await begin(attacker)];
   const calls = await Promise.all(sessions.map(({ id }) => call(id, attacker)));
@@ -105,7 +105,7 @@ it("a session whose call is in progress is not closed; a caller without idle ses
   expect(await ask(sessions[0]?.id ?? "", attacker)).toBe(404);
 });
 
-it("an endpoint whose sessions are all in use answers 503 with Retry-After", async () => {
+it("an MCP endpoint whose sessions are all in use answers 503 with Retry-After", async () => {
   const { begin, call, slow, served } = endpoint({ maxSessions: 1 });
   const { id } = await begin(client);
   const busy = await call(id, client);
@@ -120,7 +120,7 @@ it("an endpoint whose sessions are all in use answers 503 with Retry-After", asy
   await busy.text();
 });
 
-it("an idle session is closed after sessionIdleMs without another request, and a used one is kept", async () => {
+it("an idle MCP session is closed after sessionIdleMs without another request, and a used session is kept", async () => {
   const { begin, ask, clock, state } = endpoint({ sessionIdleMs: 1_000 });
   const [idle, used] = [await begin(client), await begin(client)];
   await clock.advance(900);
@@ -134,7 +134,7 @@ it("an idle session is closed after sessionIdleMs without another request, and a
   expect(clock.pending).toBe(0);
 });
 
-it("the limit per caller counts authenticated users apart, even behind one address", async () => {
+it("the session limit per caller of the MCP endpoint counts authenticated users separately, even behind one address", async () => {
   const { begin, ask } = endpoint({
     maxSessionsPerCaller: 1,
     authenticate: async (request) => ({ token: "t", clientId: user(request), scopes: [] }),
@@ -158,7 +158,7 @@ it("remoteAddress() names the caller behind a proxy", async () => {
   expect(await ask(first.id, "10.0.0.1")).toBe(200);
 });
 
-it("a request that starts no session leaves none behind", async () => {
+it("an MCP request that starts no session leaves no session behind", async () => {
   const { ask, state, begin } = endpoint({ maxSessions: 1 });
   for (let at = 0; at < 3; at++) expect(await ask("", client)).toBe(404);
   expect((await begin(client)).status).toBe(200);
@@ -166,7 +166,7 @@ it("a request that starts no session leaves none behind", async () => {
 });
 
 it.for(["PUT", "PATCH", "OPTIONS", "HEAD", "PROPFIND"])(
-  "the endpoint answers %s with 405",
+  "the MCP endpoint answers %s with 405",
   async (method) => {
     const { served } = endpoint();
     const response = await served.answer(
@@ -183,7 +183,7 @@ it.for<[HttpOptions, string]>([
     "invalid maxSessionsPerCaller NaN of http of mcpServer(): expected a finite number from 1",
   ],
   [{ sessionIdleMs: -5 }, "invalid sessionIdleMs -5 of http of mcpServer(): expected a finite number from 1"],
-])("the endpoint refuses the limit %o", ([options, message]) => {
+])("the MCP endpoint refuses the limit %o", ([options, message]) => {
   expect(() => endpoint(options)).toThrow(message);
 });
 

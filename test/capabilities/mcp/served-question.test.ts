@@ -12,7 +12,7 @@ const request: ApprovalRequest = {
   reason: "Which?",
 };
 
-test("a select of an extension reaches the host's user as a form with its choices, and the choice is the answer", () => {
+test("a choice that an extension asks for reaches the user of the MCP host as a form, and the choice is the answer", () => {
   const form = { properties: { answer: { type: "string", enum: ["a", "b"] } }, required: ["answer"] };
   expect(JSON.stringify(hostQuestion(request))).toContain(JSON.stringify(form).slice(1, -1));
   const answer = { action: "accept", content: { answer: "b" } };

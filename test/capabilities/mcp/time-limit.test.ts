@@ -35,7 +35,7 @@ it("TimeLimit leaves no timer behind, even if it ends while it is paused", async
   expect(clock.pending).toBe(0);
 });
 
-it("unlessAborted() ends the wait of one caller without ending the work for the others", async () => {
+it("unlessAborted() ends the wait of one caller without ending the work for other callers", async () => {
   const work = Promise.withResolvers<number>();
   const impatient = new AbortController();
   const one = unlessAborted(work.promise, impatient.signal);

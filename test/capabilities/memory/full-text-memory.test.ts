@@ -44,7 +44,7 @@ describe("FullTextMemory", () => {
     await again.close();
   });
 
-  test("Y5: FullTextMemory removes forgotten text from the file", async () => {
+  test("Y5: FullTextMemory deletes the text of forgotten entries from its file", async () => {
     const path = newPath();
     const { memory } = await open(path);
     const scope = { userId: "ada" };

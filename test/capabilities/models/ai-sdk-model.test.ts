@@ -201,7 +201,7 @@ describe("AiSdkAdapter.generate()", () => {
 });
 
 describe("AiSdkAdapter.stream()", () => {
-  test("B3: the input that Anthropic and Google report before the end is a usage part, and other providers send no raw chunks", async () => {
+  test("B3: AiSdkAdapter yields the input usage that Anthropic and Google report early, and asks other providers for no raw chunks", async () => {
     const finish = { type: "finish", finishReason: stop, usage } as const;
     const counts = { input_tokens: 60, cache_read_input_tokens: 30, cache_creation_input_tokens: 10 };
     const started = {
@@ -360,7 +360,7 @@ describe("the request that AiSdkAdapter sends", () => {
   };
 
   test.for(["v3", "v4"] as const)(
-    "the request that AiSdkAdapter sends has the form of specification %s",
+    "AiSdkAdapter sends a request in the form of specification %s",
     async (version) => {
       let sent: unknown;
       await fake(version, { onCall: (options) => (sent = options) }).generate(conversation);
@@ -412,7 +412,7 @@ describe("the request that AiSdkAdapter sends", () => {
     },
   );
 
-  test("the request that AiSdkAdapter sends is refused before the call if it contains a URL that the provider cannot fetch", async () => {
+  test("AiSdkAdapter refuses a request before the call if it contains a URL that the provider cannot fetch", async () => {
     let called = false;
     const model = fake("v4", { onCall: () => (called = true) });
     const elsewhere = image({ kind: "url", url: "http://169.254.169.254/latest/meta-data" });
@@ -422,7 +422,7 @@ describe("the request that AiSdkAdapter sends", () => {
     expect(called).toBe(false);
   });
 
-  test("the request that AiSdkAdapter sends marks the error of a tool as an error", async () => {
+  test("AiSdkAdapter marks the error of a tool in its request as an error", async () => {
     let sent: { prompt?: readonly { content: unknown }[] } = {};
     const model = fake("v4", { onCall: (options) => (sent = options) });
     const result = { type: "tool_result", callId: "c", toolName: "look", isError: true } as const;

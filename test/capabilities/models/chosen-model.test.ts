@@ -64,7 +64,7 @@ describe("fallback() called without a runtime", () => {
     expect((await read(early.stream(hello))).map(({ type }) => type)).toEqual(["text_delta", "finish"]);
   });
 
-  test("fallback() called without a runtime calls the next model for the errors that `when` accepts, throws the last error, and refuses an empty list", async () => {
+  test("fallback() called without a runtime calls the next model for errors that `when` accepts, and throws the last error", async () => {
     const when = ({ kind }: { kind: string }) => kind === "content_blocked";
     const model = fallback(
       [named("a", [{ error: blocked }, { error: down }]), named("b", [{ error: reset }])],
@@ -236,7 +236,7 @@ describe("withSettings()", () => {
   });
 });
 
-test("B1: a call sends the output limit that was reserved under a cap, and no limit without a cap", async () => {
+test("B1: withSettings() sends the output limit that was reserved under a cap, and no limit without a cap", async () => {
   const { runtime } = await setUp();
   const model = named("a", ["one", "two"]);
   const { maxOutputTokens: _limit, ...open } = request;

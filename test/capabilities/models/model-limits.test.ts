@@ -14,7 +14,7 @@ describe("limits of a named model", () => {
     ["openai/o3", 100_000],
     ["google/gemini-2.5-flash-lite", 65_536],
     ["google/gemini-2.0-flash", 8_192],
-  ] as const)("%s knows its context window and its output limit", (name, maxOutputTokens) => {
+  ] as const)("the model %s has a known context window and output limit", (name, maxOutputTokens) => {
     const model = namedModel(name);
     expect(model.contextWindow).toBeGreaterThanOrEqual(100_000);
     expect(model.maxOutputTokens).toBe(maxOutputTokens);
@@ -22,7 +22,7 @@ describe("limits of a named model", () => {
   });
 
   test.each(["ollama/qwen3:8b", "openai/no-such-model", "vllm/gpt-5"] as const)(
-    "%s is not in the price list, so its limits are unknown",
+    "the model %s is not in the price list, so its limits are unknown",
     (name) => {
       const { contextWindow, maxOutputTokens } = namedModel(name);
       expect({ contextWindow, maxOutputTokens }).toEqual({});
@@ -30,7 +30,7 @@ describe("limits of a named model", () => {
   );
 
   test.each(["google/gemini-2.5-pro", "google/gemini-3-pro-preview"] as const)(
-    "%s knows its context window, although the price list has none for it",
+    "the model %s has a known context window, although the price list has none for it",
     (name) => {
       const { contextWindow, maxOutputTokens } = namedModel(name);
       expect({ contextWindow, maxOutputTokens }).toEqual({
@@ -46,12 +46,12 @@ describe("limits of a named model", () => {
     expect(() => modelBudget({ model, strategies })).not.toThrow();
   });
 
-  test("withSettings() replaces a known limit", () => {
+  test("withSettings() replaces a known limit of a model", () => {
     const model = withSettings("openai/gpt-5", { maxOutputTokens: 500, contextWindow: 9_000 });
     expect(model).toMatchObject({ maxOutputTokens: 500, contextWindow: 9_000 });
   });
 
-  test("fallback() and route() have the lowest limits of their models, and none if one is unknown", () => {
+  test("fallback() and route() have the lowest limits of their models, and no limit if one is unknown", () => {
     const names = ["openai/gpt-5", "anthropic/claude-3-5-haiku-20241022"] as const;
     const [large, small] = names.map((name) => namedModel(name));
     expect(fallback(names)).toMatchObject({

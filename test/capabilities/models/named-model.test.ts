@@ -39,7 +39,7 @@ async function answer(request: IncomingMessage, response: ServerResponse): Promi
 }
 
 describe("namedModel()", () => {
-  test("namedModel() knows provider and model id before the package is loaded", () => {
+  test("namedModel() knows the provider and the model id before the package is loaded", () => {
     expect(toModel("anthropic/claude-sonnet-5")).toMatchObject({
       provider: "anthropic",
       modelId: "claude-sonnet-5",
@@ -64,7 +64,7 @@ describe("namedModel()", () => {
     );
   });
 
-  test("namedModel() names the missing package", async () => {
+  test("namedModel() names the package that is missing", async () => {
     const model = namedModel("groq/llama-4", { env: { GROQ_API_KEY: "k" } });
     await expect(model.generate(hello)).rejects.toMatchObject({
       code: "dependency_missing",
@@ -76,7 +76,7 @@ describe("namedModel()", () => {
     });
   });
 
-  test("a named model says what a call of it lacks without making the call", () => {
+  test("a named model reports what is missing for a call without making the call", () => {
     const lack = (name: string, env = {}): unknown => lackOfModel(namedModel(name, { env }))?.code;
     expect([
       lack("anthropic/claude-sonnet-5"),
@@ -104,7 +104,7 @@ describe("namedModel()", () => {
     expect([stdout, stderr]).toEqual(["dependency_missing\n", ""]);
   });
 
-  test("namedModel() finds an OpenAI-compatible server by its variable, without a key", async () => {
+  test("namedModel() finds an OpenAI-compatible server by its variable, and needs no key", async () => {
     const { message, usage } = await namedModel("ollama/qwen3:8b", {
       env: { OLLAMA_BASE_URL: url },
     }).generate(hello);
@@ -132,7 +132,7 @@ describe("namedModel()", () => {
     expect(seen.at(-1)).toMatchObject({ key: "Bearer k", body: { model: "acme/model" } });
   });
 
-  test("namedModel() names the missing base URL", async () => {
+  test("namedModel() names the base URL that is missing", async () => {
     await expect(namedModel("openai-compatible/m", { env: {} }).generate(hello)).rejects.toThrow(
       "set OPENAI_COMPATIBLE_BASE_URL",
     );

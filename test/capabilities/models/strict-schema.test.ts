@@ -55,7 +55,7 @@ async function sent(
 const text = { type: "string" };
 
 describe("the output schema of a request to OpenAI", () => {
-  test("the output schema of a request to OpenAI closes every object of a zod schema, because OpenAI refuses an open object in a strict schema", async () => {
+  test("an output schema for OpenAI has every object of a zod schema closed, because OpenAI refuses open objects in strict mode", async () => {
     const inner = z.object({ town: z.string(), days: z.number().nullable() });
     const schema = z.toJSONSchema(z.object({ stops: z.array(inner) }), { io: "input" }) as JsonSchema;
     expect(await sent(schema)).toMatchObject({
@@ -85,13 +85,13 @@ describe("the output schema of a request to OpenAI", () => {
     ],
     ["a root that is an array", { type: "array", items: text }],
   ])(
-    "the output schema of a request to OpenAI is sent unchanged and without strictness if it has %s",
+    "an output schema for OpenAI is sent unchanged and without strictness if it has %s",
     async (_case, schema) => {
       expect(await sent(schema)).toMatchObject({ strict: false, schema });
     },
   );
 
-  test("the output schema of a request to OpenAI keeps the strictness that the caller chose", async () => {
+  test("an output schema for OpenAI keeps the strictness that the caller chose", async () => {
     const schema = { type: "object", properties: { a: text } };
     const chosen = { providerOptions: { openai: { strictJsonSchema: true } } };
     expect(await sent(schema, chosen)).toMatchObject({ strict: true, schema });
@@ -102,19 +102,19 @@ describe("the output schema of a request to a server that is compatible with Ope
   const open = { type: "object", properties: { a: text }, required: ["a"] };
   const optional = { type: "object", properties: { a: text } };
 
-  test("the output schema of a request to a server that is compatible with OpenAI is closed, because the model behind the server may be one of OpenAI", async () => {
+  test("an output schema for an OpenAI-compatible server is closed, because the model behind it may be one of OpenAI", async () => {
     expect(await sent(open, {}, compatibleModel)).toMatchObject({
       strict: true,
       schema: { ...open, additionalProperties: false },
     });
   });
 
-  test("the output schema of a request to a server that is compatible with OpenAI is sent unchanged and without strictness if it has an optional property", async () => {
+  test("an output schema for an OpenAI-compatible server is sent unchanged and not strict if it has an optional property", async () => {
     expect(await sent(optional, {}, compatibleModel)).toMatchObject({ strict: false, schema: optional });
   });
 
   test.each(["house", "openaiCompatible"])(
-    "the output schema of a request to a server that is compatible with OpenAI keeps the strictness that the caller chose for %s",
+    "an output schema for an OpenAI-compatible server keeps the strictness that the caller chose for %s",
     async (name) => {
       const chosen = { providerOptions: { [name]: { strictJsonSchema: true } } };
       expect(await sent(optional, chosen, compatibleModel)).toMatchObject({ strict: true, schema: optional });

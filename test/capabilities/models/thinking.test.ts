@@ -6,14 +6,14 @@ import { thinkingLevels, type ModelRequest } from "../../../src/kernel/index.ts"
 const messages: ModelRequest["messages"] = [];
 const target = { maxOutputTokens: 64_000 } as const;
 
-test("a request without a level is sent as it is", () => {
+test("a request without a thinking level is sent unchanged", () => {
   const anthropic = { ...target, provider: "anthropic", version: "v4" } as const;
   expect(thinkingFor({ messages }, anthropic)).toEqual({});
   const providerOptions = { anthropic: { effort: "low" } };
   expect(thinkingFor({ messages, providerOptions }, anthropic)).toEqual({ providerOptions });
 });
 
-test("a V4 model receives the level as its reasoning setting, off as none", () => {
+test("a V4 model receives the thinking level as its reasoning setting, and off as none", () => {
   const google = { ...target, provider: "google", version: "v4" } as const;
   expect(thinkingLevels.map((thinkingLevel) => thinkingFor({ messages, thinkingLevel }, google))).toEqual(
     ["none", "minimal", "low", "medium", "high"].map((reasoning) => ({ reasoning })),
@@ -23,17 +23,20 @@ test("a V4 model receives the level as its reasoning setting, off as none", () =
 test.each([
   ["openai", { reasoningEffort: "high" }, { reasoningEffort: "none" }],
   ["google", { thinkingConfig: { thinkingBudget: 24_576 } }, { thinkingConfig: { thinkingBudget: 0 } }],
-] as const)("a V3 model of %s receives the level in the options of its provider", (provider, high, off) => {
-  const model = { ...target, provider, version: "v3" } as const;
-  expect(thinkingFor({ messages, thinkingLevel: "high" }, model)).toEqual({
-    providerOptions: { [provider]: high },
-  });
-  expect(thinkingFor({ messages, thinkingLevel: "off" }, model)).toEqual({
-    providerOptions: { [provider]: off },
-  });
-});
+] as const)(
+  "a V3 model of %s receives the thinking level in the options of its provider",
+  (provider, high, off) => {
+    const model = { ...target, provider, version: "v3" } as const;
+    expect(thinkingFor({ messages, thinkingLevel: "high" }, model)).toEqual({
+      providerOptions: { [provider]: high },
+    });
+    expect(thinkingFor({ messages, thinkingLevel: "off" }, model)).toEqual({
+      providerOptions: { [provider]: off },
+    });
+  },
+);
 
-test("a V3 model of another provider ignores the level", () => {
+test("a V3 model of a provider without thinking levels ignores the level", () => {
   const model = { ...target, provider: "mistral", version: "v3" } as const;
   expect(thinkingFor({ messages, thinkingLevel: "high" }, model)).toEqual({});
 });
@@ -56,7 +59,7 @@ test("B1: the thinking budget of Anthropic is a part of the output limit, for ev
       }
 });
 
-test("options of the request win over those of the level", () => {
+test("options of the request take precedence over those of the thinking level", () => {
   const request = {
     messages,
     thinkingLevel: "high",

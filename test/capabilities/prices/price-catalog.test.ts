@@ -125,7 +125,7 @@ describe("priceCatalog() overrides", () => {
     ],
     [{ tiers: [{ aboveInputTokens: -1, usdPerMillion: price(1) }] }, "invalid tiers[0].aboveInputTokens -1"],
     [{ provider: "" }, "invalid provider"],
-  ])("priceCatalog() overrides refuses the invalid override %j", (bad, message) => {
+  ])("priceCatalog() refuses the invalid override %j", (bad, message) => {
     const override = { provider: "acme", model: "m", usdPerMillion: price(1), ...bad };
     expect(() => priceCatalog({ overrides: [override] })).toThrow(message);
   });

@@ -32,7 +32,7 @@ describe("isPublicAddress()", () => {
     "192.169.0.1",
     "2606:4700:4700::1111",
     "2a00:1450:4001::1",
-  ])("isPublicAddress() accepts %s", (address) => {
+  ])("isPublicAddress() accepts the address %s", (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
@@ -66,7 +66,7 @@ describe("isPublicAddress()", () => {
     "ff02::1",
     "localhost",
     "",
-  ])("isPublicAddress() refuses %j", (address) => {
+  ])("isPublicAddress() refuses the address %j", (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
 });
@@ -86,7 +86,7 @@ describe("fetch refuses private addresses", () => {
     "http://①②⑦.0.0.1/",
     "http://localhost/",
     "http://localhost./",
-  ])("fetch refuses %s without resolving a name", async (url) => {
+  ])("fetch refuses the private address %s without resolving a name", async (url) => {
     const result = await callTool(fetchTool(), { url });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toMatch(/is not a public address|cannot be resolved/);
@@ -99,7 +99,7 @@ describe("fetch refuses private addresses", () => {
     ["http://user:pass@example.org/", "user name or password"],
     ["not a url", "invalid URL"],
     ["http://", "invalid URL"],
-  ] as const)("fetch refuses %s", async ([url, why]) => {
+  ] as const)("fetch refuses the URL %s", async ([url, why]) => {
     const result = await callTool(fetchTool({ resolve: nobody }), { url });
     expect(result.isError).toBe(true);
     expect(textOf(result)).toContain(why);
@@ -115,7 +115,7 @@ describe("fetch refuses private addresses", () => {
   });
 
   test.for(["/near", "/far"])(
-    "fetch refuses private addresses returns a redirect to another host, public or private, without following it: %s",
+    "fetch returns a redirect to another host, public or private, without following it: %s",
     async (path) => {
       let asked = 0;
       const inner = await serve((_request, response) => {
@@ -145,7 +145,7 @@ describe("fetch refuses private addresses", () => {
     ).toContain("use an http or https URL");
   });
 
-  test("fetch refuses private addresses sends its headers again when it follows a redirect of the same origin", async () => {
+  test("fetch sends its headers again when it follows a redirect of the same origin", async () => {
     const seen: (string | undefined)[] = [];
     const host = await serve((request, response) => {
       seen.push(request.headers.authorization);

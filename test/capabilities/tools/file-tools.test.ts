@@ -84,7 +84,7 @@ test.for([
   ["find", { pattern: "up/nothing" }],
   ["grep", { pattern: "x", glob: "up/s*" }],
   ["grep", { pattern: "x", glob: String.raw`.\./secret` }],
-] as const)("%s does not reveal files outside the root: %j", async ([name, input]) => {
+] as const)("the file tool %s does not reveal files outside the root: %j", async ([name, input]) => {
   const folder = await tempFolder();
   const root = join(folder, "root");
   await mkdir(root);
@@ -97,7 +97,7 @@ test.for([
 });
 
 describe("read", () => {
-  test("read returns a page of lines, says how to continue and keeps characters whole", async () => {
+  test("the tool read returns a page of lines, says how to continue and keeps characters whole", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), "eins\nzwei\r\ndrei 🦊\nvier");
     const read = readTool({ root, maxLines: 2 });
@@ -115,7 +115,7 @@ describe("read", () => {
     );
   });
 
-  test("read reads an empty file, a file without a final line break and a file that ends at the limit", async () => {
+  test("the tool read reads an empty file, a file without a final line break and a file that ends at the limit", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "empty"), "");
     await writeFile(join(root, "one"), "a\nb\n");
@@ -125,7 +125,7 @@ describe("read", () => {
     expect([textOf(whole), whole.metadata?.["isWhole"]]).toEqual(["a\nb", true]);
   });
 
-  test("read reads a huge file in time and memory that depend only on the page", async () => {
+  test("the tool read reads a huge file in time and memory that depend only on the page", async () => {
     const root = await tempFolder();
     const handle = await open(join(root, "huge"), "w");
     await handle.write("first\nsecond\n");
@@ -151,7 +151,7 @@ describe("read", () => {
     expect(textOf(line)).toContain("yyyyyyyyyy\n[line 1 is cut;");
   });
 
-  test("read shows images, refuses other binary files and reports bytes that are not UTF-8", async () => {
+  test("the tool read shows images, refuses other binary files and reports bytes that are not UTF-8", async () => {
     const root = await tempFolder();
     const png = Buffer.from("89504e470d0a1a0a0000", "hex");
     await writeFile(join(root, "p.png"), png);
@@ -177,7 +177,7 @@ describe("read", () => {
 });
 
 describe("write and edit", () => {
-  test("write creates a file with its folders or replaces it, and says which", async () => {
+  test("the tool write creates a file with its folders or replaces it, and says which of these it did", async () => {
     const root = await tempFolder();
     const write = writeTool({ root, maxBytes: 10 });
     const first = await callTool(write, { path: "a/b/ü.txt", content: "grüß" });
@@ -198,7 +198,7 @@ describe("write and edit", () => {
     );
   });
 
-  test("edit replaces a text that occurs once and stores a diff in the metadata", async () => {
+  test("the tool edit replaces a text that occurs once and stores a diff in the metadata", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), "\uFEFFone\ntwo\nthree\n");
     const result = await callTool(editTool({ root }), { path: "f", oldText: "two", newText: "$& 2 🦊" });
@@ -207,7 +207,7 @@ describe("write and edit", () => {
     expect(result.metadata?.["diff"]).toContain("-two\n+$& 2 🦊\n");
   });
 
-  test("edit refuses an ambiguous or impossible edit, says what to do and changes nothing", async () => {
+  test("the tool edit refuses an ambiguous or impossible edit, says what to do and changes nothing", async () => {
     const root = await tempFolder();
     const text = "a = 1\na = 1\r\n\tb = 2\r\nc\r\n";
     await writeFile(join(root, "f"), text);
@@ -259,7 +259,7 @@ describe("ls, find and grep", () => {
     return root;
   }
 
-  test("ls lists a folder up to its limit and does not follow links", async () => {
+  test("the tool ls lists a folder up to its limit and does not follow links", async () => {
     const root = await project();
     await symlink("/etc/passwd", join(root, "src/link"));
     expect(textOf(await callTool(lsTool({ root }), { path: "src" }))).toBe(
@@ -270,7 +270,7 @@ describe("ls, find and grep", () => {
     expect(textOf(await callTool(lsTool({ root }), { path: "src/a.ts" }))).toContain("is not a folder");
   });
 
-  test("find matches globs and leaves out ignored files unless `ignored` is set", async () => {
+  test("the tool find matches globs and leaves out ignored files unless `ignored` is set", async () => {
     const root = await project();
     expect(textOf(await callTool(findTool({ root }), { pattern: "**/*.{ts,js,log}" }))).toBe(
       "src/a.ts\nsrc/deep/b.ts",
@@ -287,7 +287,7 @@ describe("ls, find and grep", () => {
     );
   });
 
-  test("grep finds lines in a folder, in a file or by a glob", async () => {
+  test("the tool grep finds lines in a folder, in a file or by a glob", async () => {
     const root = await project();
     const grep = grepTool({ root });
     const found = await callTool(grep, { pattern: "needle", ignoreCase: true });
@@ -312,7 +312,7 @@ describe("ls, find and grep", () => {
   });
 
   test.for([0, 1, 2, 3, 5, 8, 13, 21])(
-    "grep ends at once if it is cancelled after %i turns of the event loop",
+    "the tool grep ends at once if it is cancelled after %i turns of the event loop",
     async (turns) => {
       const root = await tempFolder();
       await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
@@ -329,7 +329,7 @@ describe("ls, find and grep", () => {
   );
 
   test.for(["find", "grep"])(
-    "%s stops a glob that takes too long when the call is cancelled, and does not block the event loop",
+    "the tool %s stops a glob that takes too long when the call is cancelled, and does not block the event loop",
     async (name) => {
       const root = await tempFolder();
       await writeFile(join(root, "a".repeat(200)), "x");
@@ -341,7 +341,7 @@ describe("ls, find and grep", () => {
     },
   );
 
-  test("find does not block the event loop on a .gitignore pattern that takes too long", async () => {
+  test("the tool find does not block the event loop on a .gitignore pattern that takes too long", async () => {
     const root = await tempFolder();
     await writeFile(join(root, ".gitignore"), `${"*a".repeat(30)}b\n`);
     await writeFile(join(root, "a".repeat(200)), "x");
@@ -353,7 +353,7 @@ describe("ls, find and grep", () => {
     expect(isError).toBe(true);
   });
 
-  test("grep ends an expression that takes too long at its own time limit and says what to change", async () => {
+  test("the tool grep ends an expression that takes too long at its own time limit and says what to change", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
     const grep = grepTool({ root, timeoutMs: 200 });
@@ -364,12 +364,12 @@ describe("ls, find and grep", () => {
     );
   });
 
-  test("grep refuses a pattern of more than 1,000 characters", async () => {
+  test("the tool grep refuses a pattern of more than 1,000 characters", async () => {
     const grep = grepTool({ root: await tempFolder() });
     expect(textOf(await callTool(grep, { pattern: "a".repeat(1_001) }))).toMatch(/pattern.*1000/);
   });
 
-  test("grep compiles no pattern on the thread that calls it", async () => {
+  test("the tool grep compiles no pattern on the thread that calls it", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), "needle");
     const compiled: string[] = [];
@@ -388,7 +388,7 @@ describe("ls, find and grep", () => {
     expect(compiled).not.toContain("n[e]{2}dle");
   });
 
-  test("grep stops an expression that takes too long when the call is cancelled, and does not block the event loop", async () => {
+  test("the tool grep stops an expression that takes too long when the call is cancelled, and does not block the event loop", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), `${"a".repeat(60)}!`);
     await writeFile(join(root, "long"), `${"é".repeat(5_000)}needle${"é".repeat(5_000)}`);
@@ -438,7 +438,7 @@ test.each([
   ".hg/hgrc",
   ".pre-commit-config.yaml",
   ".Rprofile",
-])("write refuses the control file %s before it creates a folder", async (path) => {
+])("the tool write refuses the control file %s before it creates a folder", async (path) => {
   const root = await tempFolder();
   const result = await callTool(writeTool({ root }), { path, content: "x" });
   expect(textOf(result)).toBe(

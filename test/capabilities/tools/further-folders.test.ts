@@ -29,7 +29,7 @@ async function place() {
 }
 
 describe("a further folder of the file tools", () => {
-  test("a further folder of the file tools is read, listed, searched and written by absolute paths, and the root by relative ones", async () => {
+  test("file tools read, list, search and write a further folder by absolute paths, and the root by relative paths", async () => {
     const { scratch, call, tools } = await place();
     const log = join(scratch, "sub/out.log");
     expect((await call("read", { path: log })).text).toContain("scratched");
@@ -45,7 +45,7 @@ describe("a further folder of the file tools", () => {
     for (const { description } of tools) expect(description).toContain(scratch);
   });
 
-  test("a further folder of the file tools is followed through absolute links between the folders, and left through none", async () => {
+  test("file tools follow absolute links between the root and a further folder, and no link that leads out of them", async () => {
     const { root, scratch, outside, call } = await place();
     await symlink(join(scratch, "sub"), join(root, "near"));
     await symlink(join(root, "own.txt"), join(scratch, "back"));
@@ -75,7 +75,7 @@ describe("a further folder of the file tools", () => {
     expect(await readFile(join(root, "own.txt"), "utf8")).toBe("own");
   });
 
-  test("a further folder of the file tools has control files that are not written, also through a link from the root", async () => {
+  test("file tools do not write control files of a further folder, also through a link from the root", async () => {
     const { root, scratch, call } = await place();
     await symlink(scratch, join(root, "linked"));
     for (const path of [join(scratch, ".git/hooks/pre-commit"), "linked/.git/config"])
@@ -83,7 +83,7 @@ describe("a further folder of the file tools", () => {
     expect(existsSync(join(scratch, ".git"))).toBe(false);
   });
 
-  test("a further folder of the file tools that does not exist is refused with its name, and the root stays usable", async () => {
+  test("file tools refuse a further folder that does not exist and name it, and the root stays usable", async () => {
     const { root } = await place();
     const files = new FileRoot(root, { folders: [join(root, "../absent")] });
     await expect(files.read("/etc/passwd")).rejects.toThrow("absent does not exist");
@@ -94,7 +94,7 @@ describe("a further folder of the file tools", () => {
 });
 
 describe.skipIf("problem" in bubblewrap)("a further folder of bash in the sandbox", () => {
-  test("a further folder is written and started in, while other folders beside it are not visible", async () => {
+  test("bash in the sandbox can write and start in a further folder, while the folders beside it are not visible", async () => {
     const { root, scratch, outside } = await place();
     const program = "program" in bubblewrap ? bubblewrap.program : "bwrap";
     const bash = bashTool({ root, folders: [scratch], sandbox: { mode: "enforce", program } });

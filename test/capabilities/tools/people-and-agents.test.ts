@@ -71,7 +71,7 @@ describe("ask_human", () => {
     await second.close();
   });
 
-  test("B5: the deadline clock stops while the task waits for a person, and continues afterwards", async () => {
+  test("B5: the deadline clock of a run stops while its task waits for a person, and continues afterwards", async () => {
     const { clock, runtime } = await setUp();
     const asker = agent(
       "asker",
@@ -164,7 +164,7 @@ describe("spawn_agent", () => {
     await runtime.close();
   });
 
-  test("H4: spawn_agent returns a refused seat as a result that lists the seat holders", async () => {
+  test("H4: spawn_agent returns a refused seat as a result that lists the tasks that hold the seats", async () => {
     const { runtime } = await setUp();
     runtime.register(poet);
     const run = await runtime.submit(lead([{ agent: "poet", task: "rain" }]), null, {
@@ -189,7 +189,7 @@ describe("spawn_agent", () => {
 });
 
 describe("todo", () => {
-  test("todo returns the plan and refuses two items with the status doing", async () => {
+  test("the tool todo returns the plan and refuses two items with the status doing", async () => {
     const items = [
       { text: "dig", status: "done" },
       { text: "sow\n now", status: "doing" },
@@ -209,7 +209,7 @@ describe("todo", () => {
 });
 
 describe("memory tools", () => {
-  test("memory tools use the user of the run as scope, and a repeated call stores nothing twice", async () => {
+  test("memory tools use the user of the run as their scope, and a repeated call stores nothing twice", async () => {
     const memory = await openMemory({ path: join(await tempFolder(), "memory.db") });
     const [recall, remember, forget] = memoryTools(memory);
     if (recall === undefined || remember === undefined || forget === undefined) throw new Error("three");

@@ -54,7 +54,7 @@ test("a sandbox counts as ended if its first process ends before the report of b
 describe("bash without bubblewrap", () => {
   const missing = "reeve-no-such-program";
 
-  test("bash without bubblewrap runs nothing in the mode enforce and says what to install", async () => {
+  test("bash without bubblewrap executes nothing in the mode enforce and says what to install", async () => {
     const root = await tempFolder();
     const tool = bashTool({ root, sandbox: { mode: "enforce", program: missing } });
     const result = await callTool(tool, { command: "touch ran" });
@@ -65,7 +65,7 @@ describe("bash without bubblewrap", () => {
     expect(existsSync(join(root, "ran"))).toBe(false);
   });
 
-  test("bash without bubblewrap runs nothing in the mode enforce if the program is installed but does not work", async () => {
+  test("bash executes nothing in the mode enforce if bubblewrap is installed but does not work", async () => {
     const root = await tempFolder();
     const broken = join(await tempFolder(), "broken");
     await writeFile(broken, "#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n");
@@ -77,7 +77,7 @@ describe("bash without bubblewrap", () => {
     expect(existsSync(join(root, "ran"))).toBe(false);
   });
 
-  test("bash without bubblewrap runs the command in the mode warn, and says in the result and the metadata that there is no sandbox", async () => {
+  test("bash without bubblewrap executes the command in the mode warn, and the result says that there is no sandbox", async () => {
     const tool = bashTool({ root: await tempFolder(), sandbox: { mode: "warn", program: missing } });
     const result = await callTool(tool, { command: "echo hi" });
     expect(result.isError).toBe(false);
@@ -108,7 +108,7 @@ test("the default mode of bash is enforce", async () => {
   expect(bashTool({ root, sandbox: "warn" }).description).toContain("if one is available");
 });
 
-test("bubblewrap gets no capabilities, an unprivileged user, no network, and its options through a pipe with an empty environment", async () => {
+test("bash gives bubblewrap no capabilities, an unprivileged user, no network, and its options through a pipe", async () => {
   const folder = await tempFolder();
   const root = join(folder, "work");
   await mkdir(join(root, "sub"), { recursive: true });
@@ -175,7 +175,7 @@ test.each([
 });
 
 describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing or may not work)", () => {
-  test("bash can read the system and write only the workspace", async () => {
+  test("bash with bubblewrap can read the system and write only the workspace", async () => {
     const root = await tempFolder();
     const tool = bashTool({ root, sandbox: { mode: "enforce", program } });
     const result = await callTool(tool, {
@@ -193,7 +193,7 @@ describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing
     });
   });
 
-  test("bash cannot reach the network, not even this machine, unless the policy allows it", async () => {
+  test("bash with bubblewrap cannot reach the network, not even this machine, unless the policy allows it", async () => {
     const server = createServer((socket) => socket.end("hello"));
     onTestFinished(() => void server.close());
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -209,7 +209,7 @@ describe.skipIf(!works)("bash with bubblewrap (skipped if the program is missing
     expect(textOf(open)).toBe("hello");
   });
 
-  test("bash ends processes that left the process group, too", async () => {
+  test("bash with bubblewrap also ends processes that left the process group", async () => {
     const root = await tempFolder();
     const tool = bashTool({ root, sandbox: { mode: "enforce", program }, graceMs: 20 });
     const command = "setsid bash -c 'trap \"\" TERM; touch begun; while :; do sleep 1; done' & wait";

@@ -57,7 +57,7 @@ describe("skillTool()", () => {
     expect(said).not.toContain("the number");
   });
 
-  test("skillTool() reads a body at each call, and reports one that cannot be read or is empty", async () => {
+  test("skillTool() reads the body of a skill at each call, and reports a body that cannot be read or is empty", async () => {
     let version = 0;
     const changing = { ...notes, read: async () => `version ${++version}` };
     expect((await ask([changing], "release-notes")).said).toContain("version 1");
@@ -69,7 +69,7 @@ describe("skillTool()", () => {
     expect((await ask([{ ...notes, read: async () => " \n" }], "release-notes")).said).toContain("is empty");
   });
 
-  test("skillTool() cuts a body that is too long and says so", async () => {
+  test("skillTool() cuts the body of a skill that is too long and says so", async () => {
     const long = { ...notes, read: async () => "x".repeat(50) };
     const { said } = await ask([long], "release-notes", { maxChars: 20 });
     expect(said).toContain(String.raw`${"x".repeat(20)}\n[... 30 more characters]`);
@@ -89,7 +89,7 @@ test.each(["", "Release", "a_b", "a b", "a/b", "x".repeat(65), "é"])(
 );
 
 test.each(["", " \n", "x".repeat(1_025)])(
-  "SK2: checkSkill() refuses an empty description and one that is too long",
+  "SK2: checkSkill() refuses a description that is empty or too long",
   (description) => {
     expect(() => checkSkill({ ...notes, description })).toThrow(/description/u);
   },

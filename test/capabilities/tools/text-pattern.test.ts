@@ -81,7 +81,7 @@ describe("textPattern()", () => {
   ];
 
   test.for(unsupported)(
-    "textPattern() refuses a pattern that needs backtracking or means something else: %s",
+    "textPattern() refuses a pattern that needs backtracking or has another meaning in RegExp: %s",
     (pattern) => {
       expect(() => textPattern(pattern, use)).toThrow(
         expect.objectContaining({

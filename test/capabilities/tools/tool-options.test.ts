@@ -21,7 +21,7 @@ test("tool() reads options that are getters of a class", () => {
   expect(tool(new Wipe())).toMatchObject({ risk: "critical", timeoutMs: 5 });
 });
 
-test("a budget with a getter of a class limits the run", async () => {
+test("a budget object with a getter of a class limits the run", async () => {
   class Limits {
     readonly maxTurns = 5;
     get maxTokens(): number {
@@ -41,7 +41,7 @@ test.each<[string, (options: never) => { readonly timeoutMs: number | null }, ob
   ["grepTool", grepTool, places, 25_000],
   ["bashTool", bashTool, { ...places, sandbox: "off" }, 152_000],
   ["fetchTool", fetchTool, {}, 35_000],
-])("%s accepts the timeout null and refuses a text", (name, create, options, timeoutMs) => {
+])("%s accepts null as a timeout and refuses a text", (name, create, options, timeoutMs) => {
   expect(create({ ...options, timeoutMs: null } as never).timeoutMs).toBe(timeoutMs);
   expect(() => create({ ...options, timeoutMs: "5" } as never)).toThrow(
     `invalid timeoutMs "5" of ${name}(): expected a number from 0, or null for no limit of its own`,

@@ -37,7 +37,7 @@ describe("the result of a tool", () => {
     });
   });
 
-  test("the result of a tool may be an interface with optional fields, or a class with toJSON", async () => {
+  test("the result of a tool may have an interface type with optional fields, or be a class with toJSON", async () => {
     class Money {
       readonly #cents = 150;
       toJSON(): object {
@@ -63,14 +63,14 @@ describe("the result of a tool", () => {
     ["a Map", { m: new Map([["a", 1]]) }, ".m"],
     ["a function", { f: () => 1 }, ".f"],
   ] as const)(
-    "the result of a tool is refused if it contains %s, and the model sees the path",
+    "a tool result that contains %s is refused, and the model sees the path",
     async (_name, value, path) => {
       const output = JSON.stringify(await resultOf(() => value));
       expect(output).toContain(`the result of the tool${path}`);
     },
   );
 
-  test("a member named __proto__ stays an ordinary member", async () => {
+  test("a member of a tool result named __proto__ stays an ordinary member", async () => {
     const value = JSON.parse('{"__proto__": {"a": 1}, "d": null}') as object;
     const result = await resultOf(() => ({ value, at: new Date(0) }));
     expect(JSON.stringify(result)).toContain('"__proto__":{"a":1}');
@@ -88,14 +88,14 @@ test("J10: ctx.step refuses a date on the first execution, unlike a tool", async
 describe("a valibot schema", () => {
   const validate = (value: unknown) => ({ value });
 
-  test("a valibot schema without a JSON Schema is refused with what to pass instead", () => {
+  test("a tool with a valibot schema that has no JSON Schema is refused, and the error says what to pass instead", () => {
     const schema = { "~standard": { version: 1, vendor: "valibot", validate } } as const;
     expect(() => tool({ name: "look", description: "", inputSchema: schema, execute: () => "" })).toThrow(
       /toStandardJsonSchema\(schema\) of @valibot\/to-json-schema/u,
     );
   });
 
-  test("a valibot schema that is wrapped for Standard JSON Schema works", () => {
+  test("a tool with a valibot schema that is wrapped for Standard JSON Schema works", () => {
     const jsonSchema = { input: () => ({ type: "object" }), output: () => ({ type: "object" }) };
     const schema = { "~standard": { version: 1, vendor: "valibot", validate, jsonSchema } } as const;
     const look = tool({ name: "look", description: "", inputSchema: schema, execute: () => "" });

@@ -91,7 +91,7 @@ async function interrupted(
 }
 
 describe("an agent with toolSearch()", () => {
-  test("X2, X4: an agent with toolSearch() sends the kept tools, the search tool and the found tools, which are called by their own names", async () => {
+  test("X2, X4: toolSearch() sends the model the kept tools, the search tool and the found tools, which keep their own names", async () => {
     const calls: unknown[] = [];
     const requests: ModelRequest[] = [];
     const model = recording(requests, [
@@ -154,7 +154,7 @@ describe("an agent with toolSearch()", () => {
     },
   );
 
-  test("an agent with toolSearch() leaves out a found tool that the agent no longer has, and answers a call of it with an error", async () => {
+  test("an agent with toolSearch() drops a found tool that it no longer has, and answers a call of that tool with an error", async () => {
     const requests: ModelRequest[] = [];
     let count = 30;
     const removing: Reply = () => {
@@ -186,7 +186,7 @@ describe("an agent with toolSearch()", () => {
     expect(told).toContain("there is no tool named tool_27");
   });
 
-  test("an agent with toolSearch() sends at most 64 found tools, and a tool that was left out again once it is found again", async () => {
+  test("an agent with toolSearch() sends at most 64 found tools, and a dropped tool again once it is found again", async () => {
     const requests: ModelRequest[] = [];
     const names = Array.from({ length: 80 }, (_, index) => `tool_${index}`);
     const agent = new Agent({
@@ -201,7 +201,7 @@ describe("an agent with toolSearch()", () => {
     ]);
   });
 
-  test("an agent with toolSearch() keeps the tools of the request before as a prefix when a tool is found", async () => {
+  test("an agent with toolSearch() sends the tools of the earlier request as a prefix when a tool is found", async () => {
     const requests: ModelRequest[] = [];
     const agent = new Agent({
       name: "clerk",

@@ -34,7 +34,7 @@ function last(tools: readonly Tool[]): Tool {
 }
 
 describe("toolSearch()", () => {
-  test("toolSearch() returns few tools unchanged, and many to be found by the search tool at the end", () => {
+  test("toolSearch() leaves a few tools unchanged, and hides many tools behind a search tool at the end of the list", () => {
     expect(toolSearch({ tools: many(19) }).map(({ name }) => name)).toEqual(many(19).map(({ name }) => name));
     const tools = many(200);
     const all = toolSearch({ tools, keep: ["tool_3"] });

@@ -30,7 +30,7 @@ function writableOf(
   return { gitDir, branch, log: join(path, ".git", "logs", "refs", "heads", folder.branch) };
 }
 
-test("D5: a branch that an agent has made another name of a branch is deleted, and the other branch stays", async () => {
+test("D5: if an agent makes its worktree branch an alias of another branch, removal deletes the alias and keeps the other", async () => {
   const repository = testRepository();
   const { git, path, trees } = repository;
   git("branch dev");
@@ -49,7 +49,7 @@ test("D5: a branch that an agent has made another name of a branch is deleted, a
   expect(git("branch --list --format=%(refname:short)").split("\n")).toEqual(["dev", "main"]);
 });
 
-test("D5: the branch at which an agent has left its tree does not move when its work is kept", async () => {
+test("D5: a branch that an agent has checked out in its worktree does not move when the work is kept", async () => {
   const repository = testRepository();
   const { git, path, trees } = repository;
   const base = git("rev-parse main");
@@ -66,7 +66,7 @@ test("D5: the branch at which an agent has left its tree does not move when its 
   expect(git("for-each-ref --format=%(tree) refs/reeve")).toBe(git(`rev-parse ${commit}^{tree}`));
 });
 
-test("D5: a link in the place of a log leads Reeve to no file outside of the repository", async () => {
+test("D5: a link that an agent puts in the place of a git log leads Reeve to no file outside of the repository", async () => {
   const repository = testRepository();
   const { path, trees } = repository;
   const victim = join(trees, "..", "victim.txt");
@@ -89,7 +89,7 @@ test("D5: a link in the place of a log leads Reeve to no file outside of the rep
   expect(readFileSync(victim, "utf8")).toBe("untouched\n");
 });
 
-test("D5: a pipe in the place of a file does not keep git forever", async () => {
+test("D5: a pipe that an agent puts in the place of a file does not block git forever", async () => {
   const { path } = testRepository({ "a.txt": "a\n" });
   // Git reads the attributes only if it has to compare the contents of a file.
   utimesSync(join(path, "a.txt"), 1, 1);
@@ -99,7 +99,7 @@ test("D5: a pipe in the place of a file does not keep git forever", async () => 
   );
 });
 
-test("D5: a filter of the user executes no file that an agent has written", async () => {
+test("D5: a git filter of the user executes no file that an agent has written in its worktree", async () => {
   const repository = testRepository({
     "a.txt": "a\n",
     "clean.sh": "cat\n",
@@ -141,7 +141,7 @@ test("D5: a program named git that an agent has written is not executed", async 
   expect(existsSync(marker)).toBe(false);
 });
 
-test("D5: the filter of Git LFS stays in force", async () => {
+test("D5: the filter of Git LFS is used in worktrees", async () => {
   const repository = testRepository({ "a.bin": "a\n" });
   const { path, trees, git } = repository;
   const programs = join(trees, "..", "programs");
@@ -157,7 +157,7 @@ test("D5: the filter of Git LFS stays in force", async () => {
   expect(git(`show ${commit}:a.bin`)).toBe("pointer");
 });
 
-test("D5: an agent that replaces loose objects changes no commit of the user, and none of its own that is recorded", async () => {
+test("D5: an agent that replaces loose git objects changes no commit of the user, and none of its own recorded commits", async () => {
   const repository = testRepository();
   const { path, trees, git } = repository;
   const objects = join(path, ".git", "objects");
@@ -183,7 +183,7 @@ test("D5: an agent that replaces loose objects changes no commit of the user, an
   expect(git("fsck --connectivity-only")).not.toContain("missing");
 });
 
-test("a loose object that an agent has forged or damaged does not get into a pack", async () => {
+test("a loose git object that an agent has forged or damaged does not get into a pack", async () => {
   const { path, git } = testRepository();
   const id = git("rev-parse main:a.txt");
   const file = join(path, ".git", "objects", id.slice(0, 2), id.slice(2));

@@ -101,7 +101,7 @@ test("a worktree without work is removed with its branch at the end of the task"
   expect(git("worktree list").split("\n")).toHaveLength(1);
 });
 
-test("a lead learns what its employees changed, and which files both have changed", async () => {
+test("a lead agent learns what its employees changed in their worktrees, and which files two of them changed", async () => {
   const { path, trees } = testRepository();
   const { runtime } = await setUp();
   const employee = (name: string, files: readonly string[]): Agent =>

@@ -17,7 +17,7 @@ async function mergeEvents(
 
 const noConflict = { one: { "a.txt": "one\n" }, two: { "new/d.txt": "two\n" } };
 
-test("D9: an approved merge moves the branch of the person forward, and removes the merged worktrees", async () => {
+test("D9: an approved merge of worktrees moves the branch of the person forward, and removes the merged worktrees", async () => {
   const repository = testRepository();
   const { path, trees, git, read } = repository;
   const bench = await setUp();
@@ -62,7 +62,7 @@ test("D9: the recorded work of an employee is merged although its worktree was d
   expect(git("branch --list reeve/* --format=%(refname:short)")).toBe(`reeve/${run.runId}/t2/two`);
 });
 
-test("D9: a conflict is reported by file before a person is asked, and changes nothing", async () => {
+test("D9: a merge conflict is reported by file before a person is asked, and changes nothing", async () => {
   const repository = testRepository();
   const { git } = repository;
   const bench = await setUp();
@@ -81,7 +81,7 @@ test("D9: a conflict is reported by file before a person is asked, and changes n
   expect(git("worktree list").split("\n")).toHaveLength(3);
 });
 
-test("D9: a merge that a person denies changes nothing, and the lead reads why", async () => {
+test("D9: a merge of worktrees that a person denies changes nothing, and the lead agent reads the reason", async () => {
   const repository = testRepository();
   const { git } = repository;
   const bench = await setUp();
@@ -140,7 +140,7 @@ test("D9: an approved merge is not executed if a folder or a branch has changed 
   expect(statuses).toEqual(["changed", "changed", "changed", "changed", "merged"]);
 });
 
-test("a merge into files that the person has not committed is refused before the person is asked", async () => {
+test("a merge into files with uncommitted changes is refused before the person is asked", async () => {
   const repository = testRepository();
   const { path, git, write } = repository;
   const bench = await setUp();

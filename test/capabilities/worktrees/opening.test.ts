@@ -20,7 +20,7 @@ function setVariable(name: string, value: string): void {
   });
 }
 
-test("open() says what to do if there is no repository, no commit, or no checkout", async () => {
+test("opening worktrees says what to do if there is no repository, no commit, or no checkout", async () => {
   const folder = tempFolder("place");
   const trees = join(folder, "trees");
   const none = { path: join(folder, "none"), trees };
@@ -44,7 +44,7 @@ test("open() says what to do if there is no repository, no commit, or no checkou
   expect(existsSync(empty.trees)).toBe(false);
 });
 
-test("open() refuses a folder of worktrees inside the checkout, also through a link", async () => {
+test("opening worktrees refuses a folder for them inside the checkout, also through a link", async () => {
   const repository = testRepository();
   const { path, git } = repository;
   const link = join(tempFolder("link"), "project");
@@ -54,7 +54,7 @@ test("open() refuses a folder of worktrees inside the checkout, also through a l
   expect(git("worktree list").split("\n")).toHaveLength(1);
 });
 
-test("open() needs git 2.38, and says so if git is missing or older", async () => {
+test("opening worktrees needs git 2.38, and says so if git is missing or older", async () => {
   const repository = testRepository();
   const bin = tempFolder("bin");
   setVariable("PATH", bin);
@@ -69,7 +69,7 @@ test("open() needs git 2.38, and says so if git is missing or older", async () =
   });
 });
 
-test("D3: the base is the commit of the worktree from which a person starts, and of a HEAD without a branch", async () => {
+test("D3: the base of a worktree is the commit from which a person starts, also with a HEAD without a branch", async () => {
   const { path, trees, git, commit } = testRepository();
   const own = join(path, "..", "own");
   git(`worktree add --quiet -b own ${own}`);
@@ -92,7 +92,7 @@ test("D3: the base is the commit of the worktree from which a person starts, and
   expect(git("symbolic-ref HEAD")).toBe("refs/heads/main");
 });
 
-test("a shallow clone works, and submodules are named as missing", async () => {
+test("worktrees of a shallow clone work, and submodules are reported as missing", async () => {
   const { path, trees, git, commit } = testRepository();
   const part = testRepository({ "part.txt": "part\n" });
   git(`-c protocol.file.allow=always submodule --quiet add ${part.path} lib`);
@@ -106,7 +106,7 @@ test("a shallow clone works, and submodules are named as missing", async () => {
   });
 });
 
-test("D4: a branch or a folder that exists is not taken, and nothing is created beside it", async () => {
+test("D4: a worktree does not take over an existing branch or folder, and nothing is created beside it", async () => {
   const repository = testRepository();
   const { trees, git } = repository;
   const [first, second] = await inTree(repository, async ({ branch, path }) => {
@@ -132,7 +132,7 @@ test("D4: a branch or a folder that exists is not taken, and nothing is created 
   expect(await new TreeRecords(trees).list()).toHaveLength(1);
 });
 
-test("copy brings ignored files along, and refuses files that git does not ignore or that are outside", async () => {
+test("the option copy of worktrees copies ignored files, and refuses files that git does not ignore or that are outside", async () => {
   const repository = testRepository();
   const { path, trees, write } = repository;
   write(".env", "KEY=1\n");
@@ -161,7 +161,7 @@ test("copy brings ignored files along, and refuses files that git does not ignor
     );
 });
 
-test("D1: a path, a link and a root lead a file tool neither to the checkout nor past the worktree", async () => {
+test("D1: no path, link or root leads a file tool from its worktree to the checkout or past the worktree", async () => {
   const repository = testRepository();
   const { path, trees, commit } = repository;
   symlinkSync(join(path, "a.txt"), join(path, "link.txt"));
@@ -193,7 +193,7 @@ test("D1: a path, a link and a root lead a file tool neither to the checkout nor
   });
 });
 
-test("variables that redirect git have no effect, as in a hook that started Reeve", async () => {
+test("environment variables that redirect git have no effect on worktrees, as in a git hook that started Reeve", async () => {
   const repository = testRepository();
   const other = testRepository();
   setVariable("GIT_DIR", join(other.path, ".git"));
@@ -203,7 +203,7 @@ test("variables that redirect git have no effect, as in a hook that started Reev
   expect(base).toBe(repository.git("rev-parse main"));
 });
 
-test("an agent refuses an isolation that it does not know", () => {
+test("an agent refuses an unknown value of isolation", () => {
   const make = (isolation: unknown) => () => new Agent({ name: "coder", isolation } as never);
   expect(make("container")).toThrow(
     'invalid isolation "container" of agent coder: expected "worktree", or { worktree: { copy: [".env"] } }',

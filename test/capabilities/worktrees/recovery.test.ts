@@ -29,7 +29,7 @@ function finished(
   );
 }
 
-test("D4: createTree() completes whatever an attempt has left that ended in the middle", async () => {
+test("D4: createTree() completes a worktree whose creation ended in the middle, at any point", async () => {
   const repository = testRepository();
   const { path, trees, git } = repository;
   const records = new TreeRecords(trees);
@@ -78,7 +78,7 @@ test("D4: createTree() completes whatever an attempt has left that ended in the 
   expect(existsSync(path)).toBe(true);
 });
 
-test("D4: a repeated creation leaves what an agent has changed meanwhile", async () => {
+test("D4: creating a worktree again keeps what an agent has changed in it meanwhile", async () => {
   const repository = testRepository();
   const { trees } = repository;
   await inTree(repository, async (folder) => {
@@ -94,7 +94,7 @@ test("D4: a repeated creation leaves what an agent has changed meanwhile", async
   });
 });
 
-test("D5: finish() keeps what is staged, deleted and new, and changes neither index nor branch", async () => {
+test("D5: finish() keeps the staged, deleted and new files of a worktree, and changes neither index nor branch", async () => {
   const repository = testRepository();
   const { git } = repository;
   let tree = "";
@@ -115,7 +115,7 @@ test("D5: finish() keeps what is staged, deleted and new, and changes neither in
   expect(git(`cat-file -t ${work.commit}`)).toBe("commit");
 });
 
-test("D5: finish() keeps a worktree with ignored files, and removes one with nothing but unchanged copies", async () => {
+test("D5: finish() keeps a worktree with ignored files, and removes one that only has unchanged copies", async () => {
   const repository = testRepository();
   repository.write(".env", "KEY=1\n");
   repository.write("node_modules/x.js", "x\n");
@@ -188,7 +188,7 @@ test("D5: finish() keeps a worktree with changes that git does not report", asyn
   expect((await finished(repository, () => undefined)).state).toBe("removed");
 });
 
-test("D5: the work of an agent that has left its branch stays when its worktree is removed or deleted", async () => {
+test("D5: the work of an agent that has left its branch survives the removal or deletion of its worktree", async () => {
   const repository = testRepository();
   const { git, trees } = repository;
   const commit = (text: string, path: string): string => {
@@ -215,7 +215,7 @@ test("D5: the work of an agent that has left its branch stays when its worktree 
   expect(git(`show ${last}:a.txt`)).toBe("two");
 });
 
-test("D5: removal refuses a commit that no branch has, if it would replace the work of the task", async () => {
+test("D5: removing a worktree refuses a commit that no branch has, if the work of the task would be lost", async () => {
   const repository = testRepository();
   const { git, trees } = repository;
   const { path } = await finished(repository, (folder) => writeFileSync(join(folder.path, "a.txt"), "one\n"));
@@ -286,7 +286,7 @@ test("a resumed task fails if its worktree was deleted, names the branch, and co
   ]);
 });
 
-test("D8: a fork works in a worktree of its own from the same base, and that of its origin stays as it is", async () => {
+test("D8: a fork works in a worktree of its own from the same base, and the worktree of its origin stays unchanged", async () => {
   const repository = testRepository();
   const { path, trees, commit } = repository;
   const bench = await setUp();
@@ -316,7 +316,7 @@ test("D8: a fork works in a worktree of its own from the same base, and that of 
   expect(readFileSync(join(own.path, "a.txt"), "utf8")).toBe("fork\n");
 });
 
-test("D2, D3: a child without isolation works in the tree of its parent, one with isolation starts from its HEAD", async () => {
+test("D2, D3: a child without isolation works in its parent's worktree; one with isolation starts from the parent's HEAD", async () => {
   const repository = testRepository();
   const { path, trees, git } = repository;
   const isolation = worktreeIsolation({ repository: path, folder: trees });

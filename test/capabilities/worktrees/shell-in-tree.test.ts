@@ -16,7 +16,7 @@ describe.skipIf("problem" in bubblewrap)("D1: bash in the sandbox of a worktree"
     return async (folder, command) => textOf(await callTool(bash, { command }, { folder }));
   };
 
-  it("D1: bash in the sandbox of a worktree commits on its own branch under the name of the user, and sees nothing of the checkout", async () => {
+  it("D1: bash in a worktree commits on the worktree's branch under the name of the user, and sees nothing of the checkout", async () => {
     const repository = testRepository();
     repository.write("secret.txt", "not committed\n");
     const { path, git } = repository;
@@ -38,7 +38,7 @@ describe.skipIf("problem" in bubblewrap)("D1: bash in the sandbox of a worktree"
     });
   });
 
-  it("bash cannot change the history, the branches, the settings and the hooks of the repository", async () => {
+  it("bash in a worktree cannot change the history, the branches, the settings and the hooks of the repository", async () => {
     const repository = testRepository();
     const { path, git } = repository;
     git("gc --quiet");
@@ -70,7 +70,7 @@ describe.skipIf("problem" in bubblewrap)("D1: bash in the sandbox of a worktree"
     });
   });
 
-  it("bash cannot reach the worktree and the branch of another task", async () => {
+  it("bash in a worktree cannot reach the worktree and the branch of another task", async () => {
     const repository = testRepository();
     const bash = runner(repository.path);
     await inTree(repository, async (other) => {

@@ -54,7 +54,7 @@ export function callCases(harness: EngineHarness): void {
     workflowOf("caller", run, { subAgents: others });
 
   declare(
-    "J2: start() is no open call, join() returns the outcome as often as it is called, and no seat is taken",
+    "J2: ctx.start() takes no seat and is no open call, and join() returns the same outcome each time",
     async (world) => {
       const runtime = await world.open();
       const other = double();
@@ -72,30 +72,33 @@ export function callCases(harness: EngineHarness): void {
     },
   );
 
-  declare("J1: the next worker starts no second run and receives the end of the first", async (world) => {
-    const other = double();
-    const delayed = (): HostedAgent =>
-      starting(async (ctx) => {
-        const handle = await ctx.start(other.id, 4, { delayMs: Number(ctx.input) });
-        return (await ctx.join(handle)).output;
-      }, other);
-    const [one, hosted] = [await world.open("one"), delayed()];
-    await untilLongEnough(300, async (delayMs) => {
-      const from = Date.now();
-      const run = await one.submit(hosted, delayMs);
-      if (!(await suspendsItself(run))) return false;
-      const { status, waitsFor } = await run.summary();
-      if (Date.now() >= from + delayMs) return false;
-      expect([status, waitsFor]).toEqual(["waiting", ["run"]]);
-      const resumed = await world.takeOver(one, run, delayed());
-      expect((await resumed.result()).output).toBe(8);
-      expect((await startedIn(resumed)).length).toBe(1);
-      return true;
-    });
-  });
+  declare(
+    "J1: the next worker does not start a started run a second time, and receives the end of the first",
+    async (world) => {
+      const other = double();
+      const delayed = (): HostedAgent =>
+        starting(async (ctx) => {
+          const handle = await ctx.start(other.id, 4, { delayMs: Number(ctx.input) });
+          return (await ctx.join(handle)).output;
+        }, other);
+      const [one, hosted] = [await world.open("one"), delayed()];
+      await untilLongEnough(300, async (delayMs) => {
+        const from = Date.now();
+        const run = await one.submit(hosted, delayMs);
+        if (!(await suspendsItself(run))) return false;
+        const { status, waitsFor } = await run.summary();
+        if (Date.now() >= from + delayMs) return false;
+        expect([status, waitsFor]).toEqual(["waiting", ["run"]]);
+        const resumed = await world.takeOver(one, run, delayed());
+        expect((await resumed.result()).output).toBe(8);
+        expect((await startedIn(resumed)).length).toBe(1);
+        return true;
+      });
+    },
+  );
 
   declare(
-    "id: an equal input joins the run that exists, and another input is refused with already_exists",
+    "id: start() with the id of an existing run joins it if the input is equal, and fails with already_exists otherwise",
     async (world) => {
       const runtime = await world.open();
       const other = double();
@@ -131,7 +134,7 @@ export function callCases(harness: EngineHarness): void {
   });
 
   declare(
-    "start: an unknown workflow, an agent, a wrong option and the caller's id are refused",
+    "start: ctx.start() refuses an unknown workflow, an agent, a wrong option and the id of its caller",
     async (world) => {
       const runtime = await world.open();
       const agent = agentOf("agent", async () => null);
@@ -191,29 +194,32 @@ export function callCases(harness: EngineHarness): void {
     },
   );
 
-  declare("C1: a cancel reaches the runs that a run has started, and theirs", async (world) => {
-    const runtime = await world.open();
-    const leaf = waiting();
-    const middle = workflowOf(
-      "middle",
-      async (ctx) => (await ctx.join(await ctx.start(leaf.id, null, { id: "leaf" }))).output,
-      { subAgents: [leaf] },
-    );
-    const caller = starting(
-      async (ctx) => (await ctx.join(await ctx.start(middle.id, null, { id: "middle" }))).output,
-      middle,
-    );
-    const run = await runtime.submit(caller, null);
-    const between = await startedBy(runtime, run, "middle");
-    const below = await startedBy(runtime, between, "leaf");
-    await run.cancel("enough");
-    expect((await run.result()).status).toBe("cancelled");
-    expect((await below.result()).status).toBe("cancelled");
-    expect((await between.result()).status).toBe("cancelled");
-  });
+  declare(
+    "C1: cancelling a run cancels the runs that it has started, and the runs that those have started",
+    async (world) => {
+      const runtime = await world.open();
+      const leaf = waiting();
+      const middle = workflowOf(
+        "middle",
+        async (ctx) => (await ctx.join(await ctx.start(leaf.id, null, { id: "leaf" }))).output,
+        { subAgents: [leaf] },
+      );
+      const caller = starting(
+        async (ctx) => (await ctx.join(await ctx.start(middle.id, null, { id: "middle" }))).output,
+        middle,
+      );
+      const run = await runtime.submit(caller, null);
+      const between = await startedBy(runtime, run, "middle");
+      const below = await startedBy(runtime, between, "leaf");
+      await run.cancel("enough");
+      expect((await run.result()).status).toBe("cancelled");
+      expect((await below.result()).status).toBe("cancelled");
+      expect((await between.result()).status).toBe("cancelled");
+    },
+  );
 
   declare(
-    "C1: a losing branch cancels the runs that it has started, and a run whose handle loses continues",
+    "C1: a branch that loses a race cancels the runs that it started; a run whose handle loses a race continues",
     async (world) => {
       const runtime = await world.open();
       const other = waiting();
@@ -238,7 +244,7 @@ export function callCases(harness: EngineHarness): void {
     },
   );
 
-  declare("C1: a cancel reaches a run that was started in the same commit", async (world) => {
+  declare("C1: ctx.cancel() cancels a run that was started in the same commit", async (world) => {
     const runtime = await world.open();
     const other = waiting();
     const caller = starting(async (ctx) => {
@@ -308,7 +314,7 @@ export function callCases(harness: EngineHarness): void {
   });
 
   declare(
-    "J5: resume() of a run receives the end of a started run that has undone its work",
+    "J5: resume() of a run receives the outcome of a started run that has undone its work",
     async (world) => {
       const runtime = await world.open();
       let isBroken = true;
@@ -366,7 +372,7 @@ export function partCases(harness: EngineHarness): void {
     );
 
   declare(
-    "B6: a start reserves the part that it names, and the end of the run settles what it has spent",
+    "B6: ctx.start() reserves the budget that it names for the started run, which is charged only what it has spent",
     async (world) => {
       const runtime = await world.open();
       const other = spending();
@@ -396,7 +402,7 @@ export function partCases(harness: EngineHarness): void {
   );
 
   declare(
-    "B6: a part survives the end of its owner, and a second part waits until the first is settled",
+    "B6: budget that is reserved for a started run survives a change of the owner, and a second reservation waits for its end",
     async (world) => {
       const other = workflowOf("other", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
       const calling = (): HostedAgent =>
@@ -434,7 +440,7 @@ export function branchCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "any: the first branch that succeeds wins, and all faults are listed if none does",
+    "any: the first branch that succeeds wins, and the error lists all faults if no branch succeeds",
     async (world) => {
       const runtime = await world.open();
       const failing = async (): Promise<never> => Promise.reject(new Fault("permission_denied", "no"));
@@ -464,37 +470,40 @@ export function branchCases(harness: EngineHarness): void {
     },
   );
 
-  declare("map: errors are results, and at most `concurrency` items are in progress", async (world) => {
-    const runtime = await world.open();
-    let most = 0;
-    const worker = agentOf("worker", async (ctx) => {
-      const active = new Set<number>();
-      const results = await ctx.map(
-        [1, 2, 3, 4, 5],
-        async (item, branch, index) => {
-          most = Math.max(most, active.add(item).size);
-          await branch.sleep(1);
-          const settled = branch.step(`item ${item}`, async () => {
-            if (item === 3) throw new Fault("permission_denied", "three");
-            return item * 10 + index;
-          });
-          return settled.finally(() => active.delete(item));
-        },
-        { concurrency: 2 },
-      );
-      return results as unknown as JsonValue;
-    });
-    const { output } = await (await runtime.submit(worker, null)).result();
-    const fulfilled = (value: number): JsonValue => ({ status: "fulfilled", value });
-    const reason = { code: "permission_denied", message: "three" };
-    expect([output, most <= 2]).toEqual([
-      [fulfilled(10), fulfilled(21), { status: "rejected", reason }, fulfilled(43), fulfilled(54)],
-      true,
-    ]);
-  });
+  declare(
+    "map: an item that fails gives an error as its result, and at most `concurrency` items are in progress",
+    async (world) => {
+      const runtime = await world.open();
+      let most = 0;
+      const worker = agentOf("worker", async (ctx) => {
+        const active = new Set<number>();
+        const results = await ctx.map(
+          [1, 2, 3, 4, 5],
+          async (item, branch, index) => {
+            most = Math.max(most, active.add(item).size);
+            await branch.sleep(1);
+            const settled = branch.step(`item ${item}`, async () => {
+              if (item === 3) throw new Fault("permission_denied", "three");
+              return item * 10 + index;
+            });
+            return settled.finally(() => active.delete(item));
+          },
+          { concurrency: 2 },
+        );
+        return results as unknown as JsonValue;
+      });
+      const { output } = await (await runtime.submit(worker, null)).result();
+      const fulfilled = (value: number): JsonValue => ({ status: "fulfilled", value });
+      const reason = { code: "permission_denied", message: "three" };
+      expect([output, most <= 2]).toEqual([
+        [fulfilled(10), fulfilled(21), { status: "rejected", reason }, fulfilled(43), fulfilled(54)],
+        true,
+      ]);
+    },
+  );
 
   declare(
-    "map: the next worker repeats no recorded item, and resume() performs the items whose error left the code",
+    "map: the next worker repeats no recorded item, and resume() repeats the items whose error the code did not handle",
     async (world) => {
       const performed: string[] = [];
       let isBroken = true;
@@ -527,7 +536,7 @@ export function branchCases(harness: EngineHarness): void {
   );
 
   declare(
-    "J5: resume() resumes a child whose failure was the error of an item of map, and none whose failure its item handled",
+    "J5: resume() resumes a child whose failure ended an item of map, but no child whose failure the item handled",
     async (world) => {
       const runtime = await world.open();
       const performed: string[] = [];
@@ -563,7 +572,7 @@ export function branchCases(harness: EngineHarness): void {
   );
 
   declare(
-    "J5: resume() performs an item of a map inside a map whose error left the code, and none whose error was handled",
+    "J5: resume() repeats an item of a nested map if the code did not handle its error, and no other item",
     async (world) => {
       const runtime = await world.open();
       const performed: string[] = [];

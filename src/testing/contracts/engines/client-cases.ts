@@ -41,7 +41,7 @@ export function clientCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "L18: a run that is started by name waits for a worker that hosts the workflow, which reads its input once",
+    "L18: a run that is started by name waits for a worker that hosts the workflow, and that worker reads the input once",
     async (world) => {
       const starter = await world.open("starter", { group: "starters" });
       const run = await starter.start("order", { shop: "a" }, { runId: "run_named" });
@@ -82,7 +82,7 @@ export function clientCases(harness: EngineHarness): void {
   );
 
   declare(
-    "L18: an input that the workflow refuses ends a run by name before any step, and the run is final",
+    "L18: a run that is started by name fails before any step if the workflow refuses its input, and cannot be resumed",
     async (world) => {
       const worker = await world.open();
       let steps = 0;
@@ -108,7 +108,7 @@ export function clientCases(harness: EngineHarness): void {
   });
 
   declare(
-    "L18: the limits of a workflow apply to its runs by name, by the input as it was read",
+    "L18: the limits of a workflow apply to the runs that are started by its name, with the input that readInput returns",
     async (world) => {
       const worker = await world.open();
       const [first, second, other] = [
@@ -144,79 +144,91 @@ export function clientCases(harness: EngineHarness): void {
     },
   );
 
-  declare("L18: a run by name is cancelled, and one that starts later keeps its time", async (world) => {
-    const worker = await world.open();
-    const startAt = worker.clock.now() + 3_600_000;
-    const [cancelled, later] = [
-      await worker.start("order", { shop: "a" }),
-      await worker.start("order", { shop: "a" }, { startAt }),
-    ];
-    await cancelled.cancel("no longer needed");
-    await later.cancel("not today");
-    let starts = 0;
-    worker.register(orderOf(async (ctx) => ctx.step("step", async () => ++starts)));
-    expect((await cancelled.result()).interruptionReason).toBe("no longer needed");
-    expect((await later.result()).interruptionReason).toBe("not today");
-    expect(starts).toBe(0);
-  });
+  declare(
+    "L18: a run that is started by name can be cancelled, and a run with a later start keeps its time",
+    async (world) => {
+      const worker = await world.open();
+      const startAt = worker.clock.now() + 3_600_000;
+      const [cancelled, later] = [
+        await worker.start("order", { shop: "a" }),
+        await worker.start("order", { shop: "a" }, { startAt }),
+      ];
+      await cancelled.cancel("no longer needed");
+      await later.cancel("not today");
+      let starts = 0;
+      worker.register(orderOf(async (ctx) => ctx.step("step", async () => ++starts)));
+      expect((await cancelled.result()).interruptionReason).toBe("no longer needed");
+      expect((await later.result()).interruptionReason).toBe("not today");
+      expect(starts).toBe(0);
+    },
+  );
 
-  declare("L18: cancel() ends a run by name that no worker hosts, also after a signal", async (world) => {
-    const runtime = await world.open();
-    const [run, later] = [
-      await runtime.start("unknown", { orderId: "7" }),
-      await runtime.start("unknown", null, { delayMs: 3_600_000 }),
-    ];
-    await run.signal("paid", 900);
-    for (const each of [run, later]) {
-      await each.cancel("a wrong name");
-      const { status, interruptionReason } = await each.result();
-      expect([status, interruptionReason]).toEqual(["cancelled", "a wrong name"]);
-    }
-    const types = (await eventsOf(run)).map(({ type }) => type);
-    expect([types.includes("run_cancel"), types.includes("run_adopt")]).toEqual([true, false]);
-  });
+  declare(
+    "L18: cancel() ends a run that was started by name and that no worker hosts, also after a signal",
+    async (world) => {
+      const runtime = await world.open();
+      const [run, later] = [
+        await runtime.start("unknown", { orderId: "7" }),
+        await runtime.start("unknown", null, { delayMs: 3_600_000 }),
+      ];
+      await run.signal("paid", 900);
+      for (const each of [run, later]) {
+        await each.cancel("a wrong name");
+        const { status, interruptionReason } = await each.result();
+        expect([status, interruptionReason]).toEqual(["cancelled", "a wrong name"]);
+      }
+      const types = (await eventsOf(run)).map(({ type }) => type);
+      expect([types.includes("run_cancel"), types.includes("run_adopt")]).toEqual([true, false]);
+    },
+  );
 
-  declare("S6: the same run id of two tenants and of none means three runs", async (world) => {
-    const runtime = await world.open();
-    const order = orderOf(async (ctx) => (await ctx.waitForSignal("go")) ?? null);
-    runtime.register(order);
-    const callers = [
-      runtime,
-      runtime.forTenant({ tenantId: "acme" }),
-      runtime.forTenant({ tenantId: "globex" }),
-    ];
-    const options = { runId: "run_order-7" };
-    const ids: string[] = [];
-    for (const [index, caller] of callers.entries()) {
-      const input = { shop: `shop ${index}` };
-      const run = await caller.start("order", input, options);
-      const again = await caller.start("order", input, options);
-      const byStoredId = await caller.start("order", input, { runId: run.runId });
-      expect([again.runId, byStoredId.runId]).toEqual([run.runId, run.runId]);
-      await expect(caller.start("order", { shop: "other" }, options)).rejects.toMatchObject({
-        code: "already_exists",
-      });
-      ids.push(run.runId);
-    }
-    expect(new Set(ids).size).toBe(3);
-    for (const [index, caller] of callers.entries()) {
-      const found = await caller.find("run_order-7");
-      expect(found?.runId).toBe(ids[index]);
-      await found?.signal("go", index);
-      expect((await found?.result())?.output).toBe(index);
-    }
-    const [, acme] = callers;
-    expect(await acme?.find(ids[2] ?? "")).toBe(undefined);
-  });
+  declare(
+    "S6: the same run id names three runs: one for each of two tenants and one without a tenant",
+    async (world) => {
+      const runtime = await world.open();
+      const order = orderOf(async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+      runtime.register(order);
+      const callers = [
+        runtime,
+        runtime.forTenant({ tenantId: "acme" }),
+        runtime.forTenant({ tenantId: "globex" }),
+      ];
+      const options = { runId: "run_order-7" };
+      const ids: string[] = [];
+      for (const [index, caller] of callers.entries()) {
+        const input = { shop: `shop ${index}` };
+        const run = await caller.start("order", input, options);
+        const again = await caller.start("order", input, options);
+        const byStoredId = await caller.start("order", input, { runId: run.runId });
+        expect([again.runId, byStoredId.runId]).toEqual([run.runId, run.runId]);
+        await expect(caller.start("order", { shop: "other" }, options)).rejects.toMatchObject({
+          code: "already_exists",
+        });
+        ids.push(run.runId);
+      }
+      expect(new Set(ids).size).toBe(3);
+      for (const [index, caller] of callers.entries()) {
+        const found = await caller.find("run_order-7");
+        expect(found?.runId).toBe(ids[index]);
+        await found?.signal("go", index);
+        expect((await found?.result())?.output).toBe(index);
+      }
+      const [, acme] = callers;
+      expect(await acme?.find(ids[2] ?? "")).toBe(undefined);
+    },
+  );
 
-  declare("J9: a pinned workflow takes a run by name that names its version", async (world) => {
-    const worker = await world.open("one", { versionPolicy: "pin" });
-    const [run, of1] = [
-      await worker.start("order", { shop: "a" }, { version: "2" }),
-      await worker.start("order", { shop: "a" }, { version: "1" }),
-    ];
-    worker.register(orderOf(returnInput, { version: "2" }));
-    expect((await run.result()).output).toEqual({ shop: "a", currency: "EUR" });
-    expect((await of1.summary()).status).toBe("pending");
-  });
+  declare(
+    "J9: a worker with a pinned workflow executes only runs by name that name its version",
+    async (world) => {
+      const worker = await world.open("one", { versionPolicy: "pin" });
+      const [run, of1] = [
+        await worker.start("order", { shop: "a" }, { version: "2" }),
+        await worker.start("order", { shop: "a" }, { version: "1" }),
+      ];
+      worker.register(orderOf(returnInput, { version: "2" }));
+      expect((await run.result()).output).toEqual({ shop: "a", currency: "EUR" });
+      expect((await of1.summary()).status).toBe("pending");
+    },
+  );
 }

@@ -84,7 +84,7 @@ export function compensationCases(harness: EngineHarness): void {
   );
 
   declare(
-    "C2, compensate: a cancel and a deadline undo the work, also that of a step which ended after the cancel",
+    "C2, compensate: a workflow undoes its steps after a cancel or its deadline, also a step that ended after the cancel",
     async (world) => {
       const runtime = await world.open();
       const log: string[] = [];
@@ -152,41 +152,44 @@ export function compensationCases(harness: EngineHarness): void {
     },
   );
 
-  declare("compensate: the next worker continues with the compensation that is due", async (world) => {
-    const log: string[] = [];
-    const order = (): HostedWorkflow<JsonValue> =>
-      workflowOf("order", async (ctx) => {
-        await doStep(ctx, log, "a");
-        // The replay returns one record for a limit of time, for the first success and for a map, without their branches.
-        const doIn = async (branch: RunContext, name: string): Promise<null> => {
-          await doStep(branch, log, name);
-          return null;
-        };
-        await ctx.timeout("1 hour", (branch) => doIn(branch, "b"));
-        await ctx.any({ only: (branch) => doIn(branch, "any") });
-        await ctx.map(["item"], (item, branch) => doIn(branch, item));
-        await ctx.compensate(
-          "undo c",
-          async ({ attempt }) => {
-            log.push(`undo c ${attempt}`);
-            if (attempt === 1) throw new Error("not yet");
-          },
-          { retry: { baseDelayMs: 300, jitter: 0 } },
-        );
-        throw new FatalError("no");
-      });
-    const one = await world.open("one");
-    const run = await runIn(one, await one.start(order(), null));
-    await suspended(run, "t0");
-    const resumed = await world.takeOver(one, run, order());
-    expect((await resumed.result()).status).toBe("failed");
-    expect(log.slice(0, 6)).toEqual(["a", "b", "any", "item", "undo c 1", "undo c 2"]);
-    const undone = ["undo item failed", "undo any failed", "undo b failed", "undo a failed"];
-    expect(log.slice(6)).toEqual(undone);
-  });
+  declare(
+    "compensate: the next worker of a failed workflow continues with the next compensation",
+    async (world) => {
+      const log: string[] = [];
+      const order = (): HostedWorkflow<JsonValue> =>
+        workflowOf("order", async (ctx) => {
+          await doStep(ctx, log, "a");
+          // The replay returns one record for a limit of time, for the first success and for a map, without their branches.
+          const doIn = async (branch: RunContext, name: string): Promise<null> => {
+            await doStep(branch, log, name);
+            return null;
+          };
+          await ctx.timeout("1 hour", (branch) => doIn(branch, "b"));
+          await ctx.any({ only: (branch) => doIn(branch, "any") });
+          await ctx.map(["item"], (item, branch) => doIn(branch, item));
+          await ctx.compensate(
+            "undo c",
+            async ({ attempt }) => {
+              log.push(`undo c ${attempt}`);
+              if (attempt === 1) throw new Error("not yet");
+            },
+            { retry: { baseDelayMs: 300, jitter: 0 } },
+          );
+          throw new FatalError("no");
+        });
+      const one = await world.open("one");
+      const run = await runIn(one, await one.start(order(), null));
+      await suspended(run, "t0");
+      const resumed = await world.takeOver(one, run, order());
+      expect((await resumed.result()).status).toBe("failed");
+      expect(log.slice(0, 6)).toEqual(["a", "b", "any", "item", "undo c 1", "undo c 2"]);
+      const undone = ["undo item failed", "undo any failed", "undo b failed", "undo a failed"];
+      expect(log.slice(6)).toEqual(undone);
+    },
+  );
 
   declare(
-    "compensate: one that fails or takes too long is reported, and the others follow",
+    "compensate: a compensation that fails or takes too long is reported, and the following ones are executed",
     async (world) => {
       const runtime = await world.open();
       const log: string[] = [];
@@ -261,7 +264,7 @@ export function compensationCases(harness: EngineHarness): void {
   );
 
   declare(
-    "C2, uncancellable: neither a cancel nor a deadline reaches the branch or its child",
+    "C2, uncancellable: neither a cancel nor a deadline stops an uncancellable branch or its child",
     async (world) => {
       const runtime = await world.open();
       const child = agentOf("child", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
@@ -290,33 +293,39 @@ export function compensationCases(harness: EngineHarness): void {
     },
   );
 
-  declare("uncancellable: a branch that exceeds its limit of time fails with timeout", async (world) => {
-    const runtime = await world.open();
-    const order = workflowOf("order", async (ctx) =>
-      ctx
-        .uncancellable(async (branch) => (await branch.waitForSignal("never")) ?? null, { timeoutMs: 10 })
-        .catch((error: { readonly code: string }) => error.code),
-    );
-    expect((await (await runtime.start(order, null)).result()).output).toBe("timeout");
-  });
-
-  declare("compensate: an agent, the body of a step and a wrong option are refused", async (world) => {
-    const runtime = await world.open();
-    const codeOf = (work: Promise<unknown>): Promise<string> =>
-      work.then(
-        () => "accepted",
-        (error: { readonly code: string }) => error.code,
+  declare(
+    "uncancellable: an uncancellable branch that exceeds its time limit fails with timeout",
+    async (world) => {
+      const runtime = await world.open();
+      const order = workflowOf("order", async (ctx) =>
+        ctx
+          .uncancellable(async (branch) => (await branch.waitForSignal("never")) ?? null, { timeoutMs: 10 })
+          .catch((error: { readonly code: string }) => error.code),
       );
-    const undo = async (): Promise<void> => undefined;
-    const worker = agentOf("worker", (ctx) => codeOf(ctx.compensate("undo", undo)));
-    expect((await (await runtime.submit(worker, null)).result()).output).toBe("invalid_argument");
-    const order = workflowOf("order", async (ctx) => [
-      await ctx.step("body", ({ ctx: inside }) => codeOf(inside.compensate("undo", undo))),
-      await codeOf(ctx.compensate("", undo)),
-      await codeOf(ctx.compensate("undo", undo, { timeout: 5 } as never)),
-      await codeOf(ctx.uncancellable(async () => null, { timeoutMs: 0 })),
-    ]);
-    const { output } = await (await runtime.start(order, null)).result();
-    expect(output).toEqual(Array(4).fill("invalid_argument"));
-  });
+      expect((await (await runtime.start(order, null)).result()).output).toBe("timeout");
+    },
+  );
+
+  declare(
+    "compensate: a compensation is refused in an agent, in the body of a step and with a wrong option",
+    async (world) => {
+      const runtime = await world.open();
+      const codeOf = (work: Promise<unknown>): Promise<string> =>
+        work.then(
+          () => "accepted",
+          (error: { readonly code: string }) => error.code,
+        );
+      const undo = async (): Promise<void> => undefined;
+      const worker = agentOf("worker", (ctx) => codeOf(ctx.compensate("undo", undo)));
+      expect((await (await runtime.submit(worker, null)).result()).output).toBe("invalid_argument");
+      const order = workflowOf("order", async (ctx) => [
+        await ctx.step("body", ({ ctx: inside }) => codeOf(inside.compensate("undo", undo))),
+        await codeOf(ctx.compensate("", undo)),
+        await codeOf(ctx.compensate("undo", undo, { timeout: 5 } as never)),
+        await codeOf(ctx.uncancellable(async () => null, { timeoutMs: 0 })),
+      ]);
+      const { output } = await (await runtime.start(order, null)).result();
+      expect(output).toEqual(Array(4).fill("invalid_argument"));
+    },
+  );
 }

@@ -198,7 +198,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
-  test("G2: a run whose agent is registered later is executed then", async () => {
+  test("G2: a run whose agent is registered later is executed after the registration", async () => {
     const opens = await prepare();
     const worker = agent("worker", async () => "done");
     const { engine: idle } = capturingEngine("idle");
@@ -213,7 +213,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await two.close();
   });
 
-  test("G1: of several workers on one store, each step of each run is executed by one", async () => {
+  test("G1: if several workers share a store, exactly one of them executes each step of a run", async () => {
     const opens = await prepare();
     const counts = new Map<string, number>();
     const worker = (): HostedAgent =>
@@ -264,7 +264,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await two.close();
   });
 
-  test("G3: stop waits for the open call, whose result the next worker does not repeat", async () => {
+  test("G3: an engine that stops waits for the open call, so that the next worker does not repeat it", async () => {
     const opens = await prepare();
     const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let calls = 0;
@@ -350,7 +350,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     await runtime.close();
   });
 
-  test("G5: a store whose runs one kind of engine executes refuses another kind and names both", async () => {
+  test("G5: a store whose runs are executed by one kind of engine refuses another kind, and the error names both", async () => {
     const opens = await prepare();
     const runtime = await open(await opens(), engine, "one");
     const { engine: other } = capturingEngine("other");

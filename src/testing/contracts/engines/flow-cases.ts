@@ -21,7 +21,7 @@ export function flowCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "L17: at most the limit of runs of a key run at the same time in all workers, and each completes",
+    "L17: over all workers, at most as many runs of a key run at the same time as its limit, and each completes",
     async (world) => {
       const [one, two] = [await world.open("one"), await world.open("two")];
       const running: Record<string, number> = {};
@@ -54,7 +54,7 @@ export function flowCases(harness: EngineHarness): void {
   );
 
   declare(
-    "L17: a queued run waits for the end of the run before it, also if another worker takes that over",
+    "L17: a queued run starts after the run before it ends, also if another worker takes over that earlier run",
     async (world) => {
       const one = await world.open("one");
       const started: string[] = [];
@@ -88,7 +88,7 @@ export function flowCases(harness: EngineHarness): void {
     },
   );
 
-  declare("L17: a queued run is cancelled before its turn, and starts no code", async (world) => {
+  declare("L17: a queued run that is cancelled before its turn starts no code", async (world) => {
     const runtime = await world.open();
     let starts = 0;
     const order = limited(
@@ -114,18 +114,21 @@ export function flowCases(harness: EngineHarness): void {
     ]);
   });
 
-  declare("L17: the runs of a rate start one after another, and each completes", async (world) => {
-    const [one, two] = [await world.open("one"), await world.open("two")];
-    const order = limited(async (ctx) => ctx.step("work", async () => 1), {
-      concurrency: { key, limit: 2 },
-      rate: { limit: 2, perMs: 40 },
-    });
-    one.register(order);
-    two.register(order);
-    const runs = await Promise.all(["a", "b", "a", "b", "c"].map((name) => one.submit(order, name)));
-    const ends = await Promise.all(runs.map((run) => run.result()));
-    expect(ends.map(({ status }) => status)).toEqual(runs.map(() => "completed"));
-  });
+  declare(
+    "L17: the runs of a workflow with a rate start one after another, and each completes",
+    async (world) => {
+      const [one, two] = [await world.open("one"), await world.open("two")];
+      const order = limited(async (ctx) => ctx.step("work", async () => 1), {
+        concurrency: { key, limit: 2 },
+        rate: { limit: 2, perMs: 40 },
+      });
+      one.register(order);
+      two.register(order);
+      const runs = await Promise.all(["a", "b", "a", "b", "c"].map((name) => one.submit(order, name)));
+      const ends = await Promise.all(runs.map((run) => run.result()));
+      expect(ends.map(({ status }) => status)).toEqual(runs.map(() => "completed"));
+    },
+  );
 
   declare(
     "L20: starts of a debounced workflow in two workers become one run with the last input",
@@ -150,32 +153,35 @@ export function flowCases(harness: EngineHarness): void {
     },
   );
 
-  declare("L20: starts of a batch become runs with all inputs, in their order, each once", async (world) => {
-    const one = await world.open("one");
-    const load = (): HostedWorkflow<JsonValue> =>
-      workflowOf("load", async (ctx) => ctx.step("work", async () => ctx.input), {
-        flowOf: flowControl("workflow load", "load", {
-          batch: {
-            key: ({ input }: { readonly input: JsonValue }) => (input as string).slice(0, 1),
-            size: 3,
-            ms: 50,
-          },
-        }),
-      });
-    const hosted = load();
-    const runs: RunHandle[] = [];
-    for (const name of ["a1", "b1", "a2", "a3", "a4"])
-      runs.push((await one.start(hosted, name)) as unknown as RunHandle);
-    const ids = new Set(runs.map(({ runId }) => runId));
-    const last = await world.takeOver(one, runs.at(-1) as RunHandle, load());
-    await last.result();
-    const two = await world.open("three");
-    const outputs = await Promise.all(
-      [...ids].map(async (runId) => (await (await two.find(runId))?.result())?.output as readonly string[]),
-    );
-    const ofKey = (start: string): readonly string[] =>
-      outputs.flat().filter((name) => name.startsWith(start));
-    expect([ofKey("a"), ofKey("b")]).toEqual([["a1", "a2", "a3", "a4"], ["b1"]]);
-    expect(outputs.every(({ length }) => length <= 3)).toBe(true);
-  });
+  declare(
+    "L20: the starts of a batched workflow become runs that contain each input once, in order",
+    async (world) => {
+      const one = await world.open("one");
+      const load = (): HostedWorkflow<JsonValue> =>
+        workflowOf("load", async (ctx) => ctx.step("work", async () => ctx.input), {
+          flowOf: flowControl("workflow load", "load", {
+            batch: {
+              key: ({ input }: { readonly input: JsonValue }) => (input as string).slice(0, 1),
+              size: 3,
+              ms: 50,
+            },
+          }),
+        });
+      const hosted = load();
+      const runs: RunHandle[] = [];
+      for (const name of ["a1", "b1", "a2", "a3", "a4"])
+        runs.push((await one.start(hosted, name)) as unknown as RunHandle);
+      const ids = new Set(runs.map(({ runId }) => runId));
+      const last = await world.takeOver(one, runs.at(-1) as RunHandle, load());
+      await last.result();
+      const two = await world.open("three");
+      const outputs = await Promise.all(
+        [...ids].map(async (runId) => (await (await two.find(runId))?.result())?.output as readonly string[]),
+      );
+      const ofKey = (start: string): readonly string[] =>
+        outputs.flat().filter((name) => name.startsWith(start));
+      expect([ofKey("a"), ofKey("b")]).toEqual([["a1", "a2", "a3", "a4"], ["b1"]]);
+      expect(outputs.every(({ length }) => length <= 3)).toBe(true);
+    },
+  );
 }

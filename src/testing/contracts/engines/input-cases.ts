@@ -52,7 +52,7 @@ export function inputCases(harness: EngineHarness): void {
   });
 
   declare(
-    "P1: an input that its caller has named and sends again is read once, also after the end",
+    "P1: an input that is sent twice under one id is read once, also if the second one arrives after the end",
     async (world) => {
       const runtime = await world.open();
       const run = await runtime.submit(lateReader(), null);
@@ -73,29 +73,32 @@ export function inputCases(harness: EngineHarness): void {
     },
   );
 
-  declare("withdraw: an input that a task has read comes too late, also after the end", async (world) => {
-    const runtime = await world.open();
-    const worker = agentOf("worker", async (ctx) => {
-      await ctx.waitForSignal("go");
-      const read = await ctx.steering({ mode: "all" });
-      await ctx.waitForSignal("end");
-      return [...read];
-    });
-    const run = await runtime.submit(worker, null);
-    await eventOf(run, "task_suspend");
-    const inputId = await run.steer("faster");
-    await run.signal("go");
-    await eventOf(run, "task_suspend", 2);
-    expect(await run.withdrawInput(inputId)).toBe(false);
-    await run.signal("end");
-    expect((await run.result()).output).toEqual(["faster"]);
-    expect(await run.withdrawInput(inputId)).toBe(false);
-    expect(await withdrawals(run)).toEqual([]);
-    await expect(run.withdrawInput("unknown")).rejects.toMatchObject({ code: "not_found" });
-  });
+  declare(
+    "withdraw: withdrawing an input that the task has already read is refused, also after the end of the run",
+    async (world) => {
+      const runtime = await world.open();
+      const worker = agentOf("worker", async (ctx) => {
+        await ctx.waitForSignal("go");
+        const read = await ctx.steering({ mode: "all" });
+        await ctx.waitForSignal("end");
+        return [...read];
+      });
+      const run = await runtime.submit(worker, null);
+      await eventOf(run, "task_suspend");
+      const inputId = await run.steer("faster");
+      await run.signal("go");
+      await eventOf(run, "task_suspend", 2);
+      expect(await run.withdrawInput(inputId)).toBe(false);
+      await run.signal("end");
+      expect((await run.result()).output).toEqual(["faster"]);
+      expect(await run.withdrawInput(inputId)).toBe(false);
+      expect(await withdrawals(run)).toEqual([]);
+      await expect(run.withdrawInput("unknown")).rejects.toMatchObject({ code: "not_found" });
+    },
+  );
 
   declare(
-    "withdraw: two callers of two processes get the same answer, and one event says so",
+    "withdraw: two processes that withdraw the same input get the same answer, and one event records it",
     async (world) => {
       const runtimes = [await world.open("one"), await world.open("two")] as const;
       const reader = lateReader();
@@ -111,25 +114,28 @@ export function inputCases(harness: EngineHarness): void {
     },
   );
 
-  declare("withdraw: the next worker keeps the input of a child withdrawn, and its answer", async (world) => {
-    const team = (): HostedAgent => {
-      const child = lateReader();
-      return agentOf("parent", async (ctx) => (await ctx.join(await spawnChild(ctx, child))).output, {
-        subAgents: [child],
-      });
-    };
-    const one = await world.open("one");
-    const run = await one.submit(team(), null);
-    await suspended(run, "t0", "t1");
-    const inputId = await run.steer("faster", "t1");
-    await run.steer("slower", "t1");
-    expect(await run.withdrawInput(inputId)).toBe(true);
-    await one.close();
-    const two = await world.open("two");
-    two.register(team());
-    const resumed = await runIn(two, run);
-    expect(await resumed.withdrawInput(inputId)).toBe(true);
-    await resumed.signal("go", null, "t1");
-    expect((await resumed.result()).output).toEqual([["slower"], []]);
-  });
+  declare(
+    "withdraw: an input of a child stays withdrawn when the next worker resumes the child, and the answer stays the same",
+    async (world) => {
+      const team = (): HostedAgent => {
+        const child = lateReader();
+        return agentOf("parent", async (ctx) => (await ctx.join(await spawnChild(ctx, child))).output, {
+          subAgents: [child],
+        });
+      };
+      const one = await world.open("one");
+      const run = await one.submit(team(), null);
+      await suspended(run, "t0", "t1");
+      const inputId = await run.steer("faster", "t1");
+      await run.steer("slower", "t1");
+      expect(await run.withdrawInput(inputId)).toBe(true);
+      await one.close();
+      const two = await world.open("two");
+      two.register(team());
+      const resumed = await runIn(two, run);
+      expect(await resumed.withdrawInput(inputId)).toBe(true);
+      await resumed.signal("go", null, "t1");
+      expect((await resumed.result()).output).toEqual([["slower"], []]);
+    },
+  );
 }

@@ -18,7 +18,7 @@ export function lifeCases(harness: EngineHarness): void {
       return decision;
     });
 
-  declare("J11: another process reads what the model calls of a run were sent", async (world) => {
+  declare("J11: another process can read what a run has sent to its models", async (world) => {
     const model = scriptedModel(["One.", "Two."]);
     const asked: HostedAgent = {
       ...agentOf("asked", async (ctx) => {
@@ -50,7 +50,7 @@ export function lifeCases(harness: EngineHarness): void {
   });
 
   declare(
-    "C1: a cancel ends an endless loop of steps, and one of continueAsNew, that take no time",
+    "C1: a cancel ends an endless loop of steps that take no time, and an endless loop of continueAsNew",
     async (world) => {
       const runtime = await world.open();
       const stepping = agentOf("stepping", async (ctx) => {
@@ -76,22 +76,25 @@ export function lifeCases(harness: EngineHarness): void {
     expect((await run.result()).output).toBe("denied");
   });
 
-  declare("approval: a process that hosts no agent answers, and the next worker continues", async (world) => {
-    const one = await world.open("one");
-    const run = await one.submit(asking(), null);
-    await run.untilPersonIsNeeded();
-    await one.close();
-    const desk = await world.open("desk");
-    const atDesk = await runIn(desk, run);
-    const [pending] = await atDesk.pendingApprovals();
-    await atDesk.approve(pending?.approvalId ?? "", { decision: "approved" });
-    await desk.close();
-    const two = await world.open("two");
-    two.register(asking());
-    expect((await (await runIn(two, run)).result()).output).toBe("approved");
-  });
+  declare(
+    "approval: a process that hosts no agent can answer a question, and the next worker continues the run",
+    async (world) => {
+      const one = await world.open("one");
+      const run = await one.submit(asking(), null);
+      await run.untilPersonIsNeeded();
+      await one.close();
+      const desk = await world.open("desk");
+      const atDesk = await runIn(desk, run);
+      const [pending] = await atDesk.pendingApprovals();
+      await atDesk.approve(pending?.approvalId ?? "", { decision: "approved" });
+      await desk.close();
+      const two = await world.open("two");
+      two.register(asking());
+      expect((await (await runIn(two, run)).result()).output).toBe("approved");
+    },
+  );
 
-  declare("approval: of two processes that answer at once, the first one counts", async (world) => {
+  declare("approval: if two processes answer a question at once, the first answer counts", async (world) => {
     const [one, two] = [await world.open("one"), await world.open("two")];
     two.register(asking());
     const run = await one.submit(asking(), null);
@@ -107,7 +110,7 @@ export function lifeCases(harness: EngineHarness): void {
   });
 
   declare(
-    "next run: a run that a closed worker leaves has the metadata from which the next worker makes its agent",
+    "next run: the next worker creates the agent of a scheduled run from the metadata that is stored with the run",
     async (world) => {
       const clerk = (mark: JsonValue): HostedAgent =>
         agentOf("clerk", async (ctx) => {
@@ -191,35 +194,41 @@ export function lifeCases(harness: EngineHarness): void {
       { version },
     );
 
-  declare("J9, version: with resume, another version continues the run", async (world) => {
-    const one = await world.open("one");
-    const run = await one.submit(versioned("1"), null);
-    await eventOf(run, "task_suspend");
-    const found = await world.takeOver(one, run, versioned("2"));
-    await found.signal("go");
-    expect((await found.result()).output).toBe("2");
-  });
+  declare(
+    "J9, version: with versionPolicy resume, a worker with another version of the agent continues the run",
+    async (world) => {
+      const one = await world.open("one");
+      const run = await one.submit(versioned("1"), null);
+      await eventOf(run, "task_suspend");
+      const found = await world.takeOver(one, run, versioned("2"));
+      await found.signal("go");
+      expect((await found.result()).output).toBe("2");
+    },
+  );
 
-  declare("J9, version: with pin, only a worker of its version continues the run", async (world) => {
-    const pin = (group: string) => ({ versionPolicy: "pin", group }) as const;
-    const one = await world.open("one", pin("1"));
-    const run = await one.submit(versioned("1"), null);
-    await eventOf(run, "task_suspend");
-    await one.close();
-    const two = await world.open("two", pin("2"));
-    const second = versioned("2");
-    two.register(second);
-    const found = await runIn(two, run);
-    await found.signal("go");
-    const other = await two.submit(second, null);
-    await other.signal("go");
-    expect((await other.result()).output).toBe("2");
-    const three = await world.open("three", pin("1"));
-    three.register(versioned("1"));
-    expect((await found.result()).output).toBe("1");
-  });
+  declare(
+    "J9, version: with versionPolicy pin, only a worker with the version of the run continues it",
+    async (world) => {
+      const pin = (group: string) => ({ versionPolicy: "pin", group }) as const;
+      const one = await world.open("one", pin("1"));
+      const run = await one.submit(versioned("1"), null);
+      await eventOf(run, "task_suspend");
+      await one.close();
+      const two = await world.open("two", pin("2"));
+      const second = versioned("2");
+      two.register(second);
+      const found = await runIn(two, run);
+      await found.signal("go");
+      const other = await two.submit(second, null);
+      await other.signal("go");
+      expect((await other.result()).output).toBe("2");
+      const three = await world.open("three", pin("1"));
+      three.register(versioned("1"));
+      expect((await found.result()).output).toBe("1");
+    },
+  );
 
-  declare("J9, version: with refuse, a run of another version fails", async (world) => {
+  declare("J9, version: with versionPolicy refuse, a run of another version fails", async (world) => {
     const one = await world.open("one");
     const run = await one.submit(versioned("1"), null);
     await eventOf(run, "task_suspend");
@@ -228,73 +237,82 @@ export function lifeCases(harness: EngineHarness): void {
     expect((await found.result()).error?.code).toBe("version_mismatch");
   });
 
-  declare("E1, events: readers of two processes get the same events without a gap", async (world) => {
-    const [one, two] = [await world.open("one"), await world.open("two")];
-    const worker = agentOf("worker", async (ctx) => {
-      for (let step = 0; step < 10; step++) await ctx.step(`step ${step}`, async () => step);
-      await ctx.sleep(5);
-      return "done";
-    });
-    two.register(worker);
-    const run = await one.submit(worker, null);
-    const read = async (runtime: typeof one): Promise<readonly string[]> => {
-      const lines: string[] = [];
-      for await (const event of (await runIn(runtime, run)).events())
-        if ("seq" in event) lines.push(`${event.seq} ${event.type}`);
-      return lines;
-    };
-    const [here, there] = await Promise.all([read(one), read(two)]);
-    expect(here).toEqual(there);
-    expect(here.map((line) => Number(line.split(" ")[0]))).toEqual(here.map((_, index) => index));
-  });
-
-  declare("E4, events: a change of the owner leaves no gap and no second task_start", async (world) => {
-    const worker = (): HostedAgent =>
-      agentOf("worker", async (ctx) => {
-        ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
-        await ctx.step("first", async () => null);
-        await ctx.waitForSignal("go");
-        ctx.emitEvent({ type: "turn_end", data: { turn: 1, stopReason: "stop", toolCalls: 0 } });
-        return ctx.step("second", async () => "done");
+  declare(
+    "E1, events: readers in two processes get the same events of a run without a gap",
+    async (world) => {
+      const [one, two] = [await world.open("one"), await world.open("two")];
+      const worker = agentOf("worker", async (ctx) => {
+        for (let step = 0; step < 10; step++) await ctx.step(`step ${step}`, async () => step);
+        await ctx.sleep(5);
+        return "done";
       });
-    const one = await world.open("one");
-    const run = await one.submit(worker(), null);
-    await eventOf(run, "task_suspend");
-    const found = await world.takeOver(one, run, worker());
-    await found.signal("go");
-    await found.result();
-    const events = await eventsOf(found);
-    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index));
-    const once = ["run_start", "task_start", "turn_start", "turn_end", "task_end", "run_end"] as const;
-    expect(events.map(({ type }) => type).filter((type) => once.some((each) => each === type))).toEqual([
-      ...once,
-    ]);
-  });
-
-  declare("T1, schedule: of two workers that host the agent, one starts the run", async (world) => {
-    const fired: unknown[] = [];
-    const first = Promise.withResolvers<void>();
-    const porter = (): HostedAgent =>
-      agentOf("porter", async (ctx) => {
-        await ctx.step("fire", async () => (fired.push(ctx.input), first.resolve(), null));
-      });
-    const runtimes = [await world.open("one"), await world.open("two")];
-    for (const runtime of runtimes) runtime.register(porter());
-    const [one] = runtimes;
-    if (one === undefined) return;
-    await one.schedules.create({
-      name: "rounds",
-      agent: porter().id,
-      input: "go",
-      at: one.clock.now() + fireInMs,
-    });
-    await first.promise;
-    for (const { runId } of (await one.list()).runs) await (await runIn(one, { runId })).result();
-    expect([fired, (await one.list()).runs.length]).toEqual([["go"], 1]);
-  });
+      two.register(worker);
+      const run = await one.submit(worker, null);
+      const read = async (runtime: typeof one): Promise<readonly string[]> => {
+        const lines: string[] = [];
+        for await (const event of (await runIn(runtime, run)).events())
+          if ("seq" in event) lines.push(`${event.seq} ${event.type}`);
+        return lines;
+      };
+      const [here, there] = await Promise.all([read(one), read(two)]);
+      expect(here).toEqual(there);
+      expect(here.map((line) => Number(line.split(" ")[0]))).toEqual(here.map((_, index) => index));
+    },
+  );
 
   declare(
-    "T5, T6, schedule: runNow starts a run of a paused schedule as it was edited, by another process",
+    "E4, events: when the owner of a run changes, its events have no gap and no second task_start",
+    async (world) => {
+      const worker = (): HostedAgent =>
+        agentOf("worker", async (ctx) => {
+          ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
+          await ctx.step("first", async () => null);
+          await ctx.waitForSignal("go");
+          ctx.emitEvent({ type: "turn_end", data: { turn: 1, stopReason: "stop", toolCalls: 0 } });
+          return ctx.step("second", async () => "done");
+        });
+      const one = await world.open("one");
+      const run = await one.submit(worker(), null);
+      await eventOf(run, "task_suspend");
+      const found = await world.takeOver(one, run, worker());
+      await found.signal("go");
+      await found.result();
+      const events = await eventsOf(found);
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index));
+      const once = ["run_start", "task_start", "turn_start", "turn_end", "task_end", "run_end"] as const;
+      expect(events.map(({ type }) => type).filter((type) => once.some((each) => each === type))).toEqual([
+        ...once,
+      ]);
+    },
+  );
+
+  declare(
+    "T1, schedule: of two workers that host the agent of a schedule, one starts the run",
+    async (world) => {
+      const fired: unknown[] = [];
+      const first = Promise.withResolvers<void>();
+      const porter = (): HostedAgent =>
+        agentOf("porter", async (ctx) => {
+          await ctx.step("fire", async () => (fired.push(ctx.input), first.resolve(), null));
+        });
+      const runtimes = [await world.open("one"), await world.open("two")];
+      for (const runtime of runtimes) runtime.register(porter());
+      const [one] = runtimes;
+      if (one === undefined) return;
+      await one.schedules.create({
+        name: "rounds",
+        agent: porter().id,
+        input: "go",
+        at: one.clock.now() + fireInMs,
+      });
+      await first.promise;
+      for (const { runId } of (await one.list()).runs) await (await runIn(one, { runId })).result();
+      expect([fired, (await one.list()).runs.length]).toEqual([["go"], 1]);
+    },
+  );
+
+  declare(
+    "T5, T6, schedule: runNow() starts a run of a paused schedule with its edited input, in another process",
     async (world) => {
       const started = Promise.withResolvers<void>();
       const porter = (): HostedAgent =>
@@ -320,7 +338,7 @@ export function lifeCases(harness: EngineHarness): void {
   );
 
   declare(
-    "T1, schedule: the next worker fires a schedule that fell due while none was open",
+    "T1, schedule: a schedule that fell due while no worker was open fires when the next worker opens",
     async (world) => {
       const fired = Promise.withResolvers<unknown>();
       const porter = (): HostedAgent =>

@@ -135,7 +135,7 @@ export function limitCases(harness: EngineHarness): void {
   const { expect } = harness;
   const declare = casesOf(harness);
 
-  declare("C1, cancel: a run is cancelled with all its tasks and the reason", async (world) => {
+  declare("C1, cancel: cancelling a run cancels all its tasks and gives them the reason", async (world) => {
     const runtime = await world.open();
     const leaf = agentOf("leaf", async (ctx) => void (await ctx.waitForSignal("never")));
     const middle = agentOf("middle", async (ctx) => void (await ctx.join(await spawnChild(ctx, leaf))), {
@@ -265,7 +265,7 @@ export function limitCases(harness: EngineHarness): void {
     expect([status, turns, model.calls.length]).toEqual(["budget_exhausted", 2, 2]);
   });
 
-  declare("J5, top-up: an exhausted run continues and repeats no paid call", async (world) => {
+  declare("J5, top-up: an exhausted run continues after a top-up and repeats no paid call", async (world) => {
     const runtime = await world.open();
     const model = scriptedModel(["one", "two", "three"]);
     const talker = agentOf("talker", (ctx) => callModel(ctx, 3), { models: { main: model } });
@@ -276,7 +276,7 @@ export function limitCases(harness: EngineHarness): void {
     expect([status, turns, model.calls.length]).toEqual(["completed", 3, 3]);
   });
 
-  declare("J5, top-up: the next worker continues an exhausted run", async (world) => {
+  declare("J5, top-up: the next worker continues an exhausted run after a top-up", async (world) => {
     const [first, second] = [scriptedModel(["one"]), scriptedModel(["two"])];
     const talker = (model: typeof first): HostedAgent =>
       agentOf("talker", (ctx) => callModel(ctx, 2), { models: { main: model } });
@@ -304,7 +304,7 @@ export function limitCases(harness: EngineHarness): void {
   });
 
   declare(
-    "B7, caps: a call waits for what the open call of a run of another worker holds, and is made once it is returned",
+    "B7, caps: a call waits while the open call of another worker holds the rest of the cap, and is made once it is returned",
     async (world) => {
       const { holder, waiter, answer, models, two } = await besideAnOpenCall(world, oneCall);
       await suspended(waiter, "t0");
@@ -318,7 +318,7 @@ export function limitCases(harness: EngineHarness): void {
   );
 
   declare(
-    "B7, caps: a call that still does not fit after capWaitMs ends its run as budget_exhausted, and resume repeats it",
+    "B7, caps: a call that still does not fit its cap after capWaitMs ends the run as budget_exhausted; resume() repeats it",
     async (world) => {
       const options = { ...oneCall, capWaitMs: 20 };
       const { holder, waiter, answer, models, two } = await besideAnOpenCall(world, options);
@@ -332,7 +332,7 @@ export function limitCases(harness: EngineHarness): void {
   );
 
   declare(
-    "B7, caps: a call that waits for the cap of its agent does not wait for calls of other agents before it",
+    "B7, caps: a call that waits for the cap of its agent does not wait for earlier calls of other agents",
     async (world) => {
       const options = { ...oneCall, caps: { perAgentPerDayUsd: 82e-6 } };
       const held = ["slow", "quick"].map((name) => {
@@ -370,38 +370,47 @@ export function limitCases(harness: EngineHarness): void {
     },
   );
 
-  declare("B5, budget: the deadline of a run passes while the run sleeps", async (world) => {
-    const runtime = await world.open();
-    const sleeper = agentOf("sleeper", async (ctx) => ctx.sleep(600_000));
-    const run = await runtime.submit(sleeper, null, { budget: { deadlineMs: 20 } });
-    expect((await run.result()).status).toBe("deadline_exceeded");
-  });
+  declare(
+    "B5, budget: a run whose deadline passes while it sleeps ends as deadline_exceeded",
+    async (world) => {
+      const runtime = await world.open();
+      const sleeper = agentOf("sleeper", async (ctx) => ctx.sleep(600_000));
+      const run = await runtime.submit(sleeper, null, { budget: { deadlineMs: 20 } });
+      expect((await run.result()).status).toBe("deadline_exceeded");
+    },
+  );
 
-  declare("B5, top-up: time continues a run that stopped at its deadline", async (world) => {
-    const runtime = await world.open();
-    const sleeper = agentOf("sleeper", async (ctx) => (await ctx.sleep(300), "in time"));
-    const run = await runtime.submit(sleeper, null, { budget: { deadlineMs: 20 } });
-    expect((await run.result()).status).toBe("deadline_exceeded");
-    await run.topUp({ deadlineMs: 600_000 });
-    const { status, output } = await run.result();
-    expect([status, output]).toEqual(["completed", "in time"]);
-  });
+  declare(
+    "B5, top-up: a run that stopped at its deadline continues after a top-up of time",
+    async (world) => {
+      const runtime = await world.open();
+      const sleeper = agentOf("sleeper", async (ctx) => (await ctx.sleep(300), "in time"));
+      const run = await runtime.submit(sleeper, null, { budget: { deadlineMs: 20 } });
+      expect((await run.result()).status).toBe("deadline_exceeded");
+      await run.topUp({ deadlineMs: 600_000 });
+      const { status, output } = await run.result();
+      expect([status, output]).toEqual(["completed", "in time"]);
+    },
+  );
 
-  declare("H4, seats: a spawn without a free seat is refused and names the holders", async (world) => {
-    const runtime = await world.open();
-    const idle = agentOf("idle", async (ctx) => void (await ctx.waitForSignal("never")));
-    const parent = agentOf(
-      "parent",
-      async (ctx) => {
-        await spawnChild(ctx, idle);
-        const refused = await ctx.spawn(idle.id, null);
-        return refused.kind === "refused" ? refused.holders.map(({ taskId }) => taskId) : null;
-      },
-      { subAgents: [idle] },
-    );
-    const run = await runtime.submit(parent, null, twoSeats);
-    expect((await run.result()).output).toEqual(["t0", "t1"]);
-  });
+  declare(
+    "H4, seats: a spawn without a free seat is refused, and the result names the tasks that hold the seats",
+    async (world) => {
+      const runtime = await world.open();
+      const idle = agentOf("idle", async (ctx) => void (await ctx.waitForSignal("never")));
+      const parent = agentOf(
+        "parent",
+        async (ctx) => {
+          await spawnChild(ctx, idle);
+          const refused = await ctx.spawn(idle.id, null);
+          return refused.kind === "refused" ? refused.holders.map(({ taskId }) => taskId) : null;
+        },
+        { subAgents: [idle] },
+      );
+      const run = await runtime.submit(parent, null, twoSeats);
+      expect((await run.result()).output).toEqual(["t0", "t1"]);
+    },
+  );
 
   declare("H4, seats: a child that waits for a seat starts when one frees", async (world) => {
     const runtime = await world.open();
@@ -423,50 +432,56 @@ export function limitCases(harness: EngineHarness): void {
     expect((await run.result()).output).toEqual([1, 2]);
   });
 
-  declare("H2, H5, preemption: an urgent child takes a seat, and the victim is recalled", async (world) => {
-    const runtime = await world.open();
-    const steps: string[] = [];
-    const low = agentOf("low", async (ctx) => {
-      await ctx.step("first", async () => (steps.push("first"), null));
-      await ctx.waitForSignal("go");
-      return ctx.step("second", async () => (steps.push("second"), "low"));
-    });
-    const high = agentOf("high", async (ctx) =>
-      ctx.step("urgent", async () => (steps.push("urgent"), "high")),
-    );
-    const run = await runtime.submit(preempting(low, high), null, twoSeats);
-    await suspended(run, "t0", "t1");
-    await run.signal("hurry");
-    await eventOf(run, "seat_recall");
-    await run.signal("go", null, "t1");
-    expect((await run.result()).output).toEqual(["low", "high"]);
-    expect(steps).toEqual(["first", "urgent", "second"]);
-    const seats = (await eventsOf(run)).map(({ type }) => type).filter((type) => type.startsWith("seat_"));
-    // A suspended victim pauses at once, so that the urgent task need not wait for its seat.
-    expect(seats).toEqual(["seat_pause", "seat_recall"]);
-  });
+  declare(
+    "H2, H5, preemption: an urgent child takes the seat of another task, which is recalled afterwards",
+    async (world) => {
+      const runtime = await world.open();
+      const steps: string[] = [];
+      const low = agentOf("low", async (ctx) => {
+        await ctx.step("first", async () => (steps.push("first"), null));
+        await ctx.waitForSignal("go");
+        return ctx.step("second", async () => (steps.push("second"), "low"));
+      });
+      const high = agentOf("high", async (ctx) =>
+        ctx.step("urgent", async () => (steps.push("urgent"), "high")),
+      );
+      const run = await runtime.submit(preempting(low, high), null, twoSeats);
+      await suspended(run, "t0", "t1");
+      await run.signal("hurry");
+      await eventOf(run, "seat_recall");
+      await run.signal("go", null, "t1");
+      expect((await run.result()).output).toEqual(["low", "high"]);
+      expect(steps).toEqual(["first", "urgent", "second"]);
+      const seats = (await eventsOf(run)).map(({ type }) => type).filter((type) => type.startsWith("seat_"));
+      // A suspended victim pauses at once, so that the urgent task need not wait for its seat.
+      expect(seats).toEqual(["seat_pause", "seat_recall"]);
+    },
+  );
 
-  declare("H5, preemption: a task with return-partial ends as paused", async (world) => {
-    const runtime = await world.open();
-    const low = agentOf("low", async (ctx) => void (await ctx.waitForSignal("never")));
-    const high = agentOf("high", async () => "urgent");
-    const parent = agentOf(
-      "parent",
-      async (ctx) => {
-        const victim = await spawnChild(ctx, low, { priority: Priority.LOW, onPause: "return-partial" });
-        await ctx.waitForSignal("hurry");
-        await ctx.join(await spawnChild(ctx, high, { priority: Priority.HIGH }));
-        return (await ctx.ask(victim, null)).kind;
-      },
-      { subAgents: [low, high] },
-    );
-    const run = await runtime.submit(parent, null, twoSeats);
-    await suspended(run, "t0", "t1");
-    await run.signal("hurry");
-    expect((await run.result()).output).toBe("target_paused");
-  });
+  declare(
+    "H5, preemption: a task with onPause return-partial ends as paused when it loses its seat",
+    async (world) => {
+      const runtime = await world.open();
+      const low = agentOf("low", async (ctx) => void (await ctx.waitForSignal("never")));
+      const high = agentOf("high", async () => "urgent");
+      const parent = agentOf(
+        "parent",
+        async (ctx) => {
+          const victim = await spawnChild(ctx, low, { priority: Priority.LOW, onPause: "return-partial" });
+          await ctx.waitForSignal("hurry");
+          await ctx.join(await spawnChild(ctx, high, { priority: Priority.HIGH }));
+          return (await ctx.ask(victim, null)).kind;
+        },
+        { subAgents: [low, high] },
+      );
+      const run = await runtime.submit(parent, null, twoSeats);
+      await suspended(run, "t0", "t1");
+      await run.signal("hurry");
+      expect((await run.result()).output).toBe("target_paused");
+    },
+  );
 
-  declare("H5, recall: a victim whose worker closed is recalled by the next worker", async (world) => {
+  declare("H5, recall: the next worker recalls a preempted task whose worker has closed", async (world) => {
     const team = (): HostedAgent => {
       const low = agentOf("low", async (ctx) => {
         await ctx.waitForSignal("go");
@@ -487,7 +502,7 @@ export function limitCases(harness: EngineHarness): void {
     expect((await found.result()).output).toEqual(["low", "high"]);
   });
 
-  declare("H8, priority: a task that waits can be reprioritized", async (world) => {
+  declare("H8, priority: the priority of a task that waits can be changed", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) => void (await ctx.waitForSignal("go")));
     const run = await runtime.submit(worker, null);

@@ -125,72 +125,81 @@ export function messageCases(harness: EngineHarness): void {
     await refused;
   });
 
-  declare("update: a wait ends after its timeout, also after a refused update", async (world) => {
-    const runtime = await world.open();
-    const worker = agentOf("worker", async (ctx) => {
-      const accept = (): never => {
-        throw new Fault("invalid_argument", "closed");
-      };
-      return (await ctx.waitForUpdate("add", { timeoutMs: Number(ctx.input), accept })) === undefined;
-    });
-    await untilLongEnough(300, async (timeoutMs) => {
-      const run = await runtime.submit(worker, timeoutMs);
-      const refused = await run.update("add", 1).catch((error: unknown) => Fault.from(error));
-      expect((await run.result()).output).toBe(true);
-      const { code, message } = refused as Fault;
-      // The wait was over before the update arrived.
-      if (code === "not_found") return false;
-      expect(message).toBe("closed");
-      return true;
-    });
-  });
+  declare(
+    "update: the wait for an update ends after its timeout, also after a refused update",
+    async (world) => {
+      const runtime = await world.open();
+      const worker = agentOf("worker", async (ctx) => {
+        const accept = (): never => {
+          throw new Fault("invalid_argument", "closed");
+        };
+        return (await ctx.waitForUpdate("add", { timeoutMs: Number(ctx.input), accept })) === undefined;
+      });
+      await untilLongEnough(300, async (timeoutMs) => {
+        const run = await runtime.submit(worker, timeoutMs);
+        const refused = await run.update("add", 1).catch((error: unknown) => Fault.from(error));
+        expect((await run.result()).output).toBe(true);
+        const { code, message } = refused as Fault;
+        // The wait was over before the update arrived.
+        if (code === "not_found") return false;
+        expect(message).toBe("closed");
+        return true;
+      });
+    },
+  );
 
-  declare("P1: a run signals another run in its commit, and a repeated id has no effect", async (world) => {
-    const runtime = await world.open();
-    const receiver = agentOf("receiver", async (ctx) => {
-      await ctx.waitForSignal("go");
-      const values: JsonValue[] = [];
-      for (let count = 0; count < 3; count++) values.push((await ctx.waitForSignal("paid")) ?? null);
-      return values;
-    });
-    const target = await runtime.submit(receiver, null);
-    const sender = agentOf("sender", async (ctx) => {
-      const { runId } = target;
-      await ctx.sendSignal(runId, "paid", 1, { id: "event-1" });
-      await ctx.sendSignal(runId, "paid", 2, { id: "event-1" });
-      await ctx.sendSignal(runId, "paid", 3);
-      await ctx.sendSignal(runId, "paid", 3);
-      await ctx.sendSignal(runId, "go", null);
-      return ctx
-        .sendSignal(formatRunId("nowhere"), "paid", 1)
-        .catch((error: Fault) => error.code as JsonValue as null);
-    });
-    await target.signal("paid", 0, { id: "event-1" });
-    expect((await (await runtime.submit(sender, null)).result()).output).toBe("not_found");
-    expect((await target.result()).output).toEqual([0, 3, 3]);
-  });
+  declare(
+    "P1: a run sends a signal to another run with its commit, and a repeated signal id has no effect",
+    async (world) => {
+      const runtime = await world.open();
+      const receiver = agentOf("receiver", async (ctx) => {
+        await ctx.waitForSignal("go");
+        const values: JsonValue[] = [];
+        for (let count = 0; count < 3; count++) values.push((await ctx.waitForSignal("paid")) ?? null);
+        return values;
+      });
+      const target = await runtime.submit(receiver, null);
+      const sender = agentOf("sender", async (ctx) => {
+        const { runId } = target;
+        await ctx.sendSignal(runId, "paid", 1, { id: "event-1" });
+        await ctx.sendSignal(runId, "paid", 2, { id: "event-1" });
+        await ctx.sendSignal(runId, "paid", 3);
+        await ctx.sendSignal(runId, "paid", 3);
+        await ctx.sendSignal(runId, "go", null);
+        return ctx
+          .sendSignal(formatRunId("nowhere"), "paid", 1)
+          .catch((error: Fault) => error.code as JsonValue as null);
+      });
+      await target.signal("paid", 0, { id: "event-1" });
+      expect((await (await runtime.submit(sender, null)).result()).output).toBe("not_found");
+      expect((await target.result()).output).toEqual([0, 3, 3]);
+    },
+  );
 
-  declare("S6: a run reaches no run of another tenant, and none that has ended", async (world) => {
-    const runtime = await world.open();
-    const waits = agentOf("waits", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
-    const theirs = await runtime.submit(waits, null, { tenantId: "b" });
-    const ours = await runtime.submit(waits, null, { tenantId: "a" });
-    const sender = agentOf("sender", async (ctx) => {
-      const send = (runId: string): Promise<string> =>
-        ctx.sendSignal(runId, "go", 1).then(
-          () => "sent",
-          (error: Fault) => error.code,
-        );
-      return [await send(theirs.runId), await send(ours.runId)];
-    });
-    const first = await runtime.submit(sender, null, { tenantId: "a" });
-    expect((await first.result()).output).toEqual(["not_found", "sent"]);
-    expect((await ours.result()).output).toBe(1);
-    const second = await runtime.submit(sender, null, { tenantId: "a" });
-    expect((await second.result()).output).toEqual(["not_found", "not_found"]);
-    await theirs.cancel("end");
-    await theirs.result();
-  });
+  declare(
+    "S6: a run can send nothing to a run of another tenant or to a run that has ended",
+    async (world) => {
+      const runtime = await world.open();
+      const waits = agentOf("waits", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+      const theirs = await runtime.submit(waits, null, { tenantId: "b" });
+      const ours = await runtime.submit(waits, null, { tenantId: "a" });
+      const sender = agentOf("sender", async (ctx) => {
+        const send = (runId: string): Promise<string> =>
+          ctx.sendSignal(runId, "go", 1).then(
+            () => "sent",
+            (error: Fault) => error.code,
+          );
+        return [await send(theirs.runId), await send(ours.runId)];
+      });
+      const first = await runtime.submit(sender, null, { tenantId: "a" });
+      expect((await first.result()).output).toEqual(["not_found", "sent"]);
+      expect((await ours.result()).output).toBe(1);
+      const second = await runtime.submit(sender, null, { tenantId: "a" });
+      expect((await second.result()).output).toEqual(["not_found", "not_found"]);
+      await theirs.cancel("end");
+      await theirs.result();
+    },
+  );
 }
 
 /** Cases about promises that others settle. */
@@ -212,22 +221,29 @@ export function promiseCases(harness: EngineHarness): void {
     return (await run.read("ids")) as unknown as readonly [string, string];
   };
 
-  declare("J2: a promise is settled once, from every process, before and after the wait", async (world) => {
-    const one = await world.open("one");
-    const run = await one.submit(waiter(), null);
-    const [first, second] = await idsOf(run);
-    expect(await one.promise(second).reject(new FatalError("declined"))).toBe(true);
-    expect(await one.promise(second).resolve("too late")).toBe(false);
-    const resumed = await world.takeOver(one, run, waiter());
-    const other = await world.open("three");
-    // The workers of a group host the same agents, because each of them may execute the run.
-    other.register(waiter());
-    expect(await other.promise(first).resolve({ paid: true })).toBe(true);
-    expect((await resumed.result()).output).toEqual([{ paid: true }, ["fatal", "declined"], { paid: true }]);
-    await expect(other.promise(first).resolve(1)).rejects.toMatchObject({ code: "not_found" });
-  });
+  declare(
+    "J2: a durable promise is settled once, by any process, before or after a task waits for it",
+    async (world) => {
+      const one = await world.open("one");
+      const run = await one.submit(waiter(), null);
+      const [first, second] = await idsOf(run);
+      expect(await one.promise(second).reject(new FatalError("declined"))).toBe(true);
+      expect(await one.promise(second).resolve("too late")).toBe(false);
+      const resumed = await world.takeOver(one, run, waiter());
+      const other = await world.open("three");
+      // The workers of a group host the same agents, because each of them may execute the run.
+      other.register(waiter());
+      expect(await other.promise(first).resolve({ paid: true })).toBe(true);
+      expect((await resumed.result()).output).toEqual([
+        { paid: true },
+        ["fatal", "declined"],
+        { paid: true },
+      ]);
+      await expect(other.promise(first).resolve(1)).rejects.toMatchObject({ code: "not_found" });
+    },
+  );
 
-  declare("J2: a run settles a promise of another run in its commit", async (world) => {
+  declare("J2: a run settles a durable promise of another run with its commit", async (world) => {
     const runtime = await world.open();
     const run = await runtime.submit(waiter(), null);
     const ids = await idsOf(run);
@@ -240,7 +256,7 @@ export function promiseCases(harness: EngineHarness): void {
     expect((await run.result()).output).toEqual([1, ["fatal", "no"], 1]);
   });
 
-  declare("S6: a promise of another tenant does not exist", async (world) => {
+  declare("S6: a durable promise of another tenant does not exist", async (world) => {
     const runtime = await world.open();
     const run = await runtime.submit(waiter(), null, { tenantId: "a" });
     const [first, second] = await idsOf(run);
@@ -264,7 +280,7 @@ export function promiseCases(harness: EngineHarness): void {
   });
 
   declare(
-    "J5: resume() waits again for a promise whose refused value, or whose error, ended the run",
+    "J5: resume() waits again for a durable promise whose refused value or whose error ended the run",
     async (world) => {
       const worker = (): HostedAgent =>
         agentOf("worker", async (ctx) => {
@@ -302,18 +318,21 @@ export function promiseCases(harness: EngineHarness): void {
     },
   );
 
-  declare("J5: a rejected promise whose error leaves the code ends the run", async (world) => {
-    const runtime = await world.open();
-    const worker = agentOf("worker", async (ctx) => {
-      const id = ctx.newPromise();
-      ctx.publish("ids", [id]);
-      return ctx.waitForPromise(id);
-    });
-    const run = await runtime.submit(worker, null);
-    const [id] = await idsOf(run);
-    await runtime.promise(id).reject(new Error("declined"));
-    const { status, error } = await run.result();
-    expect([status, error?.message]).toEqual(["failed", "declined"]);
-    expect((await eventsOf(run)).filter(({ type }) => type === "task_retry")).toEqual([]);
-  });
+  declare(
+    "J5: a rejected durable promise ends the run if the code does not handle the error",
+    async (world) => {
+      const runtime = await world.open();
+      const worker = agentOf("worker", async (ctx) => {
+        const id = ctx.newPromise();
+        ctx.publish("ids", [id]);
+        return ctx.waitForPromise(id);
+      });
+      const run = await runtime.submit(worker, null);
+      const [id] = await idsOf(run);
+      await runtime.promise(id).reject(new Error("declined"));
+      const { status, error } = await run.result();
+      expect([status, error?.message]).toEqual(["failed", "declined"]);
+      expect((await eventsOf(run)).filter(({ type }) => type === "task_retry")).toEqual([]);
+    },
+  );
 }

@@ -71,7 +71,7 @@ export function objectCases(harness: EngineHarness): void {
     );
 
   declare(
-    "L19: the calls of a key run one after another in all workers, and none is lost or applied twice",
+    "L19: the calls of one key of an object run one after another over all workers, and each is applied once",
     async (world) => {
       const [one, two] = [await world.open("one"), await world.open("two")];
       const counter = counterOf();
@@ -92,7 +92,7 @@ export function objectCases(harness: EngineHarness): void {
   );
 
   declare(
-    "L19: a handler that waits keeps its key, the state that it has set is visible, and reads do not wait",
+    "L19: a handler of an object that waits keeps its key; its state is visible, and reads do not wait",
     async (world) => {
       const one = await world.open("one");
       const counter = counterOf();
@@ -139,7 +139,7 @@ export function objectCases(harness: EngineHarness): void {
   );
 
   declare(
-    "L19: a failed handler leaves its last state, frees its key, and can be neither resumed nor forked",
+    "L19: when a handler of an object fails, its last state stays, its key is free, and it cannot be resumed or forked",
     async (world) => {
       const runtime = await world.open();
       const counter = counterOf();
@@ -156,7 +156,7 @@ export function objectCases(harness: EngineHarness): void {
   );
 
   declare(
-    "L19: a cancelled call in the queue changes nothing, and a paused one keeps its key until it is resumed",
+    "L19: a cancelled call in the queue of an object changes nothing, and a paused call keeps its key until it is resumed",
     async (world) => {
       const runtime = await world.open();
       const counter = counterOf();
@@ -174,7 +174,7 @@ export function objectCases(harness: EngineHarness): void {
   );
 
   declare(
-    "L19: a call that waits for a key of its callers is refused, and a call that is not awaited is made afterwards",
+    "L19: an object refuses a call that waits for a key of its own callers, and accepts a call that is not awaited",
     async (world) => {
       const runtime = await world.open();
       const call = (handler: string, key: string, input: JsonValue): JsonValue => ({ handler, key, input });
@@ -205,7 +205,7 @@ export function objectCases(harness: EngineHarness): void {
     },
   );
 
-  declare("L19: resuming a caller whose call of an object failed makes the call again", async (world) => {
+  declare("L19: resuming a run whose call of an object failed makes the call again", async (world) => {
     const runtime = await world.open();
     let isBroken = true;
     const counter = counterOf({
@@ -231,7 +231,7 @@ export function objectCases(harness: EngineHarness): void {
     expect([status, output, await runtime.object(counter, "a").state()]).toEqual(["completed", 2, 2]);
   });
 
-  declare("S6: the keys of an object belong to a tenant", async (world) => {
+  declare("S6: tenants have separate objects, also under the same key", async (world) => {
     const runtime = await world.open();
     const counter = counterOf();
     const [acme, other] = ["acme", "other"].map((tenantId) => runtime.forTenant({ tenantId }));

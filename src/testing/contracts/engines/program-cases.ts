@@ -66,7 +66,7 @@ export function programCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "H2, program: it loses its seat between two calls, works on, and its next call waits",
+    "H2, program: a hired program that loses its seat between two calls works on until its next call, which waits",
     async (world) => {
       const runtime = await world.open();
       const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -99,7 +99,7 @@ export function programCases(harness: EngineHarness): void {
     },
   );
 
-  declare("H7, program: a call in flight keeps the seat until it has settled", async (world) => {
+  declare("H7, program: a hired program keeps its seat until its call in flight has ended", async (world) => {
     const runtime = await world.open();
     const [begun, yielding] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const low = programOf("low", async (attempt) => {
@@ -121,7 +121,7 @@ export function programCases(harness: EngineHarness): void {
   });
 
   declare(
-    "H2, program: a call without a seat for seatWaitMs ends its attempt, and the next follows the recall",
+    "H2, program: an attempt whose call gets no seat within seatWaitMs ends, and the next attempt follows the recall",
     async (world) => {
       const runtime = await world.open();
       const [begun, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -150,27 +150,30 @@ export function programCases(harness: EngineHarness): void {
     },
   );
 
-  declare("program: a paused run holds its calls until it is resumed", async (world) => {
-    const runtime = await world.open();
-    const [begun, paused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    let calls = 0;
-    const agent = programOf("clerk", async (attempt) => {
-      begun.resolve();
-      await paused.promise;
-      await attempt.metered(request, () => (calls++, used()));
-      return attempt.number;
-    });
-    const run = await runtime.submit(agent, null);
-    await begun.promise;
-    await run.pause();
-    await eventOf(run, "run_pause");
-    paused.resolve();
-    await run.resume();
-    expect([(await run.result()).output, calls]).toEqual([1, 1]);
-  });
+  declare(
+    "program: the calls of a hired program in a paused run wait until the run is resumed",
+    async (world) => {
+      const runtime = await world.open();
+      const [begun, paused] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let calls = 0;
+      const agent = programOf("clerk", async (attempt) => {
+        begun.resolve();
+        await paused.promise;
+        await attempt.metered(request, () => (calls++, used()));
+        return attempt.number;
+      });
+      const run = await runtime.submit(agent, null);
+      await begun.promise;
+      await run.pause();
+      await eventOf(run, "run_pause");
+      paused.resolve();
+      await run.resume();
+      expect([(await run.result()).output, calls]).toEqual([1, 1]);
+    },
+  );
 
   declare(
-    "H2, program: a question in a paused run ends its attempt after seatWaitMs, and is asked after the resumption",
+    "H2, program: a question in a paused run ends its attempt after seatWaitMs and is asked once the run is resumed",
     async (world) => {
       const runtime = await world.open();
       const [begun, paused, lost] = [
@@ -233,7 +236,7 @@ export function programCases(harness: EngineHarness): void {
   );
 
   declare(
-    "program: a question outlives its attempt, and its answer applies to the same call",
+    "program: a question stays open after its attempt has ended, and its answer applies to the same call of the next one",
     async (world) => {
       const runtime = await world.open();
       const verdicts: string[] = [];
@@ -263,105 +266,117 @@ export function programCases(harness: EngineHarness): void {
     },
   );
 
-  declare("program: an answer does not apply to another call, which is asked anew", async (world) => {
-    const runtime = await world.open();
-    const agent = programOf(
-      "clerk",
-      async (attempt) => {
-        const path = attempt.number === 1 ? "a.txt" : "/etc/passwd";
-        const verdict = await attempt.permit({ ...write, input: { path } });
-        return verdict.decision === "refused" ? verdict.reason : verdict.decision;
-      },
-      impatient,
-    );
-    const run = await runtime.submit(agent, null);
-    const { data: first } = await eventOf(run, "approval_request");
-    await eventOf(run, "task_suspend");
-    const next = await world.takeOver(runtime, run, agent);
-    await next.approve(first.approvalId, { decision: "approved" });
-    const { data: second } = await eventOf(next, "approval_request", 2);
-    expect(second.input).toEqual({ path: "/etc/passwd" });
-    await next.approve(second.approvalId, { decision: "denied", reason: "not this one" });
-    expect((await next.result()).output).toBe("not this one");
-    expect(await next.pendingApprovals()).toEqual([]);
-  });
+  declare(
+    "program: the answer to one call does not apply to another call, which asks a question of its own",
+    async (world) => {
+      const runtime = await world.open();
+      const agent = programOf(
+        "clerk",
+        async (attempt) => {
+          const path = attempt.number === 1 ? "a.txt" : "/etc/passwd";
+          const verdict = await attempt.permit({ ...write, input: { path } });
+          return verdict.decision === "refused" ? verdict.reason : verdict.decision;
+        },
+        impatient,
+      );
+      const run = await runtime.submit(agent, null);
+      const { data: first } = await eventOf(run, "approval_request");
+      await eventOf(run, "task_suspend");
+      const next = await world.takeOver(runtime, run, agent);
+      await next.approve(first.approvalId, { decision: "approved" });
+      const { data: second } = await eventOf(next, "approval_request", 2);
+      expect(second.input).toEqual({ path: "/etc/passwd" });
+      await next.approve(second.approvalId, { decision: "denied", reason: "not this one" });
+      expect((await next.result()).output).toBe("not this one");
+      expect(await next.pendingApprovals()).toEqual([]);
+    },
+  );
 
-  declare("program: the arguments of its own call cannot be edited", async (world) => {
-    const runtime = await world.open();
-    const agent = programOf("clerk", async (attempt) => (await attempt.permit(write)).decision);
-    const run = await runtime.submit(agent, null);
-    const { data } = await eventOf(run, "approval_request");
-    let code = "";
-    try {
-      await run.approve(data.approvalId, { decision: "approved", input: { path: "b.txt" } });
-    } catch (error) {
-      code = (error as { readonly code: string }).code;
-    }
-    expect(code).toBe("invalid_argument");
-    await run.approve(data.approvalId, { decision: "skipped" });
-    expect((await run.result()).output).toBe("refused");
-  });
+  declare(
+    "program: a person cannot edit the arguments of a call that a hired program makes itself",
+    async (world) => {
+      const runtime = await world.open();
+      const agent = programOf("clerk", async (attempt) => (await attempt.permit(write)).decision);
+      const run = await runtime.submit(agent, null);
+      const { data } = await eventOf(run, "approval_request");
+      let code = "";
+      try {
+        await run.approve(data.approvalId, { decision: "approved", input: { path: "b.txt" } });
+      } catch (error) {
+        code = (error as { readonly code: string }).code;
+      }
+      expect(code).toBe("invalid_argument");
+      await run.approve(data.approvalId, { decision: "skipped" });
+      expect((await run.result()).output).toBe("refused");
+    },
+  );
 
-  declare("program: what it tells is in the log, marked with its source", async (world) => {
-    const runtime = await world.open();
-    const agent = programOf("clerk", async (attempt) => {
-      attempt.tell({ type: "reasoning", text: "Hm." });
-      attempt.tell({ type: "text", text: "I " });
-      attempt.tell({ type: "text", text: "write." });
-      attempt.tell({ type: "call_start", ...write });
-      const result = { output: { type: "text", text: "written" }, isError: false } as const;
-      attempt.tell({
-        type: "call_end",
-        callId: "call-1",
-        toolName: "write",
-        result,
-        durationMs: 5,
-        status: "ok",
+  declare(
+    "program: what a hired program reports is in the event log, marked with its source",
+    async (world) => {
+      const runtime = await world.open();
+      const agent = programOf("clerk", async (attempt) => {
+        attempt.tell({ type: "reasoning", text: "Hm." });
+        attempt.tell({ type: "text", text: "I " });
+        attempt.tell({ type: "text", text: "write." });
+        attempt.tell({ type: "call_start", ...write });
+        const result = { output: { type: "text", text: "written" }, isError: false } as const;
+        attempt.tell({
+          type: "call_end",
+          callId: "call-1",
+          toolName: "write",
+          result,
+          durationMs: 5,
+          status: "ok",
+        });
+        attempt.tell({ type: "text", text: "Done." });
+        return null;
       });
-      attempt.tell({ type: "text", text: "Done." });
-      return null;
-    });
-    const run = await runtime.submit(agent, null);
-    await run.result();
-    const told = (await eventsOf(run)).flatMap(({ type, data }) =>
-      "source" in data ? [[type, data.source, "message" in data ? data.message.content : null]] : [],
-    );
-    const said = [
-      { type: "reasoning", text: "Hm." },
-      { type: "text", text: "I write." },
-    ];
-    expect(told).toEqual([
-      ["message_start", "acp", null],
-      ["message_end", "acp", said],
-      ["tool_execution_start", "acp", null],
-      ["tool_execution_end", "acp", null],
-      ["message_start", "acp", null],
-      ["message_end", "acp", [{ type: "text", text: "Done." }]],
-    ]);
-  });
+      const run = await runtime.submit(agent, null);
+      await run.result();
+      const told = (await eventsOf(run)).flatMap(({ type, data }) =>
+        "source" in data ? [[type, data.source, "message" in data ? data.message.content : null]] : [],
+      );
+      const said = [
+        { type: "reasoning", text: "Hm." },
+        { type: "text", text: "I write." },
+      ];
+      expect(told).toEqual([
+        ["message_start", "acp", null],
+        ["message_end", "acp", said],
+        ["tool_execution_start", "acp", null],
+        ["tool_execution_end", "acp", null],
+        ["message_start", "acp", null],
+        ["message_end", "acp", [{ type: "text", text: "Done." }]],
+      ]);
+    },
+  );
 
-  declare("program: steering reaches an open attempt, and later attempts know of it", async (world) => {
-    const runtime = await world.open("one");
-    const begun = Promise.withResolvers<void>();
-    const agent = programOf("clerk", async (attempt) => {
-      if (attempt.number > 1) return attempt.earlier.steering.length;
-      begun.resolve();
-      await attempt.whenSteered();
-      await attempt.steering();
-      await attempt.keep("steered");
-      await attempt.permit(write);
-      return null;
-    });
-    const run = await runtime.submit(agent, null);
-    await begun.promise;
-    await run.steer("faster");
-    const { data } = await eventOf(run, "approval_request");
-    const next = await world.takeOver(runtime, run, agent);
-    await next.approve(data.approvalId, { decision: "approved" });
-    expect((await next.result()).output).toBe(1);
-  });
+  declare(
+    "program: steering reaches an open attempt of a hired program, and later attempts receive it too",
+    async (world) => {
+      const runtime = await world.open("one");
+      const begun = Promise.withResolvers<void>();
+      const agent = programOf("clerk", async (attempt) => {
+        if (attempt.number > 1) return attempt.earlier.steering.length;
+        begun.resolve();
+        await attempt.whenSteered();
+        await attempt.steering();
+        await attempt.keep("steered");
+        await attempt.permit(write);
+        return null;
+      });
+      const run = await runtime.submit(agent, null);
+      await begun.promise;
+      await run.steer("faster");
+      const { data } = await eventOf(run, "approval_request");
+      const next = await world.takeOver(runtime, run, agent);
+      await next.approve(data.approvalId, { decision: "approved" });
+      expect((await next.result()).output).toBe(1);
+    },
+  );
 
-  declare("L21: a program that stays on its machine binds the run to it", async (world) => {
+  declare("L21: a hired program that stays on its machine binds the run to this machine", async (world) => {
     const one = await world.open("one", { host: "build-1" });
     const agent = programOf("clerk", (attempt) => attempt.permit(write).then(({ decision }) => decision), {
       ...program,
@@ -417,17 +432,20 @@ export function programCases(harness: EngineHarness): void {
     return { agent, there: await runIn(two, run), approvalId: data.approvalId };
   };
 
-  declare("L21: a resume from elsewhere continues a paused run on its machine only", async (world) => {
-    const { agent, there, approvalId } = await pausedElsewhere(world);
-    await there.approve(approvalId, { decision: "approved" });
-    await there.resume();
-    expect((await there.summary()).status).toBe("paused");
-    const three = await world.open("three", { host: "build-1" });
-    three.register(agent);
-    expect((await there.result()).output).toBe("approved");
-    const owners = (await eventsOf(there)).filter(({ type }) => type === "attempt_start");
-    expect(owners.length).toBe(2);
-  });
+  declare(
+    "L21: a paused run that is bound to a machine continues only there, also if another machine resumes it",
+    async (world) => {
+      const { agent, there, approvalId } = await pausedElsewhere(world);
+      await there.approve(approvalId, { decision: "approved" });
+      await there.resume();
+      expect((await there.summary()).status).toBe("paused");
+      const three = await world.open("three", { host: "build-1" });
+      three.register(agent);
+      expect((await there.result()).output).toBe("approved");
+      const owners = (await eventsOf(there)).filter(({ type }) => type === "attempt_start");
+      expect(owners.length).toBe(2);
+    },
+  );
 
   declare("L21: a cancel ends a paused run whose machine has no worker", async (world) => {
     const { there } = await pausedElsewhere(world);

@@ -20,7 +20,7 @@ export function settingsCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "L17: if the limits of two workers differ, the limit of the run that is next counts, and no run overtakes it",
+    "L17: if two workers have different limits, the limit of the next run counts, and no run overtakes it",
     async (world) => {
       const [one, two] = [await world.open("one"), await world.open("two")];
       const log: string[] = [];
@@ -56,7 +56,7 @@ export function settingsCases(harness: EngineHarness): void {
   );
 
   declare(
-    "L20: a worker that batches and a worker that debounces a workflow join no starts of each other",
+    "L20: a worker that batches a workflow and a worker that debounces it do not join each other's starts",
     async (world) => {
       const [one, two] = [await world.open("one"), await world.open("two")];
       const code: HostedWorkflow["run"] = async (ctx) => ctx.step("work", async () => ctx.input);

@@ -51,7 +51,7 @@ export function topUpCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "B5, onBudget: a task at its budget asks, and continues the same call after a top-up",
+    "B5, onBudget: a task at its budget asks a person, and continues the same call after a top-up",
     async (world) => {
       const runtime = await world.open();
       const model = scriptedModel(["one", "two", "three"]);
@@ -82,7 +82,7 @@ export function topUpCases(harness: EngineHarness): void {
   );
 
   declare(
-    "B5, onBudget: a top-up that is too small asks again, and a refusal ends the task",
+    "B5, onBudget: a task asks again after a top-up that is too small, and ends if the person refuses",
     async (world) => {
       const runtime = await world.open();
       const model = scriptedModel(["one", "two"]);
@@ -150,7 +150,7 @@ export function topUpCases(harness: EngineHarness): void {
   });
 
   declare(
-    "B6, onBudget: the task whose budget it is decides, and its top-up recalls the child",
+    "B6, onBudget: the task whose budget is used up asks for money, and its top-up recalls the child",
     async (world) => {
       const runtime = await world.open();
       const model = scriptedModel(["one", "two"]);
@@ -184,22 +184,25 @@ export function topUpCases(harness: EngineHarness): void {
     },
   );
 
-  declare("B8, onBudget: an approval is limited to what the agent lets callers add", async (world) => {
-    const runtime = await world.open();
-    const model = scriptedModel(["one", "two", "three"]);
-    const run = await runtime.submit({ ...asking(model), topUp: { maxTurns: 2 } }, null);
-    const [question] = await run.untilPersonIsNeeded();
-    const id = question?.approvalId ?? "";
-    const refused = await run
-      .approve(id, { decision: "approved", input: { maxTurns: 3 } })
-      .catch((error: unknown) => (error as { code?: string }).code);
-    expect(refused).toBe("permission_denied");
-    await run.approve(id, { decision: "approved", input: { maxTurns: 2 } });
-    expect((await run.result()).status).toBe("completed");
-  });
+  declare(
+    "B8, onBudget: an approval adds at most the amount that the agent lets callers add",
+    async (world) => {
+      const runtime = await world.open();
+      const model = scriptedModel(["one", "two", "three"]);
+      const run = await runtime.submit({ ...asking(model), topUp: { maxTurns: 2 } }, null);
+      const [question] = await run.untilPersonIsNeeded();
+      const id = question?.approvalId ?? "";
+      const refused = await run
+        .approve(id, { decision: "approved", input: { maxTurns: 3 } })
+        .catch((error: unknown) => (error as { code?: string }).code);
+      expect(refused).toBe("permission_denied");
+      await run.approve(id, { decision: "approved", input: { maxTurns: 2 } });
+      expect((await run.result()).status).toBe("completed");
+    },
+  );
 
   declare(
-    "B5, onBudget: an attempt whose call waits too long ends, and another follows the top-up",
+    "B5, onBudget: an attempt whose call waits too long for money ends, and another follows the top-up",
     async (world) => {
       const runtime = await world.open("one", { prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) } });
       const attempts: number[] = [];

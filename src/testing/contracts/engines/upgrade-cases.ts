@@ -19,7 +19,7 @@ export function upgradeCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "J9, patched: a run that was beyond the change keeps its path, and one before it takes the new one",
+    "J9, patched: a run that was past the changed code keeps the old path, and a run before it takes the new path",
     async (world) => {
       const old = workflowOf("order", async (ctx) => {
         if (ctx.input === "early") await ctx.waitForSignal("go");
@@ -50,7 +50,7 @@ export function upgradeCases(harness: EngineHarness): void {
   );
 
   declare(
-    "J9, patched: the decision stays when the next worker replays it, also in branches",
+    "J9, patched: patched() returns the recorded decision when the next worker replays the run, also in branches",
     async (world) => {
       const order = (): HostedWorkflow<JsonValue> =>
         workflowOf("order", async (ctx) => {
@@ -73,7 +73,7 @@ export function upgradeCases(harness: EngineHarness): void {
   );
 
   declare(
-    "J9, formerly: a renamed step finds its record, and one without formerly does not",
+    "J9, formerly: a renamed step finds its record if it has the option formerly, and does not otherwise",
     async (world) => {
       const order = (id: string, name: string, formerly?: string): HostedWorkflow<JsonValue> =>
         workflowOf(id, async (ctx) => {
@@ -97,7 +97,7 @@ export function upgradeCases(harness: EngineHarness): void {
   );
 
   declare(
-    "J8, continueAsNew: the history starts anew, and the id, an unread signal and a child stay",
+    "J8, continueAsNew: the history of the run starts anew; its id, an unread signal and a child stay",
     async (world) => {
       const runtime = await world.open();
       const child = agentOf("child", async (ctx) => (await ctx.waitForSignal("end")) ?? null);
@@ -131,7 +131,7 @@ export function upgradeCases(harness: EngineHarness): void {
     },
   );
 
-  declare("J9, version: versionPolicy of a workflow replaces that of the runtime", async (world) => {
+  declare("J9, version: the versionPolicy of a workflow replaces that of the runtime", async (world) => {
     const versioned = (version: string, versionPolicy?: "refuse"): HostedWorkflow<JsonValue> =>
       workflowOf("order", async (ctx) => (await ctx.waitForSignal("go")) ?? null, {
         version,
@@ -145,7 +145,7 @@ export function upgradeCases(harness: EngineHarness): void {
     expect((await found.result()).error?.code).toBe("version_mismatch");
   });
 
-  declare("patched, formerly: wrong values are refused", async (world) => {
+  declare("patched, formerly: patched() and the option formerly refuse wrong values", async (world) => {
     const runtime = await world.open();
     const order = workflowOf("order", async (ctx) => {
       const codes: string[] = [];

@@ -77,7 +77,7 @@ export function waitCases(harness: EngineHarness): void {
   );
 
   declare(
-    "J8: the ended children of an earlier history are forgotten: reading one is not_found, and cancelling one changes nothing",
+    "J8: continueAsNew forgets ended children: reading one fails with not_found, and cancelling one changes nothing",
     async (world) => {
       const runtime = await world.open();
       const child = agentOf("child", async (ctx) => ctx.input);
@@ -122,7 +122,7 @@ export function waitCases(harness: EngineHarness): void {
     expect((await (await runtime.submit(lonely, null)).result()).output).toBe("not_found");
   });
 
-  declare("join: the failure of a child is a value for its parent", async (world) => {
+  declare("join: a parent receives the failure of a child as a value", async (world) => {
     const runtime = await world.open();
     const child = agentOf("child", async (ctx) => {
       await ctx.sleep(1);
@@ -181,7 +181,7 @@ export function waitCases(harness: EngineHarness): void {
     expect((await run.result()).output).toEqual([1, 2]);
   });
 
-  declare("ask: an agent in another run wakes the run that asks it", async (world) => {
+  declare("ask: the answer of an agent in another run wakes the run that asks it", async (world) => {
     const runtime = await world.open();
     const target = agentOf("target", async (ctx, inbox) => {
       const [message] = inbox.messages as readonly [Message];
@@ -232,7 +232,7 @@ export function waitCases(harness: EngineHarness): void {
     expect(await received.promise).toBe("hello");
   });
 
-  declare("sleep: a run whose worker closed meanwhile is woken by the next worker", async (world) => {
+  declare("sleep: the next worker wakes a sleeping run whose worker has closed", async (world) => {
     const sleeper = (): HostedAgent =>
       agentOf("sleeper", async (ctx) => {
         await ctx.sleep(Number(ctx.input));
@@ -289,7 +289,7 @@ export function waitCases(harness: EngineHarness): void {
     },
   );
 
-  declare("signal: a signal that arrives before its wait is kept", async (world) => {
+  declare("signal: a signal that arrives before the run waits for it is kept", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) => {
       await ctx.waitForSignal("first");
@@ -302,7 +302,7 @@ export function waitCases(harness: EngineHarness): void {
     expect((await run.result()).output).toBe(2);
   });
 
-  declare("signal: a wait ends with undefined after its timeout", async (world) => {
+  declare("signal: a wait for a signal ends with undefined after its timeout", async (world) => {
     const runtime = await world.open();
     const worker = agentOf(
       "worker",
@@ -332,7 +332,7 @@ export function waitCases(harness: EngineHarness): void {
     },
   );
 
-  declare("steer: input reaches a run that waits, and does not end its wait", async (world) => {
+  declare("steer: steering reaches a run that waits, and does not end its wait", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) => {
       await ctx.waitForSignal("go");
@@ -382,7 +382,7 @@ export function waitCases(harness: EngineHarness): void {
     expect(sent.map(({ taskId }) => taskId)).toEqual(["t1", "t1", "t0"]);
   });
 
-  declare("cancel: a caller cancels a child with its reports, and the parent continues", async (world) => {
+  declare("cancel: a parent cancels a child with the tasks below it, and continues", async (world) => {
     const runtime = await world.open();
     const report = agentOf("report", async (ctx) => void (await ctx.waitForSignal("never")));
     const lead = agentOf("lead", async (ctx) => void (await ctx.join(await spawnChild(ctx, report))), {

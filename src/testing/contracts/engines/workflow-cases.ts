@@ -65,30 +65,33 @@ export function retryCases(harness: EngineHarness): void {
     },
   );
 
-  declare("J5: the last error of a step is its error and lists the attempts", async (world) => {
-    const runtime = await world.open();
-    let attempts = 0;
-    const worker = agentOf("worker", async (ctx) =>
-      ctx
-        .step("fails", async () => Promise.reject(new Error(`no ${++attempts}`)), {
-          retry: { ...quick, maxAttempts: 3 },
-        })
-        .catch(({ code, message, details }: Fault) => ({
-          code,
-          message,
-          attempts: details?.["attempts"] ?? null,
-        })),
-    );
-    const { output } = await (await runtime.submit(worker, null)).result();
-    expect(output).toEqual({
-      code: "internal",
-      message: "no 3",
-      attempts: [1, 2, 3].map((attempt) => ({ attempt, code: "internal", message: `no ${attempt}` })),
-    });
-  });
+  declare(
+    "J5: the error of a failed step is that of its last attempt, and lists all attempts",
+    async (world) => {
+      const runtime = await world.open();
+      let attempts = 0;
+      const worker = agentOf("worker", async (ctx) =>
+        ctx
+          .step("fails", async () => Promise.reject(new Error(`no ${++attempts}`)), {
+            retry: { ...quick, maxAttempts: 3 },
+          })
+          .catch(({ code, message, details }: Fault) => ({
+            code,
+            message,
+            attempts: details?.["attempts"] ?? null,
+          })),
+      );
+      const { output } = await (await runtime.submit(worker, null)).result();
+      expect(output).toEqual({
+        code: "internal",
+        message: "no 3",
+        attempts: [1, 2, 3].map((attempt) => ({ attempt, code: "internal", message: `no ${attempt}` })),
+      });
+    },
+  );
 
   declare(
-    "J5: a FatalError, retryable: false, a permanent fault and no retry end a step at its first attempt",
+    "J5: a step ends at its first attempt after a FatalError, retryable: false or a permanent fault, or without retry",
     async (world) => {
       const runtime = await world.open();
       const errors: Readonly<Record<string, () => unknown>> = {
@@ -177,7 +180,7 @@ export function retryCases(harness: EngineHarness): void {
     },
   );
 
-  declare("C2: a cancel ends the wait between two attempts", async (world) => {
+  declare("C2: a cancel ends the wait between two attempts of a step", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) =>
       ctx.step("fails", async () => Promise.reject(new Error("no")), { retry: { baseDelayMs: 60_000 } }),
@@ -188,7 +191,7 @@ export function retryCases(harness: EngineHarness): void {
     expect((await run.result()).status).toBe("cancelled");
   });
 
-  declare("timeoutMs: an attempt that takes too long is aborted and retried", async (world) => {
+  declare("timeoutMs: an attempt of a step that takes too long is aborted and retried", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) =>
       ctx.step(
@@ -209,7 +212,7 @@ export function retryCases(harness: EngineHarness): void {
   });
 
   declare(
-    "retry: an attempt follows without a delay, also if the engine ends the execution before",
+    "retry: the next attempt of a step follows without a delay, also if the engine ends the execution before",
     async (world) => {
       const runtime = await world.open();
       const worker = agentOf("worker", async (ctx) =>
@@ -231,7 +234,7 @@ export function restartCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "J5: an error of a workflow's own code restarts it on its records, with an event, also a TypeError; a FatalError does not",
+    "J5: an error in a workflow's own code, such as a TypeError, restarts it on its records; a FatalError does not",
     async (world) => {
       const runtime = await world.open("one", { runRetry: { baseDelayMs: 1 } });
       const thrown = [new Error("not yet"), new TypeError("not a function"), new FatalError("declined")];
@@ -269,7 +272,7 @@ export function signalCases(harness: EngineHarness): void {
   };
 
   declare(
-    "P1: a typed signal is checked before it is sent, is kept until the wait, and counts once by its id",
+    "P1: a typed signal is checked before it is sent, kept until a run waits for it, and counts once per id",
     async (world) => {
       const runtime = await world.open();
       const worker = agentOf("worker", async (ctx) => {
@@ -328,7 +331,7 @@ export function timeCases(harness: EngineHarness): void {
   const declare = casesOf(harness);
 
   declare(
-    "sleep: a run sleeps for a text, until a date, and not at all until a date that has passed",
+    "sleep: ctx.sleep() takes a text such as a duration or a date, and does not wait for a date that has passed",
     async (world) => {
       const runtime = await world.open();
       const worker = agentOf("worker", async (ctx) => {
@@ -344,7 +347,7 @@ export function timeCases(harness: EngineHarness): void {
   );
 
   declare(
-    "timeout: work within its limit returns its value, and longer work is cancelled with its children",
+    "timeout: ctx.timeout() returns the value of work within its limit, and cancels longer work with its children",
     async (world) => {
       const runtime = await world.open();
       const child = agentOf("child", async (ctx) => (await ctx.waitForSignal("never")) ?? null);
@@ -374,21 +377,24 @@ export function timeCases(harness: EngineHarness): void {
     },
   );
 
-  declare("timeout: the next worker continues with what is left of the time", async (world) => {
-    const slow = (): HostedAgent =>
-      agentOf("worker", async (ctx) =>
-        ctx.timeout(Number(ctx.input), async (branch) => (await branch.waitForSignal("never")) ?? null),
-      );
-    const [one, hosted] = [await world.open("one"), slow()];
-    await untilLongEnough(300, async (timeMs) => {
-      const run = await one.submit(hosted, timeMs);
-      if (!(await suspendsItself(run))) return false;
-      const resumed = await world.takeOver(one, run, slow());
-      const { status, error } = await resumed.result();
-      expect([status, error?.code]).toEqual(["failed", "timeout"]);
-      return true;
-    });
-  });
+  declare(
+    "timeout: after a change of the owner, ctx.timeout() continues with the time that is left",
+    async (world) => {
+      const slow = (): HostedAgent =>
+        agentOf("worker", async (ctx) =>
+          ctx.timeout(Number(ctx.input), async (branch) => (await branch.waitForSignal("never")) ?? null),
+        );
+      const [one, hosted] = [await world.open("one"), slow()];
+      await untilLongEnough(300, async (timeMs) => {
+        const run = await one.submit(hosted, timeMs);
+        if (!(await suspendsItself(run))) return false;
+        const resumed = await world.takeOver(one, run, slow());
+        const { status, error } = await resumed.result();
+        expect([status, error?.code]).toEqual(["failed", "timeout"]);
+        return true;
+      });
+    },
+  );
 
   declare("L9: start() with delayMs or startAt starts a workflow at its time", async (world) => {
     const runtime = await world.open();
@@ -431,21 +437,24 @@ export function workflowCases(harness: EngineHarness): void {
     expect((await runtime.list()).runs).toEqual([]);
   });
 
-  declare("workflow: a repeated runId returns the run, and is refused with another input", async (world) => {
-    const runtime = await world.open();
-    let executions = 0;
-    const order = pricedOf("order", async (ctx) => ctx.step("count", async () => ++executions));
-    const runId = formatRunId("order-7");
-    const [first, second] = [
-      await runtime.start(order, { cents: 5 }, { runId }),
-      await runtime.start(order, { cents: 5 }, { runId }),
-    ];
-    expect([(await first.result()).output, (await second.result()).output, executions]).toEqual([1, 1, 1]);
-    await expect(runtime.start(order, { cents: 6 }, { runId })).rejects.toMatchObject({
-      code: "already_exists",
-      details: { runId },
-    });
-  });
+  declare(
+    "workflow: start() with a repeated runId returns the existing run, and is refused if the input differs",
+    async (world) => {
+      const runtime = await world.open();
+      let executions = 0;
+      const order = pricedOf("order", async (ctx) => ctx.step("count", async () => ++executions));
+      const runId = formatRunId("order-7");
+      const [first, second] = [
+        await runtime.start(order, { cents: 5 }, { runId }),
+        await runtime.start(order, { cents: 5 }, { runId }),
+      ];
+      expect([(await first.result()).output, (await second.result()).output, executions]).toEqual([1, 1, 1]);
+      await expect(runtime.start(order, { cents: 6 }, { runId })).rejects.toMatchObject({
+        code: "already_exists",
+        details: { runId },
+      });
+    },
+  );
 
   declare("workflow: the next worker continues a workflow and repeats no recorded step", async (world) => {
     const steps: string[] = [];
@@ -464,7 +473,7 @@ export function workflowCases(harness: EngineHarness): void {
   });
 
   declare(
-    "workflow: the input of a child task is read by its readInput, and refused input is a fault",
+    "workflow: the readInput of a child task reads its input, and refused input is a fault",
     async (world) => {
       const runtime = await world.open();
       const child = pricedOf("child", async (ctx) => ctx.input);
@@ -483,7 +492,7 @@ export function workflowCases(harness: EngineHarness): void {
     },
   );
 
-  declare("workflow: a session, steering and follow-ups are refused", async (world) => {
+  declare("workflow: a workflow refuses a session, steering and follow-ups", async (world) => {
     const runtime = await world.open();
     const order = pricedOf("order", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
     await expect(runtime.submit(order, { cents: 5 }, { sessionId: "session_a" })).rejects.toMatchObject({
@@ -497,7 +506,7 @@ export function workflowCases(harness: EngineHarness): void {
     expect([status, interruptionReason]).toEqual(["cancelled", "enough"]);
   });
 
-  declare("workflow: a fork continues after the shared steps", async (world) => {
+  declare("workflow: a fork of a workflow continues after the shared steps", async (world) => {
     const runtime = await world.open();
     const steps: string[] = [];
     const order = pricedOf("order", async (ctx) => {

@@ -132,7 +132,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimed(store)).toEqual([]);
   });
 
-  test("L11: claim() by name returns no run of an agent whose name only starts alike", async () => {
+  test("L11: claim() by name returns no run of an agent whose name only begins with the given name", async () => {
     const store = await open();
     for (const [index, name] of ["teste", "tester.eu", "tester-eu", "tester0", "testers"].entries())
       await create(store, `a${index}`, { agentId: formatAgentId({ name }) });
@@ -203,7 +203,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await createAndClaim(two, first, undefined, hosting("other"))).toEqual({ kind: "created" });
   });
 
-  test("L10: claim() with only returns the given runs in the given order and leaves the others ready", async () => {
+  test("L10: claim() with the option only returns the given runs in the given order and leaves other runs ready", async () => {
     const store = await open();
     const [a, b, c] = [await createRun(store, "a"), await createRun(store, "b"), await createRun(store, "c")];
     await store.leases.enlist("w1");
@@ -212,7 +212,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimed(store)).toEqual([b]);
   });
 
-  test("L10: claim() with an empty list or with unknown runs returns nothing", async () => {
+  test("L10: claim() with an empty list in the option only, or with unknown runs, returns nothing", async () => {
     const store = await open();
     const runId = await createRun(store);
     await store.leases.enlist("w1");
@@ -221,7 +221,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimed(store)).toEqual([runId]);
   });
 
-  test("L2, L10: claim() with only returns no run that is owned, has ended or sleeps", async () => {
+  test("L2, L10: claim() with the option only returns no run that is owned, has ended or sleeps", async () => {
     const store = await open();
     const [owned, ended, sleeps] = [
       await ownRun(store, "a"),
@@ -237,7 +237,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimed(store, { only, now: 100 }, "w2")).toEqual([sleeps.runId]);
   });
 
-  test("L3, L10: claim() with only returns an ended run that has mail", async () => {
+  test("L3, L10: claim() with the option only returns an ended run that has mail", async () => {
     const store = await open();
     const { runId, ...lease } = await ownRun(store);
     await store.leases.release({ runId, ...lease }, { kind: "ended" });
@@ -245,7 +245,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimed(store, { only: [runId] })).toEqual([runId]);
   });
 
-  test("L7, L10: claim() with only takes one run of a dead worker and counts its recovery; the others stay ready", async () => {
+  test("L7, L10: claim() with the option only takes one run of a dead worker and counts its recovery; other runs stay ready", async () => {
     const store = await open();
     const [one, other] = [await ownRun(store, "a"), await ownRun(store, "b")];
     await store.leases.dismiss("w1");
@@ -258,7 +258,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect([rest?.runId, rest?.recoveries]).toEqual([other.runId, 1]);
   });
 
-  test("L10: agents, except and limit restrict a claim() with only", async () => {
+  test("L10: the options agents, except and limit restrict a claim() with the option only", async () => {
     const store = await open();
     const [a, b, c] = [await createRun(store, "a"), await createRun(store, "b"), await createRun(store, "c")];
     const d = await create(store, "d", { agentId: formatAgentId({ name: "other" }) });
@@ -270,7 +270,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimed(store, { only })).toEqual([a, c]);
   });
 
-  test("L1, L10: of two workers that claim the same run with only, one gets it", async () => {
+  test("L1, L10: of two workers that claim the same run with the option only, one gets it", async () => {
     const store = await open();
     const runId = await createRun(store);
     await store.leases.enlist("w1");
@@ -281,7 +281,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(claims.flat()).toEqual([runId]);
   });
 
-  test("L5, L10: a claim() with only does not change which user the next claim() serves", async () => {
+  test("L5, L10: a claim() with the option only does not change which user the next claim() serves", async () => {
     const store = await open();
     const of = (name: string, userId: string): Promise<RunId> => create(store, name, { userId });
     const [a1] = [await of("a1", "ann"), await of("a2", "ann")];
@@ -396,7 +396,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimed(store, {}, "w2")).toEqual([]);
   });
 
-  test("L12: onLost is called before a claim() with only returns, and not after the worker has unregistered", async () => {
+  test("L12: onLost is called before a claim() with the option only returns, and not after the worker has unregistered", async () => {
     const store = await open();
     const codes: string[] = [];
     await store.leases.enlist("w1", { onLost: ({ code }) => codes.push(code) });

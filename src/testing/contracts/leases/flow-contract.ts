@@ -35,7 +35,7 @@ function starts(key: string, limit: number): RunFlow {
 
 /** Tests of L17 and L19: limits of concurrency and rate, and calls of objects. */
 export function flowContract({ test, expect, open, reopen }: ContractHarness): void {
-  test("L17: claim() returns at most the limit of runs of a key, and the next ones in order as runs end", async () => {
+  test("L17: claim() returns at most as many runs of a key as its limit, and the next ones in order as runs end", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     for (const name of ["a", "b", "c", "d"]) await create(store, name, slots("k", 2));
@@ -50,7 +50,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(await claimed(store)).toEqual(["d"]);
   });
 
-  test("L17: a queued run is pending, waits for its turn, and is listed; the record keeps its limits", async () => {
+  test("L17: a queued run is listed as pending and waiting for its turn, and its record keeps its limits", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     await create(store, "a", slots("k", 1));
@@ -73,7 +73,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect((await claimed(store)).toSorted()).toEqual(["a0", "b", "t"]);
   });
 
-  test("L17: of the queued runs of a key the higher priority comes first, then the older run", async () => {
+  test("L17: of the queued runs of a key, the run with the higher priority comes first, then the older run", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     await create(store, "a", slots("k", 1));
@@ -156,7 +156,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(await claimed(store, { now: 1_100 })).toEqual(["c"]);
   });
 
-  test("L17: a run with both limits waits for its place first and keeps it while it waits for its rate", async () => {
+  test("L17: a run with a limit and a rate waits for its place first, and keeps the place while it waits for the rate", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const both = { ...slots("k", 1), ...starts("all", 1) };
@@ -213,7 +213,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(order).toEqual(["high", "past", "b", "second", "third", "c", "last"]);
   });
 
-  test("L17: claim() with only checks the limits of the given run", async () => {
+  test("L17: claim() with the option only checks the limits of the given run", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const [a, b] = [await create(store, "a", slots("k", 1)), await create(store, "b", slots("k", 1))];
@@ -226,7 +226,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(await claimed(store, { only: [b], takeOver })).toEqual(["b"]);
   });
 
-  test("L17: createAndClaim() does not claim a run with limits, and a release frees the place in the same call", async () => {
+  test("L17: createAndClaim() does not claim a run with limits, and releasing a run frees its place in the same call", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const record = { ...runRecord("a"), flow: slots("k", 1) };
@@ -254,7 +254,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     data: { object: "counter", key, ...(state !== undefined && { state }) },
   });
 
-  test("L19: the calls of a key are admitted one at a time in the order of their creation, and shared calls at once", async () => {
+  test("L19: claim() admits the calls of a key one at a time in the order of their creation, and shared calls at once", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     for (const name of ["a", "b", "c"]) await create(store, name, callOf("k"));
@@ -272,7 +272,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(order).toEqual(["b", "c"]);
   });
 
-  test("L19: a commit stores the last state that its events set, in the tenant of its run, and a refused commit stores none", async () => {
+  test("L19: a commit stores the last object state that its events set, for the tenant of its run; a refused commit stores none", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     await create(store, "a", callOf("k/ä 1"), { tenantId: "acme" });
@@ -295,7 +295,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(await stateOf(store, "k/ä 1", "acme")).toEqual({ count: 2 });
   });
 
-  test("L19: the commit that ends a call changes its state, which stays when the run is deleted; a cleared state is removed", async () => {
+  test("L19: the commit that ends a call changes the object's state, which outlives the run; a cleared state is removed", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     await create(store, "a", callOf("k"));
@@ -348,7 +348,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
   const inputsOf = async (store: Store, name: string): Promise<unknown> =>
     (await store.journal.find(`run_${name}` as RunId))?.flow?.collect?.inputs;
 
-  test("L20: another start replaces the input of a debounced run and delays it, up to its latest time", async () => {
+  test("L20: another start of a debounced workflow replaces the input of the waiting run and delays it, up to its latest time", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const latest = { latestAt: 1_250 };
@@ -371,7 +371,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(await begin(store, "d", 1_260, collecting("last", 4, 1_260))).toEqual({ kind: "created" });
   });
 
-  test("L20: a batch starts when it is full or its time has come, and other tenants, users and keys have their own", async () => {
+  test("L20: a batch starts when it is full or its time has come, and each tenant, user and key has its own batch", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     for (const name of ["a", "b", "c", "d"]) await begin(store, name, 1_000, collecting("all", name, 1_000));
@@ -383,7 +383,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect((await claimed(store, { now: 1_100 })).toSorted()).toEqual(["d", "k", "t", "u"]);
   });
 
-  test("L20: a run with mail takes no more starts, its release queues it until its time, and its limits follow", async () => {
+  test("L20: a batched run with mail takes no more starts; once released, it is queued until its time with its limits", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const flow = { ...collecting("last", 1, 1_000), ...slots("k", 1) };
@@ -405,7 +405,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(order).toEqual(["a"]);
   });
 
-  test("L20: the inputs that a run has collected are erased with the content of its root", async () => {
+  test("L20: the inputs that a batched run has collected are erased with the content of its root task", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     await begin(store, "a", 1_000, collecting("all", "secret", 1_000));
@@ -416,7 +416,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(await inputsOf(store, "a")).toEqual([]);
   });
 
-  test("L20: starts of two processes are in exactly one batch each", async () => {
+  test("L20: starts of a batched workflow from two processes are in exactly one batch each", async () => {
     const store = await open();
     const other = await reopen();
     await store.leases.enlist("w1");
@@ -435,7 +435,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(batches.every((flow) => (flow?.collect?.inputs.length ?? 9) <= 3)).toBe(true);
   });
 
-  test("L17: workers of two processes claim at most the limit together", async () => {
+  test("L17: workers of two processes together claim at most as many runs of a key as its limit", async () => {
     const store = await open();
     const other = await reopen();
     await store.leases.enlist("w1");
@@ -454,7 +454,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(names(more.flat()).length).toBe(1);
   });
 
-  test("L18: a release as queued gives a run its limits, which then admit it in its turn", async () => {
+  test("L17: a run that is released as queued gets limits, and is then admitted in its turn", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const flow = slots("k", 1);

@@ -26,7 +26,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(await claimed(store, "w2")).toEqual([]);
   });
 
-  test("L2: claim() returns at most its limit of runs", async () => {
+  test("L2: claim() returns at most as many runs as its option limit", async () => {
     const store = await open();
     for (const name of ["a", "b", "c"]) await createRun(store, name);
     await store.leases.enlist("w1");

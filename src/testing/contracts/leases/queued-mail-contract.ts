@@ -101,7 +101,7 @@ export function queuedMailContract({ test, expect, open }: ContractHarness): voi
     expect(await claimed(store)).toEqual(["c"]);
   });
 
-  test("L18: mail makes a run ready that was released as queued, and a lost lease gives it no limits", async () => {
+  test("L18: mail makes a run ready that was released as queued; a worker that has lost its lease gives it no limits", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const flow = slots("k", 1);

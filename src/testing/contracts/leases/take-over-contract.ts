@@ -55,7 +55,7 @@ export function takeOverContract({ test, expect, open }: ContractHarness): void 
     expect((await store.journal.find(lost.runId))?.recoveries).toBe(1);
   });
 
-  test("L15: claim() with takeOver takes a suspended run without a recovery, and no ended, unknown or unwanted one", async () => {
+  test("L15: claim() with takeOver takes a suspended run without a recovery, and no ended, unknown or excluded run", async () => {
     const store = await open();
     const [sleeps, ended, other] = [
       await ownRun(store, "a"),

@@ -40,7 +40,7 @@ async function chunksOf(response: Response): Promise<readonly Record<string, unk
 
 describe("the parts of an answer", () => {
   test.for(Object.entries(architectureCases))(
-    "contain the text of stream.text(), with and without sub-agents: %s",
+    "the parts of an answer contain the text of stream.text(), with and without sub-agents: %s",
     async ([, { agent, input, reply }]) => {
       await using runtime = await openRuntime({ unknownPrice: "ignore" });
       const run = await runtime.submit(agent(new InProcessServices(reply)), input, { streaming: true });
@@ -55,7 +55,7 @@ describe("the parts of an answer", () => {
     },
   );
 
-  it("the parts of an answer start a message again after a broken attempt, and their text is that of stream.text()", async () => {
+  it("the parts of an answer restart a message after a broken attempt, and their text is that of stream.text()", async () => {
     const broken = { reasoning: "Hm.", deltas: ["Take the r"], cut: true };
     const guide = new Agent({
       name: "guide",
@@ -69,7 +69,7 @@ describe("the parts of an answer", () => {
     expect(pieces(parts)).toBe(text.join(""));
   });
 
-  it("the parts of an answer give calls ids that are unique in the store when a provider repeats one, also within a message", async () => {
+  it("the parts of an answer have call ids that are unique in the store, also when a provider repeats an id", async () => {
     const look = tool({
       name: "look",
       description: "Looks.",

@@ -10,7 +10,7 @@ function parsed(pieces: readonly string[], opensWith?: string): JsonValue | unde
 }
 
 describe("PartialJson", () => {
-  test("PartialJson equals JSON.parse at the end, whatever the pieces", () => {
+  test("PartialJson equals JSON.parse at the end, however the text is cut into pieces", () => {
     const values = fc.oneof(
       fc.array(fc.jsonValue()),
       fc.dictionary(fc.string(), fc.jsonValue(), { noNullPrototype: true }),

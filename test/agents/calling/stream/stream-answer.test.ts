@@ -139,7 +139,7 @@ describe("stream.text()", () => {
     expect(shown).toBe("I look.\n\nIt rains.");
   });
 
-  test("stream.text() yields the whole answer to a reader that comes after the run has ended", async () => {
+  test("stream.text() yields the whole answer to a reader that starts after the run has ended", async () => {
     const stream = speaker("guide", [{ deltas: ["Take ", "the pass."] }]).stream("Which way?");
     await stream.result();
     expect(await all(stream.text())).toEqual(["Take the pass."]);

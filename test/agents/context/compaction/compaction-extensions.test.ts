@@ -52,7 +52,7 @@ describe("an extension that handles session_before_compact", () => {
     expect(model.calls.some(isSummary)).toBe(false);
   });
 
-  it("a summary that is longer than what it replaces is not stored, and the run says so", async () => {
+  it("a compaction summary that is longer than what it replaces is not stored, and the run reports this", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const agent = chat(chatModel(() => `Not short: ${long.repeat(3)}`));
     const { compaction } = await fill(agent, { runtime, sessionId });

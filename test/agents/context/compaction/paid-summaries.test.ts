@@ -66,7 +66,7 @@ test("a summary is a model call of the run: it is charged to the run's budget, a
   await runtime.close();
 });
 
-test("J1: a run that another process resumes pays for no summary twice and sees the same window", async () => {
+test("J1: a run that another process resumes pays for no compaction summary twice and sees the same window", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100 });
   const model = scriptedModel(["Summary.", "First.", "Second."]);
   const talk = Transcript.of([userMessage("x".repeat(8_000)), assistantMessage("ok"), userMessage("now")]);
@@ -104,7 +104,7 @@ test("J1: a run that another process resumes pays for no summary twice and sees 
   expect(new Set(shown.map((texts) => texts.join("|"))).size).toBe(1);
 });
 
-test("J2: the two summaries of a split turn run concurrently, as branches of the task", async () => {
+test("J2: the two compaction summaries of a split turn are made concurrently, as branches of the task", async () => {
   const { runtime } = await setUp();
   const bothOpen = gate();
   let open = 0;
@@ -142,7 +142,7 @@ test("J2: the two summaries of a split turn run concurrently, as branches of the
   });
 });
 
-test("a summary that was truncated at the output limit is discarded, and a later attempt can succeed", async () => {
+test("a compaction summary that was cut at the output limit is discarded, and a later attempt can succeed", async () => {
   const history = [userMessage("x".repeat(8_000)), userMessage("now")];
   const cut = scriptedModel([{ text: "So far the us", stopReason: "length" }, "All of it."]);
   const strategy = summarization({ summarize: summarizeWith(cut), maxTokens: 500, keepRecentTokens: 100 });

@@ -54,7 +54,7 @@ function porter(model: ScriptedModel, strategy: (summarize: Summarizer) => Compa
   return new Agent({ name: "porter", model, tools: [look, wait], compaction: { strategy } });
 }
 
-test("S3: a strategy that makes the history longer changes nothing that the model sees", async () => {
+test("S3: a compaction strategy that makes the history longer changes nothing that the model sees", async () => {
   const model = scriptedModel(["Done."]);
   const added = "a summary that is longer than what it replaces";
   const strategy = (): CompactionStrategy => ({
@@ -87,7 +87,7 @@ test("J4: a compaction is a step of the run, and a turn that needs no compaction
   expect(kinds.filter((kind) => kind === "compaction")).toHaveLength(3);
 });
 
-test("J4: a resumed run uses its recorded window, even if its strategy has changed since", async () => {
+test("J4: a resumed run uses its recorded window, even if its compaction strategy has changed since", async () => {
   const { runtime, store, open, clock } = await setUp({ suspendAfterMs: 100, unknownPrice: "ignore" });
   const model = porterModel();
   let run = await runtime.submit(
@@ -112,7 +112,7 @@ test("J4: a resumed run uses its recorded window, even if its strategy has chang
   await next.close();
 });
 
-test("B5, J5: a budget that runs out at a summary stops the run, and the run completes with the summary after topUp()", async () => {
+test("B5, J5: a budget that runs out at a compaction summary stops the run, which completes with the summary after topUp()", async () => {
   const { runtime, events } = await setUp({ unknownPrice: "ignore" });
   const model = porterModel();
   const compaction = (summarize: Parameters<typeof summarization>[0]["summarize"]) =>

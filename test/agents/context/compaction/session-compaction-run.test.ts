@@ -18,7 +18,7 @@ import {
 } from "./compacted-session.ts";
 
 describe("session compaction", () => {
-  it("a compaction runs after the invocation that exceeds the window minus the reserve, and the next one sees the summary", async () => {
+  it("session compaction runs after an invocation exceeds the window minus the reserve, and the next one sees the summary", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
     const agent = chat(model);
@@ -137,7 +137,7 @@ describe("session compaction", () => {
     expect(await hasCompaction(runtime)).toBe(false);
   });
 
-  it("session compaction gives the run three turns by default, whatever the budget of the agent is", async () => {
+  it("session compaction gives its run three turns by default, independent of the budget of the agent", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const { compaction } = await fill(chat(chatModel(), { budget: { maxTurns: 1 } }), { runtime, sessionId });
     expect((await compaction.result()).status).toBe("completed");
@@ -199,7 +199,7 @@ describe("session compaction", () => {
     await expect(runtime.sessions.compact(sessionId)).rejects.toMatchObject({ code: "unsupported" });
   });
 
-  it("session compaction refuses a reserve, a part to keep, a budget and a form that make no sense", () => {
+  it("session compaction refuses invalid values for the reserve, the part to keep, the budget and the form", () => {
     const bad: unknown[] = [
       { reserveTokens: Number.NaN },
       { reserveTokens: -1 },
@@ -325,7 +325,7 @@ describe("an ended compaction", () => {
 });
 
 describe("settled", () => {
-  it("the event settled is absent while input waits, and present in the log of the run that reads the last input", async () => {
+  it("the event settled is absent while input waits, and is in the log of the run that reads the last input", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel(["one", "two"]);
     const held = hold(model, () => true);

@@ -93,7 +93,7 @@ describe("sessionCompaction()", () => {
     ]);
   });
 
-  test("a cut inside a turn produces two summaries, joined by a divider", async () => {
+  test("a compaction cut inside a turn produces two summaries, joined by a divider", async () => {
     const { compaction, requests } = setUp();
     const before = [userMessage(long), assistantMessage(long)];
     const beginning = [userMessage("read them all"), ...file("read", "a.ts"), ...file("read", long)];
@@ -107,7 +107,7 @@ describe("sessionCompaction()", () => {
     expect(result?.summary).toMatch(/^history 1\n\n---\n\nThe turn under way began like this:\n\nturn 2\n\n/);
   });
 
-  test("a later compaction updates the earlier summary, and keeps it if no complete turn was added", async () => {
+  test("a later compaction of a session updates the earlier summary, and keeps it if no complete turn was added", async () => {
     const { compaction, requests } = setUp();
     let path = pathOf([userMessage(long), assistantMessage(long), userMessage("now")]);
     const first = await compaction.compact({ path });
@@ -132,7 +132,7 @@ describe("sessionCompaction()", () => {
     expect(third?.summary).toMatch(/^history 1\n\n---\n\nThe turn under way began like this:\n\nturn 3\n\n/);
   });
 
-  test("a summary lists read and modified files, including those of earlier compactions", async () => {
+  test("a compaction summary lists read and modified files, including those of earlier compactions", async () => {
     const { compaction } = setUp();
     let path = pathOf([
       userMessage("fix it!"),
@@ -175,7 +175,7 @@ describe("sessionCompaction()", () => {
   });
 
   test.for([{ summarize: async () => [""] }, { summarize: () => Promise.reject(new Error("down")) }])(
-    "a failed or empty summary changes nothing and calls onFailure",
+    "a failed or empty summary of sessionCompaction() changes nothing and calls onFailure",
     async ({ summarize }) => {
       const told: string[] = [];
       const onFailure = (fault: Error): void => void told.push(fault.message);

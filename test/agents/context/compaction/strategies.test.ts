@@ -73,7 +73,7 @@ describe("every compaction strategy and composition, over random histories", () 
     );
   });
 
-  test("S3: a strategy keeps calls with their results, the order, leading system messages and the newest message", async () => {
+  test("S3: a compaction strategy keeps calls with their results, the order, leading system messages and the newest message", async () => {
     await fc.assert(
       fc.asyncProperty(histories, any, async (history, { strategy }) => {
         // The history is deeply frozen, so that a write would throw.
@@ -83,7 +83,7 @@ describe("every compaction strategy and composition, over random histories", () 
     );
   });
 
-  test("S3: the guarantees hold for a window that is compacted repeatedly", async () => {
+  test("S3: the guarantees of a compaction strategy hold for a window that is compacted repeatedly", async () => {
     await fc.assert(
       fc.asyncProperty(histories, fc.array(any, { maxLength: 4 }), async (history, steps) => {
         let window = history;
@@ -227,13 +227,20 @@ describe("summarization()", () => {
     { how: "empty", summarize: async () => ["  "] },
     { how: "missing", summarize: async () => [] },
     { how: "failed", summarize: () => Promise.reject(new Error("overloaded")) },
-  ])("a summary that is $how changes nothing and calls onFailure", async ({ summarize: broken }) => {
-    const told: string[] = [];
-    const history = [...old, ...recent];
-    const strategy = summarization({ ...options, summarize: broken, onFailure: (f) => told.push(f.message) });
-    expect(await strategy.compact(history)).toBe(history);
-    expect(told).toHaveLength(1);
-  });
+  ])(
+    "a compaction summary that is $how changes nothing and calls onFailure",
+    async ({ summarize: broken }) => {
+      const told: string[] = [];
+      const history = [...old, ...recent];
+      const strategy = summarization({
+        ...options,
+        summarize: broken,
+        onFailure: (f) => told.push(f.message),
+      });
+      expect(await strategy.compact(history)).toBe(history);
+      expect(told).toHaveLength(1);
+    },
+  );
 
   test("a cancellation during a summary is rethrown and not treated as a failed summary", async () => {
     const stop = (): Promise<never> => Promise.reject(new CancellationError("enough"));
@@ -241,7 +248,7 @@ describe("summarization()", () => {
     await expect(strategy.compact([...old, ...recent])).rejects.toMatchObject({ code: "cancelled" });
   });
 
-  test("a user message that imitates a summary is not treated as a summary", () => {
+  test("a user message that imitates a compaction summary is not treated as one", () => {
     const [part] = summaryMessage("trust me").content;
     expect(summaryOf(userMessage(part === undefined ? [] : [part]))).toBeNull();
     expect(summaryOf(summaryMessage("trust me"))).toBe("trust me");

@@ -15,7 +15,7 @@ const textsOf = (entries: readonly SessionEntry[]): readonly string[] =>
   entries.flatMap((entry) => (entry.type === "message" ? [messageText(entry.message)] : []));
 
 describe("the event input", () => {
-  test("a transformed input reaches the next handler, the model and the session in place of the original", async () => {
+  test("an input that an extension transforms reaches the next handler, the model and the session in place of the original", async () => {
     const seen: string[] = [];
     const model = scriptedModel(["First.", "Second."]);
     const agent = new Agent({
@@ -41,7 +41,7 @@ describe("the event input", () => {
     expect(textsOf(await runtime.sessions.path(sessionId))).toEqual(["go!", "First.", "on!", "Second."]);
   });
 
-  test("a handled input with a reply calls no model, and the session gets message and reply", async () => {
+  test("an input that an extension handles with a reply calls no model, and the session gets the message and the reply", async () => {
     const model = scriptedModel(["Never."]);
     const agent = new Agent({
       name: "scout",
@@ -73,7 +73,7 @@ describe("the event input", () => {
     ]);
   });
 
-  test("a handled input without a reply leaves no entry in the session", async () => {
+  test("an input that an extension handles without a reply leaves no entry in the session", async () => {
     const agent = new Agent({
       name: "scout",
       model: scriptedModel(["Never."]),
@@ -87,7 +87,7 @@ describe("the event input", () => {
   });
 });
 
-test("before_agent_start replaces the system prompt, context replaces the history, and the session stays the same", async () => {
+test("before_agent_start of an extension replaces the system prompt, context replaces the history, and the session stays the same", async () => {
   const model = scriptedModel(["First.", "Second."]);
   const prompts: string[] = [];
   const agent = new Agent({
@@ -161,7 +161,7 @@ describe("handlers that fail", () => {
   test.each(
     Object.entries(wrong).flatMap(([what, handler]) => types.map((type) => [type, what, handler] as const)),
   )(
-    "S4: a handler of %s that %s is recorded, changes nothing, and the run completes",
+    "S4: an error of an extension handler of %s that %s is recorded and changes nothing, and the run completes",
     async (type, _what, handler) => {
       const done: string[] = [];
       const agent = new Agent({
@@ -184,7 +184,7 @@ describe("handlers that fail", () => {
   );
 
   test.each(Object.entries(wrong))(
-    "S4: a handler of tool_result that %s is recorded, the model receives no result, and the run completes",
+    "S4: an extension handler of tool_result that %s is recorded, the model receives no result, and the run completes",
     async (_what, handler) => {
       const done: string[] = [];
       const model = scriptedModel(calls);
@@ -204,7 +204,7 @@ describe("handlers that fail", () => {
     },
   );
 
-  test("S4: a handler of tool_result may give a text as the output, which the next handler receives", async () => {
+  test("S4: an extension handler of tool_result may give a text as the output, which the next handler receives", async () => {
     const model = scriptedModel(calls);
     const seen: unknown[] = [];
     const agent = new Agent({
@@ -225,7 +225,7 @@ describe("handlers that fail", () => {
   });
 
   test.each(Object.entries(wrong))(
-    "S4: a handler of tool_call that %s denies the call",
+    "S4: an extension handler of tool_call that %s denies the call",
     async (_what, handler) => {
       const done: string[] = [];
       const agent = new Agent({

@@ -69,7 +69,7 @@ describe.each(twoStores)("questions of extensions in a %s store", (_name, prepar
     await runtime.close();
   });
 
-  test("a question survives a restart, is listed with its kind and choices, and each answer is recorded once", async () => {
+  test("a question of an extension survives a restart, is listed with its kind and choices, and each answer is recorded once", async () => {
     const open = await prepare();
     const log: string[] = [];
     const agent = (): Agent => asking(log, ({ ui }) => ui.select("Which one?", ["a", "b"]));
@@ -110,18 +110,21 @@ test.each([
     '"Ann"',
   ],
   ["input", (ctx: ExtensionContext) => ctx.ui.input("Name?"), { decision: "skipped" }, "undefined"],
-] as const)("ui.%s returns the answer of a person (%#)", async (kind, ask, decision, answer) => {
-  const log: string[] = [];
-  await using runtime = await openRuntime();
-  const run = await asking(log, ask).submit("go", { runtime });
-  const question = await asked(run);
-  expect(question.kind).toBe(kind);
-  await run.approve(question.approvalId, decision);
-  await run.result();
-  expect(log).toEqual(["started", answer]);
-});
+] as const)(
+  "ui.%s of an extension returns the answer of a person (%#)",
+  async (kind, ask, decision, answer) => {
+    const log: string[] = [];
+    await using runtime = await openRuntime();
+    const run = await asking(log, ask).submit("go", { runtime });
+    const question = await asked(run);
+    expect(question.kind).toBe(kind);
+    await run.approve(question.approvalId, decision);
+    await run.result();
+    expect(log).toEqual(["started", answer]);
+  },
+);
 
-test("the time limit does not count the wait for a person, and a handler that hangs afterwards exceeds it", async () => {
+test("the time limit of an extension excludes the wait for a person, but includes the time in which it hangs afterwards", async () => {
   const clock = new FakeClock();
   const agent = new Agent({
     name: "scout",
@@ -150,7 +153,7 @@ test("the time limit does not count the wait for a person, and a handler that ha
   ]);
 });
 
-test("S5: navigation and waitForIdle inside an invocation throw agent_busy, and what needs a surface is unsupported", async () => {
+test("S5: an extension's navigation and waitForIdle inside an invocation throw agent_busy, and missing surfaces are unsupported", async () => {
   const codes: Record<string, string> = {};
   const agent = new Agent({
     name: "scout",
@@ -195,7 +198,7 @@ test("S5: navigation and waitForIdle inside an invocation throw agent_busy, and 
   });
 });
 
-test("handlers of committed events can notify but not ask, and a notice is an event of the run", async () => {
+test("extension handlers of committed events can notify but not ask, and a notice is an event of the run", async () => {
   const members: string[] = [];
   const notified = Promise.withResolvers<void>();
   const waits = tool({
@@ -262,7 +265,7 @@ test("sessions.fork, move and switch ask the extensions of the session's agent a
   expect(runtime.extensionErrors()).toEqual([]);
 });
 
-test("a command navigates, and runCommand returns the session in which to continue", async () => {
+test("an extension command can navigate, and runCommand returns the session in which to continue", async () => {
   const agent = new Agent({
     name: "scout",
     model: scriptedModel(["Done."]),
@@ -299,7 +302,7 @@ describe("setup", () => {
   const look = (name: string, result: string) =>
     tool({ name, description: name, inputSchema: { type: "object" }, execute: () => result });
 
-  test("setup runs once per agent, and what it registers is used while the agent's own parts win by name", async () => {
+  test("setup of an extension runs once per agent, and the agent's own parts take precedence over registered ones by name", async () => {
     let setups = 0;
     const model = scriptedModel([
       {
@@ -364,7 +367,7 @@ describe("setup", () => {
       "already registered the tool same",
     ],
   ])(
-    "S4: a setup that %s is recorded once, and the agent works without the extension",
+    "S4: a setup of an extension that %s is recorded once, and the agent works without the extension",
     async (_what, setup, message) => {
       const agent = new Agent({
         name: "scout",
@@ -380,7 +383,7 @@ describe("setup", () => {
     },
   );
 
-  test("S4: a setup that never settles exceeds its time limit, and tool calls are denied if the extension is required", async () => {
+  test("S4: a setup that never settles exceeds its time limit, and a required extension then denies all tool calls", async () => {
     const clock = new FakeClock();
     const agent = new Agent({
       name: "scout",
@@ -400,7 +403,7 @@ describe("setup", () => {
   });
 });
 
-test("an error of a command and a notice after the end of a run go to the surface, because no log has them", async () => {
+test("an error of an extension command and a notice after the end of a run go to the surface, because no log has them", async () => {
   const shown: string[] = [];
   await using runtime = await openRuntime({
     surface: {

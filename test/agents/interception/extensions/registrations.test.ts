@@ -39,7 +39,7 @@ const single: Architecture = {
 };
 
 describe("what an extension registers", () => {
-  test("handlers of message_update and tool_execution_update receive what readers of the run receive, in the order of the run", async () => {
+  test("extension handlers of message_update and tool_execution_update receive what readers of the run receive, in order", async () => {
     const count = tool({
       name: "count",
       description: "Counts",
@@ -73,7 +73,7 @@ describe("what an extension registers", () => {
     expect(joined).toBe('message ends|{"done":1}|{"done":2}|tool ends|One two.|message ends');
   });
 
-  test("a handler of message_update that fails is recorded once and receives no more pieces of the run", async () => {
+  test("an extension handler of message_update that fails is recorded once and receives no further pieces of the run", async () => {
     let calls = 0;
     const agent = new Agent({
       name: "scout",
@@ -96,7 +96,7 @@ describe("what an extension registers", () => {
     ]);
   });
 
-  test("a registered guardrail blocks a tool call of the agent", async () => {
+  test("a guardrail that an extension registers blocks a tool call of the agent", async () => {
     const done: string[] = [];
     const agent = new Agent({
       name: "scout",
@@ -118,7 +118,7 @@ describe("what an extension registers", () => {
     expect(JSON.stringify(messages)).toContain("Wiping is not allowed.");
   });
 
-  test("a registered memory is recalled into the prompt, and the agent's own memory takes precedence", async () => {
+  test("a memory that an extension registers is recalled into the prompt, and the agent's own memory takes precedence", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-registered-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const ofExtension = await openMemory({ path: join(folder, "extension.db") });
@@ -146,7 +146,7 @@ describe("what an extension registers", () => {
     await ofAgent.close();
   });
 
-  test("a registered source of live state is sent with every turn and never stored", async () => {
+  test("a source of live state that an extension registers is sent with every turn and never stored", async () => {
     let reads = 0;
     const model = scriptedModel([{ toolCalls: [{ name: "wipe", input: {} }] }, "Done."]);
     const agent = new Agent({

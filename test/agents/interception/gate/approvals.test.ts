@@ -178,7 +178,7 @@ describe.each(places)("an approval with the %s store", (name) => {
     expect(asked).toEqual(["ada", "bob", null, "ada", "ada"]);
   });
 
-  test("an approval that is remembered after a restart lifts only the rule about which the person was asked", async () => {
+  test("an approval that is remembered after a restart removes only the rule about which the person was asked", async () => {
     const place = await openPlace(name);
     const memory = inMemoryApprovals();
     const to = (word: string) => (input: unknown) => JSON.stringify(input).includes(word);
@@ -279,7 +279,7 @@ describe.each(places)("an approval with the %s store", (name) => {
     expect({ asked, sent }).toEqual({ asked: [1], sent: [{ to: "bob" }] });
   });
 
-  test("a run can be cancelled while an approval handler is still pending", async () => {
+  test("a run can be cancelled while its approval handler has not answered", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({ onAsk: () => new Promise(() => {}) });
     const run = await (await place.restart()).submit(agent, "Write to Ada.");
@@ -289,7 +289,7 @@ describe.each(places)("an approval with the %s store", (name) => {
     expect(sent).toEqual([]);
   });
 
-  test("approve() refuses an invalid decision with invalid_argument, and the request stays open", async () => {
+  test("approve() refuses an invalid decision with invalid_argument, and the approval request stays open", async () => {
     const place = await openPlace(name);
     const { agent, sent } = sender({ onAsk: "wait" });
     const run = await (await place.restart()).submit(agent, "Write to Ada.");
@@ -301,7 +301,7 @@ describe.each(places)("an approval with the %s store", (name) => {
     expect(sent).toEqual([]);
   });
 
-  test("every call requires approval: in batches, branches, sub-agents and inside other tools", async () => {
+  test("every call of a tool with approval requires it: in batches, branches, sub-agents and inside other tools", async () => {
     const place = await openPlace(name);
     const asked: string[] = [];
     const inner = tool({

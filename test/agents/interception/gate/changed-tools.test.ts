@@ -85,7 +85,7 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     },
   );
 
-  test("an answer that arrived before the restart does not count if the tool changed meanwhile", async () => {
+  test("an approval that arrived before the restart does not count if the tool changed meanwhile", async () => {
     sent.length = 0;
     const place = await openPlace(name);
     const run = await (await place.restart()).submit(agentWith([letters()], [send]), "Write.");
@@ -101,7 +101,7 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     expect(sent).toEqual([]);
   });
 
-  test("an approval that was recorded for the old tool does not count if the process died before the result", async () => {
+  test("an approval that was recorded for the old tool does not count if the process died before the call's result", async () => {
     const place = await openPlace(name);
     const started: string[] = [];
     const slow = (description: string): Tool =>
@@ -131,7 +131,7 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     expect(started).not.toContain("new");
   });
 
-  test("a tool that changes and changes back asks three times, and only the last answer counts", async () => {
+  test("a tool that changes and changes back asks for approval three times, and only the last answer counts", async () => {
     sent.length = 0;
     const place = await openPlace(name);
     const run = await (await place.restart()).submit(agentWith([letters()], [send]), "Write.");
@@ -202,7 +202,7 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
     expect(new Set(asked).size).toBe(2);
   });
 
-  test("a tool that is replaced in the same process while its approval is pending asks again", async () => {
+  test("a tool that is replaced in the same process while its approval is pending asks for approval again", async () => {
     sent.length = 0;
     const place = await openPlace(name);
     let tools: readonly Tool[] = [letters()];
@@ -248,18 +248,21 @@ describe.each(places)("an approval of a tool that changes, with the %s store", (
       [letters({ description: "Harmless", needsApproval: () => false })],
       /^sent to ada/u,
     ],
-  ])("the question about a tool is withdrawn if the tool %s after a restart", async ([, tools, output]) => {
-    const place = await openPlace(name);
-    const run = await (await place.restart()).submit(agentWith([letters()], [send]), "Write.");
-    const [old] = await questions(run, 1);
-    await place.restart(agentWith(tools, [reads]));
-    const found = await place.find(run.runId);
-    await found.approve(old?.approvalId ?? "", { decision: "approved" });
-    expect((await found.result()).output).toMatch(output);
-    expect(await toldOf(found, "approval_decision")).toMatchObject([
-      { data: { approvalId: old?.approvalId, decision: { decision: "denied", by: "runtime" } } },
-    ]);
-  });
+  ])(
+    "the approval question of a call is withdrawn if its tool %s after a restart",
+    async ([, tools, output]) => {
+      const place = await openPlace(name);
+      const run = await (await place.restart()).submit(agentWith([letters()], [send]), "Write.");
+      const [old] = await questions(run, 1);
+      await place.restart(agentWith(tools, [reads]));
+      const found = await place.find(run.runId);
+      await found.approve(old?.approvalId ?? "", { decision: "approved" });
+      expect((await found.result()).output).toMatch(output);
+      expect(await toldOf(found, "approval_decision")).toMatchObject([
+        { data: { approvalId: old?.approvalId, decision: { decision: "denied", by: "runtime" } } },
+      ]);
+    },
+  );
 
   test("a call whose tool changes while each question waits is denied after 16 questions", async () => {
     const place = await openPlace(name);

@@ -80,7 +80,7 @@ describe("composeGate()", () => {
     expect(log).toEqual(["extension", "guardrail", "hook"]);
   });
 
-  test("the first deny wins, and no later entry is asked", async () => {
+  test("the first deny in composeGate() wins, and no later entry is asked", async () => {
     const log: string[] = [];
     const parts = watched(log);
     const hooks = { ...parts.hooks, preTool: () => ({ deny: "not on Sundays" }) };
@@ -97,7 +97,7 @@ describe("composeGate()", () => {
     expect(log).not.toContain("permissions");
   });
 
-  test("S4: a hook and an extension that throw deny or withhold, an allowing guardrail that throws is ignored, and each error is recorded", async () => {
+  test("S4: in composeGate(), a hook or extension that throws denies or withholds; a guardrail that throws is ignored; all are recorded", async () => {
     const boom = (): never => {
       throw new Error("boom");
     };
@@ -127,7 +127,7 @@ describe("composeGate()", () => {
     });
   });
 
-  test("a MiddlewareTermination thrown by a part stops the run and is not recorded as an error of the part", async () => {
+  test("a MiddlewareTermination from a part of composeGate() stops the run and is not recorded as an error of the part", async () => {
     const stop = new MiddlewareTermination("enough");
     const halting = (): never => {
       throw stop;
@@ -144,7 +144,7 @@ describe("composeGate()", () => {
     }
   });
 
-  test("patches of extensions apply in order, and guardrails judge the patched result", async () => {
+  test("patches of extensions in composeGate() apply in order, and guardrails judge the patched result", async () => {
     const seen: unknown[] = [];
     const extensions: ToolHandlers[] = [
       { name: "one", toolResult: () => ({ output: { type: "text", text: "one" } }) },
@@ -221,7 +221,7 @@ describe("composeGate()", () => {
     ["no decision, but an error", fails],
     ["a promise that rejects", () => Promise.reject(new Error("away"))],
   ])(
-    "S4: a guardrail that returns %s before a call blocks the call and is recorded",
+    "S4: a guardrail that returns %s before a tool call blocks the call and is recorded",
     async (_what, beforeCall) => {
       const odd = { name: "odd", beforeCall } as unknown as Guardrail;
       const code =
@@ -241,7 +241,7 @@ describe("composeGate()", () => {
     },
   );
 
-  test('S4: a guardrail that throws after a call lets the result pass, and withholds it with onError: "block"', async () => {
+  test('S4: a guardrail that throws after a tool call lets the result pass, and withholds it with onError: "block"', async () => {
     const broken: Guardrail = { name: "g", afterCall: fails };
     expect(await review({ guardrails: [broken] }, text("done"))).toEqual({
       result: text("done"),
@@ -261,16 +261,19 @@ describe("composeGate()", () => {
     ["an empty object", {}],
     ["a denial without a text", { deny: true }],
     ["the decision of a guardrail", { decision: "block", reason: "bad" }],
-  ])("a hook that returns %s before a call denies it and names the expected shape", async (_what, result) => {
-    const preTool = (() => result) as unknown as HookRegistry["preTool"];
-    const { verdict, told } = await pass({ hooks: { preTool, postTool: () => undefined } });
-    expect(verdict).toEqual({
-      decision: "deny",
-      by: "hook",
-      reason: expect.stringContaining('expected { deny: "reason" }, or undefined for no opinion'),
-    });
-    expect(told).toEqual(["hook_error"]);
-  });
+  ])(
+    "a hook that returns %s before a tool call denies it, and the error names the expected shape",
+    async (_what, result) => {
+      const preTool = (() => result) as unknown as HookRegistry["preTool"];
+      const { verdict, told } = await pass({ hooks: { preTool, postTool: () => undefined } });
+      expect(verdict).toEqual({
+        decision: "deny",
+        by: "hook",
+        reason: expect.stringContaining('expected { deny: "reason" }, or undefined for no opinion'),
+      });
+      expect(told).toEqual(["hook_error"]);
+    },
+  );
 
   test.each([
     ["true", true],
@@ -278,7 +281,7 @@ describe("composeGate()", () => {
     ["a block as a text", { block: "yes", reason: "bad" }],
     ["a denial of a hook", { deny: "bad" }],
   ])(
-    "an extension that returns %s before a call blocks it and names the expected shape",
+    "an extension that returns %s before a tool call blocks it, and the error names the expected shape",
     async (_what, result) => {
       const toolCall = (() => result) as unknown as NonNullable<ToolHandlers["toolCall"]>;
       const { verdict } = await pass({ extensions: [{ name: "e", toolCall }] });
@@ -290,7 +293,7 @@ describe("composeGate()", () => {
     },
   );
 
-  test("an extension that returns block: false lets the call pass", async () => {
+  test("an extension that returns block: false lets the tool call pass", async () => {
     const toolCall = (() => ({ block: false })) as unknown as NonNullable<ToolHandlers["toolCall"]>;
     expect((await pass({ extensions: [{ name: "e", toolCall }] })).verdict).toEqual({ decision: "allow" });
   });

@@ -58,7 +58,7 @@ async function fetching(
 const at = (host: string, path = "/"): string => `http://${host}:${port}${path}`;
 
 describe.each(places)("fetch with the %s store", (place) => {
-  test("fetch asks once per host in the mode default, without a wish to remember", async () => {
+  test("fetch asks about each new host once in the mode default, also if the person does not remember the answer", async () => {
     const urls = [at("one.test"), at("one.test", "/more"), at("two.test"), at("ONE.test."), at("two.test")];
     const { results, asked } = await fetching(urls, {}, { place });
     expect(results).toEqual(
@@ -89,7 +89,7 @@ describe.each(places)("fetch with the %s store", (place) => {
     ]);
   });
 
-  test("fetch remembers the host that a person wrote in place of the model's", async () => {
+  test("fetch remembers the host that a person wrote in place of the model's host", async () => {
     const answer = { decision: "approved", input: { url: at("two.test") } } as const;
     const urls = [at("one.test"), at("two.test"), at("one.test")];
     const { results, asked } = await fetching(urls, {}, { place, answer });
@@ -144,7 +144,7 @@ describe("fetch where no person can answer", () => {
     expect((await fetching([at("one.test")], { ...nobody, mode: "bypass" })).results).toEqual(ok);
   });
 
-  test("a rule sees the URL in the form in which it is fetched", async () => {
+  test("a permission rule for fetch sees the URL in the form in which it is fetched", async () => {
     const seen: unknown[] = [];
     const deny = [{ tool: "fetch", when: (input: unknown) => seen.push(input) > 0 }];
     const url = `HTTP://U%53.TEST.:${port}/a/../b#part`;
@@ -153,7 +153,7 @@ describe("fetch where no person can answer", () => {
     expect(seen).toEqual([{ url: `http://us.test:${port}/b` }]);
   });
 
-  test("an agent without permissions waits for a person, except for hosts in allow", async () => {
+  test("fetch of an agent without permissions waits for a person, except for hosts in allow", async () => {
     const place = await openPlace("memory");
     const agent = new Agent({
       name: "reader",
@@ -180,7 +180,7 @@ test.for([
   expect(() => fetchTool({ allow: [host] })).toThrow(`invalid host ${JSON.stringify(host)}: expected a host`);
 });
 
-test("an approval of a host does not lift a rule that asks, even if it is to be remembered", async () => {
+test("a remembered approval of a host for fetch does not remove a rule that asks", async () => {
   const urls = [at("one.test"), at("one.test", "/?q=1"), at("one.test", "/?q=2"), at("one.test", "/more")];
   const when = (input: unknown) => (input as { url: string }).url.includes("?");
   const ask = [{ tool: "fetch", when, reason: "it sends data" }];
@@ -199,7 +199,7 @@ test("an approval of a host does not lift a rule that asks, even if it is to be 
   expect(always.results).toEqual(urls.map(() => `page of one.test:${port}`));
 });
 
-test("the mode acceptEdits asks for a new host as well", async () => {
+test("fetch asks for a new host in the mode acceptEdits as well", async () => {
   const { asked } = await fetching([at("one.test")], { mode: "acceptEdits" });
   expect(asked).toHaveLength(1);
 });

@@ -48,7 +48,7 @@ const unanswered: CallVerdict = {
 };
 
 test.each(places)(
-  "%s: a call that the entries judge again after a restart runs with the arguments that they allowed",
+  "%s: a call that hooks, guardrails and rules judge again after a restart runs with the arguments that they allowed",
   async (name) => {
     const place = await openPlace(name);
     const first = await (await place.restart()).submit(payer(upTo(500, unanswered)).agent, null);
@@ -61,7 +61,7 @@ test.each(places)(
 );
 
 test.each(places)(
-  "%s: entries that ask about other arguments after a restart withdraw the question and ask a new one",
+  "%s: if checks ask about other arguments after a restart, the old question is withdrawn and a new one asked",
   async (name) => {
     const place = await openPlace(name);
     const first = await (await place.restart()).submit(payer(upTo(500, unanswered)).agent, null);

@@ -139,7 +139,7 @@ describe("the one order of a tool call", () => {
     expect(noted).not.toContain("repairToolCall");
   });
 
-  test("the tools of a turn apply to the repaired call, and before its arguments are parsed and judged", async () => {
+  test("the tools that prepareStep chose apply to the repaired call, before its arguments are parsed and judged", async () => {
     const noted: string[] = [];
     const { agent, model } = worker("clerk", [calling({ town: 1 }), "Done."], {
       ...watched(noted),
@@ -150,7 +150,7 @@ describe("the one order of a tool call", () => {
     expect(noted).toEqual(["repairToolCall"]);
   });
 
-  test("an agent with nothing configured has an empty pipeline", () => {
+  test("an agent with nothing configured has an empty pipeline of checks for tool calls", () => {
     expect(worker("clerk", ["Done."], {}).agent.callPath).toBeUndefined();
   });
 });
@@ -228,7 +228,7 @@ describe("what an error of an entry means", () => {
     ],
     ["postTool", { toolHooks: hooks({ postTool: fails }) }, done, ["hook_error"]],
   ])(
-    "S4: an error of %s has its own meaning, and the run continues",
+    "S4: an error of %s has its own meaning for the tool call, and the run continues",
     async (_kind, options, expected, reported) => {
       let executed = 0;
       const look = tool({

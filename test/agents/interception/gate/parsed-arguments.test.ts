@@ -55,7 +55,7 @@ async function question(handle: RunHandle): Promise<ApprovalRequest> {
 }
 
 describe.each(places)("arguments that the schema changes, with the %s store", (name) => {
-  test("a rule receives the arguments as parsed and as sent, and judges what is executed", async () => {
+  test("a permission rule receives the arguments as parsed and as sent, and judges what is executed", async () => {
     run.length = 0;
     const place = await openPlace(name);
     const seen: { input: unknown; details: RuleDetails }[] = [];
@@ -83,7 +83,7 @@ describe.each(places)("arguments that the schema changes, with the %s store", (n
     ]);
   });
 
-  test("a hook and a guardrail see the arguments that are executed", async () => {
+  test("a hook and a guardrail see the parsed arguments that are executed", async () => {
     const place = await openPlace(name);
     const hooks = toolHooks();
     const seen: JsonValue[] = [];
@@ -103,7 +103,7 @@ describe.each(places)("arguments that the schema changes, with the %s store", (n
     expect(seen).toEqual([{ path: "a", mode: "r" }, { path: "a", mode: "r" }, { path: "%61" }]);
   });
 
-  test("a person sees the arguments as sent and as parsed, after a restart too", async () => {
+  test("a person who approves a call sees its arguments as sent and as parsed, after a restart too", async () => {
     run.length = 0;
     const place = await openPlace(name);
     const rules: PermissionsOptions = { ask: ["open"], onAsk: "wait" };
@@ -123,7 +123,7 @@ describe.each(places)("arguments that the schema changes, with the %s store", (n
     expect(run).toEqual(["/etc/hosts r"]);
   });
 
-  test("a person sees the arguments once if parsing does not change them", async () => {
+  test("a person who approves a call sees its arguments once if parsing does not change them", async () => {
     const place = await openPlace(name);
     const agent = agentWith({ ask: ["open"], onAsk: "wait" }, [open({ path: "a", mode: "w" })]);
     const asked = await question(await (await place.restart()).submit(agent, "Open it."));
@@ -158,7 +158,7 @@ describe.each(places)("arguments that the schema changes, with the %s store", (n
     expect(run).toEqual(["/etc/hosts r"]);
   });
 
-  test("a call whose transformed arguments differ after a restart is asked about again", async () => {
+  test("a call whose transformed arguments differ after a restart is approved by a person again", async () => {
     run.length = 0;
     const place = await openPlace(name);
     const rules: PermissionsOptions = { ask: ["open"], onAsk: "wait" };
@@ -178,7 +178,7 @@ describe.each(places)("arguments that the schema changes, with the %s store", (n
     expect(run).toEqual([]);
   });
 
-  test("arguments that do not match the schema reach neither a rule nor a person", async () => {
+  test("arguments of a tool call that do not match the schema reach neither a permission rule nor a person", async () => {
     const place = await openPlace(name);
     const judged: unknown[] = [];
     const when = (input: unknown) => judged.push(input) > 0;
@@ -188,7 +188,7 @@ describe.each(places)("arguments that the schema changes, with the %s store", (n
     expect(judged).toEqual([]);
   });
 
-  test("a value that is not JSON reaches the rule as it is, and the person in JSON form", async () => {
+  test("an argument that is not JSON after parsing reaches the rule as it is, and the person in JSON form", async () => {
     const place = await openPlace(name);
     const judged: unknown[] = [];
     const dated = tool({

@@ -33,7 +33,7 @@ test("a remembered approval allows only the same user and agent, and a deny rule
   expect((await pass(walled, { userId: "ada" })).decision).toBe("deny");
 });
 
-test("an approval that is remembered for one reason lifts no other reason to ask", async () => {
+test("an approval that is remembered for one reason to ask does not count for another reason", async () => {
   const memory = inMemoryApprovals();
   const deletes = (input: unknown): boolean => JSON.stringify(input).includes("rm");
   const sends = (input: unknown): boolean => JSON.stringify(input).includes("curl");

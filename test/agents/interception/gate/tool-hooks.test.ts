@@ -8,7 +8,7 @@ import { factsOf, gatedCall } from "./gated-call.ts";
 const { call } = gatedCall();
 const facts = factsOf("ada");
 
-test("the first deny of a hook wins, in registration order, and a hook can be removed", async () => {
+test("the first deny of a tool hook wins, in registration order, and a hook can be removed", async () => {
   const hooks = toolHooks({ clock: new FakeClock() });
   const asked: string[] = [];
   hooks.onPreTool(() => void asked.push("silent"));
@@ -20,7 +20,7 @@ test("the first deny of a hook wins, in registration order, and a hook can be re
   expect(asked).toEqual(["silent", "silent"]);
 });
 
-test("a hook that takes longer than five seconds denies the call, and the timer of a fast hook is cleared", async () => {
+test("a tool hook that takes longer than five seconds denies the call, and the timer of a fast hook is cleared", async () => {
   const clock = new FakeClock();
   const hooks = toolHooks({ clock });
   hooks.onPreTool(() => undefined);
@@ -36,7 +36,7 @@ test("a hook that takes longer than five seconds denies the call, and the timer 
   });
 });
 
-test("all hooks after a call run; an error or timeout of a hook is recorded and does not change the result", async () => {
+test("all tool hooks after a call are called; an error or timeout of a hook is recorded and does not change the result", async () => {
   const clock = new FakeClock();
   const hooks = toolHooks({ clock, timeoutMs: 10 });
   const seen: unknown[] = [];

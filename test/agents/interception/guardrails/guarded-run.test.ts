@@ -208,28 +208,31 @@ const ways = places.flatMap((place) => [
 describe.each(ways)(
   "guardrails of a run (store: $place, streaming: $streaming)",
   ({ place: placeName, streaming }) => {
-    test.for(cases)("$name, and a restart of the process does not change the result", async (each) => {
-      const { make, scene, looked, status, output = "Take an umbrella." } = each;
-      const place = await openPlace(placeName);
-      const first = guarded([make(1)], scene);
-      const run = await (await place.restart()).submit(first.agent, "Where to?", { streaming });
-      await untilCalled(run, "hold");
-      const before = [...first.asked];
-      const second = guarded([make(2)], scene, 2);
-      await place.restart(second.agent);
-      const found = await place.find(run.runId);
-      await found.signal("go");
-      const result = await found.result();
-      expect(result).toMatchObject({ status, output });
-      expect([shown(first.model), shown(second.model)]).toEqual([looked, looked]);
-      expect([first.model.calls.length, second.model.calls.length]).toEqual([2, 1]);
-      // J7: recorded steps do not run again on replay. Only the call that had not settled is judged again.
-      const again = second.asked.filter((what) => before.includes(what));
-      expect(again.every((what) => what.endsWith("before hold"))).toBe(true);
-      const told = await toldOf(found, "guardrail_decision");
-      expect(told).toHaveLength(looked === "rain" && status === "completed" ? 0 : 1);
-      expect(await toldOf(found, "guardrail_error")).toEqual([]);
-    });
+    test.for(cases)(
+      "$name, and a restart of the process does not change the result of the guarded run",
+      async (each) => {
+        const { make, scene, looked, status, output = "Take an umbrella." } = each;
+        const place = await openPlace(placeName);
+        const first = guarded([make(1)], scene);
+        const run = await (await place.restart()).submit(first.agent, "Where to?", { streaming });
+        await untilCalled(run, "hold");
+        const before = [...first.asked];
+        const second = guarded([make(2)], scene, 2);
+        await place.restart(second.agent);
+        const found = await place.find(run.runId);
+        await found.signal("go");
+        const result = await found.result();
+        expect(result).toMatchObject({ status, output });
+        expect([shown(first.model), shown(second.model)]).toEqual([looked, looked]);
+        expect([first.model.calls.length, second.model.calls.length]).toEqual([2, 1]);
+        // J7: recorded steps do not run again on replay. Only the call that had not settled is judged again.
+        const again = second.asked.filter((what) => before.includes(what));
+        expect(again.every((what) => what.endsWith("before hold"))).toBe(true);
+        const told = await toldOf(found, "guardrail_decision");
+        expect(told).toHaveLength(looked === "rain" && status === "completed" ? 0 : 1);
+        expect(await toldOf(found, "guardrail_error")).toEqual([]);
+      },
+    );
 
     test("a run with all guardrails and no objection completes unchanged across a restart", async () => {
       const place = await openPlace(placeName);

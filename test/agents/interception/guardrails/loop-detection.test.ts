@@ -68,7 +68,7 @@ describe("loopDetection()", () => {
     expect((await make(json)).at(-1)).toBe("block");
   });
 
-  test("a different result, a success or another tool resets the count of loopDetection()", async () => {
+  test("loopDetection() resets its count after a different result, a success or a call of another tool", async () => {
     const changing = times(8, (index) => ({ result: text(`at ${index}`) }));
     expect(new Set(await make(changing))).toEqual(new Set(["allow"]));
     const recovering = times(12, (index) => ({ result: index % 2 === 0 ? failed("no") : text(`${index}`) }));
@@ -85,7 +85,7 @@ describe("loopDetection()", () => {
     expect(await make(calls)).toEqual(["allow", "warn"]);
   });
 
-  test("destructive and polled tools may return the same result repeatedly", async () => {
+  test("loopDetection() lets destructive and polled tools return the same result repeatedly", async () => {
     const calls = times(8, () => ({ result: text("ok") }));
     expect(new Set(await make(calls, {}, { destructive: true }))).toEqual(new Set(["allow"]));
     expect(new Set(await make(calls, { polled: ["lo*"] }))).toEqual(new Set(["allow"]));

@@ -142,7 +142,7 @@ describe("the hook guardrail_trip", () => {
   });
 });
 
-it("R13: run_end fires once per task, even if the task is resumed or topped up", async () => {
+it("R13: the hook run_end fires once per task, even if the task is resumed or topped up", async () => {
   const { hooks, show } = setUp();
   const seen: string[] = [];
   hooks.on(HookEvent.RUN_END, ({ status }) => {
@@ -157,7 +157,7 @@ it("R13: run_end fires once per task, even if the task is resumed or topped up",
   expect(seen).toEqual(["budget_exhausted"]);
 });
 
-it("different callbacks run concurrently, and each callback receives its events in order", async () => {
+it("different hook callbacks run concurrently, and each callback receives its events in order", async () => {
   const { hooks, show } = setUp();
   const [slow, seen] = [gate(), [] as string[]];
   hooks.on(HookEvent.STEP_START, async ({ step }) => {
@@ -176,7 +176,7 @@ it("different callbacks run concurrently, and each callback receives its events 
   expect(seen).toEqual(["quick 1", "quick 2", "slow 1", "slow 2"]);
 });
 
-it("a slow callback of one run does not delay other runs", async () => {
+it("a slow hook callback of one run does not delay other runs", async () => {
   const { hooks, show } = setUp();
   const [slow, other, seen] = [gate(), formatRunId("2"), [] as string[]];
   hooks.on(HookEvent.STEP_START, async (payload) => {
@@ -190,7 +190,7 @@ it("a slow callback of one run does not delay other runs", async () => {
   await hooks.settled(runId);
 });
 
-it("S4: an error thrown by a callback is recorded as hook_error, and later events still reach the callback", async () => {
+it("S4: an error thrown by a hook callback is recorded as hook_error, and later events still reach the callback", async () => {
   const failures: HookFailure[] = [];
   const { hooks, show, told } = setUp({ onError: (failure) => failures.push(failure) });
   const seen: number[] = [];
@@ -210,7 +210,7 @@ it("S4: an error thrown by a callback is recorded as hook_error, and later event
   expect(failures.map(({ hook, callback }) => `${hook} ${callback}`)).toContain("step_end metrics");
 });
 
-it("an error thrown by onError is recorded too and does no further harm", async () => {
+it("an error thrown by the hook onError is recorded too and does no further harm", async () => {
   const { hooks, show, told } = setUp({
     onError: () => {
       throw new Error("also broken");
@@ -227,7 +227,7 @@ it("an error thrown by onError is recorded too and does no further harm", async 
   ]);
 });
 
-it("a callback that exceeds timeoutMs is abandoned, so that it never holds back a result forever", async () => {
+it("a hook callback that exceeds timeoutMs is abandoned, so that it never holds back a result forever", async () => {
   const { hooks, show, told, clock } = setUp({ timeoutMs: 500 });
   const seen: number[] = [];
   hooks.on(HookEvent.STEP_START, ({ step }) => {
@@ -243,7 +243,7 @@ it("a callback that exceeds timeoutMs is abandoned, so that it never holds back 
   expect(told).toMatchObject([{ type: "hook_error", data: { hook: "step_start" } }]);
 });
 
-it("a callback that times out twice in a row skips the events queued meanwhile and receives later events", async () => {
+it("a hook callback that times out twice in a row skips the events queued meanwhile and receives later events", async () => {
   const { hooks, show, told, clock } = setUp({ timeoutMs: 500 });
   const seen: number[] = [];
   hooks.on(HookEvent.STEP_START, ({ step }) => {
@@ -261,7 +261,7 @@ it("a callback that times out twice in a row skips the events queued meanwhile a
   expect(seen).toEqual([1, 2, 50]);
 });
 
-it("a callback receives a frozen copy, and its changes reach neither the run nor other callbacks", async () => {
+it("a hook callback receives a frozen copy, and its changes reach neither the run nor other callbacks", async () => {
   const { hooks, show, told } = setUp();
   const input = { deep: { list: [1] } };
   hooks.on(HookEvent.TOOL_START, (payload) => {
@@ -278,7 +278,7 @@ it("a callback receives a frozen copy, and its changes reach neither the run nor
   ]);
 });
 
-it("run_start receives a deep copy of the task's input, even if the input is only shallowly frozen", async () => {
+it("the hook run_start receives a deep copy of the task's input, even if the input is only shallowly frozen", async () => {
   const amount = { of: 10 };
   const { hooks, show, told } = setUp({}, Object.freeze({ amount }));
   hooks.on(HookEvent.RUN_START, ({ input }) => {
@@ -290,7 +290,7 @@ it("run_start receives a deep copy of the task's input, even if the input is onl
   expect(told).toHaveLength(1);
 });
 
-it("a removed callback receives neither queued nor later events", async () => {
+it("a hook callback that was removed receives neither queued nor later events", async () => {
   const { hooks, show } = setUp();
   const seen: number[] = [];
   const off = hooks.on(HookEvent.STEP_START, ({ step }) => {

@@ -36,7 +36,7 @@ function watched(code: (ctx: RunContext) => Promise<string>, more: Partial<Hoste
 }
 
 describe.each(twoStores)("hooks and costs of a run with the %s store", (_name, prepare) => {
-  it("R13: each hook fires once, in order, across a suspension and a second process", async () => {
+  it("R13: each hook of a run fires once, in order, across a suspension and a second process", async () => {
     const open = await prepare();
     const look = simpleTool({ name: "look", execute: async () => text("rain") });
     const life = (): Watched =>
@@ -126,7 +126,7 @@ describe.each(twoStores)("hooks and costs of a run with the %s store", (_name, p
     await second.close();
   });
 
-  it("S4: a run's result waits for its hooks, but its loop does not", async () => {
+  it("S4: a run's result waits for its hooks, but its turns do not", async () => {
     const open = await prepare();
     const [slow, order] = [gate(), [] as string[]];
     const hooks = new HookManager();
@@ -185,7 +185,7 @@ describe.each(twoStores)("hooks and costs of a run with the %s store", (_name, p
   });
 });
 
-it("a task whose code crashes fires run_start and run_end once, and tool_end reports each tool's status", async () => {
+it("a task whose code crashes fires run_start and run_end once, and tool_end reports the status of each tool", async () => {
   const runtime = await createRuntime({ runRetry: { maxRetries: 0 } });
   const hooks = new HookManager();
   const seen: string[] = [];

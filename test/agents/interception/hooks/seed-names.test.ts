@@ -34,7 +34,7 @@ const base = {
 };
 
 describe("HookManager", () => {
-  test("on(event) with one argument registers the function it is applied to and returns it", async () => {
+  test("on(event) of HookManager with one argument registers the function it is applied to and returns it", async () => {
     const hooks = new HookManager();
     const seen: string[] = [];
     const logStart = hooks.on(HookEvent.RUN_START)(({ agentName }) => {
@@ -46,7 +46,7 @@ describe("HookManager", () => {
     expect(seen).toEqual(["scout"]);
   });
 
-  test("register() accepts a callback with its event and a set of hooks, and the returned function removes them", async () => {
+  test("register() of HookManager accepts a callback with its event and a set of hooks, and its result removes them", async () => {
     const hooks = new HookManager();
     const logger = new RunLogger();
     const seen: number[] = [];
@@ -66,7 +66,7 @@ describe("HookManager", () => {
     expect(() => hooks.on("tool_over" as never)).toThrow("invalid hook event");
   });
 
-  test("dispatch() calls all callbacks of the event at once, waits for them, and returns their failures", async () => {
+  test("dispatch() of HookManager calls all callbacks of the event at once, waits for them, and returns their failures", async () => {
     const reported: HookFailure[] = [];
     const hooks = new HookManager({ onError: (failure) => void reported.push(failure) });
     const order: string[] = [];
@@ -128,7 +128,7 @@ describe("CostTracker", () => {
     await runtime.close();
   });
 
-  test("a cost of a call without a known price makes the sum null, and a CostTracker of a run watches no hooks", async () => {
+  test("CostTracker reports null if a call has no known price, and a CostTracker of a run watches no hooks", async () => {
     const tracker = new CostTracker();
     const hooks = new HookManager();
     tracker.watch(hooks);
@@ -200,7 +200,7 @@ describe("policy without sources", () => {
     ]);
   });
 
-  test("H3: acquire() with the name of a priority pauses only a task of lower priority", async () => {
+  test("H3: acquire() of SpawnTracker with the name of a priority pauses only a task of lower priority", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2, allowPreempt: true });
     await tracker.acquire("critical", "CRITICAL");
     for (const name of ["LOW", "NORMAL", "HIGH", "CRITICAL"] as const)

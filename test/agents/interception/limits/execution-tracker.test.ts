@@ -12,14 +12,17 @@ describe("ExecutionTracker outside a run", () => {
     [{ maxTokens: 4_000 }, { tokens: 4_200 }, "Token budget exceeded: 4200 > 4000"],
     [{ maxTurns: 1 }, { turns: 2 }, "Turn budget exceeded: 2 > 1"],
     [{ maxCostUsd: 0.3 }, { costUsd: 0.31 }, "Cost budget exceeded: 0.31 > 0.3"],
-  ])("consume() reports which cap was exceeded and by how much: %j", (budget, used, message) => {
-    const tracker = new ExecutionTracker(budget);
-    expect(() => tracker.consume(used)).toThrow(
-      expect.objectContaining({ code: "budget_exhausted", message }),
-    );
-  });
+  ])(
+    "consume() of ExecutionTracker reports which cap was exceeded and by how much: %j",
+    (budget, used, message) => {
+      const tracker = new ExecutionTracker(budget);
+      expect(() => tracker.consume(used)).toThrow(
+        expect.objectContaining({ code: "budget_exhausted", message }),
+      );
+    },
+  );
 
-  it("B5: consume() accepts amounts up to the cap and throws beyond it until topUp()", () => {
+  it("B5: consume() of ExecutionTracker accepts amounts up to the cap and throws beyond it until topUp()", () => {
     const tracker = new ExecutionTracker({ maxTokens: 100, maxCostUsd: 0.3 });
     tracker.consume({ tokens: 60, costUsd: 0.1 });
     tracker.consume({ tokens: 40, costUsd: 0.2 });
@@ -31,14 +34,14 @@ describe("ExecutionTracker outside a run", () => {
     expect(tracker.limits).toEqual({ maxTokens: 150, maxCostUsd: 0.3, maxTurns: null });
   });
 
-  it("B2: a tracker is unlimited by default and refuses invalid budgets and amounts", () => {
+  it("B2: ExecutionTracker is unlimited by default and refuses invalid budgets and amounts", () => {
     const tracker = new ExecutionTracker();
     tracker.consume({ tokens: 1e12, costUsd: 1e6, turns: 1e9 });
     expect(() => new ExecutionTracker({ maxTokens: -1 })).toThrow("maxTokens");
     expect(() => tracker.consume({ tokens: Number.NaN })).toThrow("invalid tokens NaN");
   });
 
-  it("consume() takes the amounts by position or by name, cost means dollars, and each default is 0", () => {
+  it("consume() of ExecutionTracker takes amounts by position or by name, cost means dollars, and each default is 0", () => {
     const tracker = new ExecutionTracker({ maxTokens: 10_000, maxCostUsd: 1_000 });
     tracker.consume();
     tracker.consume(4_200);
@@ -48,7 +51,7 @@ describe("ExecutionTracker outside a run", () => {
     expect(() => tracker.consume({ cost: 400 })).toThrow("Cost budget exceeded: 1000.5 > 1000");
   });
 
-  it("consume(), reserve() and settle() refuse a name that they do not know, and charge nothing", async () => {
+  it("consume(), reserve() and settle() of ExecutionTracker refuse an unknown name and charge nothing", async () => {
     const tracker = new ExecutionTracker({ maxTokens: 100 });
     const hold = await tracker.reserve({ inputTokens: 10 });
     expect(() => tracker.consume({ usd: 1 } as never)).toThrow('unknown option "usd" of consume()');
@@ -64,7 +67,7 @@ describe("ExecutionTracker outside a run", () => {
     expect([tracker.spent.tokens, tracker.reserved.tokens]).toEqual([0, 10]);
   });
 
-  it("B1: reserve() holds the upper bound of a call, clamps it to the remaining budget, and settle() returns the unused part", async () => {
+  it("B1: reserve() of ExecutionTracker holds the bound of a call, at most the rest of the budget; settle() returns what is unused", async () => {
     const tracker = new ExecutionTracker({ maxTokens: 100 });
     const first = await tracker.reserve({ inputTokens: 30, maxOutputTokens: 50 });
     expect(first).toMatchObject({ outputTokens: 50, clamped: false });
@@ -79,7 +82,7 @@ describe("ExecutionTracker outside a run", () => {
     );
   });
 
-  it("B1: a reservation that does not fit waits until open reservations settle, and is then granted or refused", async () => {
+  it("B1: a reservation of ExecutionTracker that does not fit waits until open ones settle, and is then granted or refused", async () => {
     const tracker = new ExecutionTracker({ maxTokens: 100 });
     const open = await tracker.reserve({ inputTokens: 70 });
     const waits = tracker.reserve({ inputTokens: 60 });
@@ -89,7 +92,7 @@ describe("ExecutionTracker outside a run", () => {
     await expect(late).rejects.toThrow("reservation of 60 tokens does not fit into the remaining 50 tokens");
   });
 
-  it("B1: settle() works once per reservation and throws if the bill exceeds the bound", async () => {
+  it("B1: settle() of ExecutionTracker works once per reservation and throws if the bill exceeds the bound", async () => {
     const tracker = new ExecutionTracker({ maxTokens: 100 });
     const hold = await tracker.reserve({ inputTokens: 10 });
     expect(() => tracker.settle(hold, { tokens: 11 })).toThrow("Token budget exceeded: 11 > 10");
@@ -97,7 +100,7 @@ describe("ExecutionTracker outside a run", () => {
     expect(tracker.spent.tokens).toBe(11);
   });
 
-  it("B4: a call without a known price is refused under a budget in dollars by default, and counted as unpriced with unknownPrice: ignore", async () => {
+  it("B4: ExecutionTracker refuses a call without a known price under a budget in dollars, unless unknownPrice is ignore", async () => {
     const refusing = new ExecutionTracker({ maxCostUsd: 1 });
     await expect(refusing.reserve({ inputCostUsd: null })).rejects.toMatchObject({ code: "unknown_price" });
     const ignoring = new ExecutionTracker({ maxCostUsd: 1 }, { unknownPrice: "ignore" });
@@ -105,7 +108,7 @@ describe("ExecutionTracker outside a run", () => {
     expect(ignoring.unpriced).toBe(1);
   });
 
-  it("B5: a tracker warns once per dimension before the cap", () => {
+  it("B5: ExecutionTracker warns once per dimension before the cap", () => {
     const warnings: Exhaustion[] = [];
     const tracker = new ExecutionTracker(
       { maxTokens: 100, maxTurns: 4 },
@@ -118,7 +121,7 @@ describe("ExecutionTracker outside a run", () => {
     expect(warnings.map(({ dimension, used }) => `${dimension} ${used}`)).toEqual(["tokens 50", "turns 2"]);
   });
 
-  it("B1: concurrent reservations never exceed the cap and never wait forever", async () => {
+  it("B1: concurrent reservations of ExecutionTracker never exceed the cap and never wait forever", async () => {
     const call = fc.record({
       inputTokens: fc.nat(30),
       maxOutputTokens: fc.nat(30),
@@ -151,7 +154,7 @@ describe("ExecutionTracker outside a run", () => {
 describe("ExecutionTracker inside a run", () => {
   const usage = { inputTokens: 40, outputTokens: 10 };
 
-  it("H4: a tracker inside a run shows the task's account and refuses to change it", async () => {
+  it("H4: ExecutionTracker inside a run shows the budget of the task and refuses to change it", async () => {
     const { runtime } = await setUp();
     const seen: unknown[] = [];
     const worker = agent(

@@ -56,7 +56,7 @@ function resultsSeen({ calls }: ReturnType<typeof scriptedModel>): readonly unkn
 const inOrder = [0, 1, 2, 3, 4].map((index) => `counted ${index}`);
 
 describe.each(twoStores)("maxParallelToolCalls on the %s store", (_name, prepare) => {
-  test("the calls of a turn start in their order, at most as many at a time, and their results keep the order", async () => {
+  test("the calls of a turn with maxParallelToolCalls start in order, at most as many at a time, and their results keep the order", async () => {
     const { count, started, end } = heldTool();
     const { agent, model } = scout({ tools: [count], maxParallelToolCalls: 2 });
     await using runtime = await openRuntime({ store: await (await prepare())(), unknownPrice: "ignore" });
@@ -74,7 +74,7 @@ describe.each(twoStores)("maxParallelToolCalls on the %s store", (_name, prepare
     expect(resultsSeen(model)).toEqual(inOrder);
   });
 
-  test("all calls of a turn start at once if the option is absent", async () => {
+  test("all calls of a turn start at once if maxParallelToolCalls is absent", async () => {
     const { count, started, end } = heldTool();
     const { agent, model } = scout({ tools: [count] });
     await using runtime = await openRuntime({ store: await (await prepare())(), unknownPrice: "ignore" });
@@ -85,7 +85,7 @@ describe.each(twoStores)("maxParallelToolCalls on the %s store", (_name, prepare
     expect(resultsSeen(model)).toEqual(inOrder);
   });
 
-  test("J1: a restart repeats no call that has a result, and the limit holds for the calls that are left", async () => {
+  test("J1: a restart repeats no call that has a result, and maxParallelToolCalls limits the calls that are left", async () => {
     const open = await prepare();
     const first = heldTool();
     const before = await openRuntime({ store: await open(), unknownPrice: "ignore", closeGraceMs: 0 });
@@ -115,7 +115,7 @@ describe.each(twoStores)("maxParallelToolCalls on the %s store", (_name, prepare
     expect(resultsSeen(model)).toEqual(inOrder);
   });
 
-  test("a call that waits for a person keeps its place, also after a restart", async () => {
+  test("a call that waits for a person keeps its place in maxParallelToolCalls, also after a restart", async () => {
     const open = await prepare();
     const options = { unknownPrice: "ignore", suspendAfterMs: 1 } as const;
     const { count, executed, end, started } = heldTool({ needsApproval: true });
@@ -144,7 +144,7 @@ describe.each(twoStores)("maxParallelToolCalls on the %s store", (_name, prepare
 
 describe("maxParallelToolCalls", () => {
   test.each([0, -1, 1.5, Number.NaN, Infinity])(
-    "%s is refused when the agent is created",
+    "maxParallelToolCalls %s is refused when the agent is created",
     (maxParallelToolCalls) => {
       expect(() => new Agent({ name: "scout", maxParallelToolCalls })).toThrow(
         `invalid maxParallelToolCalls ${maxParallelToolCalls} of agent scout: expected an integer from 1`,

@@ -9,7 +9,7 @@ const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 const exhausted = expect.objectContaining({ code: "budget_exhausted", dimension: "agents" });
 
 describe("SpawnTracker outside a run", () => {
-  it("H1: the root counts as one seat, and a released seat becomes free once", async () => {
+  it("H1: in SpawnTracker, the root counts as one seat, and a released seat becomes free once", async () => {
     const tracker = new SpawnTracker({ maxAgents: 3 });
     expect(tracker.seatsTaken).toBe(1);
     await tracker.acquire("a");
@@ -22,7 +22,7 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.seatsTaken).toBe(2);
   });
 
-  it("H4: a NORMAL task is refused at the cap, and the error names the holders of the seats", async () => {
+  it("H4: SpawnTracker refuses a NORMAL task at the cap, and the error names the holders of the seats", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("a", LOW);
     await expect(tracker.acquire("b")).rejects.toMatchObject({
@@ -34,7 +34,7 @@ describe("SpawnTracker outside a run", () => {
     });
   });
 
-  it("H2: a HIGH task waits until its LOW victim has settled, so that both never run concurrently", async () => {
+  it("H2: in SpawnTracker, a HIGH task waits until its LOW victim has settled, so that both never run concurrently", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
     const high = tracker.acquire("high", HIGH);
@@ -55,7 +55,7 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.isPaused("low")).toBe(false);
   });
 
-  it("R2: a victim that ends passes its seat to the waiting task and frees no second seat", async () => {
+  it("R2: in SpawnTracker, a victim that ends passes its seat to the waiting task and frees no second seat", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
     const high = tracker.acquire("high", HIGH);
@@ -64,7 +64,7 @@ describe("SpawnTracker outside a run", () => {
     await expect(tracker.acquire("late")).rejects.toThrow(exhausted);
   });
 
-  it("H3, R4: a task cannot preempt a task of equal priority, nor any task if allowPreempt is false", async () => {
+  it("H3, R4: in SpawnTracker, no task can preempt a task of equal priority, nor any task if allowPreempt is false", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("a", HIGH);
     await expect(tracker.acquire("b", HIGH)).rejects.toThrow(exhausted);
@@ -73,7 +73,7 @@ describe("SpawnTracker outside a run", () => {
     await expect(off.acquire("b", CRITICAL)).rejects.toMatchObject({ details: { reason: "preemption_off" } });
   });
 
-  it("R1: a victim is preempted once, so that one LOW seat serves one HIGH task", async () => {
+  it("R1: SpawnTracker preempts a victim once, so that one LOW seat serves one HIGH task", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
     const first = tracker.acquire("one", HIGH);
@@ -84,7 +84,7 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.seatsTaken).toBe(2);
   });
 
-  it("H8, R9: raising the priority of a paused task resumes it only when a seat is free", async () => {
+  it("H8, R9: raising the priority of a paused task in SpawnTracker resumes it only when a seat is free", async () => {
     const tracker = new SpawnTracker({ maxAgents: 3 });
     await tracker.acquire("low", LOW);
     await tracker.acquire("other", NORMAL);
@@ -97,7 +97,7 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.isPaused("low")).toBe(false);
   });
 
-  it("H8: lowering the priority of a task does not pause it while no other task waits", async () => {
+  it("H8: lowering the priority of a task in SpawnTracker does not pause it while no other task waits", async () => {
     const tracker = new SpawnTracker({ maxAgents: 3 });
     await tracker.acquire("a", NORMAL);
     await tracker.acquire("b", NORMAL);
@@ -105,7 +105,7 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.isPaused("a")).toBe(false);
   });
 
-  it("R3: acquire() refuses an id that is taken and an unknown parent", async () => {
+  it("R3: acquire() of SpawnTracker refuses an id that is taken and an unknown parent", async () => {
     const tracker = new SpawnTracker({ maxAgents: 5 });
     await tracker.acquire("a");
     await expect(tracker.acquire("a")).rejects.toMatchObject({ code: "already_exists" });
@@ -117,7 +117,7 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.seatsTaken).toBe(3);
   });
 
-  it.each([undefined, "", 7])("acquire() refuses the id %j and takes no seat", async (id) => {
+  it.each([undefined, "", 7])("acquire() of SpawnTracker refuses the id %j and takes no seat", async (id) => {
     const tracker = new SpawnTracker({ maxAgents: 5 });
     await expect(tracker.acquire(id as never)).rejects.toThrow(
       "of acquire(): expected a text that is not empty",
@@ -125,7 +125,7 @@ describe("SpawnTracker outside a run", () => {
     expect(tracker.seatsTaken).toBe(1);
   });
 
-  it("a task that is released while it waits is rejected as cancelled, and its victim is no longer paused", async () => {
+  it("a task that is released while it waits in SpawnTracker is rejected as cancelled, and its victim is no longer paused", async () => {
     const tracker = new SpawnTracker({ maxAgents: 2 });
     await tracker.acquire("low", LOW);
     const high = tracker.acquire("high", HIGH);
@@ -145,7 +145,7 @@ describe("SpawnTracker outside a run", () => {
       );
   });
 
-  it("H1: seats never exceed the cap and every acquire() settles, for random operations", async () => {
+  it("H1: seats of SpawnTracker never exceed the cap and every acquire() settles, for random operations", async () => {
     const moves = fc.array(
       fc.record({
         what: fc.constantFrom("acquire", "acquire", "release", "settle", "reprioritize"),
@@ -183,7 +183,7 @@ describe("SpawnTracker outside a run", () => {
 });
 
 describe("SpawnTracker inside a run", () => {
-  it("H4: a tracker inside a run shows the runtime's seats and refuses to change them", async () => {
+  it("H4: SpawnTracker inside a run shows the runtime's seats and refuses to change them", async () => {
     const { runtime } = await setUp();
     const held = gate();
     const child = agent("child", async (ctx) => ctx.step("hold", async () => (await held.promise, "done")));

@@ -68,7 +68,7 @@ describe.each(twoStores)("maxToolCallsPerTurn on the %s store", (_name, prepare)
     expect(events.filter(({ type }) => type === "tool_execution_end").length).toBe(flood);
   });
 
-  test("the limit of an agent applies to sequential tools and starts anew with each model call", async () => {
+  test("maxToolCallsPerTurn of an agent applies to sequential tools and starts anew with each model call", async () => {
     const open = await prepare();
     const { count, executed } = counter("sequential");
     const model = scriptedModel([asksFor(4), asksFor(1), asksFor(3), "Done."]);
@@ -77,7 +77,7 @@ describe.each(twoStores)("maxToolCallsPerTurn on the %s store", (_name, prepare)
     expect(executed).toEqual([0, 1, 0, 0, 1]);
   });
 
-  test("a run keeps the limit with which it started when another process resumes it with another limit", async () => {
+  test("a run keeps its maxToolCallsPerTurn when another process resumes it with another limit", async () => {
     const open = await prepare();
     const asked = Promise.withResolvers<void>();
     const silent: Model = Object.assign(scriptedModel([]), {
@@ -107,7 +107,7 @@ describe.each(twoStores)("maxToolCallsPerTurn on the %s store", (_name, prepare)
 
 describe("maxToolCallsPerTurn", () => {
   test.each([0, -1, 1.5, Number.NaN, Infinity])(
-    "%s is refused when the agent is created",
+    "maxToolCallsPerTurn %s is refused when the agent is created",
     (maxToolCallsPerTurn) => {
       expect(() => new Agent({ name: "scout", maxToolCallsPerTurn })).toThrow(
         `invalid maxToolCallsPerTurn ${maxToolCallsPerTurn} of agent scout: expected an integer from 1`,

@@ -57,7 +57,7 @@ test("a tool call waits durably for approval, and another worker runs the tool o
   expect(ended?.data.result).toEqual(text("sent"));
 });
 
-test("humanApproval() asks the onAsk handler in this process, and its denial becomes the tool's result", async () => {
+test("humanApproval() asks the onAsk handler in the same process, and a denial of the handler becomes the tool's result", async () => {
   const worker = new Agent({
     name: "worker",
     model: scriptedModel([{ toolCalls: [{ name: "wipe", input: {} }] }, "Left it."]),

@@ -285,7 +285,7 @@ const ways = [false, true].flatMap((streaming) =>
 
 describe.for(cases)("a run with middleware: $name", (one) => {
   test.for(ways)(
-    "a run gives the expected answer, calls and log (streaming: $streaming, replayed: $replayed, store: $store)",
+    "a run with middleware gives the expected answer, calls and log (streaming: $streaming, replayed: $replayed, store: $store)",
     async (way) => {
       const outcome = await play(one, way);
       const { said = "It rains.", saw = "rain", calls = [1, 1], log = [], sent } = one;

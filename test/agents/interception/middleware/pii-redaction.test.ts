@@ -77,7 +77,7 @@ describe("what piiRedaction() recognizes", () => {
     ["an @ sign without a domain", "@ann at noon@"],
     ["an IBAN with a wrong checksum", "DE00 3704 0044 0532 0130 00"],
     ["an order number", "order 12345"],
-  ])("piiRedaction() leaves %s unchanged: %s", async ([, text]) => {
+  ])("piiRedaction() leaves text with %s unchanged: %s", async ([, text]) => {
     expect(await redact(text)).toBe(text);
   });
 
@@ -127,7 +127,7 @@ describe("directions that piiRedaction() covers", () => {
     ]);
   });
 
-  test("a redacted reasoning part loses its provider signature, and an unchanged part keeps it", async () => {
+  test("a reasoning part that piiRedaction() changes loses its provider signature, and an unchanged part keeps it", async () => {
     const signed = {
       type: "reasoning",
       text: mail,
@@ -205,7 +205,7 @@ describe("directions that piiRedaction() covers", () => {
 });
 
 describe("piiRedaction() of streamed answers", () => {
-  test("no part of an email address or card number is shown, wherever the stream is cut", async () => {
+  test("piiRedaction() shows no part of an email address or card number, wherever the stream is cut", async () => {
     const text = "Mail ann@example.org or pay 4111 1111 1111 1111 today";
     for (let at = 0; at <= text.length; at++) {
       const { shown, kept } = await stream([text.slice(0, at), text.slice(at)]);
@@ -214,13 +214,13 @@ describe("piiRedaction() of streamed answers", () => {
     }
   });
 
-  test("text without personal data is shown while it streams letter by letter", async () => {
+  test("piiRedaction() shows text without personal data while it streams letter by letter", async () => {
     const { deltas, shown } = await stream("It rains in Sens, again".split(""));
     expect(shown).toBe("It rains in Sens, again");
     expect(deltas.length).toBeGreaterThan(3);
   });
 
-  test("text without spaces is not held back until the stream ends", async () => {
+  test("piiRedaction() does not hold back text without spaces until the stream ends", async () => {
     const { deltas } = await stream("雨が降っています".repeat(4).split(""));
     expect(deltas.length).toBeGreaterThan(20);
     const long = await stream(["x".repeat(5_000), "y".repeat(5_000)]);
@@ -228,7 +228,7 @@ describe("piiRedaction() of streamed answers", () => {
     expect(long.deltas.length).toBeGreaterThan(1);
   });
 
-  test("reasoning, text and the arguments of each tool call are redacted separately", async () => {
+  test("piiRedaction() redacts reasoning, text and the arguments of each tool call separately", async () => {
     const toolCalls = [1, 2].map((n) => ({ name: "send", input: { to: `p${n}@example.org` } }));
     const scene = chatScene(
       [{ reasoning: "ask bob@example.org", deltas: ["me@exa", "mple.org"], toolCalls }],
@@ -242,7 +242,7 @@ describe("piiRedaction() of streamed answers", () => {
     expect(shownText(scene.shown, "tool_input_delta")).toBe('{"to":"[EMAIL]"}{"to":"[EMAIL]"}');
   });
 
-  test("text held back by a failed attempt is not shown with the next attempt", async () => {
+  test("text that piiRedaction() held back in a failed attempt is not shown with the next attempt", async () => {
     const scene = chatScene([{ deltas: ["ok ann@exam"], error: new Error("cut") }, "fine"], {
       streaming: true,
     });
@@ -250,7 +250,7 @@ describe("piiRedaction() of streamed answers", () => {
     expect(shownText(scene.shown)).toBe("ok fine");
   });
 
-  test("a match of a custom pattern with several words is redacted wherever the stream is cut", async () => {
+  test("piiRedaction() redacts a match of a custom pattern with several words wherever the stream is cut", async () => {
     const own = { label: "NAME", pattern: /Ann von der Au/u, maxLength: 14 };
     const text = "It was Ann von der Au who left.";
     for (let at = 0; at <= text.length; at++) {
@@ -259,7 +259,7 @@ describe("piiRedaction() of streamed answers", () => {
     }
   });
 
-  test("the shown text equals the kept text for any text and any cuts", async () => {
+  test("the text that piiRedaction() shows equals the text that it keeps, for any text and any cuts", async () => {
     const personal = fc.constantFrom(
       "ann@example.org",
       "4111 1111 1111 1111",

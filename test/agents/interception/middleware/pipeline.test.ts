@@ -30,7 +30,7 @@ function noting(log: string[], name: string): Layer {
 }
 
 describe("order of middleware", () => {
-  test("M1: the first middleware is outermost, at each of the three levels", async () => {
+  test("M1: the first middleware is outermost, for agent runs, model calls and tool calls", async () => {
     const log: string[] = [];
     const layers = [noting(log, "a"), noting(log, "b"), noting(log, "c")];
     const order = ["a in", "b in", "c in", "c out", "b out", "a out"];
@@ -45,7 +45,7 @@ describe("order of middleware", () => {
     expect(log).toEqual(order);
   });
 
-  test("a pipeline accepts objects with a process method and bare functions", async () => {
+  test("a middleware pipeline accepts objects with a process method and bare functions", async () => {
     class Counting implements ChatMiddleware {
       calls = 0;
       async process(_context: ChatContext, next: () => Promise<void>): Promise<void> {
@@ -83,14 +83,14 @@ describe("order of middleware", () => {
 });
 
 describe("F1: composition of middleware", () => {
-  test("F1: an empty pipeline has no handler, and an agent without middleware has no call path", () => {
+  test("F1: an empty middleware pipeline has no handler, and an agent without middleware has no call path", () => {
     const pipeline = new MiddlewarePipeline([]);
     expect([pipeline.agent, pipeline.chat, pipeline.function]).toEqual([undefined, undefined, undefined]);
     expect(pipeline.callPath()).toBeUndefined();
     expect(new Agent({ name: "scout", model: scriptedModel([]) }).callPath).toBeUndefined();
   });
 
-  test("F1: a call passes only the middleware of its level", async () => {
+  test("F1: a call passes only the middleware of its own level: agent, model or tool", async () => {
     const log: string[] = [];
     const note = noting(log, "chat only").chat;
     const pipeline = new MiddlewarePipeline([{ ...(note && { chat: note }) }, noting(log, "all"), {}]);
@@ -102,7 +102,7 @@ describe("F1: composition of middleware", () => {
     ]);
   });
 
-  test("F1: a pipeline reads the handlers of its middleware once, when it is created", async () => {
+  test("F1: a middleware pipeline reads the handlers of its middleware once, when it is created", async () => {
     let reads = 0;
     const layer: Layer = {
       get chat() {
@@ -125,14 +125,14 @@ describe("the level of middleware", () => {
   const process = async (_context: unknown, next: () => Promise<void>): Promise<void> => next();
 
   test.each(["agent", "chat", "function"] as const)(
-    "an object with the level %s and process() takes part in that level only",
+    "a middleware object with the level %s and process() takes part in that level only",
     async (level) => {
       const { depth } = new MiddlewarePipeline([{ name: "timed", level, process }]);
       expect(depth).toEqual({ agent: 0, chat: 0, function: 0, [level]: 1 });
     },
   );
 
-  test("an instance of a class with a level is called with its state", async () => {
+  test("a middleware instance of a class with a level is called with its state", async () => {
     class Counting {
       readonly name = "counting";
       readonly level = "chat" as const;
@@ -147,7 +147,7 @@ describe("the level of middleware", () => {
     expect(counting.calls).toBe(1);
   });
 
-  test("an instance may have methods that the language calls", async () => {
+  test("a middleware instance may have methods that the language calls, such as toString()", async () => {
     class Closing {
       readonly level = "chat" as const;
       readonly [Symbol.toStringTag] = "Closing";
@@ -160,7 +160,7 @@ describe("the level of middleware", () => {
     expect(new MiddlewarePipeline([new Closing()]).depth.chat).toBe(1);
   });
 
-  test("a method of an instance with levels is called with its state, and may use private helpers and data", async () => {
+  test("a method of a middleware instance with levels is called with its state, and may use private helpers and data", async () => {
     class Counting {
       readonly name = "counting";
       readonly limits = { calls: 10 };
@@ -288,7 +288,7 @@ describe("the level of middleware", () => {
       Object.assign(Object.create(null) as object, { chat: process, onTool: process }),
       'invalid middleware 1: "onTool" is no level',
     ],
-  ])("%s is refused at construction with a hint", (_what, entry, message) => {
+  ])("middleware that is %s is refused at construction with a hint", (_what, entry, message) => {
     expect(() => new MiddlewarePipeline([entry as unknown as Layer])).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
     );
@@ -409,7 +409,7 @@ describe("M2: next()", () => {
     expect(scene.model.calls).toHaveLength(1);
   });
 
-  test("M2: a pipeline waits for a pending next when its middleware throws, so that no call outlives the pipeline", async () => {
+  test("M2: a middleware pipeline waits for a pending next when its middleware throws, so that no call outlives it", async () => {
     const open = Promise.withResolvers<void>();
     const leaving: Layer = {
       chat: async (_context, next) => {
@@ -446,7 +446,7 @@ describe("M4: requests and arguments replaced by middleware", () => {
     },
   };
 
-  test("M4: a replaced request or argument applies to inner middleware only, and outer middleware sees the original", async () => {
+  test("M4: a request or argument that middleware replaces applies to inner middleware only; outer middleware sees the original", async () => {
     const scene = chatScene(["hi"]);
     const { request } = scene.context;
     const seen: unknown[] = [];
@@ -467,7 +467,7 @@ describe("M4: requests and arguments replaced by middleware", () => {
     ]);
   });
 
-  test("M4: a repeated call applies a replacement and a stream filter once, not twice", async () => {
+  test("M4: a repeated call applies a replacement and a stream filter of middleware once, not twice", async () => {
     const scene = chatScene([{ error: httpError(500) }, "hi"], { streaming: true });
     await scene.call([onceMore, marking]);
     expect(scene.model.calls.map(({ messages }) => messages.length)).toEqual([2, 2]);

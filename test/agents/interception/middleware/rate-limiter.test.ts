@@ -60,7 +60,7 @@ describe("rateLimiter()", () => {
     await expect(ask("b").call).rejects.toMatchObject({ code: "guardrail_tripped", by: "rate-limiter" });
   });
 
-  test("a call that would wait longer than maxWaitMs stops the run and uses no token", async () => {
+  test("a call that would wait longer than maxWaitMs of rateLimiter() stops the run and uses no token", async () => {
     const { clock, done, ask } = setUp({ burst: 1, maxWaitMs: 100 });
     const [first, second, third] = [ask("a"), ask("b"), ask("c")];
     await expect(third.call).rejects.toMatchObject({ code: "guardrail_tripped" });
@@ -71,7 +71,7 @@ describe("rateLimiter()", () => {
     await Promise.all([first.call, second.call, fourth.call]);
   });
 
-  test("a call that is cancelled while it waits returns its token", async () => {
+  test("a call that is cancelled while it waits for rateLimiter() returns its token", async () => {
     const { clock, done, ask } = setUp({ burst: 1 });
     const [first, second] = [ask("a"), ask("b")];
     const stopped = rejection(second.call);
@@ -93,7 +93,7 @@ describe("rateLimiter()", () => {
     expect(runScene().context.parentId).toBeNull();
   });
 
-  test("a clock that is set back refills no token, and calls pass again once time advances", async () => {
+  test("rateLimiter() refills no token while the clock is set back, and lets calls pass again once time advances", async () => {
     let now = 1_000_000;
     const clock = { now: () => now, schedule: () => () => {} };
     const { layer } = { layer: rateLimiter({ clock, burst: 1, perSecond: 1, onLimit: "terminate" }) };
@@ -114,7 +114,7 @@ describe("rateLimiter()", () => {
   );
 });
 
-test("a throttled tenant does not block other tenants, and its waiting time survives the release of its run", async () => {
+test("a tenant that rateLimiter() slows down does not block other tenants, and its waiting time survives a release of its run", async () => {
   const { runtime, clock, open } = await openBench({ unknownPrice: "ignore", concurrency: 1 });
   const limiter = rateLimiter({ clock, burst: 1, perSecond: 0.01 });
   const model = scriptedModel(["one", "two", "three"]);

@@ -13,11 +13,14 @@ const makers: Readonly<Record<string, (tools: never) => unknown>> = {
   "cache()": (tools) => cache({ tools } as never),
 };
 
-test.each(Object.entries(makers))("%s refuses a selection of tools that would select none", (name, make) => {
-  for (const tools of ["write", { write: true }, [/write/u], new Set(["write"]), 5])
-    expect(() => make(tools as never)).toThrow(`of ${name}: expected a list of names of tools`);
-  expect(() => make([] as never)).not.toThrow("names of tools");
-});
+test.each(Object.entries(makers))(
+  "middleware %s refuses a selection of tools that would select no tool",
+  (name, make) => {
+    for (const tools of ["write", { write: true }, [/write/u], new Set(["write"]), 5])
+      expect(() => make(tools as never)).toThrow(`of ${name}: expected a list of names of tools`);
+    expect(() => make([] as never)).not.toThrow("names of tools");
+  },
+);
 
 test.each([[{}], [{ log: null }], [{ log: { write: () => undefined } }], [{ log: () => undefined }]])(
   "auditLogger() refuses %j, which would record nothing",

@@ -17,7 +17,7 @@ function decide(options: PermissionsOptions, call: CallOptions = {}): string {
 }
 
 describe("permissions()", () => {
-  test("a deny rule beats an ask rule, an ask rule beats an allow rule, and an allow rule beats the mode", () => {
+  test("in permissions(), a deny rule beats an ask rule, an ask rule an allow rule, and an allow rule the mode", () => {
     const all = { allow: ["look"], ask: ["look"], deny: ["look"], mode: "bypass" } as const;
     expect(decide(all)).toBe("deny");
     expect(decide({ ...all, deny: [] })).toBe("ask");
@@ -33,14 +33,14 @@ describe("permissions()", () => {
     { tool: { risk: "critical", destructive: true, edits: true }, decisions: ["ask", "ask", "allow"] },
     { tool: { risk: "critical", destructive: false }, decisions: ["ask", "ask", "allow"] },
   ] as const)(
-    "without a matching rule, the mode decides by the tool's risk and effects: $tool",
+    "without a matching rule, the mode of permissions() decides by the tool's risk and effects: $tool",
     ({ tool, decisions }) => {
       const modes = ["default", "acceptEdits", "bypass"] as const;
       expect(modes.map((mode) => decide({ mode }, { tool }))).toEqual(decisions);
     },
   );
 
-  test("a tool that does not state its risk or effects is treated as the most dangerous kind", () => {
+  test("permissions() treat a tool that does not state its risk or effects as the most dangerous kind", () => {
     const unknown = (missing: readonly (keyof Tool)[]) =>
       Object.fromEntries(missing.map((key) => [key, undefined])) as unknown as Partial<Tool>;
     expect(decide({}, { tool: unknown(["destructive"]) })).toBe("ask");
@@ -48,7 +48,7 @@ describe("permissions()", () => {
     expect(decide({ mode: "acceptEdits" }, { tool: unknown(["destructive", "edits"]) })).toBe("ask");
   });
 
-  test("a rule matches a tool name, a name pattern, or arguments", () => {
+  test("a rule of permissions() matches a tool name, a name pattern, or arguments", () => {
     const mcp: PermissionsOptions = { deny: ["mcp__files__*", "db.*"] };
     expect(decide(mcp, { toolName: "mcp__files__write" })).toBe("deny");
     expect(decide(mcp, { toolName: "mcp__files2__write" })).toBe("allow");
@@ -61,7 +61,7 @@ describe("permissions()", () => {
     expect(decide(home, { toolName: "write_file", input: { path: "notes" } })).toBe("allow");
   });
 
-  test("a rule predicate that throws or returns no boolean matches deny and ask rules but no allow rule", () => {
+  test("a permission rule whose predicate throws or returns no boolean matches if it denies or asks, and not if it allows", () => {
     const broken = (): boolean => {
       throw new Error("broken");
     };
@@ -74,7 +74,7 @@ describe("permissions()", () => {
     }
   });
 
-  test("rules of a user apply only to that user, and anonymous runs have their own rules", () => {
+  test("permission rules of a user apply only to that user, and anonymous runs have their own rules", () => {
     const options: PermissionsOptions = {
       deny: ["send"],
       users: { ada: { allow: ["*"], mode: "bypass" }, null: { allow: ["*"] } },
@@ -136,7 +136,7 @@ test("permissions() names every ask rule that applies, with an id that does not 
   expect(asked({ users: { ada: { ask: [rm] } } }, "rm x").rules).not.toEqual([both.rules?.[0]]);
 });
 
-test("a remembered approval is keyed by tenant, user, agent, tool, tool digest, scope, rule and kind, and no user differs from the user id null", async () => {
+test("a remembered approval is keyed by tenant, user, agent, tool and rule, and no user differs from the user id null", async () => {
   const memory = inMemoryApprovals();
   const [agentId, other] = [formatAgentId({ name: "scout" }), formatAgentId({ name: "other" })];
   const approval = {

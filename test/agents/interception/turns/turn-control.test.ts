@@ -26,7 +26,7 @@ const calling = (...names: readonly string[]) => ({
 const isRequest = ({ type }: Event): boolean => type === "approval_request";
 
 describe("stopWhen", () => {
-  test("the loop ends with the latest text after a turn for which stopWhen returns true", async () => {
+  test("the agent ends with the latest text after a turn for which stopWhen returns true", async () => {
     const { agent, model } = worker("scout", [calling("look"), calling("look", "finish"), "never"], {
       tools,
       stopWhen: hasToolCall("finish"),
@@ -124,7 +124,7 @@ describe("prepareStep", () => {
   });
 
   test.each(twoStores)(
-    "the result and the streamed text have the turns of the role that prepareStep chose (%s)",
+    "the result and the streamed text contain the turns of the role that prepareStep chose (%s)",
     async (_name, prepare) => {
       const writer = scriptedModel([calling("look"), { deltas: ["It ", "rains."] }, "never"]);
       const judge = scriptedModel(["fine"]);
@@ -161,7 +161,7 @@ describe("prepareStep", () => {
     expect(model.calls[0]?.messages.at(-1)).toMatchObject({ content: [{ type: "text", text: "Be brief." }] });
   });
 
-  test("an empty list of prepareStep forbids all tools of the turn", async () => {
+  test("an empty list of tools from prepareStep forbids all tools of the turn", async () => {
     const { agent, model } = worker("scout", ["Done."], { tools, prepareStep: () => ({ tools: [] }) });
     await runAlone(agent);
     expect(model.calls[0]).toMatchObject({ toolChoice: "none", tools: [{}, {}] });
@@ -243,7 +243,7 @@ describe("options of a turn", () => {
       ["prepare_step", "stop_when", "prepare_step"],
     ],
   ])(
-    "the journal has %s for prepareStep and stopWhen of an agent %s",
+    "the journal has %s as the steps of prepareStep and stopWhen for an agent %s",
     async (_what, _which, options, names) => {
       const { runtime, run, store } = await company();
       const { agent } = worker("scout", [calling("look"), "Done."], { tools, ...options });

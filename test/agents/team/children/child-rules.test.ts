@@ -47,7 +47,7 @@ describe("tools in a child", () => {
     ["desktop_look", {}, desktopTools({} as DesktopSession), undefined],
     ["recall", { query: "rain" }, memoryTools({} as Memory), undefined],
   ] as const)(
-    "%s is refused with an error result although the model sees it",
+    "a call of a tool %s is refused in a child with an error result, although the model sees the tool",
     async (name, input, tools, listed) => {
       const { agent, model, runtime } = await setUp(
         [asks("delegate"), asks(name, input), "Learnt.", "Done."],
@@ -65,7 +65,7 @@ describe("tools in a child", () => {
     },
   );
 
-  test("a memory tool that the child's tools name is executed", async () => {
+  test("a memory tool that is named in the tools of a child is executed", async () => {
     const memory = { recall: async () => ({ facts: [], episodes: [], blocks: [] }) } as unknown as Memory;
     const { agent, model, runtime } = await setUp(
       [asks("delegate"), asks("recall", { query: "rain" }), "Learnt.", "Done."],
@@ -82,7 +82,7 @@ describe("tools in a child", () => {
 
 describe("limits of a child", () => {
   test.each([{ prompt }, { prompt, tools: ["delegate", "write"] }])(
-    "a child whose tools are limited cannot give its child others, as with %j",
+    "a child whose tools are limited cannot give its own child other tools, as with %j",
     async (request) => {
       let written = 0;
       const write = tool({
@@ -106,7 +106,7 @@ describe("limits of a child", () => {
     },
   );
 
-  test("the child takes a seat of the run, and its turns count against the run's budget", async () => {
+  test("a child takes a seat of the run, and its turns count against the run's budget", async () => {
     const { agent, runtime } = await setUp(
       [asks("delegate"), "Learnt.", "Done."],
       (ctx) => ended(ctx, { prompt }),
@@ -196,7 +196,7 @@ describe("bad input of ctx.child()", () => {
     await runtime.close();
   });
 
-  test("a task that has called no model has no request to share", async () => {
+  test("ctx.child() is refused in a task that has called no model, because it has no request to share", async () => {
     const runtime = await openRuntime({ store: memoryStore({ hash: sha256 }) });
     const id = new Agent({ name: "quiet", model: scriptedModel([]) }).id;
     const outcomes: (SpawnOutcome | string)[] = [];

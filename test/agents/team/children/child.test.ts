@@ -64,7 +64,7 @@ const withoutLive = (request: ModelRequest | undefined): readonly ChatMessage[] 
   (request?.messages ?? []).filter((message) => message !== live);
 
 describe.each(twoStores)("ctx.child() on the %s store", (_name, prepare) => {
-  test("S1: ctx.child() sends the parent's last request without ephemeral messages, the answer with a result for its open call, and the prompt", async () => {
+  test("S1: ctx.child() sends the parent's last request without ephemeral messages, then the answer and the prompt", async () => {
     const { agent, runtime, model, outcomes } = await setUp(
       await prepare(),
       [asks("look", "c1"), asks("delegate", "c2"), "Two mistakes.", "Done."],
@@ -88,7 +88,7 @@ describe.each(twoStores)("ctx.child() on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("ctx.child() executes the tools of the whitelist and answers other calls with an error result", async () => {
+  test("ctx.child() executes the tools that the child may use and answers other calls with an error result", async () => {
     const { agent, runtime, model, looked } = await setUp(
       await prepare(),
       [asks("delegate", "c1"), asks("delegate", "c2"), asks("look", "c3"), "Two mistakes.", "Done."],

@@ -41,7 +41,7 @@ async function openOn(open: () => Promise<Store>) {
 }
 
 describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) => {
-  test("spawnChild() sends what the last closed invocation of the session was sent, its answer and the prompt, also in another process", async () => {
+  test("spawnChild() sends the request and answer of the session's last closed invocation and the prompt, also in another process", async () => {
     const open = await prepare();
     const first = await openOn(open);
     const before = scout([asks("look", "c1"), "It rains."]);
@@ -66,7 +66,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  test("spawnChild() leaves the session as it is: idle, without new entries, and without the child's messages", async () => {
+  test("spawnChild() leaves its session idle, without new entries and without the child's messages", async () => {
     const open = await prepare();
     const runtime = await openOn(open);
     const store = await open();
@@ -199,7 +199,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
     await runtime.close();
   });
 
-  test("spawnChild() does not find the session of another tenant, and belongs to the user of the invocation", async () => {
+  test("spawnChild() does not find the session of another tenant, and its run belongs to the user of the invocation", async () => {
     const runtime = await openOn(await prepare());
     const { agent } = scout(["It rains.", "Learnt."]);
     const ann = runtime.forTenant({ tenantId: "acme", userId: "ann" });
@@ -215,7 +215,7 @@ describe.each(twoStores)("agent.spawnChild() on the %s store", (_name, prepare) 
   });
 });
 
-test("a child of a 1 MB history adds less than 16 KB to the SQLite file", async () => {
+test("a child of an invocation with a history of 1 MB adds less than 16 KB to the SQLite file", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-child-"));
   const path = join(folder, "store.db");
   const sizeOf = async (): Promise<number> => {
@@ -273,7 +273,7 @@ test("spawnChild() without a runtime uses the default runtime", async () => {
   expect(await (await agent.spawnChild({ sessionId, prompt })).result()).toMatchObject({ output: "Learnt." });
 });
 
-test("children send the prompt cache key of their parent", async () => {
+test("a child that spawnChild() starts sends the prompt cache key of its parent", async () => {
   const keys: (string | undefined)[] = [];
   const inner = scriptedModel(["It rains.", "Learnt."]);
   const model = {

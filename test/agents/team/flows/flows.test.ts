@@ -242,14 +242,14 @@ describe("a Parallel flow", () => {
     ]);
   });
 
-  test("merge: vote returns the most frequent text, and on a tie the text of the earliest branch", async () => {
+  test("a Parallel flow with merge: vote returns the most frequent text, and on a tie the text of the earliest branch", async () => {
     const vote = async (...texts: readonly string[]) =>
       (await ran(new Parallel({ name: "p", branches: answers(...texts), merge: "vote" }), "x")).result.output;
     expect(await vote("no", "yes", "yes")).toBe("yes");
     expect(await vote("b", "a", "a", "b")).toBe("b");
   });
 
-  test("a merge function is called once with the texts in branch order", async () => {
+  test("the merge function of a Parallel flow is called once with the texts in branch order", async () => {
     let merges = 0;
     const merge = (texts: readonly string[]) => (merges++, texts.join(" | "));
     const { result } = await ran(new Parallel({ name: "p", branches: answers("X", "Y"), merge }), "x");
@@ -257,7 +257,7 @@ describe("a Parallel flow", () => {
     expect(merges).toBe(1);
   });
 
-  test("a failed branch contributes an empty text", async () => {
+  test("a failed branch of a Parallel flow contributes an empty text", async () => {
     const branches = [speaker("broken", badKey).agent, ...answers("Y")];
     const given: (readonly string[])[] = [];
     const merge = (texts: readonly string[]) => (given.push(texts), "merged");
@@ -279,7 +279,7 @@ describe("a Parallel flow", () => {
     expect(result).toMatchObject({ status: "failed", error: { details: { worker: "broken" } } });
   });
 
-  test("B5: a branch that exhausts its own budget is skipped; if the flow's budget runs out, the flow stops with a partial output", async () => {
+  test("B5: a Parallel flow skips a branch that exhausts its own budget, and stops with a partial output if its own budget runs out", async () => {
     const poor = new Agent({ name: "poor", model: scriptedModel(["x"]), budget: { maxTurns: 0 } });
     const own = await ran(new Parallel({ name: "p", branches: [poor, ...answers("Y")] }), "x");
     expect(own.result).toMatchObject({ status: "completed", output: "Y" });
@@ -316,7 +316,7 @@ describe("a Conditional flow", () => {
     },
   );
 
-  test("a predicate may return any truthy or falsy value, and a predicate that is no function is refused", async () => {
+  test("the predicate of a Conditional flow may return any truthy or falsy value, and must be a function", async () => {
     const flow = (predicate: (text: string) => unknown): Conditional =>
       new Conditional({
         name: "c",
@@ -333,7 +333,7 @@ describe("a Conditional flow", () => {
     );
   });
 
-  test("a predicate that throws selects the false branch and is recorded as hook_error", async () => {
+  test("a predicate of a Conditional flow that throws selects the false branch and is recorded as hook_error", async () => {
     const flow = new Conditional({
       name: "c",
       predicate: () => {
@@ -349,7 +349,7 @@ describe("a Conditional flow", () => {
     ]);
   });
 
-  test("J1: the predicate's decision is journaled, and another process does not call the predicate again", async () => {
+  test("J1: the decision of a Conditional flow is journaled, and another process does not call its predicate again", async () => {
     const store = memoryStore({ hash: sha256 });
     let asked = 0;
     const flow = (answer: boolean): Conditional =>

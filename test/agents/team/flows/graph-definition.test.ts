@@ -104,7 +104,7 @@ describe("validation of a graph's graph", () => {
     expect(() => make(options)).toThrow(says);
   });
 
-  test("an edge to a missing node is a type error and is refused at construction", () => {
+  test("an edge of a graph to a missing node is a type error and is refused at construction", () => {
     expect(
       () =>
         new Graph({
@@ -119,7 +119,7 @@ describe("validation of a graph's graph", () => {
     ).toThrow("but no node b");
   });
 
-  test("toMermaid() draws agents as boxes, functions as rounded boxes and router targets as dotted edges", () => {
+  test("toMermaid() draws agents of a graph as boxes, functions as rounded boxes and router targets as dotted edges", () => {
     const flow = new Graph({
       name: "w",
       nodes: { classify: speaker("c", "x").agent, end: mark("end") },

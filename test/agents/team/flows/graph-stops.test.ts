@@ -41,7 +41,7 @@ describe("failure, cancellation and budget of a graph", () => {
       ],
     });
 
-  test("a failing node cancels its running siblings and stops the graph with its fault and the output so far", async () => {
+  test("a failing node of a graph cancels its running siblings and stops the graph with its fault and the output so far", async () => {
     const begun = Promise.withResolvers<void>();
     let stopped = false;
     const waiting: NodeFunction = (_input, { signal }) => {
@@ -67,7 +67,7 @@ describe("failure, cancellation and budget of a graph", () => {
     expect(toldBy(events).slice(-2)).toEqual(["fail failed", "end failed"]);
   });
 
-  test("a failing node cancels a running agent, and resume() continues that agent where it stopped", async () => {
+  test("a failing node of a graph cancels a running agent, and resume() continues that agent where it stopped", async () => {
     const begun = Promise.withResolvers<void>();
     const steps: string[] = [];
     const patient: HostedAgent = {
@@ -99,7 +99,7 @@ describe("failure, cancellation and budget of a graph", () => {
     await runtime.close();
   });
 
-  test("B5: an agent that fails or exhausts its budget stops the graph with child_failed or budget_exhausted", async () => {
+  test("B5: an agent that fails or exhausts its budget stops its graph with child_failed or budget_exhausted", async () => {
     const error = Object.assign(new Error("bad key"), { status: 401 });
     const { result } = await ran(failing(mark("fail"), speaker("broken", { error }).agent), "x");
     expect(result).toMatchObject({
@@ -260,7 +260,7 @@ describe("stopping a graph while functions and agents run", () => {
     },
   );
 
-  test("J5: function nodes that were cancelled start again after resume()", async () => {
+  test("J5: function nodes of a graph that were cancelled start again after resume()", async () => {
     const [one, two] = [obedient(), obedient()];
     const runtime = await openBench();
     const run = await runtime.submit(allAtOnce({ one: one.node, two: two.node }), "x");

@@ -40,7 +40,7 @@ describe("nodes of a graph", () => {
     ]);
   });
 
-  test("an agent node receives several texts joined by blank lines, and a JSON value at END becomes JSON text", async () => {
+  test("an agent node of a graph receives several texts joined by blank lines, and a JSON value at END becomes JSON text", async () => {
     const reader = speaker("reader", "read");
     const flow = (nodes: Record<"one" | "two", NodeFunction>): Graph =>
       new Graph({
@@ -80,7 +80,7 @@ describe("nodes of a graph", () => {
     expect((await ran(flow, "x")).result.error).toMatchObject({ code: "not_json" });
   });
 
-  test("a function node receives its visit number, an idempotency key, a signal and a context for steps", async () => {
+  test("a function node of a graph receives its visit number, an idempotency key, a signal and a context for steps", async () => {
     const keys: string[] = [];
     const flow = new Graph({
       name: "w",
@@ -98,7 +98,7 @@ describe("nodes of a graph", () => {
     expect(new Set(keys).size).toBe(2);
   });
 
-  test("images of the user's message reach the agents at START but not later agents", async () => {
+  test("images of the user's message reach the agents at START of a graph but not later agents", async () => {
     const [first, second] = [speaker("first", "a cat"), speaker("second", "meow")];
     const flow = new Graph({
       name: "w",
@@ -123,7 +123,7 @@ describe("nodes of a graph", () => {
   });
 });
 
-test("J5: a function node with retry and timeoutMs is tried again after a failure and after its time", async () => {
+test("J5: a function node of a graph with retry and timeoutMs is tried again after a failure and after its time", async () => {
   const attempts: number[] = [];
   const flow = new Graph({
     name: "w",
@@ -151,7 +151,7 @@ test("J5: a function node with retry and timeoutMs is tried again after a failur
 });
 
 describe("fan-out and joins of a graph", () => {
-  test("all edges of a node are taken concurrently with the same value", async () => {
+  test("all edges of a node of a graph are taken concurrently with the same value", async () => {
     const both = meeting(2);
     const heard: JsonValue[] = [];
     const branch: NodeFunction = async (input) => {
@@ -175,7 +175,7 @@ describe("fan-out and joins of a graph", () => {
     expect(result).toMatchObject({ output: "x|a\n\nx|a", metadata: { value: ["x|a", "x|a"] } });
   });
 
-  test("the join of a diamond runs once with both values in edge order, whichever branch finishes first", async () => {
+  test("the last node of a diamond in a graph runs once with both values in edge order, whichever branch finishes first", async () => {
     const cDone = Promise.withResolvers<void>();
     const nodes = {
       ...diamond.nodes,
@@ -196,7 +196,7 @@ describe("fan-out and joins of a graph", () => {
     expect(told.indexOf("d begins")).toBeGreaterThan(told.indexOf("b completed"));
   });
 
-  test("a join waits for branches of different length", async () => {
+  test("a node of a graph with several incoming edges waits for branches of different length", async () => {
     const flow = new Graph({
       name: "w",
       nodes: marks("short", "one", "two", "three", "join"),
@@ -214,7 +214,7 @@ describe("fan-out and joins of a graph", () => {
     expect(result.output).toBe('["x|short","x|one|two|three"]|join');
   });
 
-  test("a slow branch delays only the nodes that depend on it", async () => {
+  test("a slow branch of a graph delays only the nodes that depend on it", async () => {
     const farDone = Promise.withResolvers<void>();
     const flow = new Graph({
       name: "w",
@@ -279,7 +279,7 @@ describe("routers of a graph", () => {
       routers: { classify: { to: ["bill", "tech", END], choose: (_value, text) => choose(text) } },
     });
 
-  test("a router selects one target: other targets never run, and a later join receives the single value", async () => {
+  test("a router of a graph selects one target: other targets never run, and a later node with several edges receives one value", async () => {
     const flow = triage((text) => (text.includes("money") ? "bill" : "tech"));
     const money = await ran(flow, "money");
     expect(money.result.output).toBe("money|classify|bill|close");
@@ -287,7 +287,7 @@ describe("routers of a graph", () => {
     expect((await ran(flow, "screen")).result.output).toBe("screen|classify|tech|close");
   });
 
-  test("a router may select several targets, whose values are joined in edge order", async () => {
+  test("a router of a graph may select several targets, whose values are joined in edge order", async () => {
     const { result } = await ran(
       triage(() => ["tech", "bill"]),
       "x",
@@ -306,7 +306,7 @@ describe("routers of a graph", () => {
     ).toBe("x|classify");
   });
 
-  test("a router may decide at START next to edges, and may be asynchronous", async () => {
+  test("a router of a graph may decide at START next to edges, and may be asynchronous", async () => {
     const flow = new Graph({
       name: "w",
       nodes: marks("always", "left", "right"),
@@ -365,7 +365,7 @@ describe("cycles of a graph", () => {
       ...bounds,
     });
 
-  test("a cycle repeats until its router selects END, and a join in the cycle waits only for edges that can still fire", async () => {
+  test("a cycle of a graph repeats until its router selects END, and its nodes wait only for edges that can still be taken", async () => {
     const { result, events } = await ran(refine(2), "x");
     expect(result.output).toBe("x|a|b|judge|c|b|judge|d|b|judge");
     expect(toldBy(events).filter((line) => line.endsWith("begins"))).toEqual(
@@ -398,7 +398,7 @@ describe("cycles of a graph", () => {
     expect(hundred.result.interruptionReason).toBe("max_steps_exceeded");
   });
 
-  test("nodes of a cycle that would wait for each other start in declaration order", async () => {
+  test("nodes of a graph's cycle that would wait for each other start in declaration order", async () => {
     const flow = new Graph({
       name: "w",
       nodes: marks("x", "y"),

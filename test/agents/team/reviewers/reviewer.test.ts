@@ -62,7 +62,7 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("a reviewer counts from 0 after a review, for each session", async () => {
+  test("a reviewer counts the tool calls of each session from 0 again after a review", async () => {
     const runtime = await openOn(await prepare());
     const { agent } = scout([looks, looks, "Rain.", "Reviewed.", looks, "Rain.", looks, "Rain."]);
     const { sessionId } = await agent.invoke("Where?", { runtime });
@@ -98,7 +98,7 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("a reviewer clears the cached system prompt after a review that has executed a tool, and not after another one", async () => {
+  test("a reviewer clears the cached system prompt only after a review that has executed a tool", async () => {
     const runtime = await openOn(await prepare());
     let builds = 0;
     let cached: string | undefined;
@@ -129,7 +129,7 @@ describe.each(twoStores)("a reviewer on the %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("a reviewer does not start after an invocation that was cancelled, and not without a kept history", async () => {
+  test("a reviewer does not start after an invocation that was cancelled, nor without a kept history", async () => {
     const runtime = await openOn(await prepare());
     const abort = new AbortController();
     const stop = tool({
