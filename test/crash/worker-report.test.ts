@@ -36,7 +36,7 @@ test.each(["", "console.log('ready');"])(
   },
 );
 
-test("a worker finishes with its runs, whatever its code prints before, after and without a line end", async () => {
+test("a worker process ends once its runs have ended, whatever its code prints before, after and without a line end", async () => {
   const source = `
     import { runWorkerDuty } from ${JSON.stringify(duty)};
     console.log("{}");

@@ -91,12 +91,12 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     await rm(folder, { recursive: true, force: true });
   });
 
-  test("a session reports a screen without windows on an empty desktop", async () => {
+  test("DesktopSession reports a screen without windows on an empty desktop", async () => {
     const state = await open().getState();
     expect(state).toEqual({ screen: { width: 640, height: 480 }, pointer: { x: 320, y: 240 }, windows: [] });
   });
 
-  test("a session reads a window, takes its screenshot and types characters that the layout has and lacks", async () => {
+  test("DesktopSession reads a window, takes its screenshot and types characters that the layout has and lacks", async () => {
     const file = join(folder, "said");
     const desktop = open();
     const colours = ["-bg", "#204060", "-fg", "#ffffff", "-title", "Schön ☃", "-geometry", "40x10+60+80"];
@@ -127,7 +127,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     expect(await readFile(file, "utf8")).toBe(`${text}\n`);
   });
 
-  test("DesktopSession clicks a button", async () => {
+  test("DesktopSession clicks a button in a real program", async () => {
     const desktop = open();
     const ended = display.run("xmessage", "-buttons", "Yes:10,No:20", "Shall I?");
     const { x, y } = await shown(desktop, "Xmessage");
@@ -140,7 +140,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     expect((await ended).code).toBe(20);
   });
 
-  test("a session reads the elements of a program with their positions, and fills in its fields by them", async () => {
+  test("DesktopSession reads the elements of a program with their positions, and fills in its fields by them", async () => {
     const desktop = open();
     const ended = teaForm();
     await shown(desktop, "Yad");
@@ -159,7 +159,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     expect(await ended).toEqual({ code: 10, stdout: "Ada|TRUE|\n" });
   });
 
-  test("a session reports a program that hangs, and still reads the other programs", async () => {
+  test("DesktopSession reports a program that hangs, and still reads the other programs", async () => {
     const desktop = open();
     const ended = teaForm();
     const { pid = 0 } = await shown(desktop, "Yad");
@@ -172,7 +172,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     expect((await ended).code).toBe(20);
   });
 
-  test("a session lets an agent that sees the screen order tea in a real program", async () => {
+  test("DesktopSession lets an agent that sees the screen order tea in a real program", async () => {
     const desktop = open({ useScreenshot: true, useAccessibility: true, settleMs: 20 });
     const ended = teaForm();
     await shown(desktop, "Yad");
@@ -205,7 +205,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     expect(pictures).toEqual([1, 2]);
   });
 
-  test("a session sends wheel turns and a drag to the window under the pointer", async () => {
+  test("DesktopSession sends wheel turns and a drag to the window under the pointer", async () => {
     const file = join(folder, "mouse");
     const desktop = open();
     // The terminal reports button presses, moves with a button down and wheel turns as sequences that end with M or m.
@@ -226,7 +226,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     expect(said).toMatch(/\[<0;\d+;\d+M(?:\[<32;\d+;\d+M)+\[<0;\d+;\d+m/u);
   });
 
-  test("a session says what is wrong with a position outside the screen, an unknown window and an unknown key", async () => {
+  test("DesktopSession says what is wrong with a position outside the screen, an unknown window and an unknown key", async () => {
     const desktop = open();
     await expect(desktop.click({ x: 640, y: 1 })).rejects.toMatchObject({
       code: "invalid_argument",
@@ -239,7 +239,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a real X server", ()
     });
   });
 
-  test("a session reports a missing accessibility bus and lists the windows that X knows", async () => {
+  test("DesktopSession reports a missing accessibility bus and lists the windows that X knows", async () => {
     const desktop = open({ accessibilityBus: "unix:path=/nowhere/bus" });
     const ended = display.run("xmessage", "-buttons", "Go:0", "On my way");
     const { id, x, y } = await shown(desktop, "Xmessage");
@@ -260,7 +260,7 @@ describe.skipIf("missing" in programs)("DesktopSession with a window manager", (
 
   afterAll(() => display.stop());
 
-  test("a session lists the windows of the window manager, and has it bring a window to the front", async () => {
+  test("DesktopSession lists the windows of the window manager, and has it bring a window to the front", async () => {
     const desktop = open();
     const ended = display.run("xmessage", "-buttons", "Done:5", "Behind");
     const behind = await shown(desktop, "Xmessage");

@@ -44,7 +44,7 @@ test("a wrong line of a case file is an error that names the file and the line",
   );
 });
 
-test("a path starts at the folder of the calling file, or is an address", async () => {
+test("the path of a case file starts at the folder of the calling file, or is an address", async () => {
   await expect(jsonLines("./no-such-cases.jsonl")()).rejects.toThrow(
     join(import.meta.dirname, "no-such-cases.jsonl"),
   );
@@ -54,7 +54,7 @@ test("a path starts at the folder of the calling file, or is an address", async 
   ]);
 });
 
-test("files of a case are attached to its input, from the folder of the case file", () =>
+test("the files of an experiment case are attached to its input, from the folder of the case file", () =>
   withRuntime(async (runtime) => {
     const file = await fileOf('{"id":"a","input":"What is it?","files":["media/dot.png","media/note.txt"]}');
     await mkdir(join(file, "..", "media"));

@@ -52,7 +52,7 @@ async function inFolder(body: (folder: string) => Promise<void>): Promise<void> 
   }
 }
 
-test("B5: an experiment that stops at its budget says what is missing, and a top-up continues without a repeated call", () =>
+test("B5: an experiment that stops at its budget reports what is missing, and a top-up continues it without a repeated call", () =>
   withRuntime(async (runtime) => {
     const { given, calls } = counted({ budget: { maxTurns: 4 }, seats: 2 });
     const run = await runtime.start(given, {});
@@ -70,7 +70,7 @@ test("B5: an experiment that stops at its budget says what is missing, and a top
     expect(calls.toSorted()).toEqual(casesOf(6).map(({ input }) => input));
   }));
 
-test("B5: a budget of the agent itself ends its trial, and the experiment goes on", () =>
+test("B5: a budget of the agent itself ends one trial, and the experiment continues", () =>
   withRuntime(async (runtime) => {
     const agent = new Agent({ name: "greedy", model: answering(() => "answer"), budget: { maxTurns: 0 } });
     const { results, status } = await counted({ agent }).given.run({ runtime });
@@ -78,7 +78,7 @@ test("B5: a budget of the agent itself ends its trial, and the experiment goes o
     expect(results.map((each) => each.status)).toEqual(Array.from({ length: 6 }, () => "budget_exhausted"));
   }));
 
-test("B5: a judge that the budget of the experiment stops leaves its trial missing, and asks again after a top-up", () =>
+test("B5: a judge that the budget of the experiment stops leaves its trial without a score, and is asked again after a top-up", () =>
   withRuntime(async (runtime) => {
     const judge = new Agent({ name: "judge", model: answering(() => "1") });
     const judged: DurableScorer = {
@@ -102,7 +102,7 @@ test("B5: a judge that the budget of the experiment stops leaves its trial missi
     expect(calls).toEqual(["question 0", "question 1"]);
   }));
 
-test("the cost of a model without a price is unknown: no report calls it zero, and costBelow fails", () =>
+test("an experiment reports the cost of a model without a price as unknown and not as zero, and costBelow fails", () =>
   withRuntime(async (runtime) => {
     const usage = { inputTokens: 10, outputTokens: 10, costUsd: null as never };
     const agent = new Agent({ name: "local", model: answering(() => ({ text: "answer", usage })) });
@@ -114,7 +114,7 @@ test("the cost of a model without a price is unknown: no report calls it zero, a
     expect(textReport(reportOf(result))).toContain("Cost of the whole run: price unknown");
   }));
 
-test("B7: three experiments at once under one daily cap stop below it, and each says what is missing", async () => {
+test("B7: three experiments at once under one daily cap stop below it, and each reports what is missing", async () => {
   const runtime = await openRuntime({
     store: "memory:",
     caps: { perDayUsd: 0.01 },
@@ -139,7 +139,7 @@ function spender(name: string): Agent {
   return new Agent({ name: `clerk-${name}`, model: answering(() => "answer") });
 }
 
-test("J8: an experiment of several batches has the result of each trial once, also one by one", () =>
+test("J8: an experiment of several batches has the result of each trial once, also with batches of one trial", () =>
   withRuntime(async (runtime) => {
     const { given, calls } = counted({ cases: casesOf(150), seats: 8 });
     const run = await runtime.start(given, {});
@@ -171,7 +171,7 @@ test("C1: a cancelled experiment keeps the results of the trials that have ended
     expect(results.length).toBeLessThan(6);
   }));
 
-test("a run whose cases, scorers or variants have changed since its start fails and says what has changed", () =>
+test("an experiment run whose cases, scorers or variants have changed since its start fails and says what has changed", () =>
   inFolder(async (folder) => {
     const store = `sqlite:${join(folder, "reeve.db")}` as const;
     const opened = async (body: (runtime: Runtime) => Promise<void>): Promise<void> => {

@@ -38,13 +38,13 @@ describe("wrong options of an experiment", () => {
       "invalid input of the case at entry 1 of cases of experiment capitals",
     ],
     [{ cases: [{ ...france, expect: 1 }] }, 'unknown option "expect" of the case at entry 1 of cases'],
-  ])("the declaration refuses %j and says why", (wrong, message) => {
+  ])("the declaration of an experiment refuses %j and says why", (wrong, message) => {
     expect(() => experiment({ ...options, ...(wrong as object) })).toThrow(message);
   });
 });
 
 describe("a run of an experiment", () => {
-  test("each variant answers each case in each trial, alone, and scorers see its tool calls, turns and time", () =>
+  test("each variant of an experiment answers each case in each trial alone, and scorers see its tool calls, turns and time", () =>
     withRuntime(async (runtime) => {
       const add = tool({
         name: "add",
@@ -93,7 +93,7 @@ describe("a run of an experiment", () => {
       expect(seen).toEqual(expect.arrayContaining([[call], [call], [], []]));
     }));
 
-  test("an agent without an answer is a result with its status and error, and its scorers run", () =>
+  test("an agent without an answer is a result of the experiment with status and error, and its scorers are called", () =>
     withRuntime(async (runtime) => {
       const broken = new Agent({
         name: "broken",
@@ -112,7 +112,7 @@ describe("a run of an experiment", () => {
       ]);
     }));
 
-  test("a scorer that throws, or returns no score from 0 to 1, has an error and no score; null skips the case", () =>
+  test("a scorer that throws, or returns no score from 0 to 1, gives an error and no score; null skips the case", () =>
     withRuntime(async (runtime) => {
       const failing: DurableScorer = {
         name: "durable",
@@ -157,7 +157,7 @@ describe("a run of an experiment", () => {
       });
     }));
 
-  test("the input selects cases by id, text and tag, variants and trials, and refuses what does not exist", () =>
+  test("the input of an experiment selects cases, variants and trials, and refuses a selection that does not exist", () =>
     withRuntime(async (runtime) => {
       const cases = ["a1", "a2", "b1"].map((id) => ({ id, input: id, tags: [id.slice(1)] }));
       const given = experiment({ ...options, cases: async () => cases });

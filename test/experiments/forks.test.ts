@@ -86,7 +86,7 @@ const forked = (
     seats: 1,
   });
 
-test("forks from the last turn pay one model call each, run no tool again, and both ends are scored", () =>
+test("experiment forks from the last turn pay one model call each, repeat no tool call, and both ends are scored", () =>
   withRuns(["gate", "door"], async (runtime, ids) => {
     const result = await forked({ runtime, runs: {}, at: "last-turn" }).run({ runtime });
     const rows = result.results.map(({ caseId, variant, output, turns, scores, runId }) =>
@@ -105,7 +105,7 @@ test("forks from the last turn pay one model call each, run no tool again, and b
     expect([result.variants, result.expectedTrials]).toEqual([["stored", "changed"], 4]);
   }));
 
-test("forks from the first model call make all calls again, and other forks are no stored runs", () =>
+test("experiment forks from the first model call repeat all calls, and a stored run that is a fork itself is left out", () =>
   withRuns(["gate"], async (runtime) => {
     const given = forked({ runtime, runs: {} });
     const { results } = await given.run({ runtime });
@@ -119,7 +119,7 @@ test("forks from the first model call make all calls again, and other forks are 
     expect(again.results.length).toBe(2);
   }));
 
-test("the place of a fork is an event, a role, an agent or a tool, and an unknown one is a result that names the known ones", () =>
+test("an experiment fork starts at an event, role, agent or tool, and an unknown place is a result that names the known ones", () =>
   withRuns(["gate"], async (runtime, ids) => {
     const ends = async (at: NonNullable<StoredRunsOptions["at"]>) => {
       const { results } = await forked({ runtime, runs: ids, at }).run({ runtime });
@@ -139,7 +139,7 @@ test("the place of a fork is an event, a role, an agent or a tool, and an unknow
     );
   }));
 
-test("a fork keeps the named tools, and an unknown model is a result", () =>
+test("an experiment fork keeps the named tools, and an unknown model is a result", () =>
   withRuns(["gate"], async (runtime, ids) => {
     const of = async (change: ForkVariant) => {
       const { results } = await forked({ runtime, runs: ids }, change).run({ runtime });
@@ -167,7 +167,7 @@ const limited = (
     ...others,
   });
 
-test("B5: forks share one budget, the last one stops at it, and a top-up continues that one without a repeated call", () =>
+test("B5: experiment forks share one budget, the last fork stops at it, and a top-up continues it without a repeated call", () =>
   withRuns(["gate", "door", "hall"], async (runtime, ids) => {
     const run = await runtime.start(limited(runtime, ids, 5), {});
     expect((await run.result()).status).toBe("budget_exhausted");
@@ -187,7 +187,7 @@ test("B5: forks share one budget, the last one stops at it, and a top-up continu
     expect(asked).toHaveLength(6);
   }));
 
-test("B5: forks and judges spend no more than the budget of the experiment together", () =>
+test("B5: experiment forks and judges together spend no more than the budget of the experiment", () =>
   withRuns(["gate"], async (runtime, ids) => {
     let judged = 0;
     const grade = answering(() => {
@@ -205,7 +205,7 @@ test("B5: forks and judges spend no more than the budget of the experiment toget
     expect(asked.length + judged).toBe(4);
   }));
 
-test("a cancel of an experiment cancels the forks that have not ended, and no stored run", () =>
+test("cancelling an experiment cancels its forks that have not ended, and no stored run", () =>
   withRuns(["gate", "door"], async (runtime, ids) => {
     held = Promise.withResolvers<null>();
     onTestFinished(() => (held = undefined));

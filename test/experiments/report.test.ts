@@ -62,7 +62,7 @@ function cases(
 }
 
 describe("reportOf", () => {
-  test("trials are averaged for each case before the mean of the cases is taken", () => {
+  test("reportOf() averages the trials of each case before it takes the mean of the cases", () => {
     const result = resultOf([
       trial("a", { exact: score(1) }),
       trial("b", { exact: score(0) }),
@@ -72,7 +72,7 @@ describe("reportOf", () => {
     expect(reportOf(result).rows[0]).toMatchObject({ estimate: { mean: 0.5, count: 2 }, scored: 4 });
   });
 
-  test("skipped scores and failed scorers do not count as zero", () => {
+  test("reportOf() does not count skipped scores and failed scorers as zero", () => {
     const result = resultOf([
       trial("a", { exact: score(1) }),
       trial("b", { exact: score(null) }),
@@ -86,7 +86,7 @@ describe("reportOf", () => {
     expect(endOf(report)).toBe("incomplete");
   });
 
-  test("a baseline is compared case by case, and an interval with 0 shows no difference", () => {
+  test("reportOf() compares with a baseline case by case, and an interval that contains 0 shows no difference", () => {
     const before = cases(60, (at) => (at % 2 === 0 ? 1 : 0));
     const same = reportOf(
       cases(60, (at) => (at < 2 ? 1 - ((at + 1) % 2) : at % 2 === 0 ? 1 : 0)),
@@ -109,7 +109,7 @@ describe("reportOf", () => {
     expect(worse.isUnreliable).toBe(false);
   });
 
-  test("cases that rose or fell are named with their pass state, what fell most first", () => {
+  test("reportOf() names the cases that rose or fell with their pass state, and the largest fall first", () => {
     const gates = { exact: { mean: 0.8 } };
     const report = reportOf(
       resultOf(
@@ -143,7 +143,7 @@ describe("reportOf", () => {
     expect(text).toContain("The intervals are unreliable: the experiment has fewer than 30 cases.");
   });
 
-  test("a variant is compared with the only variant of a baseline under another name", () => {
+  test("reportOf() compares a variant with the only variant of a baseline, also under another name", () => {
     const renamed = cases(3, () => 1, { variants: ["old"] });
     const results = renamed.results.map((each) => ({ ...each, variant: "old" }));
     const report = reportOf(
@@ -155,7 +155,7 @@ describe("reportOf", () => {
 });
 
 describe("gates", () => {
-  test("a gate on the mean fails below it and holds at it", () => {
+  test("a gate on the mean score of an experiment fails below its value and passes at it", () => {
     const gates = { exact: { mean: 0.9 } };
     const held = reportOf(cases(10, (at) => (at === 0 ? 0 : 1), { gates }));
     expect(held.gates).toMatchObject([{ isPassed: true }]);
@@ -173,7 +173,7 @@ describe("gates", () => {
     expect(textReport(failed).join("\n")).toContain("FAILED  exact: the mean is 0.800");
   });
 
-  test("a gate on the drop compares with the baseline, and is wrong usage without one", () => {
+  test("a gate on the drop of a score compares with the baseline, and is refused without one", () => {
     const gates = { exact: { maxDrop: 0.05 } };
     const before = cases(20, () => 1);
     expect(() => reportOf(cases(20, () => 1, { gates }))).toThrow("gate exact has maxDrop");
@@ -190,7 +190,7 @@ describe("gates", () => {
     expect(at(0.0501 / 1.0)).toBe(false);
   });
 
-  test("a gate fails if no case was scored", () => {
+  test("a gate of an experiment fails if no case was scored", () => {
     const report = reportOf(
       resultOf([trial("a", { exact: score(null) })], { gates: { exact: { mean: 0 } } }),
     );
@@ -199,7 +199,7 @@ describe("gates", () => {
     ]);
   });
 
-  test("an experiment that stopped at its cap is incomplete, and the report says what is missing", () => {
+  test("an experiment that stopped at its cap is incomplete, and its report says what is missing", () => {
     const report = reportOf(cases(2, () => 1, { expectedTrials: 5, status: "budget_exhausted" }));
     expect(endOf(report)).toBe("incomplete");
     expect(textReport(report).join("\n")).toContain(
@@ -226,11 +226,11 @@ describe("reports with hostile texts", () => {
     },
   );
 
-  test("the report for a terminal has no control character and no further line", () => {
+  test("the experiment report for a terminal has no control character and no additional line from hostile texts", () => {
     for (const line of textReport(report)) expect(line).not.toMatch(/[\p{Cc}\p{Cs}]/u);
   });
 
-  test("the JUnit report is well-formed XML with every test in it", () => {
+  test("the JUnit report of an experiment is well-formed XML with every test in it", () => {
     const xml = junitReport([report]);
     expect(wellFormed(xml)).toBeUndefined();
     expect(xml.match(/<testcase /gu)).toHaveLength(4);
@@ -238,7 +238,7 @@ describe("reports with hostile texts", () => {
     expect(xml.replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cs}]/u);
   });
 
-  test("the Markdown report keeps hostile texts in code, and its tables in their columns", () => {
+  test("the Markdown report of an experiment keeps hostile texts in code, and its tables in their columns", () => {
     const markdown = markdownReport(report);
     const outside = markdown.replaceAll(/(`+)(?!`)[\s\S]*?(?<!`)\1(?!`)/gu, "");
     expect(outside).not.toMatch(/@team|<img|\]\(http|\n# h/u);
@@ -267,7 +267,7 @@ function wellFormed(xml: string): string | undefined {
 }
 
 describe("baselines", () => {
-  test("a baseline is written as a whole, and read again", async () => {
+  test("a baseline of an experiment is written as a whole, and read again", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-baseline-"));
     const path = baselinePath(folder, "main");
     const result = cases(3, () => 1);
@@ -281,7 +281,7 @@ describe("baselines", () => {
     expect(await readFile(path, "utf8")).toMatch(/\n$/u);
   });
 
-  test("a baseline that is missing or broken is an error that says how to write it", async () => {
+  test("a baseline that is missing or broken is an error that says how to write the baseline", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-baseline-"));
     const path = join(folder, "x.json");
     await expect(readBaseline(path)).rejects.toThrow(`the baseline ${path} does not exist; write it with`);

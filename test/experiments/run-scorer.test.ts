@@ -10,13 +10,13 @@ describe("runScorer", () => {
     [0.25, 0.25],
     [{ score: true }, 1],
     [{ score: null }, null],
-  ])("a scorer that returns %j has the score %j", async (output, score) => {
+  ])("runScorer() gives a scorer that returns %j the score %j", async (output, score) => {
     const scorer = (): typeof output => output;
     expect(await runScorer(scorer, given(""))).toMatchObject({ score, error: null });
   });
 
   test.each([1.5, -0.1, Number.NaN, "0.5", undefined, { score: "high" }, {}, [1]])(
-    "a scorer that returns %j is a score with an error, and not zero",
+    "runScorer() gives a scorer that returns %j an error and not the score zero",
     async (output) => {
       const wrong = function wrong(): never {
         return output as never;
@@ -28,7 +28,7 @@ describe("runScorer", () => {
     },
   );
 
-  test("a scorer that throws is a score with an error that names its file and line", async () => {
+  test("runScorer() gives a scorer that throws an error that names its file and line", async () => {
     const failing = function failing(): never {
       throw new Error("no such member");
     };
@@ -37,14 +37,14 @@ describe("runScorer", () => {
     expect(error).toMatch(/^scorer failing failed: no such member \(\/.*run-scorer\.test\.ts:\d+\)$/u);
   });
 
-  test("the error of a scorer contains no secret", async () => {
+  test("the error of a scorer contains no secret that its code has quoted", async () => {
     const leaking = function leaking(): never {
       throw new Error("401 for key sk-ant-REDACTED");
     };
     expect((await runScorer(leaking, given(""))).error).not.toContain("abcdefghijklmnop");
   });
 
-  test("an error that the scorer returns is its error, and a rationale is its reason", async () => {
+  test("runScorer() takes an error that the scorer returns as its error, and a rationale as its reason", async () => {
     const failed = (): never => ({ name: "x", score: null, error: new Error("no key") }) as never;
     expect(await runScorer(failed, given(""))).toMatchObject({
       score: null,
@@ -95,7 +95,7 @@ describe("runScorer under a budget", () => {
   };
 
   test.each([viaFetch, viaHttp, catching])(
-    "$name, which sends a request outside of Reeve, is refused before the request leaves",
+    "a scorer under a budget that sends a request by $name outside of Reeve is refused before the request leaves",
     async (scorer) => {
       requests = 0;
       const { score, error } = await runScorer(scorer, given(""), { hasBudget: true });
@@ -110,7 +110,7 @@ describe("runScorer under a budget", () => {
     },
   );
 
-  test("a request with a token of the gateway is sent", async () => {
+  test("a scorer under a budget may send a request with a token of the gateway", async () => {
     requests = 0;
     const metered = async function metered(): Promise<number> {
       const headers = { authorization: `Bearer rvg_${"a".repeat(43)}` };
@@ -120,7 +120,7 @@ describe("runScorer under a budget", () => {
     expect(requests).toBe(1);
   });
 
-  test("a scorer may send requests without a budget, and other code may while a scorer under a budget runs", async () => {
+  test("a scorer without a budget may send requests, and so may other code while a scorer under a budget is executed", async () => {
     requests = 0;
     expect(await runScorer(viaFetch, given(""))).toMatchObject({ score: 1 });
     let end = (): void => {};

@@ -57,7 +57,7 @@ test("scoreRuns() scores ended runs with functions and judges and stores their r
     );
   }));
 
-test("two runtimes that score one store share a run, and every run of the sample has one score of each scorer", async () => {
+test("two runtimes that score runs in one store divide them, and every run of the sample has one score of each scorer", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-scores-"));
   const open = (): Promise<Runtime> =>
     openRuntime({ store: `sqlite:${join(folder, "runs.db")}`, unknownPrice: "ignore" });
@@ -106,7 +106,7 @@ test("scoreRuns() refuses wrong options and says why", () =>
     );
   }));
 
-test("a scoring that stops at its budget continues after a top-up", () =>
+test("scoreRuns() that stops at its budget continues after a top-up", () =>
   withRuntime(async (runtime) => {
     const judge: DurableScorer = {
       name: "judge",

@@ -7,7 +7,7 @@ import { toolCalls } from "../../src/experiments/scorers/tool-calls.ts";
 import { call, given, runScorer } from "./scorer-given.ts";
 
 describe("exactMatch", () => {
-  test("exactMatch ignores white space around a text, and compares other values as JSON", async () => {
+  test("exactMatch() ignores white space around a text, and compares other values as JSON", async () => {
     const score = exactMatch();
     expect(score.name).toBe("exactMatch");
     expect(await runScorer(score, given(" Paris\n", "Paris"))).toMatchObject({ score: 1 });
@@ -21,7 +21,7 @@ describe("exactMatch", () => {
     });
   });
 
-  test("exactMatch skips a case without an expected value", async () => {
+  test("exactMatch() skips a case without an expected value", async () => {
     expect(await runScorer(exactMatch(), given("Paris"))).toMatchObject({ score: null, error: null });
   });
 });
@@ -41,7 +41,7 @@ describe("contains and matches", () => {
     });
   });
 
-  test("matches gives the same answer for each case if the expression is global", async () => {
+  test("matches() gives the same answer for each case if the expression is global", async () => {
     const score = matches(/\d+/gu);
     for (const _ of [1, 2, 3]) expect(await runScorer(score, given("room 12"))).toMatchObject({ score: 1 });
     expect(await runScorer(score, given("no room"))).toMatchObject({
@@ -53,7 +53,7 @@ describe("contains and matches", () => {
 });
 
 describe("jsonMatch", () => {
-  test("jsonMatch names each path that differs from the expected value", async () => {
+  test("jsonMatch() names each path that differs from the expected value", async () => {
     const expected = { name: "Ada", items: [{ price: 1 }, { price: 2 }], "a b": true };
     const output = JSON.stringify({
       name: "Ada",
@@ -70,7 +70,7 @@ describe("jsonMatch", () => {
     });
   });
 
-  test("jsonMatch accepts further members with subset, and checks a schema", async () => {
+  test("jsonMatch() accepts additional members with the option subset, and checks a schema", async () => {
     const subset = jsonMatch({ subset: true });
     expect(await runScorer(subset, given({ a: 1, b: 2 }, { a: 1 }))).toMatchObject({ score: 1 });
     const schema = jsonMatch({ schema: z.object({ a: z.number() }) });
@@ -90,7 +90,7 @@ describe("toolCalls", () => {
   const find = { name: "find", arguments: { id: 1 } };
   const pay = { name: "pay", arguments: { usd: 5, to: { iban: "X" } } };
 
-  test("toolCalls scores 1 if the calls are the expected ones in their order", async () => {
+  test("toolCalls() scores 1 if the calls are the expected calls in their order", async () => {
     const run = { toolCalls: [call("find", { id: 1 }), call("pay", { usd: 5, to: { iban: "X" } })] };
     expect(await runScorer(toolCalls(), given("done", [find, pay], run))).toMatchObject({ score: 1 });
     expect(await runScorer(toolCalls(), given("done", { toolCalls: [find, pay] }, run))).toMatchObject({
@@ -105,7 +105,7 @@ describe("toolCalls", () => {
     expect(await runScorer(toolCalls(), given("done"))).toMatchObject({ score: null, error: null });
   });
 
-  test("toolCalls names arguments that differ, missing calls and further calls", async () => {
+  test("toolCalls() names arguments that differ, missing calls and additional calls", async () => {
     const run = { toolCalls: [call("pay", { usd: 6, to: { iban: "X" } }), call("mail", {})] };
     expect(await runScorer(toolCalls(), given("done", [find, pay], run))).toMatchObject({
       score: 0,
@@ -114,7 +114,7 @@ describe("toolCalls", () => {
     });
   });
 
-  test("toolCalls gives calls in another order a score below 1, and with order any a score of 1", async () => {
+  test("toolCalls() gives calls in another order a score below 1, and with order any a score of 1", async () => {
     const run = { toolCalls: [call("pay", pay.arguments), call("find", find.arguments)] };
     expect(await runScorer(toolCalls(), given("done", [find, pay], run))).toMatchObject({
       score: 0.5,
@@ -125,7 +125,7 @@ describe("toolCalls", () => {
     });
   });
 
-  test("toolCalls assigns a call without expected arguments to the call that no other one needs", async () => {
+  test("toolCalls() assigns a call to an expected call without arguments only if no other expected call needs it", async () => {
     const run = { toolCalls: [call("find", { id: 1 }), call("find", { id: 2 })] };
     const expected = [{ name: "find" }, { name: "find", arguments: { id: 1 } }];
     expect(await runScorer(toolCalls({ order: "any" }), given("done", expected, run))).toMatchObject({
@@ -133,7 +133,7 @@ describe("toolCalls", () => {
     });
   });
 
-  test("toolCalls accepts further calls and further arguments with the options for them", async () => {
+  test("toolCalls() accepts additional calls and arguments with the options that allow them", async () => {
     const run = { toolCalls: [call("log", {}), call("find", { id: 1, deep: true })] };
     const options = { extra: "allow", arguments: "subset" } as const;
     expect(await runScorer(toolCalls(options), given("done", [find], run))).toMatchObject({ score: 1 });
@@ -143,7 +143,7 @@ describe("toolCalls", () => {
     });
   });
 
-  test("toolCalls fails for a case whose expected calls are broken", async () => {
+  test("toolCalls() fails for a case whose expected calls are malformed", async () => {
     const broken = [{ name: "find", args: {} }];
     expect(await runScorer(toolCalls(), given("done", broken))).toMatchObject({
       score: null,
@@ -153,7 +153,7 @@ describe("toolCalls", () => {
 });
 
 describe("limits", () => {
-  test("a limit scores 1 below it and 0 at it, with the reason", async () => {
+  test("a limit scorer such as costBelow() scores 1 below its limit and 0 at the limit, with the reason", async () => {
     expect(await runScorer(costBelow(0.02), given(""))).toMatchObject({ score: 1 });
     expect(await runScorer(costBelow(0.01), given(""))).toMatchObject({
       score: 0,

@@ -53,7 +53,7 @@ describe("estimateMean", () => {
   const [least, most] = isFull ? [0.93, 0.97] : [0.9, 0.99];
 
   test.each(sizes.flatMap((cases) => names.map((name) => [cases, name] as const)))(
-    "the interval of %i cases contains the true mean in about 95 % of the experiments for %s",
+    "the interval of estimateMean() for %i cases contains the true mean in about 95 % of the experiments for %s",
     (cases, name) => {
       const share = coverage(distributions[name] as Distribution, cases, casesOf(1_000, 200));
       expect(share).toBeGreaterThanOrEqual(least);
@@ -61,14 +61,14 @@ describe("estimateMean", () => {
     },
   );
 
-  test("the same values and seed give the same interval", () => {
+  test("estimateMean() returns the same interval for the same values and seed", () => {
     const next = seededRandom(3);
     const values = Array.from({ length: 12 }, () => next());
     expect(estimateMean(values)).toEqual(estimateMean(values));
     expect(estimateMean(values, { seed: 2 })).not.toEqual(estimateMean(values));
   });
 
-  test("the interval contains the mean, lies between the values, and narrows with more cases", () => {
+  test("the interval of estimateMean() contains the mean, lies between the values, and narrows with more cases", () => {
     const next = seededRandom(5);
     const few = Array.from({ length: 20 }, () => next());
     const many = Array.from({ length: 500 }, () => next());
@@ -83,7 +83,7 @@ describe("estimateMean", () => {
     expect((other?.high ?? 0) - (other?.low ?? 0)).toBeLessThan(((one?.high ?? 0) - (one?.low ?? 0)) / 3);
   });
 
-  test("equal values have an interval without width, and no values have none", () => {
+  test("estimateMean() gives equal values an interval without width, and no values no interval", () => {
     expect(estimateMean([0.3, 0.3, 0.3])).toMatchObject({ low: 0.3, high: 0.3, count: 3 });
     expect(estimateMean([1])).toMatchObject({ mean: 1, low: 1, high: 1 });
     expect(estimateMean([])).toBeUndefined();

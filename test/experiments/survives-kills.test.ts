@@ -21,7 +21,7 @@ function clockAgent(read: () => string): Agent {
   return new Agent({ name: "watch", model, tools: [clock] });
 }
 
-test("survivesKills answers again under kills, and scores 1 if the answers are equal, else the share of equal answers", () =>
+test("survivesKills() repeats the answer under kills, and scores the share of answers that are equal", () =>
   withRuntime(async (runtime) => {
     let reads = 0;
     const steady = clockAgent(() => "12:00");
@@ -42,7 +42,7 @@ test("survivesKills answers again under kills, and scores 1 if the answers are e
     expect(lost?.score).toBeLessThan(1);
   }));
 
-test("survivesKills refuses options without an agent or a model, and says what to use", () => {
+test("survivesKills() refuses options without an agent or a model, and says what to use", () => {
   expect(() => survivesKills({ model: scriptedModel([]) } as never)).toThrow(
     "survivesKills() needs an agent and a scripted or recorded model",
   );

@@ -54,14 +54,14 @@ async function retail(callsOf: (expected: Calls, at: number) => Calls): Promise<
   return report as ExperimentReport;
 }
 
-test("50 tasks of tau2-bench pass if the agent makes the expected calls", async () => {
+test("50 tasks of tau2-bench pass if the agent makes exactly the expected calls", async () => {
   const { rows, failed, problems, gates, isUnreliable } = await retail((expected) => expected);
   expect(rows).toMatchObject([{ estimate: { mean: 1, count: 50 }, scored: 50 }]);
   expect([failed, problems, isUnreliable]).toEqual([[], [], false]);
   expect(gates).toMatchObject([{ isPassed: true }]);
 });
 
-test("each of 50 tasks is reported with what differs if one of its calls is changed", async () => {
+test("each of 50 tasks of tau2-bench reports the difference if one of its calls is changed", async () => {
   const { failed, gates, problems } = await retail((expected, at) => {
     const place = at % expected.length;
     const changed = { ...expected[place], arguments: { wrong: at } } as ExpectedToolCall;

@@ -52,7 +52,7 @@ test("every promise that the title of a test cites has a row in docs/why/promise
   expect([...cited].filter((promise) => !known.has(promise) && !trap.test(promise)).toSorted()).toEqual([]);
 });
 
-test("the gate reads sections of the index, and promises in titles", () => {
+test("the gate for promises reads sections of the index, and promises in titles", () => {
   const page =
     "# Index\n\n## J: the journal\n\nDeclared in `src/a.ts`, `src/b/`.\n\n| J1 | One |\n| J2 | Two |\n\n### J again\n\nDeclared in `src/c.ts`.\n\n| J1 | More |\n";
   expect(sectionsOf(page)).toEqual([

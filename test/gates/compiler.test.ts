@@ -72,7 +72,7 @@ const { judgedTypes, planted } = await inCopy(
 );
 
 // Outside `src`, the linter reports the errors of the compiler.
-test("type tests pass or fail as they should", () => {
+test("type tests compile or fail to compile as declared", () => {
   expect(judgedTypes.code).toBeGreaterThan(0);
   const { diagnostics } = JSON.parse(judgedTypes.stdout) as { readonly diagnostics: readonly object[] };
   expect(diagnostics).toEqual([

@@ -79,7 +79,7 @@ test("AGENTS.md and CONTRIBUTING.md name every npm script and every benchmark", 
   expect(listed?.toSorted()).toEqual([...benchmarks].map(([, name = ""]) => name).toSorted());
 });
 
-test("the gate finds commands, options, paths, scripts and entries that do not exist", () => {
+test("the gate for documents finds commands, options, paths, scripts and entries that do not exist", () => {
   const page = [
     "Start `reeve serve --port 1 --heads x` or `npx reeve talk`, never `reeve token make`.",
     "",
@@ -171,7 +171,7 @@ test("every note that a file names exists and has the heading that the file name
   expect(missingNotes(planted)).toEqual(["docs/notes/money.md#coins", "docs/notes/none.md", "decision 75"]);
 });
 
-test("docs/README.md lists every page of docs once, except itself and the design notes, in a door that the package has", () => {
+test("docs/README.md lists every page of docs once, except itself and the design notes, under a heading that the package has", () => {
   const listed = readContents(guides["docs/README.md"] ?? "").flatMap(({ groups }) =>
     groups.flatMap(({ pages }) => pages.map(({ path }) => `docs/${path}`)),
   );

@@ -31,7 +31,7 @@ test.for(["check", "test", "test:full"])("npm run %s runs every gate", async (sc
   expect(commands.some((each) => each === "vitest run" || each.endsWith("--project gates"))).toBe(true);
 });
 
-test("npm test also runs all suites, and npm run test:full the core on the other versions of Node", async () => {
+test("npm test runs all suites besides the gates, and npm run test:full also the core on other versions of Node", async () => {
   const scripts = await readScripts();
   const commandsOf = (script: string): readonly string[] => stepsOf(scripts[script]?.split(" ") ?? []).flat();
   expect(commandsOf("test")).toContain("vitest run");
@@ -42,7 +42,7 @@ test.for<[first: string, beside: string, succeeds: boolean]>([
   ["true", "true", true],
   ["false", "true", false],
   ["true", "false", false],
-])("a step of %s beside %s succeeds: %s", async ([first, beside, succeeds]) => {
+])("a gate step of %s beside %s succeeds: %s", async ([first, beside, succeeds]) => {
   const write = vi.spyOn(process.stdout, "write").mockReturnValue(true);
   onTestFinished(() => write.mockRestore());
   expect(await runTogether(first, beside)).toBe(succeeds);

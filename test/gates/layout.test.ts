@@ -146,14 +146,14 @@ test("no folders of src and web import each other in a circle", () => {
   ).toEqual([]);
 });
 
-test("the gate counts every line of a file and every file of a folder", () => {
+test("the gate for the layout counts every line of a file and every file of a folder", () => {
   expect(linesOf("one\n\n// three\n")).toBe(3);
   expect(linesOf("one\ntwo")).toBe(2);
   const files = Array.from({ length: maxFiles + 1 }, (_, index) => `src/full/file-${index}.ts`);
   expect(fullFolders([...files, "src/other/file.ts"], maxFiles)).toEqual([["src/full", maxFiles + 1]]);
 });
 
-test("the gate finds a small file with one importer and a circle of folders", () => {
+test("the gate for the layout finds a small file with one importer and a circle of folders", () => {
   const small = { file: "src/a/small.ts", text: "export const small = 1;\n" };
   const by = (file: string, text: string): Source => ({ file, text });
   const once = by("src/b/user.ts", `import { small } from "../a/small.ts";\n`);

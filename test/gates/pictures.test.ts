@@ -7,7 +7,7 @@ import { repository } from "./run-node.ts";
 const pictures = await filesMatching(["docs/concepts/*.svg"]);
 const tokens = await readFile(join(repository, "web/style/tokens.css"), "utf8");
 
-test("each page of docs/concepts about one concept shows the picture with its name and describes it", async () => {
+test("each page of docs/concepts about one concept shows the picture with its name and describes the picture", async () => {
   expect(pictures.length).toBeGreaterThanOrEqual(7);
   const short: string[] = [];
   for (const picture of pictures) {
@@ -20,7 +20,7 @@ test("each page of docs/concepts about one concept shows the picture with its na
 });
 
 test.for(pictures)(
-  "%s has a title, text as text, and only colours of the page, for both themes",
+  "the picture %s has a title, text as text, and only colours of the page, for both themes",
   async (picture) => {
     const svg = await readFile(join(repository, picture), "utf8");
     expect(svg).toMatch(

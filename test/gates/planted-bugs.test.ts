@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { plantedBugs } from "../simulation/planted-bugs.ts";
 import { repository } from "./run-node.ts";
 
-test("every planted bug of test/simulation/bugs applies to the sources", () => {
+test("every planted bug of test/simulation/bugs can be applied to the sources", () => {
   const bugs = plantedBugs();
   expect(bugs.length).toBeGreaterThan(0);
   const stale = bugs.filter(

@@ -32,7 +32,7 @@ test("docs/why/promises.md has a row for each promise that the source declares, 
   expect([...rows].filter((code) => !codes.has(code)).toSorted()).toEqual([]);
 });
 
-test("the gate finds promises in both forms of a declaration and leaves traps out", () => {
+test("the gate for promises finds both forms of a declaration and leaves traps out", () => {
   expect(declarations("/** J6: key. */\n * - P4 Mail to a run.\n// (Trap) trap R10: no\n")).toEqual([
     "J6",
     "P4",

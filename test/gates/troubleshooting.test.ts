@@ -18,7 +18,7 @@ test.for(messages)(
   },
 );
 
-test("isInSource() rejects a message with a constant part that the file of the other parts does not contain", () => {
+test("isInSource() rejects a message if the file with its other parts lacks one constant part", () => {
   expect(isInSource("run <run> not found in this runtime's store")).toBe(true);
   expect(isInSource("run <run> not found in that runtime's store")).toBe(false);
   expect(isInSource("run <run> not found in this runtime's store; await it first, or use ctx.parallel")).toBe(

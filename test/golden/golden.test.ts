@@ -40,18 +40,18 @@ describe.for(golden)("J9: the golden journal %s", (name) => {
   const all = findingsOfText(read(name.replace(/sql$/u, "jsonl")));
   const known = (...whats: readonly string[]) => grouped(all.filter(({ what }) => whats.includes(what)));
 
-  test("the golden journal is read with the recorded events, runs and a valid hash chain", async () => {
+  test("a golden journal is read with the recorded events, runs and a valid hash chain", async () => {
     const found = await findingsIn(fileOf(read(name)));
     expect(grouped(found)).toEqual(known("event", "verdict", "listed"));
   });
 
-  test("resuming the golden journal gives the recorded output, seats and money without repeating a recorded call", async () => {
+  test("resuming a golden journal gives the recorded output, seats and money without repeating a recorded call", async () => {
     const found = await findingsAfter(fileOf(read(name)));
     expect(grouped(found)).toEqual(known("standing", "result", "ledger", "asked", "afterwards"));
   });
 });
 
-test("J9: a golden journal of today's file format exists; if not, create it with npm run golden", async () => {
+test("J9: a golden journal of the current file format exists; if it is missing, create it with npm run golden", async () => {
   const path = join(folder, "today.db");
   await (await openStore(`sqlite:${path}`)).close();
   const today = formatOf(textOfFile(path));

@@ -23,7 +23,7 @@ const call = `const call = async () => {
   return (await fetch(url + "/v1/messages", { method: "POST", headers, body: ${JSON.stringify(request)} })).ok;
 };`;
 
-test("a hired agent that reports a normal end after its request was refused, as Codex does, is budget_exhausted, with one refused request, and continues its prompt after a top-up", async () => {
+test("a hired agent that reports a normal end after the gateway refused its request is budget_exhausted, and can be topped up", async () => {
   const world = await hireWorld([{ say: "More." }]);
   const command = agentCode(
     `({ id, method, params }) => {
@@ -64,7 +64,7 @@ test("a hired agent that reports a normal end after its request was refused, as 
   expect(await hiredEvents(run)).toEqual(["session_opened", "session_loaded", "prompt_continued"]);
 });
 
-test("two hired agents under one budget work in two worktrees, their conflict is reported by file, and the checkout stays as it is", async () => {
+test("two hired agents under one budget work in two worktrees, and their conflict is reported by file", async () => {
   const answers = {
     one: scripted([{ run: "echo one > a.txt" }, { say: "One." }]),
     two: scripted([{ run: "echo two > a.txt" }, { say: "Two." }]),
@@ -100,7 +100,7 @@ test("two hired agents under one budget work in two worktrees, their conflict is
   expect(costUsd).toBeLessThanOrEqual(5);
 });
 
-test("the token of a hired agent is refused after its task, and neither it nor the key of the provider is in the store", async () => {
+test("the token of a hired agent is refused after its task, and neither the token nor the provider's key is in the store", async () => {
   const folder = await tempFolder();
   const world = await hireWorld([{ run: "echo $ANTHROPIC_AUTH_TOKEN > token.txt" }, { say: "Done." }], {
     store: `sqlite:${join(folder, "reeve.db")}`,
@@ -124,7 +124,7 @@ test("the token of a hired agent is refused after its task, and neither it nor t
   }
 });
 
-test("a call whose agent offers no answer that allows it once is refused, and no answer that the agent would remember is given", async () => {
+test("a call is refused if the hired agent offers no option to allow it once, and no option that it would remember is chosen", async () => {
   const world = await hireWorld([]);
   const command = agentCode(
     `({ id, method, result }) => {

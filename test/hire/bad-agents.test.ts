@@ -79,7 +79,7 @@ test.for(Object.entries(cases))("a hired agent fails with the reason for %s", as
   expect(error?.message).toContain(says);
 });
 
-test("hiredAgent() refuses options that it could not use, and names the package of a preset", async () => {
+test("hiredAgent() refuses options that it cannot use, and names the package of a preset", async () => {
   const { hire, runtime } = await hireWorld([{ say: "unused" }]);
   expect(() => hire({ preset: "claude" } as object)).toThrow('use "claude-code"');
   expect(() => hire({ command: [] })).toThrow("expected a program and its arguments");
@@ -93,7 +93,7 @@ test("hiredAgent() refuses options that it could not use, and names the package 
   expect(error?.message).toContain("npm install -g @agentclientprotocol/claude-agent-acp");
 });
 
-test("a preset sets the model of its agent, and its token works on its wire alone", async () => {
+test("a preset of a hired agent sets the agent's model, and its token works only for its own provider's protocol", async () => {
   const { folder, hire, runtime, upstream } = await hireWorld([
     { run: 'env; curl -s -H "authorization: Bearer $OPENAI_API_KEY" -d "{}" $OPENAI_BASE_URL/responses' },
     { say: "Done." },
@@ -111,7 +111,7 @@ test("a preset sets the model of its agent, and its token works on its wire alon
   expect(upstream.bodies.map(({ model }) => model)).toEqual(["claude-opus-4-5", "claude-opus-4-5"]);
 });
 
-test("a hired agent with isolation is refused in a folder that is no repository, and one that asks about a path outside its folder is marked", async () => {
+test("a hired agent with isolation is refused outside a repository, and a question about a path outside its folder is marked", async () => {
   const world = await hireWorld([{ say: "unused" }]);
   const isolation = { worktree: { repository: world.folder, folder: await tempFolder() } };
   const lost = await world.runtime.submit(world.hire({ isolation }), "Hi.");

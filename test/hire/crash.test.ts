@@ -19,7 +19,7 @@ import {
 
 const bypass = permissions({ mode: "bypass" });
 
-test("after kill -9 a hired agent continues its session, its command has run once, and nothing of the first process is left", async () => {
+test("after kill -9, a hired agent continues its session, has executed its command once, and leaves no process behind", async () => {
   const file = join(await tempFolder(), "reeve.db");
   const world = await hireWorld([{ run: "echo $$ >> ran.txt; sleep 300" }, { say: "Done." }], {
     store: `sqlite:${file}`,
@@ -51,7 +51,7 @@ test("after kill -9 a hired agent continues its session, its command has run onc
   expect((await eventsOf(run)).filter(({ type }) => type === "run_bind")).toHaveLength(1);
 });
 
-test("an agent that cannot load its session fails with cannot_resume after a crash, and its prompt is not sent again", async () => {
+test("a hired agent that cannot load its session fails with cannot_resume after a crash, and its prompt is not sent again", async () => {
   const world = await hireWorld([], {
     store: `sqlite:${join(await tempFolder(), "reeve.db")}`,
     closeGraceMs: 0,
@@ -72,7 +72,7 @@ test("an agent that cannot load its session fails with cannot_resume after a cra
   expect(await readFile(prompts, "utf8")).toBe("prompt\n");
 });
 
-test("a question of a hired agent outlives its process, and the answer applies when it asks about the same call", async () => {
+test("a question of a hired agent outlives its process, and the answer applies when the agent asks about the same call again", async () => {
   const command = "echo x >> ran.txt";
   const world = await hireWorld([{ run: command }, { run: command }, { say: "Done." }], {
     store: `sqlite:${join(await tempFolder(), "reeve.db")}`,

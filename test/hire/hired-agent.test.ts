@@ -43,7 +43,7 @@ test("a hired agent answers, asks before its command, and pays for its requests 
   expect(await hiredEvents(run)).toEqual(["session_opened"]);
 });
 
-test("the log contains a file change that an agent reports only at the end of its call, and repeats no member", async () => {
+test("the log contains a file change that a hired agent reports only at the end of its call, and repeats no member", async () => {
   const world = await hireWorld([]);
   const command = agentCode(
     `${ready} else if (method === "session/new") send({ id, result: { sessionId: "s" } });
@@ -73,7 +73,7 @@ test("the log contains a file change that an agent reports only at the end of it
   expect(earlyEnd).toBeUndefined();
 });
 
-test("a hired agent that is refused the money for a request ends as budget_exhausted, and continues its session after a top-up", async () => {
+test("a hired agent whose request the gateway refuses for lack of budget continues its session after a top-up", async () => {
   const world = await hireWorld([{ run: "echo x >> out.txt" }]);
   const agent = world.hire({ budget: { maxCostUsd: 0.35 }, permissions: permissions({ mode: "bypass" }) });
   const run = await world.runtime.submit(agent, "Loop for ever.");
@@ -90,7 +90,7 @@ test("a hired agent that is refused the money for a request ends as budget_exhau
   expect(texts).toContain("Continue where you stopped");
 });
 
-test("a cancel ends the turn and the processes of a hired agent, also those that left its group", async () => {
+test("a cancel ends the turn and the processes of a hired agent, also processes that left its group", async () => {
   const world = await hireWorld([{ run: "setsid sleep 300 & echo $! > pid.txt; echo started; sleep 300" }]);
   const run = await world.runtime.submit(world.hire(), "Sleep.");
   const { approvalId } = await eventOf(run, "approval_request");
@@ -103,7 +103,7 @@ test("a cancel ends the turn and the processes of a hired agent, also those that
   expect(requests).toBe(1);
 });
 
-test("a hired agent sees a closed environment, a home of its own, and no key of a provider", async () => {
+test("a hired agent sees a closed environment, a home folder of its own, and no key of a provider", async () => {
   process.env["REEVE_TEST_SECRET"] = "secret";
   process.env["REEVE_TEST_PASSED"] = "passed";
   const world = await hireWorld([{ run: "env" }, { say: "ok" }]);
@@ -126,7 +126,7 @@ test("a hired agent sees a closed environment, a home of its own, and no key of 
   expect(shown?.text).not.toContain("secret-key");
 });
 
-test("a later run of the conversation loads the session, and follow-ups and steering reach it", async () => {
+test("a later run of a hired agent's conversation loads the session, and follow-ups and steering reach the agent", async () => {
   const world = await hireWorld([{ say: "Blue." }, { say: "Green." }, { say: "Red." }]);
   const agent = world.hire();
   const first = await world.runtime.submit(agent, "Which colour?", { sessionId: "colours" });

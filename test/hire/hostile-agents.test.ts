@@ -26,7 +26,7 @@ function hostile(code: string): readonly string[] {
   return agentCode(`(message) => (${on})(message)`, tools);
 }
 
-test("an answer to a call without arguments does not apply to another call of the same tool", async () => {
+test("an answer to a hired agent's call without arguments does not apply to another call of the same tool", async () => {
   const { hire, runtime } = await hireWorld([{ say: "unused" }]);
   const command = hostile(`
     const first = await ask({ toolCallId: "a", kind: "execute", title: "ls" });
@@ -41,7 +41,7 @@ test("an answer to a call without arguments does not apply to another call of th
   expect((await run.result()).output).toBe("yes no");
 });
 
-test("the log contains a part of very long reports, and the answer is cut", async () => {
+test("the log contains only a part of very long reports of a hired agent, and the answer is cut", async () => {
   const { hire, runtime } = await hireWorld([{ say: "unused" }]);
   const command = hostile(`
     const long = "x".repeat(300_000);
@@ -59,7 +59,7 @@ test("the log contains a part of very long reports, and the answer is cut", asyn
   expect(JSON.stringify(starts).length).toBeLessThan(102 * 80_000);
 });
 
-test("an agent that asks about very many calls at once is refused from the 101st on", async () => {
+test("a hired agent that asks about very many calls at once is refused from the 101st call on", async () => {
   const { hire, runtime } = await hireWorld([{ say: "unused" }]);
   const command = hostile(`
     const refused = [];
@@ -74,7 +74,7 @@ test("an agent that asks about very many calls at once is refused from the 101st
   expect((await eventsOf(run)).filter(({ type }) => type === "approval_request")).toHaveLength(100);
 });
 
-test("answers to no request and unknown notifications reach neither the terminal nor the agent", async () => {
+test("a hired agent's answers to no request and unknown notifications reach neither the terminal nor the agent", async () => {
   const printed = vi.spyOn(console, "error").mockReturnValue();
   const { hire, runtime } = await hireWorld([{ say: "unused" }]);
   const command = hostile(`

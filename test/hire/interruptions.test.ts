@@ -22,7 +22,7 @@ import {
 } from "./hire-world.ts";
 import { killedOnItsMachine, onItsMachine } from "./two-machines.ts";
 
-test("L21: on SQLite a run of a hired agent whose machine has no worker waits for it, and continues only there", async () => {
+test("L21: on SQLite, a run of a hired agent whose machine has no worker waits for the machine, and continues only there", async () => {
   expect(await killedOnItsMachine()).toEqual(onItsMachine);
 });
 
@@ -33,7 +33,7 @@ const request = JSON.stringify({
   messages: [{ role: "user", content: "hi" }],
 });
 
-test("a prompt that is not in the loaded history is sent again, and the log says so", async () => {
+test("a prompt that is missing in the history a hired agent has loaded is sent again, and the log records this", async () => {
   const world = await hireWorld([], {
     store: `sqlite:${join(await tempFolder(), "reeve.db")}`,
     closeGraceMs: 0,
@@ -97,7 +97,7 @@ test.for([
   },
 );
 
-test("the processes of one attempt end, also one that has left its group, without those of another attempt", async () => {
+test("ending the processes of one attempt also ends one that has left its group, and no process of another attempt", async () => {
   const [first, second] = [newMark(), newMark()].map((mark) => {
     const child = spawn("sleep", ["300"], {
       env: { [taskVariable]: mark, PATH: process.env["PATH"] },
@@ -116,7 +116,7 @@ test("the processes of one attempt end, also one that has left its group, withou
   expect(endProcessesOf([first.mark, second.mark])).toEqual([second.pid]);
 });
 
-test("a run with the id of another store leaves the hired agents of that store alone", async () => {
+test("a run with the id of a run in another store does not end the hired agents of that store", async () => {
   const said = Promise.withResolvers<void>();
   const hang = async (received: Parameters<typeof answers>[0], response: Parameters<typeof answers>[1]) => {
     await said.promise;
@@ -189,7 +189,7 @@ async function pausedWorld(options: RuntimeOptions = {}) {
   return { world, run, calls, pid };
 }
 
-test("a hired agent of a paused run waits with its next request, and works on in its session after the resumption", async () => {
+test("a hired agent of a paused run waits with its next request, and continues in its session once the run is resumed", async () => {
   const { world, run, calls, pid } = await pausedWorld();
   expect(world.upstream.received).toHaveLength(1);
   await run.resume();

@@ -41,7 +41,7 @@ test.for([
   ["approved", "I've successfully updated the configuration", "ok"],
   ["denied", "I'll skip the configuration update", "denied"],
 ] as const)(
-  "the example agent of the protocol works as an employee whose change is %s",
+  "the example agent of the Agent Client Protocol works as an employee whose change is %s",
   async ([decision, words, status]) => {
     const world = await hireWorld([]);
     const run = await world.runtime.submit(world.hire({ command: example }), "Improve the project.");
@@ -74,7 +74,7 @@ test.for([
   },
 );
 
-test("the example agent, which cannot load a session, fails with cannot_resume after its process was killed, and its log stays", async () => {
+test("the example agent of the Agent Client Protocol, which cannot load a session, fails with cannot_resume after a kill", async () => {
   const world = await storedWorld();
   const agent = (): Agent => world.hire({ command: example });
   const first = await world.runtime.submit(agent(), "Improve the project.");
@@ -177,7 +177,7 @@ async function reeveAcp(
   return { upstream, agent: () => world.hire({ command, env, gateway }) };
 }
 
-test("reeve acp works as an employee: it pays through the gateway, and its call is asked about with a diff", async () => {
+test("reeve acp works as a hired employee: it pays through the gateway, and a person approves its call with a diff", async () => {
   const world = await hireWorld([]);
   const { upstream, agent } = await reeveAcp(world, [
     { tool: "write", input: { path: "plan.txt", content: "Paint it.\n" } },
@@ -202,7 +202,7 @@ test("reeve acp works as an employee: it pays through the gateway, and its call 
   ]);
 });
 
-test("reeve acp that was killed while it waited for its model continues its session, and its command has run once", async () => {
+test("reeve acp that is killed while it waits for its model continues its session, and has executed its command once", async () => {
   const world = await storedWorld();
   const { upstream, agent } = await reeveAcp(world, [
     { tool: "bash", input: { command: "echo x >> ran.txt" } },

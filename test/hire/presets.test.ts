@@ -220,12 +220,15 @@ test("a preset that writes files refuses the home of the user, and replaces a li
   expect(await readdir(join(outside, "target"))).toEqual([]);
 });
 
-test.skipIf(program === "")("the inner sandbox of Codex is off in the sandbox of Reeve", async () => {
-  const world = await presetWorld();
-  const agent = world.hirePreset("codex", { sandbox: { mode: "enforce", program } });
-  expect(await seenBy(world, agent)).toMatchObject({
-    status: 200,
-    mode: "agent-full-access",
-    inner: "danger-full-access",
-  });
-});
+test.skipIf(program === "")(
+  "the inner sandbox of Codex is switched off in the sandbox of Reeve",
+  async () => {
+    const world = await presetWorld();
+    const agent = world.hirePreset("codex", { sandbox: { mode: "enforce", program } });
+    expect(await seenBy(world, agent)).toMatchObject({
+      status: 200,
+      mode: "agent-full-access",
+      inner: "danger-full-access",
+    });
+  },
+);

@@ -24,7 +24,7 @@ const program = "program" in bubblewrap ? bubblewrap.program : "";
 const readable = [resolve("src"), resolve("test"), resolve("node_modules"), resolve("package.json")];
 
 test.skipIf(program === "")(
-  "a sandboxed agent writes only its folder and its home, reaches the gateway alone, and sees no other files",
+  "a sandboxed hired agent writes only its folder and its home, reaches only the gateway, and sees no other files",
   async () => {
     const outside = await tempFolder();
     await writeFile(join(outside, "secret.txt"), "secret");
@@ -73,7 +73,7 @@ test.skipIf(program === "")("the demo agent that comes with Reeve works in its s
 });
 
 test.skipIf(program === "")(
-  "after kill -9 of its owner a sandboxed agent continues its session in a new sandbox, and its command has run once",
+  "after kill -9 of its owner, a sandboxed hired agent continues its session in a new sandbox and repeats no command",
   async () => {
     const file = join(await tempFolder(), "reeve.db");
     const world = await hireWorld([{ run: "echo x >> ran.txt; sleep 300" }, { say: "Done." }], {

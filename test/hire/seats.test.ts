@@ -88,7 +88,7 @@ async function seatsOf(run: RunHandle<unknown>): Promise<readonly string[]> {
 
 const preemption = ["seat_yield", "seat_pause", "seat_grant", "seat_recall"];
 
-test("H2: a hired agent loses its seat between two requests, and works on in its process if it is recalled within 60 s", async () => {
+test("H2: a hired agent that loses its seat between two requests works on in its process if it is recalled within 60 s", async () => {
   const { world, run, pid, ended } = await preempted(new FakeClock());
   ended.resolve();
   expect((await run.result()).output).toEqual(["completed", "completed"]);
@@ -98,7 +98,7 @@ test("H2: a hired agent loses its seat between two requests, and works on in its
   expect(world.upstream.received).toHaveLength(2);
 });
 
-test("H2: a hired agent that has no seat for 60 s ends its turn, and after the recall it continues its session, with its prompt sent once", async () => {
+test("H2: a hired agent without a seat for 60 s ends its turn, and continues its session after the recall without a second prompt", async () => {
   const clock = new FakeClock();
   const { world, run, pid, ended } = await preempted(clock);
   await untilEnded(pid, clock);
@@ -122,7 +122,7 @@ function notedPid({ folder }: HireWorld): Promise<number> {
 
 const write = { run: "echo x >> ran.txt" };
 
-test("a hired agent whose run is paused asks no question, ends its turn after 60 s, and asks after the resumption", async () => {
+test("a hired agent whose run is paused asks no question, ends its turn after 60 s, and asks once the run is resumed", async () => {
   const clock = new FakeClock();
   const paused = Promise.withResolvers<void>();
   const answers = scripted([write, write, { say: "Done." }]);
@@ -174,13 +174,13 @@ const answered = {
   ran: "x\n",
 };
 
-test("an answer to a hired agent whose run is paused reaches it when the run is resumed within 60 s", async () => {
+test("the answer to a question of a hired agent in a paused run reaches it if the run is resumed within 60 s", async () => {
   const { world, run } = await answeredInPause([write, { say: "Done." }], new FakeClock());
   await run.resume();
   expect(await outcomeOf(world, run)).toEqual({ ...answered, hired: ["session_opened"] });
 });
 
-test("an answer to a hired agent whose run is paused for 60 s more ends its turn, and applies when it asks again after the resumption", async () => {
+test("an answer to a hired agent in a run that stays paused for 60 s ends its turn, and applies when it asks again", async () => {
   const clock = new FakeClock();
   const { world, run } = await answeredInPause([write, write, { say: "Done." }], clock);
   await untilEnded(await notedPid(world), clock);
@@ -195,7 +195,7 @@ test.for([
   ["cancelled", (run: RunHandle) => run.cancel("enough")],
   ["deadline_exceeded", (_run: RunHandle, clock: FakeClock) => clock.advance(20_001)],
 ] as const)(
-  "a run that ends as %s in the middle of an answer closes the request to the provider and ends the processes of its hired agent",
+  "a run that ends as %s during an answer closes the provider's request and ends the processes of its hired agent",
   async ([status, end]) => {
     const clock = new FakeClock();
     const closed = Promise.withResolvers<void>();

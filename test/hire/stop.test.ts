@@ -48,7 +48,7 @@ function stubbornAgent({ gateway, folder }: HireWorld, clock: FakeClock): Agent 
   });
 }
 
-test("a cancelled agent gets session/cancel, after 5 s SIGTERM, and after 5 s more SIGKILL", async () => {
+test("a cancelled hired agent gets session/cancel, after 5 s SIGTERM, and after 5 s more SIGKILL", async () => {
   const clock = new FakeClock();
   const world = await hireWorld([], { stopGraceMs: 600_000 });
   const run = await world.runtime.submit(stubbornAgent(world, clock), "Work.");
@@ -66,7 +66,7 @@ test("a cancelled agent gets session/cancel, after 5 s SIGTERM, and after 5 s mo
   expect(await isAlive(pid)).toBe(false);
 });
 
-test("with the default stopGraceMs a cancelled agent gets SIGKILL after 9 s, and the end of the run follows the end of its processes, also of those that left its group", async () => {
+test("a cancelled hired agent gets SIGKILL after 9 s by default, and the run ends after its processes, also detached ones", async () => {
   const clock = new FakeClock();
   const world = await hireWorld([], { clock });
   const run = await world.runtime.submit(stubbornAgent(world, clock), "Work.");

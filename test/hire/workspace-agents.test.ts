@@ -56,7 +56,7 @@ async function runtimeOf() {
   return runtime;
 }
 
-test("an agent file with harness is a hired agent behind a gateway that the workspace opens and closes", async () => {
+test("an agent file with harness makes a hired agent behind a gateway that the workspace opens and closes", async () => {
   const upstream = await MockUpstream.open(
     scripted([{ run: "echo $ANTHROPIC_BASE_URL > url.txt" }, { say: "Written." }]),
   );
@@ -138,7 +138,7 @@ test.for(Object.entries(refused))("an agent file %s is refused with the reason",
   await expect(workspace.agent("coder")).rejects.toThrow(says);
 });
 
-test("an agent file with harness and a key makes an agent, of the project only as the user has trusted it", async () => {
+test("an agent file with harness and a key makes an agent, whose project values apply only if the user has trusted them", async () => {
   const { write, open } = await files();
   const env = { ANTHROPIC_API_KEY: "k" };
   await write({

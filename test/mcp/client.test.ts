@@ -41,7 +41,7 @@ async function folderHere(): Promise<string> {
   return folder;
 }
 
-it("McpServers starts no server before its first use, and ends the programs at close()", async () => {
+it("McpServers starts no server before its first use, and ends the server programs at close()", async () => {
   const mcp = servers({ everything });
   expect(mcp.pid("everything")).toBeNull();
   await mcp.tools();
@@ -63,7 +63,7 @@ it("`await using` ends the programs of McpServers at the end of the block", asyn
   expect(lives(pid)).toBe(false);
 });
 
-it("tools() names each tool mcp__<server>__<tool> and names its origin, also if the tool's name is unique", async () => {
+it("tools() of McpServers names each tool mcp__<server>__<tool> and names its origin, also if the tool's name is unique", async () => {
   const mcp = servers({ everything, again: { ...everything, tools: ["echo"] } });
   const tools = await mcp.tools();
   expect(tools.map(({ name }) => name)).toEqual(
@@ -73,7 +73,7 @@ it("tools() names each tool mcp__<server>__<tool> and names its origin, also if 
   expect(named(tools, "mcp__again__echo").origin).toEqual({ server: "again", name: "echo" });
 });
 
-it("tools() ignores the annotations of a server unless trustAnnotations is true", async () => {
+it("tools() of McpServers ignores the annotations of a server unless trustAnnotations is true", async () => {
   const mcp = servers({
     trusted: { ...everything, tools: ["echo"], trustAnnotations: true },
     distrusted: { ...everything, tools: ["echo"], trustAnnotations: false },
@@ -87,7 +87,7 @@ it("tools() ignores the annotations of a server unless trustAnnotations is true"
   expect(named(tools, "mcp__unsaid__echo")).toMatchObject(ignored);
 });
 
-it("a remote tool returns text, structured content, images and files", async () => {
+it("a remote MCP tool returns text, structured content, images and files", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   expect(await callOnce(runtime, agent, "mcp__everything__get-sum", { a: 1, b: 2 })).toEqual({
@@ -113,7 +113,7 @@ it("a remote tool returns text, structured content, images and files", async () 
   expect(file).toMatchObject({ parts: [{ type: "text" }, { type: "file" }, { type: "text" }] });
 });
 
-it("a remote tool tells the model what to fix, whether Reeve or the server found the problem", async () => {
+it("a remote MCP tool tells the model what to fix, whether Reeve or the server found the problem", async () => {
   const folder = await folderHere();
   const mcp = servers({ everything, files: filesystem(folder) });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
@@ -128,7 +128,7 @@ it("a remote tool tells the model what to fix, whether Reeve or the server found
   });
 });
 
-it("an agent reads and writes files through the filesystem server", async () => {
+it("an agent reads and writes files through the MCP filesystem server", async () => {
   const folder = await folderHere();
   await mkdir(join(folder, "notes"));
   await writeFile(join(folder, "notes", "a.txt"), "first");
@@ -151,7 +151,7 @@ it("an agent reads and writes files through the filesystem server", async () => 
   });
 });
 
-it("readers of a run receive the progress of a remote tool", async () => {
+it("readers of a run receive the progress of a remote MCP tool", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 0.05, steps: 2 };
@@ -165,7 +165,7 @@ it("readers of a run receive the progress of a remote tool", async () => {
   expect(shown[0]).toMatchObject({ update: { progress: 1, total: 2 } });
 });
 
-it("cancelling a run stops its remote call, and the server keeps running", async () => {
+it("cancelling a run stops its remote MCP call, and the server keeps running", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const input = { duration: 600, steps: 60_000 };
@@ -180,7 +180,7 @@ it("cancelling a run stops its remote call, and the server keeps running", async
   expect(output).toEqual({ type: "text", text: "Echo: still here" });
 });
 
-it("a call fails if the server sends neither a result nor progress for timeoutMs", async () => {
+it("an MCP call fails if the server sends neither a result nor progress for timeoutMs", async () => {
   const clock = new FakeClock();
   const mcp = servers({ everything: { ...everything, timeoutMs: 5_000 } }, { clock });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
@@ -201,7 +201,7 @@ it("a call fails if the server sends neither a result nor progress for timeoutMs
   });
 });
 
-it("the call after a killed server starts it again, and the unreported call reports that it may have been executed", async () => {
+it("the call after an MCP server was killed starts the server again, and the killed call says that it may have been executed", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const first = mcp.pid("everything") ?? 0;
@@ -226,7 +226,7 @@ it("the call after a killed server starts it again, and the unreported call repo
   expect(mcp.pid("everything")).not.toBe(first);
 });
 
-it("starts that fail are retried with increasing delays, then fail with the server's standard error", async () => {
+it("starts of an MCP server that fail are retried with growing delays, then fail with the server's standard error", async () => {
   const clock = new FakeClock();
   const crash = { command: process.execPath, args: ["-e", "console.error('no licence'); process.exit(3)"] };
   const mcp = servers({ crash }, { clock, backoff: { attempts: 4, baseMs: 100, maxMs: 150 } });
@@ -244,7 +244,7 @@ it("starts that fail are retried with increasing delays, then fail with the serv
   expect(clock.now() - begun).toBeGreaterThanOrEqual(250);
 });
 
-it("the error for an HTTP server that refuses the connection names its address and the reason", async () => {
+it("the error for an MCP server over HTTP that refuses the connection names its address and the reason", async () => {
   // The port is free: its server has been closed.
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -269,7 +269,7 @@ it("the error for an HTTP server that refuses the connection names its address a
   });
 });
 
-it("the error for an HTTP server that answers with an error status names its address and the status", async () => {
+it("the error for an MCP server over HTTP that answers with an error status names its address and the status", async () => {
   const server = createServer((_request, response) => response.writeHead(502).end("bad gateway"));
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -281,7 +281,7 @@ it("the error for an HTTP server that answers with an error status names its add
   );
 });
 
-it("a missing program is reported without a retry", async () => {
+it("the missing program of an MCP server is reported without a retry", async () => {
   const mcp = servers({ ghost: { command: "no-such-program-here" } });
   await expect(mcp.tools()).rejects.toMatchObject({
     code: "dependency_missing",
@@ -289,7 +289,7 @@ it("a missing program is reported without a retry", async () => {
   });
 });
 
-it("an optional server that does not start is left out with a warning", async () => {
+it("an optional MCP server that does not start is left out with a warning", async () => {
   const warnings: string[] = [];
   const ghost = { command: "no-such-program-here", optional: true };
   const mcp = servers({ ghost, everything }, { onWarning: ({ message }) => warnings.push(message) });
@@ -331,7 +331,7 @@ it("resourceTools() lets a model list and read resources", async () => {
   expect(read).toMatchObject({ isError: false, output: { type: "text" } });
 });
 
-it("a question of a server is asked as an approval, and the answer goes to the server", async () => {
+it("a question of an MCP server is asked as an approval, and the answer goes to the server", async () => {
   const mcp = servers({ everything });
   const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
   const run = await runtime.submit(agent, {
@@ -352,7 +352,7 @@ it("a question of a server is asked as an approval, and the answer goes to the s
 });
 
 it.for(["denied", "skipped"] as const)(
-  "a server learns that a person has %s its question",
+  "an MCP server learns that a person has %s its question",
   async (decision) => {
     const mcp = servers({ everything });
     const [runtime, agent] = [await runtimeHere(), caller(await mcp.tools())];
@@ -370,7 +370,7 @@ it.for(["denied", "skipped"] as const)(
   },
 );
 
-it("J6: a call that the next process repeats gets the recorded answer, and the person is not asked twice", async () => {
+it("J6: an MCP call that the next process repeats gets the recorded answer, and the person is not asked twice", async () => {
   const folder = await folderHere();
   const store = `sqlite:${join(folder, "reeve.db")}` as const;
   const mcp = servers({ everything });
@@ -398,7 +398,7 @@ it("J6: a call that the next process repeats gets the recorded answer, and the p
   expect(types.filter((type) => type === "approval_request")).toHaveLength(1);
 });
 
-it("close() during a start leaves no program behind", async () => {
+it("close() of McpServers during a start leaves no program behind", async () => {
   const mcp = mcpServers({ everything });
   const listing = mcp.tools();
   await mcp.close();
@@ -414,7 +414,7 @@ it.for([
     status: 500,
     expected: [expect.stringMatching(/^MCP server own at http\S+ did not end its session: .*500/u)],
   },
-])("close() resolves if a server over HTTP $what", async ({ status, expected }) => {
+])("close() of McpServers resolves if a server over HTTP $what", async ({ status, expected }) => {
   const own = await mcpServer({ name: "own" });
   const http = createServer((request, response) => {
     if (request.method === "DELETE" && status !== null) response.writeHead(status).end();
@@ -435,7 +435,7 @@ it.for([
   expect(warnings).toEqual(expected);
 });
 
-it("close() resolves if the program of a server was killed", async () => {
+it("close() of McpServers resolves if the program of a server was killed", async () => {
   const mcp = mcpServers({ everything });
   await mcp.tools();
   process.kill(mcp.pid("everything") ?? 0, "SIGKILL");
@@ -443,7 +443,7 @@ it("close() resolves if the program of a server was killed", async () => {
   expect(mcp.pid("everything")).toBeNull();
 });
 
-it("close() resolves with a warning if a server over HTTP does not answer in time", async () => {
+it("close() of McpServers resolves with a warning if a server over HTTP does not answer in time", async () => {
   const own = await mcpServer({ name: "own" });
   const clock = new FakeClock();
   const http = createServer((request, response) => {

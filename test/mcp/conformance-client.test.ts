@@ -43,11 +43,11 @@ beforeAll(async () => {
   }
 });
 
-it("the conformance suite lists its client scenarios", () => {
+it("the MCP conformance suite lists its client scenarios", () => {
   expect(all).toHaveLength(26);
 });
 
-it.for(all)("the client passes the conformance scenario %s", (scenario) => {
+it.for(all)("the MCP client passes the conformance scenario %s", (scenario) => {
   const { passed, failures, warnings } = verdictOf(scenario);
   expect({ failures, warnings }).toEqual({ failures: [], warnings: [] });
   expect(passed).toBeGreaterThan(0);

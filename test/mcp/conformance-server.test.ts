@@ -17,11 +17,11 @@ afterAll(async () => {
   http.close();
 });
 
-it("the conformance suite runs all its server scenarios", () => {
+it("the MCP conformance suite runs all its server scenarios", () => {
   expect(verdicts.size).toBe(serverScenarioCount);
 });
 
-it.for([...verdicts.keys()])("the server passes the conformance scenario %s", (scenario) => {
+it.for([...verdicts.keys()])("the MCP server passes the conformance scenario %s", (scenario) => {
   const verdict = verdicts.get(scenario);
   expect(problemsOf(new Map(verdict && [[scenario, verdict]]))).toEqual([]);
 });

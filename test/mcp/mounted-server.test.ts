@@ -97,7 +97,7 @@ async function post(token: string | null, session: string | undefined, body: unk
 const listTools = { jsonrpc: "2.0", id: 5, method: "tools/list" };
 
 describe("the MCP client of the SDK", () => {
-  it("the MCP client of the SDK finds the agents of the server as tools, and a call is a run of the token's tenant and user", async () => {
+  it("an MCP client finds the agents of a Reeve server as tools, and a call is a run of the token's tenant and user", async () => {
     const { client } = await connect(await server.tokenOf("acme", "run", "ann"));
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["clerk", "careful", "endless"]));
@@ -115,7 +115,7 @@ describe("the MCP client of the SDK", () => {
     expect(await view.sessions.path(run?.sessionId ?? "")).toHaveLength(4);
   });
 
-  it("the MCP client of the SDK receives the progress of a call, and cancels the run with the call", async () => {
+  it("an MCP client of a Reeve server receives the progress of a call, and cancels the run with the call", async () => {
     const { client } = await connect(await server.tokenOf("acme"));
     const progress: unknown[] = [];
     await client.callTool(ask("clerk"), { onprogress: ({ message }) => void progress.push(message) });
@@ -129,7 +129,7 @@ describe("the MCP client of the SDK", () => {
     expect((await (await server.runtime.find(runId))?.result())?.status).toBe("cancelled");
   });
 
-  it("C3: the MCP client of the SDK leaves the run alone if it disconnects", async () => {
+  it("C3: an MCP client that disconnects from a Reeve server leaves the run in progress", async () => {
     const { client, transport } = await connect(await server.tokenOf("acme"));
     working = Promise.withResolvers();
     const call = Promise.allSettled([client.callTool(ask("endless"))]);
@@ -141,7 +141,7 @@ describe("the MCP client of the SDK", () => {
     await run?.cancel();
   });
 
-  it("the MCP client of the SDK answers the questions of a run for its user", async () => {
+  it("an MCP client of a Reeve server answers the questions of a run for its user", async () => {
     const { client } = await connect(await server.tokenOf("acme", "run", "ann"), {
       elicitation: { form: {} },
     });
@@ -160,7 +160,7 @@ describe("the MCP client of the SDK", () => {
     expect(events).toMatchObject([{ data: { decision: { decision: "approved", by: "ann" } } }]);
   });
 
-  it("the MCP client of the SDK reaches neither sessions nor conversations with another token, and nothing with a wrong or revoked one", async () => {
+  it("an MCP client of a Reeve server reaches no sessions of another token, and nothing with a wrong or revoked token", async () => {
     const mine = await server.tokenOf("acme", "run", "ann");
     const { client, transport } = await connect(mine);
     const { sessionId } = answerOf(await client.callTool(ask("clerk")));
@@ -202,7 +202,7 @@ describe("the MCP client of the SDK", () => {
     await expect(client.listTools()).rejects.toThrow(/revoked/u);
   });
 
-  it("the MCP client of the SDK is refused for another host or origin, with a valid token and session", async () => {
+  it("an MCP client of a Reeve server is refused for another host or origin, with a valid token and session", async () => {
     const token = await server.tokenOf("acme");
     const { transport } = await connect(token);
     const own = `127.0.0.1:${server.port}`;
@@ -223,7 +223,7 @@ describe("the MCP client of the SDK", () => {
     }
   });
 
-  it("the MCP client of the SDK gets 4xx and never 5xx for a body that is malformed, deep or large", async () => {
+  it("an MCP client of a Reeve server gets 4xx and never 5xx for a body that is malformed, deep or large", async () => {
     const small = await startServer([clerk], { limits: { maxBodyBytes: 200_000 } });
     const deep = (depth: number): string => `{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`;
     const call = (params: string): string =>
@@ -255,7 +255,7 @@ describe("the MCP client of the SDK", () => {
     await small.close();
   });
 
-  it("the MCP client of the SDK opens no more streams than the token may, and no call starts without room for its stream", async () => {
+  it("an MCP client of a Reeve server opens no more streams than its token may, and no call starts without room for its stream", async () => {
     const small = await startServer([clerk], { limits: { maxStreamsPerToken: 1 } });
     const held = await fetch(`${small.url}/api/stream`, {
       headers: { authorization: `Bearer ${small.admin}` },
@@ -289,7 +289,7 @@ describe("the conformance suite through the mount", () => {
   });
   afterAll(() => listening.close());
 
-  it("the conformance suite through the mount passes every server scenario", async () => {
+  it("the MCP endpoint that is mounted in a Reeve server passes every server scenario of the conformance suite", async () => {
     const verdicts = await runServerScenarios(`http://localhost:${listening.port}/mcp`);
     expect(verdicts.size).toBe(serverScenarioCount);
     expect(problemsOf(verdicts)).toEqual([]);

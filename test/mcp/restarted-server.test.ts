@@ -11,7 +11,7 @@ import { endlessModel } from "../surfaces/protocols/endless-model.ts";
 import { startServer, type TestServer } from "../surfaces/server/test-server.ts";
 import { caller } from "./live-servers.ts";
 
-it("a host with the protocol of 2026-07-28 answers a question after a restart of the server that keeps its key in the store", async () => {
+it("an MCP host with the protocol of 2026-07-28 answers a question after a restart of a server with its key in the store", async () => {
   let sent = 0;
   const send = tool({
     name: "send",

@@ -60,7 +60,7 @@ it("an MCP server offers tools and an agent over stdio, and ends with its host",
   expect(mcp.pid("own")).toBeNull();
 });
 
-it("an approval request of a served tool reaches the person at the host, and the answer comes back", async () => {
+it("an approval request of a served MCP tool reaches the person at the host, and the answer comes back", async () => {
   const { runtime, agent } = await hostOf({ own });
   const answers = {
     approved: "paid 5",
@@ -114,7 +114,7 @@ it.for(["initialize", "auto", "2026-07-28"] as const)(
   },
 );
 
-it("an approval request is denied if the host cannot ask a person", async () => {
+it("an approval request of an MCP server is denied if the host cannot ask a person", async () => {
   const pay = tool({
     name: "pay",
     description: "Pays",
@@ -133,7 +133,7 @@ it("an approval request is denied if the host cannot ask a person", async () => 
   });
 });
 
-it("a critical tool of a server without permissions asks the person at the host, and a mute host gets a denial", async () => {
+it("a critical tool of an MCP server without permissions asks the person at the host, and is denied if the host is silent", async () => {
   const wiped: unknown[] = [];
   const wipe = tool({
     name: "wipe",
@@ -172,7 +172,7 @@ it("a critical tool of a server without permissions asks the person at the host,
   }
 });
 
-it("ask_human of a server asks the person at the host for a text", async () => {
+it("ask_human of an MCP server asks the person at the host for a text", async () => {
   const url = await serve({ name: "asker", tools: [askHumanTool()] });
   const { runtime, agent, tools } = await hostOf({ asker: { url } });
   const run = await runtime.submit(agent, { toolName: tools[0]?.name ?? "", input: { question: "Which?" } });
@@ -185,7 +185,7 @@ it("ask_human of a server asks the person at the host for a text", async () => {
   expect(JSON.stringify((await run.result()).output)).toContain("blue");
 });
 
-it("a served tool reports invalid arguments to the model, and an unknown tool is an error of the host", async () => {
+it("a served MCP tool reports invalid arguments to the model, and an unknown tool is an error of the host", async () => {
   const sum = tool({
     name: "sum",
     description: "Adds",
@@ -203,7 +203,7 @@ it("a served tool reports invalid arguments to the model, and an unknown tool is
   await expect(client.callTool({ name: "gone", arguments: {} })).rejects.toThrow(/gone/);
 });
 
-it("a served call ends at callTimeoutMs, although it reports progress and ignores its signal", async () => {
+it("a served MCP call ends at callTimeoutMs, although it reports progress and ignores its signal", async () => {
   const endless = tool({
     name: "endless",
     description: "Reports progress without end",
@@ -238,7 +238,7 @@ it.for([0, -1, Number.NaN, Number.POSITIVE_INFINITY])("mcpServer() refuses callT
   );
 });
 
-it("J6: a call that is repeated under the same idempotency key is executed once", async () => {
+it("J6: an MCP call that is repeated under the same idempotency key is executed once", async () => {
   let paid = 0;
   const pay = tool({
     name: "pay",
@@ -258,7 +258,7 @@ it("J6: a call that is repeated under the same idempotency key is executed once"
   ]);
 });
 
-it("C1, C3: a call that its host cancels cancels its run; a host that disconnects does not", async () => {
+it("C1, C3: an MCP call that its host cancels cancels its run; a host that disconnects does not", async () => {
   const runtime = await openRuntime();
   open.push(runtime);
   const waiting: HostedAgent = {
@@ -292,7 +292,7 @@ it("C1, C3: a call that its host cancels cancels its run; a host that disconnect
   expect(await second.run.result()).toMatchObject({ status: "completed", output: "went on" });
 });
 
-it("a host continues a conversation by its sessionId, and cannot reach conversations of other users", async () => {
+it("an MCP host continues a conversation by its sessionId, and cannot reach conversations of other users", async () => {
   const runtime = await openRuntime();
   open.push(runtime);
   const clerk = new Agent({
@@ -338,7 +338,7 @@ it("a host continues a conversation by its sessionId, and cannot reach conversat
   await expect(stranger.tools()).rejects.toThrow(/did not start/);
 });
 
-it("the tools of an agent change in place when a server reports changed tools", async () => {
+it("the tools of an agent change in place when an MCP server reports changed tools", async () => {
   const hello = tool({ name: "hello", description: "Greets", inputSchema: nothing, execute: () => "hello" });
   const connected: McpServer[] = [];
   const url = await serve({ name: "growing", tools: [hello], extend: (server) => connected.push(server) });
@@ -358,7 +358,7 @@ it("the tools of an agent change in place when a server reports changed tools", 
   });
 });
 
-it("a client starts a new session if the server has dropped the old one", async () => {
+it("an MCP client starts a new session if the server has dropped the old session", async () => {
   const hello = tool({ name: "hello", description: "Greets", inputSchema: nothing, execute: () => "hello" });
   const servers = [
     await mcpServer({ name: "a", tools: [hello] }),
@@ -384,7 +384,7 @@ it("a client starts a new session if the server has dropped the old one", async 
 it.for([
   { what: "host name", headers: { host: "evil.example" } },
   { what: "origin", headers: { origin: "http://evil.example" } },
-])("the HTTP endpoint refuses a request with a foreign $what", async ({ headers }) => {
+])("the MCP HTTP endpoint refuses a request with a foreign $what", async ({ headers }) => {
   const server = await mcpServer({ name: "local", tools: [] });
   open.push(server);
   const request = new Request("http://localhost/mcp", {

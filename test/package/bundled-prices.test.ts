@@ -15,7 +15,7 @@ import type { ModelPrice, PriceQuery } from "../../src/kernel/index.ts";
 const providers = (await waitForUpdate()) ?? [];
 const prices = new BundledPrices();
 
-it("the bundled price list equals the one generated from the installed package; if not, run build/price-list.ts", async () => {
+it("the bundled price list equals the one generated from the installed package; if it differs, run build/price-list.ts", async () => {
   const file = new URL("../../src/capabilities/prices/price-list.ts", import.meta.url);
   expect(await readFile(file, "utf8")).toBe(await priceList());
   const windows = new URL("../../src/capabilities/prices/context-windows.ts", import.meta.url);

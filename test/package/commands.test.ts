@@ -19,7 +19,7 @@ async function emptyFolder(): Promise<string> {
   return folder;
 }
 
-test("the command of the installed package is a program that prints its help", async () => {
+test("the command of the installed package is an executable program that prints its help", async () => {
   expect((await readFile(command, "utf8")).split("\n")[0]).toBe("#!/usr/bin/env node");
   const { code, stdout } = await run(command, ["--help"], project);
   expect({ code, usage: stdout.split("\n")[0] }).toEqual({

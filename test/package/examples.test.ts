@@ -35,12 +35,12 @@ const hasProcess = (_: string, index: number): boolean => /\bprocess\b/u.test(so
 const alone = programs.filter(hasProcess);
 const together = programs.filter((example) => !alone.includes(example));
 
-test("the package has examples", () => {
+test("the package contains examples", () => {
   expect(together).toContain("first-steps/hello.ts");
   expect(alone).toContain("first-steps/resume.ts");
 });
 
-test("the README of each folder lists every program of the folder", async () => {
+test("the README of each folder of examples lists every program of the folder", async () => {
   const missing: string[] = [];
   for (const example of examples) {
     const readme = await readFile(join(folder, dirname(example), "README.md"), "utf8");
@@ -62,7 +62,7 @@ test.for(alone)("the example %s runs to its end without a network", async (examp
   expect(code === 0 || stderr).toBe(true);
 });
 
-test("a program that uses the network by fetch, https or a socket fails in the offline runner", async () => {
+test("a program that uses the network by fetch, https or a socket fails in the test without a network", async () => {
   const ways = `
     const ways = [
       () => fetch("http://192.0.2.1/"),

@@ -60,7 +60,7 @@ test("the tarball contains the files of the built page as they are", async () =>
     );
 });
 
-test("the tarball contains every path in exports with its types, and only the manifest, documents, examples, the page, built code and its licences", () => {
+test("the tarball contains every path in exports with its types, and no file of an unexpected kind", () => {
   expect(targetsOf(manifest)).toContain("./dist/entries/index.js");
   expect(contentProblems(packed, manifest)).toEqual([]);
 });
@@ -90,17 +90,20 @@ test("publint reports no error and no warning", () => {
   expect(advice).toEqual([]);
 });
 
-test.each(resolutions)("every path in exports resolves to types with %s", async (options) => {
-  const modules = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json"));
-  const lines = modules.map((path, at) => `export * as e${at} from "reeve${path.slice(1)}";`);
-  const program = join(project, `exports-${options.length}.ts`);
-  onTestFinished(() => rm(program));
-  await writeFile(program, lines.join("\n"));
-  const tsc = join(repository, "node_modules/typescript/bin/tsc");
-  const common = "--noEmit --target es2024 --strict --skipLibCheck --pretty false".split(" ");
-  const { stdout } = await runNode([tsc, ...options.split(" "), ...common, program], project);
-  expect(stdout).toBe("");
-});
+test.each(resolutions)(
+  "every path in exports resolves to types with TypeScript's module option %s",
+  async (options) => {
+    const modules = Object.keys(manifest.exports).filter((path) => !path.endsWith(".json"));
+    const lines = modules.map((path, at) => `export * as e${at} from "reeve${path.slice(1)}";`);
+    const program = join(project, `exports-${options.length}.ts`);
+    onTestFinished(() => rm(program));
+    await writeFile(program, lines.join("\n"));
+    const tsc = join(repository, "node_modules/typescript/bin/tsc");
+    const common = "--noEmit --target es2024 --strict --skipLibCheck --pretty false".split(" ");
+    const { stdout } = await runNode([tsc, ...options.split(" "), ...common, program], project);
+    expect(stdout).toBe("");
+  },
+);
 
 test.runIf(isFull)("arethetypeswrong finds types for ESM programs and for bundlers", async () => {
   expect(await resolutionProblems(packedFile, manifest, repository)).toEqual([]);

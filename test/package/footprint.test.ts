@@ -78,7 +78,7 @@ describe("the installed package", () => {
     expect(await readFile(join(folder, "release/licences.txt"), "utf8")).toContain("ajv ");
   });
 
-  test("the package has the licences of its bundled code, and the release check refuses a notice without one or with another licence", async () => {
+  test("the package has the licences of its bundled code, and the release check refuses a wrong or missing licence", async () => {
     const notice = await readFile(join(tree, "dist/bundled-licences.txt"), "utf8");
     expect(noticeProblems(notice)).toEqual([]);
     expect(noticeProblems(notice.replace("## preact - ", "## other - "))).toEqual([
@@ -157,7 +157,7 @@ describe("the installed package", () => {
     expect(stdout).toBe("");
   });
 
-  test("a feature names the package that it needs if the package is not installed", async () => {
+  test("a feature of Reeve names the package that it needs if that package is not installed", async () => {
     const code = `
       import { mcpServer, mcpServers } from "reeve/mcp";
       import { BrowserSession } from "reeve/browser";

@@ -123,7 +123,7 @@ test.for([
   { kind: "a package", specifier: "zod", seen: /\/node_modules\/zod\// },
   { kind: "a module of Node", specifier: "node:sqlite", seen: /^node:sqlite$/ },
   { kind: "a module that a package requires", specifier: "ajv", seen: /\/node_modules\/fast-deep-equal\// },
-])("the recorder of imports sees $kind", async ({ specifier, seen }) => {
+])("the test recorder of imports sees $kind", async ({ specifier, seen }) => {
   expect(await load(specifier)).toContainEqual(expect.stringMatching(seen));
 });
 

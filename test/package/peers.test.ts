@@ -43,30 +43,33 @@ const adapters = (await readdir(join(repository, "bench/peers"))).filter((file) 
   file.endsWith(".adapter.mjs"),
 );
 
-test("the harness finds two adapters", () => {
+test("the comparison with other frameworks finds two adapters", () => {
   expect(adapters).toHaveLength(2);
 });
 
-test.for(adapters)("%s executes one turn with the script of the harness", async (file) => {
-  // The adapter finds the script and a folder for its files where the harness has them, and imports the published package.
-  const folder = await mkdtemp(join(inject("installed").project, "peers-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
-  await cp(join(repository, "bench/peers"), join(folder, "fw/reeve"), { recursive: true });
-  await mkdir(join(folder, "scratch"));
-  await mkdir(join(folder, "lib"));
-  await writeFile(join(folder, "lib/script.mjs"), scriptModule);
-  await writeFile(join(folder, "harness.mjs"), harness);
-  const adapter = join(folder, "fw/reeve", file);
-  const { code, stdout, stderr } = await runNode([join(folder, "harness.mjs"), adapter], folder);
-  expect(code === 0 || stderr).toBe(true);
-  const isDurable = file.includes("sqlite");
-  expect(JSON.parse(stdout)).toEqual({
-    packages: ["reeve"],
-    outputs: ["done", "done"],
-    toolCalls: 2,
-    first: 1,
-    deltas: isDurable ? 0 : 3,
-    ...(!isDurable && { text: "tok0 tok1 tok2 " }),
-    hasDisk: isDurable,
-  });
-});
+test.for(adapters)(
+  "the adapter %s of the comparison with other frameworks executes one turn of its script",
+  async (file) => {
+    // The adapter finds the script and a folder for its files where the harness has them, and imports the published package.
+    const folder = await mkdtemp(join(inject("installed").project, "peers-"));
+    onTestFinished(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
+    await cp(join(repository, "bench/peers"), join(folder, "fw/reeve"), { recursive: true });
+    await mkdir(join(folder, "scratch"));
+    await mkdir(join(folder, "lib"));
+    await writeFile(join(folder, "lib/script.mjs"), scriptModule);
+    await writeFile(join(folder, "harness.mjs"), harness);
+    const adapter = join(folder, "fw/reeve", file);
+    const { code, stdout, stderr } = await runNode([join(folder, "harness.mjs"), adapter], folder);
+    expect(code === 0 || stderr).toBe(true);
+    const isDurable = file.includes("sqlite");
+    expect(JSON.parse(stdout)).toEqual({
+      packages: ["reeve"],
+      outputs: ["done", "done"],
+      toolCalls: 2,
+      first: 1,
+      deltas: isDurable ? 0 : 3,
+      ...(!isDurable && { text: "tok0 tok1 tok2 " }),
+      hasDisk: isDurable,
+    });
+  },
+);

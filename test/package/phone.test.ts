@@ -18,7 +18,7 @@ interface Running {
   readonly ended: Promise<{ readonly code: number | null; readonly stderr: string }>;
 }
 
-test("the phone of the tutorial signs in with its token, sees the question, and its approval ends the program that waits", async () => {
+test("the phone of the tutorial signs in with its token, sees the question, and its approval ends the waiting program", async () => {
   const folder = await mkdtemp(join(project, "phone-"));
   const running: Running[] = [];
   try {

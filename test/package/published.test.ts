@@ -122,7 +122,7 @@ describe("the published package", () => {
     expect(await run("--input-type=module", "--eval", code)).toBe("LICENSE LICENSE:1: MIT License\n");
   });
 
-  test("the checkpoint thread of the published package starts and writes the log back", async () => {
+  test("the checkpoint thread of the published package starts and writes the SQLite log back into its file", async () => {
     const code = `
       import { Checkpointer } from "./dist/runtime/stores/sqlite/db/checkpointer.js";
       import { DatabaseSync } from "node:sqlite";
@@ -141,7 +141,7 @@ describe("the published package", () => {
     expect(await run("--input-type=module", "--eval", code, "--", join(place, "log.db"))).toBe("true\n");
   });
 
-  test("the published command loads a provider's package where Reeve is installed, not one of a folder without trust, and says how to install a missing one", async () => {
+  test("the published command loads provider packages from where Reeve is installed, and says how to install a missing one", async () => {
     const place = await mkdtemp(join(tmpdir(), "reeve-project-"));
     onTestFinished(() => rm(place, { recursive: true, force: true, maxRetries: 10 }));
     const [project, home] = [join(place, "project"), join(place, "global/node_modules/reeve")];

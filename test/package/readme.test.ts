@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 
 test.for(offline)(
-  "$place runs to its end and prints the text that its comments promise",
+  "the program $place runs to its end and prints the text that its comments promise",
   ({ place, code }) => {
     const { stdout = "", error } = ran.get(place) ?? {};
     expect(error).toBeUndefined();

@@ -80,7 +80,7 @@ async function upgradeAfterKill({ later, folder, path, store }: Killed): Promise
   expect(JSON.parse(done.stdout)).toMatchObject({ format: newest, newest: newest + 1, isDone: true });
 }
 
-test("the packed command upgrades a store, also after kill -9 at any stage, and the packed version of before opens what is not upgraded", async () => {
+test("the packed command upgrades a store, also after kill -9 at any stage, and the previous version opens what is not upgraded", async () => {
   const later = await laterPackage();
   for (const words of ["is copied", "copy is complete"]) {
     const { folder, path, store } = await stored();

@@ -34,13 +34,13 @@ test.for([
   { document: "docs/guides/streaming.md", count: 2 },
   { document: "docs/guides/testing.md", count: 1 },
   { document: "docs/guides/workflows.md", count: 1 },
-])("$document has at least $count commands that are run", ({ document, count }) => {
+])("the document $document has at least $count commands that are executed", ({ document, count }) => {
   const markdown = walkthroughs.find((page) => page.document === document)?.markdown ?? "";
   expect(commands(markdown).length).toBeGreaterThanOrEqual(count);
 });
 
 test.for(walkthroughs)(
-  "the commands of $document, run in order in one folder, print the output that follows each of them",
+  "the commands of $document, executed in order in one folder, print the output that follows each of them",
   { timeout: 240_000 },
   async ({ markdown }) => {
     const folder = await mkdtemp(join(project, "walkthrough-"));

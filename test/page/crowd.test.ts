@@ -76,7 +76,7 @@ function nodes(): Promise<number> {
   return page.evaluate("document.querySelectorAll('*').length");
 }
 
-test("a run of 1,200 agents opens as seats, and every level and view has a bounded number of nodes", async () => {
+test("the page shows a run of 1,200 agents as seats, and every level and view has a bounded number of nodes", async () => {
   await page.getByRole("link", { name: /^testing, \d+ agents/u }).waitFor();
   await page.getByText("1,200").first().waitFor();
   const counts: Record<string, number> = { seats: await nodes() };
@@ -102,7 +102,7 @@ test("a run of 1,200 agents opens as seats, and every level and view has a bound
   for (const [view, count] of Object.entries(counts)) expect([view, count < mostNodes]).toEqual([view, true]);
 });
 
-test("the keyboard reaches any agent of 1,200: a team from its box, and the first, the next and the last from the rows", async () => {
+test("the keyboard reaches any of 1,200 agents on the page: a team from its box, and the first, next and last from the rows", async () => {
   await page.goto(`${server.url}/runs/${runId}/chart`);
   const box = page.getByRole("link", { name: /^testing, \d+ agents/u });
   await box.waitFor();
@@ -125,7 +125,7 @@ test("the keyboard reaches any agent of 1,200: a team from its box, and the firs
   expect(problems).toEqual([]);
 });
 
-test("no key press is lost in rows: in a line that was not chosen, after a scroll, and before the next line is drawn", async () => {
+test("the page loses no key press in rows: in a line that was not chosen, after a scroll, and before the next line is drawn", async () => {
   await page.goto(`${server.url}/runs/${runId}/chart?zoom=rows`);
   const line = (name: string, focus = ""): Locator =>
     page.locator(`tr[data-task]${focus}`).filter({ hasText: new RegExp(`^${name}(?!\\d)`, "u") });
@@ -151,7 +151,7 @@ test("no key press is lost in rows: in a line that was not chosen, after a scrol
   expect(problems).toEqual([]);
 });
 
-test("messages of the whole run are shown, also those before the newest 1,000 events", async () => {
+test("the page shows messages of the whole run, also those before the newest 1,000 events", async () => {
   const run = await server.runtime.submit(courier, "Deliver 1,500 parcels");
   await run.result();
   await page.goto(`${server.url}/runs/${run.runId}/messages`);
@@ -163,7 +163,7 @@ test("messages of the whole run are shown, also those before the newest 1,000 ev
   expect(problems).toEqual([]);
 });
 
-test("Shift and an arrow move the playhead to steps before the newest 1,000 events", async () => {
+test("Shift and an arrow on the page move the playhead to steps before the newest 1,000 events", async () => {
   const run = await server.runtime.submit(courier, "Deliver 1,500 parcels");
   await run.result();
   const ends: number[] = [];

@@ -99,7 +99,7 @@ describe.skipIf(!isFull)("the site of npm run docs", () => {
     if (code !== 0) throw new Error(`npm run docs failed: ${stdout}${stderr}`);
   });
 
-  test("start page, guide, concept, program and API of the site fit 390 px, skip no heading, and have no serious issue in axe in both themes", async () => {
+  test("the pages of the documentation site fit 390 px, skip no heading, and have no serious issue in axe in both themes", async () => {
     const origin = await served(file);
     const pages = [
       "",
@@ -118,7 +118,7 @@ describe.skipIf(!isFull)("the site of npm run docs", () => {
     ).toEqual([]);
   });
 
-  test("the search of the site finds a guide and a name of the API without a network", async () => {
+  test("the search of the documentation site finds a guide and a name of the API without a network", async () => {
     const page = await browser.newPage();
     onTestFinished(() => page.close());
     await page.goto(`${await served(file)}/`);

@@ -65,7 +65,7 @@ async function twoRuns(name: string): Promise<string> {
   return runId;
 }
 
-test("the list of experiments shows gates, reasons and the trend, and one experiment shows what got worse first", async () => {
+test("the page lists experiments with gates, reasons and the trend, and shows first what got worse in one experiment", async () => {
   const runId = await twoRuns("capitals");
   const page = await open("/experiments");
   const row = page.getByRole("row").filter({ hasText: "Failed" }).filter({ hasText: "capitals" });
@@ -108,7 +108,7 @@ test("the list of experiments shows gates, reasons and the trend, and one experi
   await page.waitForURL(/\/runs\/run_[\w-]+\/conversation/u);
 });
 
-test("thumbs judge an ended run, the list shows the score, and a filter finds it", async () => {
+test("the thumbs on the page judge an ended run, the list shows the score, and a filter finds the run", async () => {
   const runId = await submitRun(server, "counted", "Count to praise");
   await (await server.runtime.find(runId))?.result();
   const page = await open(`/runs/${runId}`);
@@ -121,7 +121,7 @@ test("thumbs judge an ended run, the list shows the score, and a filter finds it
 });
 
 test.each(isFull ? [390, 1280] : [390])(
-  "the views of experiments fit %i px and have no serious issue in axe, in both themes",
+  "the page's views of experiments fit %i px and have no serious issue in axe, in both themes",
   async (width) => {
     const name = `narrow-${width}`;
     const runId = await twoRuns(name);

@@ -17,7 +17,7 @@ async function program(name: string, options?: ProgramOptions): Promise<Program>
   return opened;
 }
 
-test("a gateway run shows its requests, and an answer to its question in the inbox lets the held request pass", async () => {
+test("the page shows the requests of a gateway run, and an answer in the inbox lets a held request pass", async () => {
   const { run, ask } = await program("claude");
   expect(await ask()).toBe(200);
   const held = ask();
@@ -40,7 +40,7 @@ test("a gateway run shows its requests, and an answer to its question in the inb
   await run.cancel("the test ends");
 });
 
-test("a gateway run shows what was refused and why, what was reserved and sent, and which cap resets when", async () => {
+test("the page shows what a gateway run refused and why, what it reserved and sent, and which cap resets when", async () => {
   const { run, ask, upstream } = await program("team", { isCapped: true });
   upstream.answer = (_received, response) => void response.destroy();
   expect(await ask({ max_tokens: 200 })).toBe(502);
@@ -80,7 +80,7 @@ test("a gateway run shows what was refused and why, what was reserved and sent, 
   expect(await ask()).toBe(401);
 });
 
-test("a refusal because of the budget is shown with the model, and a run that another server executes says so", async () => {
+test("the page shows a gateway refusal for lack of budget with the model, and says if another server executes the run", async () => {
   const { run, ask, runs } = await program("elsewhere", { onBudget: "end" });
   expect(await ask()).toBe(200);
   const page = await open("/gateway");
@@ -100,7 +100,7 @@ test("a refusal because of the budget is shown with the model, and a run that an
 });
 
 test.each(isFull ? [1440, 1024, 390] : [390])(
-  "the views of a gateway run fit %i px, cut no status and no amount, and have no serious issue in axe",
+  "the page's views of a gateway run fit %i px, cut no status and no amount, and have no serious issue in axe",
   async (width) => {
     const ended = await program(`stopped-${width}`, { onBudget: "end" });
     for (const status of [200, 402]) expect(await ended.ask()).toBe(status);

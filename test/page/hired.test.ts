@@ -18,7 +18,7 @@ async function asking(agent: string): Promise<string> {
   return runId;
 }
 
-test("the card of a hired program's call marks paths outside its folder, colours the change, and explains its options", async () => {
+test("the page's card of a hired program's call marks paths outside its folder, colours the change, and explains its options", async () => {
   const runId = await asking("coder");
   const page = await open(`/runs/${runId}/conversation`);
   const card = page.getByRole("region", { name: "coder waits for you" });
@@ -49,7 +49,7 @@ test("the card of a hired program's call marks paths outside its folder, colours
   expect(await (await server.runtime.find(runId))?.result()).toMatchObject({ output: "approved" });
 });
 
-test("a call whose program offers no yes for one call can be denied and not allowed", async () => {
+test("a call whose hired program offers no permission for one call can be denied on the page and not allowed", async () => {
   const runId = await asking("pusher");
   const page = await open(`/runs/${runId}/conversation`);
   const card = page.getByRole("region", { name: "pusher waits for you" });
@@ -62,7 +62,7 @@ test("a call whose program offers no yes for one call can be denied and not allo
   expect(await (await server.runtime.find(runId))?.result()).toMatchObject({ output: "refused" });
 });
 
-test("the card and the call of a hired program fit 390 px with 40 px targets", async () => {
+test("the page's card and call of a hired program fit 390 px with 40 px targets", async () => {
   const runId = await asking("coder");
   const page = await open(`/runs/${runId}/conversation`);
   await page.setViewportSize({ width: 390, height: 844 });

@@ -182,7 +182,7 @@ async function hostileEdit(page: Page): Promise<readonly (readonly [string, read
   ];
 }
 
-test("hostile texts stay text, in one line, in the lists, in every view of a run and in a fork of it", async () => {
+test("hostile texts stay text on one line in the page's lists, in every view of a run and in a fork of the run", async () => {
   const runId = await submitRun(server, "rascal", shortHostile);
   await ended(server, runId);
   const origin = await server.runtime.find(runId);
@@ -245,7 +245,7 @@ test("hostile texts stay text, in one line, in the lists, in every view of a run
   expect(await (await server.runtime.find(foreign))?.result()).toMatchObject({ output: "approved" });
 });
 
-test("hostile users, models and tools stay text in the list of the gateway and in a gateway run", async () => {
+test("hostile users, models and tools stay text in the page's list of the gateway and in a gateway run", async () => {
   const program = await openProgram(server, "hostile", { userId: shortHostile });
   onTestFinished(program.close);
   expect(await program.ask({ model: shortHostile })).toBe(200);

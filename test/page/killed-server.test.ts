@@ -24,7 +24,7 @@ afterAll(async () => {
   removeBrowser();
 }, 60_000);
 
-test("a page whose server is killed keeps what it shows, continues live, and draws the crash with its free steps", async () => {
+test("a page whose server is killed keeps what it shows, continues live, and shows the crash with its unpaid steps", async () => {
   const runId = await served.submit("lead", releaseTask);
   const one = await openPage(browser, `${served.url}/runs/${runId}/chart`);
   const { page, problems } = one;
@@ -101,7 +101,7 @@ test("a page whose server is killed keeps what it shows, continues live, and dra
   await page.context().close();
 }, 240_000);
 
-test("L7: a run that ends its processes is a card in the inbox with its call and its workers, and its button lets it continue where it stood", async () => {
+test("L7: the inbox of the page shows a run that ends its processes with its call and workers, and a button continues it", async () => {
   // The process may end before it has answered.
   await Promise.allSettled([served.submit("fuse", "Switch the light on"), served.ended()]);
   await served.start();
@@ -125,7 +125,7 @@ test("L7: a run that ends its processes is a card in the inbox with its call and
   await page.context().close();
 }, 240_000);
 
-test("the free chip of a comparison is in the row of the shared steps, on the side of the fork, also on 390 px", async () => {
+test("a comparison on the page marks shared steps as free in their row, on the side of the fork, also on 390 px", async () => {
   const origin = await served.submit("writer", "Write about the outage");
   const { page, problems } = await openPage(browser, `${served.url}/runs/${origin}/conversation`);
   await page.getByText("Done", { exact: true }).waitFor();

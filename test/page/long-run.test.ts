@@ -55,7 +55,7 @@ afterAll(async () => {
   await server.remove();
 });
 
-test("every view shows the run at an event that is older than all that the page keeps of the run", async () => {
+test("every view of the page shows the run at an event that is older than all that the page keeps of the run", async () => {
   const { page, problems } = await openPage(browser, `${server.url}/runs/${runId}/events`);
   const tabs = page.getByRole("navigation", { name: "Views of the run" });
   await tabs.getByRole("link", { name: "Timeline 2,102" }).waitFor();

@@ -10,7 +10,7 @@ const dayMs = 86_400_000;
 /** Noon of yesterday in the time zone of the browser, which is that of this process. */
 const yesterday = new Date(new Date().setHours(12, 0, 0, 0) - dayMs).getTime();
 
-test("yesterday's failed runs of one user take three clicks, and the address keeps them", async () => {
+test("yesterday's failed runs of one user take three clicks on the page, and the address keeps the filter", async () => {
   const failed = { userId: "mara", createdAt: yesterday, status: "failed" } as const;
   await storeEndedRun(server, { ...failed, name: "y1", title: "Import invoices", error: "no such table" });
   await storeEndedRun(server, {
@@ -41,7 +41,7 @@ test("yesterday's failed runs of one user take three clicks, and the address kee
   expect(await narrowIssues(page)).toEqual([]);
 });
 
-test("a saved view is a named address with the count of the server", async () => {
+test("a saved view of the page is a named address with a count from the server", async () => {
   for (const [at, costUsd] of [1, 12, 7].entries())
     await storeEndedRun(server, {
       name: `c${at}`,
@@ -70,7 +70,7 @@ test("a saved view is a named address with the count of the server", async () =>
   await page.getByText("is no filter").waitFor();
 });
 
-test("an order for many runs says first what happens to each, and leaves runs alone that came later", async () => {
+test("the page says what an order for many runs does to each of them before it is sent, and leaves out runs that came later", async () => {
   const metadata = { batch: "orders" };
   const ended = (name: string, status: "failed" | "completed" | "budget_exhausted") =>
     storeEndedRun(server, { name, title: `Batch ${name}`, createdAt: yesterday, status, metadata });
@@ -96,7 +96,7 @@ test("an order for many runs says first what happens to each, and leaves runs al
   await (await server.runtime.find(waiting))?.cancel();
 });
 
-test("the most expensive agent of a run is the first one after one click on the head of its column", async () => {
+test("one click on the head of a column of the page sorts the most expensive agent of a run first", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/money`);
   await page.locator(".by-agent .total").waitFor();
@@ -109,7 +109,7 @@ test("the most expensive agent of a run is the first one after one click on the 
   expect(new URL(page.url()).searchParams.get("by")).toBe("own");
 });
 
-test("names with markup, reordering and control characters stay one line of plain text", async () => {
+test("the page shows names with markup, reordering and control characters as one line of plain text", async () => {
   await storeEndedRun(server, {
     name: "hostile",
     title: `<img src=x onerror="document.title='hacked'">\u202Etxt.exe\u001b[31m${"long ".repeat(200_000)}`,

@@ -37,7 +37,7 @@ const sections = {
 test.each([
   ["the sections", sections],
   ["a run", views],
-] as const)("views of %s fit 390 px and their targets have 40 px", async (what, paths) => {
+] as const)("the page's views of %s fit 390 px and their targets have 40 px", async (what, paths) => {
   const runId = await releaseRun(server);
   const page = await open("/runs", { viewport });
   const issues: string[] = [];
@@ -49,7 +49,7 @@ test.each([
   expect(issues).toEqual([]);
 });
 
-test("a comparison fits 390 px with 40 px targets, and cuts no name", async () => {
+test("a comparison on the page fits 390 px with 40 px targets, and cuts no name", async () => {
   const runId = await submitRun(server, "writer", "Summarise the incident of 14 March for the customer");
   const run = await server.runtime.find(runId);
   await run?.result();
@@ -66,7 +66,7 @@ test("a comparison fits 390 px with 40 px targets, and cuts no name", async () =
   expect(await page.evaluate(cut)).toEqual([]);
 });
 
-test("dialogs fit 390 px, their targets have 40 px, and each has a button that closes it", async () => {
+test("the dialogs of the page fit 390 px, their targets have 40 px, and each has a button that closes it", async () => {
   const runId = await releaseRun(server);
   const page = await open("/runs", { viewport });
   const issues: string[] = [];
@@ -93,7 +93,7 @@ test("dialogs fit 390 px, their targets have 40 px, and each has a button that c
 });
 
 test.each(isFull ? [390, 1_000] : [390])(
-  "the inspector of a conversation is a sheet on %i px",
+  "the inspector of a conversation on the page is a sheet on %i px",
   async (width) => {
     const runId = await releaseRun(server);
     const page = await open(`/runs/${runId}/conversation`, { viewport: { width, height: 844 } });
@@ -117,7 +117,7 @@ test.each(isFull ? [390, 1_000] : [390])(
   },
 );
 
-test("scroll and focus survive a reload on 390 px, where the whole page scrolls", async () => {
+test("scroll and focus survive a reload of the page on 390 px, where the whole page scrolls", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart?zoom=rows`, { viewport: { width: 390, height: 500 } });
   const line = page.locator("tr[data-task]").filter({ hasText: /^fix-flaky-tests/u });
@@ -129,7 +129,7 @@ test("scroll and focus survive a reload on 390 px, where the whole page scrolls"
   await line.and(page.locator(":has(button:focus)")).waitFor();
 });
 
-test("a conversation on 390 px opens at its newest entry, unless the person read something above before a reload", async () => {
+test("a conversation on a 390 px page opens at its newest entry, unless the person read something above before a reload", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/conversation`, { viewport: { width: 390, height: 500 } });
   const top = (): Promise<number> => page.evaluate("scrollY");
@@ -169,7 +169,7 @@ test("a conversation on 390 px opens at its newest entry, unless the person read
   await network.detach();
 });
 
-test("a conversation on 390 px opens at the question that waits, with its agent in view", async () => {
+test("a conversation on a 390 px page opens at the question that waits, with its agent in view", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/conversation`, { viewport });
   const agents = page.getByRole("navigation", { name: "Agents of the run" });
@@ -182,7 +182,7 @@ test("a conversation on 390 px opens at the question that waits, with its agent 
   expect(isWithin(await agents.locator("[aria-current=page]").boundingBox(), screen)).toBe(true);
 });
 
-test("a long call on 390 px opens from the list with all its buttons in view, and is approved only after its last line was in view", async () => {
+test("a long call on a 390 px page shows all its buttons, and is approved only after its last line was in view", async () => {
   const runId = await submitRun(server, "longhand", "Publish at length");
   await waitsForPerson(server, runId);
   const page = await open(`/inbox?run=${runId}`, { viewport });
@@ -210,7 +210,7 @@ test("a long call on 390 px opens from the list with all its buttons in view, an
   expect(await decisions(server, runId)).toHaveLength(1);
 });
 
-test("on 390 px each row of events contains its words, and the tab Events is in view", async () => {
+test("on a 390 px page each row of events contains its words, and the tab Events is in view", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/events`, { viewport });
   const row = page.locator(".event-row").first();
@@ -224,7 +224,7 @@ test("on 390 px each row of events contains its words, and the tab Events is in 
   await expect.poll(isInside).toBe(true);
 });
 
-test("a session on 390 px opens at its newest entry above the composer, and its entries are one tap away", async () => {
+test("a session on a 390 px page opens at its newest entry above the composer, and its entries are one tap away", async () => {
   const runId = await releaseRun(server);
   const sessionId = (await server.runtime.find(runId))?.sessionId ?? "";
   const page = await open(`/sessions?id=${encodeURIComponent(sessionId)}`, { viewport });
@@ -241,7 +241,7 @@ test("a session on 390 px opens at its newest entry above the composer, and its 
   expect(await shown(composer)).toBe(true);
 });
 
-test("a schedule on 390 px shows its name, its status and its next time in full", async () => {
+test("a schedule on a 390 px page shows its name, its status and its next time in full", async () => {
   const times = { cron: "0 9 * * 1", timeZone: "UTC" };
   await fetch(`${server.url}/api/schedules`, {
     method: "POST",

@@ -6,7 +6,7 @@ import { pageTests, shown } from "./page-tests.ts";
 
 const { server, openWatched } = pageTests();
 
-test("the buttons of orders are disabled while the server does not answer, keep what was written, and work again afterwards", async () => {
+test("the page disables buttons that change something while the server does not answer, and keeps what was written", async () => {
   const run = await server.runtime.find(await releaseRun(server));
   await deadLetter(server, "desk");
   const pages: Page[] = [];
@@ -51,7 +51,7 @@ test("the buttons of orders are disabled while the server does not answer, keep 
   expect(await off()).toEqual(orders.map(() => false));
 });
 
-test("a view opens for the first time while the server does not answer", async () => {
+test("a view of the page opens for the first time while the server does not answer", async () => {
   const { page, expect: expectFailures } = await openWatched("/runs");
   const answers = expectFailures(serverIsDown);
   await server.stop();
@@ -63,7 +63,7 @@ test("a view opens for the first time while the server does not answer", async (
   answers();
 });
 
-test("a view whose script the server did not send says so and is loaded again", async () => {
+test("a view of the page whose script the server did not send says so and is loaded again", async () => {
   const { page, expect: expectFailures } = await openWatched("/runs");
   const answers = expectFailures({ says: /net::ERR_FAILED/u, path: /later-views/u });
   await page.route(/later-views/u, (route) => route.abort());

@@ -21,7 +21,7 @@ test("the empty page says what a run is, and New run starts one and opens it", a
   expect(await page.getByRole("slider", { name: "Playhead" }).inputValue()).toBe("1000");
 });
 
-test("the list of runs follows changes, filters by text and shows a group", async () => {
+test("the page's list of runs follows changes, filters by text and shows a group", async () => {
   const page = await open("/runs");
   await page.getByRole("link", { name: "Summarise the incident" }).waitFor();
   const runId = await submitRun(server, "publisher", "Publish the patch");
@@ -36,7 +36,7 @@ test("the list of runs follows changes, filters by text and shows a group", asyn
   await (await server.runtime.find(runId))?.cancel();
 });
 
-test("an approval in the inbox runs the call, and a second tab says who was first", async () => {
+test("an approval in the page's inbox makes the call, and a second tab says who answered first", async () => {
   const runId = await submitRun(server, "publisher", "Publish once");
   await waitsForPerson(server, runId);
   const first = await open(`/inbox?run=${runId}`);
@@ -54,7 +54,7 @@ test("an approval in the inbox runs the call, and a second tab says who was firs
   expect(await decisions(server, runId)).toHaveLength(1);
 });
 
-test("a closed question leaves the list of the person, stays open for others, and comes back with undo", async () => {
+test("a question that a person closes on the page leaves their list, stays open for others, and comes back with undo", async () => {
   const runId = await submitRun(server, "publisher", "Publish some day");
   await waitsForPerson(server, runId);
   const stillOpen = async (): Promise<number> => (await server.runtime.approvals({ runId })).approvals.length;
@@ -87,7 +87,7 @@ test("a closed question leaves the list of the person, stays open for others, an
   await (await server.runtime.find(runId))?.cancel();
 });
 
-test("all items of a part of the inbox are closed at once, and come back with undo", async () => {
+test("all items of a part of the page's inbox are closed at once, and come back with undo", async () => {
   for (const name of ["one", "two"]) {
     const runId = await submitRun(server, "counted", `Count to ${name}`);
     await (await server.runtime.find(runId))?.result();
@@ -103,7 +103,7 @@ test("all items of a part of the inbox are closed at once, and come back with un
   await expect.poll(() => items.count()).toBe(count);
 });
 
-test("a long call keeps its buttons in view and is approved only after its last line was in view", async () => {
+test("a long call on the page keeps its buttons in view and is approved only after its last line was in view", async () => {
   const runId = await submitRun(server, "longhand", "Publish at length");
   await waitsForPerson(server, runId);
   const page = await open(`/inbox?run=${runId}`);
@@ -121,7 +121,7 @@ test("a long call keeps its buttons in view and is approved only after its last 
   expect(await decisions(server, runId)).toHaveLength(1);
 });
 
-test("an edited call is checked before it is approved, runs with the person's arguments, and shows what was asked in the run, the inbox and the session", async () => {
+test("an edited call on the page is checked before it is approved, runs with the person's arguments, and shows both versions", async () => {
   const runId = await submitRun(server, "republisher", "Publish with care");
   const { page, expect: expectFailures } = await openWatched(`/runs/${runId}/conversation`);
   const refused = expectFailures({ says: /status of 400/u, path: /\/decide$/u });
@@ -174,7 +174,7 @@ test("an edited call is checked before it is approved, runs with the person's ar
   await showsEdit();
 });
 
-test("a call shows hidden characters as escapes in the inbox, the thread and its edit field, and runs unchanged", async () => {
+test("the page shows hidden characters of a call as escapes in the inbox, the thread and the edit field, and changes none", async () => {
   const runId = await submitRun(server, "sneak", "Clean up");
   await waitsForPerson(server, runId);
   const page = await open(`/inbox?run=${runId}`);
@@ -193,7 +193,7 @@ test("a call shows hidden characters as escapes in the inbox, the thread and its
   expect(await decisions(server, runId)).toMatchObject([{ input: { command: reversed, target: "test" } }]);
 });
 
-test("a denied call does not run, and the agent reads the reason", async () => {
+test("a call that is denied on the page does not run, and the agent reads the reason", async () => {
   const runId = await submitRun(server, "publisher", "Publish today");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("button", { name: /^Deny/u }).click();
@@ -205,7 +205,7 @@ test("a denied call does not run, and the agent reads the reason", async () => {
   ]);
 });
 
-test("a question offers its choices, and the choice is the answer", async () => {
+test("a question on the page offers its choices, and the chosen one is the answer", async () => {
   const runId = await submitRun(server, "triage", "Answer the mail");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("button", { name: "Second item, $31.50" }).click();
@@ -215,7 +215,7 @@ test("a question offers its choices, and the choice is the answer", async () => 
   ]);
 });
 
-test("text appears while the model writes it, survives a restart of the server, and steering arrives unless it is taken back", async () => {
+test("text appears on the page while the model writes it, also over a restart, and steering arrives unless it is taken back", async () => {
   const runId = await submitRun(server, "desk", "Is 0.9 ready to ship?");
   const { page, expect: expectFailures } = await openWatched(`/runs/${runId}/conversation`);
   await page.getByText("Not yet: two tests are").waitFor();
@@ -247,7 +247,7 @@ test("text appears while the model writes it, survives a restart of the server, 
   expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
 });
 
-test("a run is paused, resumed and cancelled from its page", async () => {
+test("a run is paused, resumed and cancelled from its view on the page", async () => {
   const runId = await submitRun(server, "publisher", "Publish later");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("heading", { name: /wants to call publish/u }).waitFor();
@@ -268,7 +268,7 @@ test("a run is paused, resumed and cancelled from its page", async () => {
   expect(await shown(page.getByText("publisher was cancelled by you: Not today."))).toBe(true);
 });
 
-test("a run is being cancelled from the order until its last task has ended", async () => {
+test("the page shows a run as being cancelled from the order until its last task has ended", async () => {
   const runId = await submitRun(server, "publisher", "Publish never");
   await waitsForPerson(server, runId);
   const run = await server.runtime.find(runId);
@@ -281,7 +281,7 @@ test("a run is being cancelled from the order until its last task has ended", as
   expect(await shown(page.getByText("by user: Enough.", { exact: true }))).toBe(true);
 });
 
-test("a run that stopped at its budget says what happened, and a top-up continues it", async () => {
+test("the page says what happened when a run stopped at its budget, and a top-up on the page continues the run", async () => {
   const runId = await submitRun(server, "nightly", "Nightly dependency updates");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("region", { name: "Stopped at its budget" }).waitFor();
@@ -290,7 +290,7 @@ test("a run that stopped at its budget says what happened, and a top-up continue
   expect(await shown(page.getByText("Done", { exact: true }))).toBe(true);
 });
 
-test("a top-up is offered only to a person who may make it, on the run and in the inbox, and others read who may", async () => {
+test("the page offers a top-up only to a person who may make it, on the run and in the inbox, and names who may", async () => {
   const runId = await submitRun(server, "nightly", "Nightly dependency updates");
   await (await server.runtime.find(runId))?.result();
   const page = await open("/runs");
@@ -322,7 +322,7 @@ test("a top-up is offered only to a person who may make it, on the run and in th
   }
 });
 
-test("a run that stopped at its turns is offered turns, on the run and in the inbox, and continues with them", async () => {
+test("the page offers more turns for a run that stopped at its turns, on the run and in the inbox, and the run continues", async () => {
   const runId = await submitRun(server, "counted", "Count the pages");
   await (await server.runtime.find(runId))?.result();
   const page = await open(`/runs/${runId}/conversation`);
@@ -344,7 +344,7 @@ test("a run that stopped at its turns is offered turns, on the run and in the in
   await page.getByText("Counted.").last().waitFor();
 });
 
-test("a chat streams the answer, keeps it in the session, continues it and stops a run", async () => {
+test("a chat on the page streams the answer, keeps it in the session, continues it and stops a run", async () => {
   const page = await open("/sessions?new=1");
   await page.getByLabel("With").selectOption("chatter");
   await page.getByLabel("Message").fill("Is it ready?");
@@ -373,7 +373,7 @@ test("a chat streams the answer, keeps it in the session, continues it and stops
   expect(await shown(page.locator(".tree-line").nth(2))).toBe(true);
 });
 
-test("a chat that failed shows the message, the error and what to do next, also after a reload", async () => {
+test("a chat on the page that failed shows the message, the error and what to do next, also after a reload", async () => {
   const page = await open("/sessions?new=1");
   await page.getByLabel("With").selectOption("keyless");
   await page.getByLabel("Message").fill("Is it there?");
@@ -386,7 +386,7 @@ test("a chat that failed shows the message, the error and what to do next, also 
   expect(await shown(failed.getByRole("link", { name: "Open the run" }))).toBe(true);
 });
 
-test("a filter looks at all runs before it says that none fits", async () => {
+test("a filter of the page searches all runs before it says that none matches", async () => {
   const page = await open("/usage");
   const one = (await server.runtime.list({ limit: 1 })).runs[0];
   const pages = [50, 50, 18];
@@ -406,7 +406,7 @@ test("a filter looks at all runs before it says that none fits", async () => {
   expect(await page.getByRole("row").count()).toBe(1);
 });
 
-test("a message that is sent before the list of agents has arrived starts a run of the first agent", async () => {
+test("a message that is sent on the page before the list of agents has arrived starts a run of the first agent", async () => {
   const page = await open("/runs");
   const sent = Promise.withResolvers<void>();
   await page.route("**/api/agents", async (route) => {
@@ -424,7 +424,7 @@ test("a message that is sent before the list of agents has arrived starts a run 
   await page.unroute("**/api/agents");
 });
 
-test("a fork with another message is compared with its origin, and shared steps are free", async () => {
+test("the page compares a fork with another message with its origin, and shows shared steps as free", async () => {
   const runId = await submitRun(server, "writer", "Write about the outage");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByText("Done", { exact: true }).waitFor();
@@ -444,7 +444,7 @@ test("a fork with another message is compared with its origin, and shared steps 
   ).toBe(true);
 });
 
-test("F forks at the newest event before the page has read the log", async () => {
+test("the key F on the page forks at the newest event before the page has read the log", async () => {
   const runId = await submitRun(server, "writer", "Write about the newest event");
   await (await server.runtime.find(runId))?.result();
   const page = await open("/usage");
@@ -464,7 +464,7 @@ test("F forks at the newest event before the page has read the log", async () =>
   expect(await shown(page.getByRole("link", { name: `Fork of ${runId}` }))).toBe(true);
 });
 
-test("agents, schedules and usage show what the server hosts, when it starts and what it spent", async () => {
+test("the page's agents, schedules and usage show what the server hosts, when it starts and what it spent", async () => {
   const runId = await submitRun(server, "writer", "What does a report cost?");
   await (await server.runtime.find(runId))?.result();
   const page = await open("/agents");
@@ -488,7 +488,7 @@ test("agents, schedules and usage show what the server hosts, when it starts and
   expect(await shown(page.getByRole("row").filter({ hasText: "Total" }))).toBe(true);
 });
 
-test("the list shows agents, budget and steps of a run, and the badge counts decisions and not stopped runs", async () => {
+test("the page's list shows agents, budget and steps of a run, and its badge counts decisions and not stopped runs", async () => {
   const stopped = await submitRun(server, "nightly", "Updates of the night");
   await (await server.runtime.find(stopped))?.result();
   await deadLetter(server, "reviewer");
@@ -517,7 +517,7 @@ test("the list shows agents, budget and steps of a run, and the badge counts dec
   expect(await server.runtime.deadLetters("reviewer")).toEqual([]);
 });
 
-test("find shows runs, agents and messages that contain a text", async () => {
+test("the search of the page shows runs, agents and messages that contain a text", async () => {
   const runId = await submitRun(server, "writer", "Describe the aqueduct");
   await (await server.runtime.find(runId))?.result();
   const page = await open("/usage");
@@ -531,7 +531,7 @@ test("find shows runs, agents and messages that contain a text", async () => {
   expect(await shown(page.getByRole("region", { name: "Messages" }).getByRole("link"))).toBe(true);
 });
 
-test("a step shows what the model saw, and a fork with a changed model is compared with its origin", async () => {
+test("a step on the page shows what the model saw, and a fork with a changed model is compared with its origin", async () => {
   const runId = await submitRun(server, "publisher", "Publish with a note");
   const page = await open(`/runs/${runId}/conversation`);
   await page.getByRole("button", { name: /^Approve/u }).click();
@@ -560,7 +560,7 @@ test("a step shows what the model saw, and a fork with a changed model is compar
   expect(await shown(page.getByText(/the same \d+ steps?/u))).toBe(true);
 });
 
-test("a fork from a run's last answer makes that call again with the message and the model, and says so if the answer is empty", async () => {
+test("a fork on the page from a run's last answer repeats that call with the new message and model, and names an empty answer", async () => {
   const runId = await submitRun(server, "writer", "Write about the last answer");
   const page = await open(`/runs/${runId}/timeline`);
   await page.getByText("Done", { exact: true }).waitFor();
@@ -579,7 +579,7 @@ test("a fork from a run's last answer makes that call again with the message and
   }
 });
 
-test("a call that a fork made again differs in the comparison, also if the fork was cut after it", async () => {
+test("a call that a fork made again differs in the page's comparison, also if the fork was cut after it", async () => {
   const runId = await submitRun(server, "writer", "Write about the cut");
   const run = await server.runtime.find(runId);
   await run?.result();
@@ -594,7 +594,7 @@ test("a call that a fork made again differs in the comparison, also if the fork 
   expect(await page.getByText(/the same \d+ step/u).count()).toBe(0);
 });
 
-test("a company that stopped at its budget shows where its money went, by report", async () => {
+test("the page shows where the money of a run that stopped at its budget went, by the tasks of each manager", async () => {
   const runId = await submitRun(server, "bureau", "Updates of the week");
   const page = await open(`/runs/${runId}/chart`);
   const card = page.getByRole("region", { name: "Stopped at its budget" });
@@ -606,7 +606,7 @@ test("a company that stopped at its budget shows where its money went, by report
   expect(await shown(went.getByRole("img", { name: /of \$0\.06 spent/u }))).toBe(true);
 });
 
-test("Esc leaves the search and the edited arguments of a call", async () => {
+test("Esc on the page leaves the search and the edited arguments of a call", async () => {
   const runId = await submitRun(server, "publisher", "Publish or not");
   await waitsForPerson(server, runId);
   const page = await open(`/inbox?run=${runId}`);

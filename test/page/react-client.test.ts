@@ -87,7 +87,7 @@ afterAll(async () => {
 
 const shown = (name: string) => page.getByTestId(name);
 
-test("useRun() shows the events and the result of a run, and useRuns() lists it", async () => {
+test("the React hook useRun() shows the events and the result of a run, and useRuns() lists the run", async () => {
   await shown("runs").getByText("0 runs").waitFor();
   await page.getByRole("button", { name: "Start echo" }).click();
   await shown("result").getByText("Hello.").waitFor();
@@ -99,7 +99,7 @@ test("useRun() shows the events and the result of a run, and useRuns() lists it"
   expect(problems).toEqual([]);
 });
 
-test("useInbox() counts a question, and useRun() follows the approved run over a restart of the server", async () => {
+test("the React hook useInbox() counts a question, and useRun() follows the approved run over a restart of the server", async () => {
   await page.getByRole("button", { name: "Start clerk" }).click();
   await page.getByRole("button", { name: "Approve" }).waitFor();
   await shown("inbox").getByText("1 questions").waitFor();
@@ -114,7 +114,7 @@ test("useInbox() counts a question, and useRun() follows the approved run over a
   expect(problems).toEqual([]);
 });
 
-test("useRun() says why a run cannot be shown", async () => {
+test("the React hook useRun() says why a run cannot be shown", async () => {
   await page.getByRole("button", { name: "Show a missing run" }).click();
   await page.getByRole("alert").getByText("run_missing").waitFor();
   expect(problems).toEqual([]);

@@ -14,7 +14,7 @@ async function ended(agent: string, input: string): Promise<string> {
   return runId;
 }
 
-test("what a model saw is read turn by turn: instructions, tools, messages, size, and what is not recorded", async () => {
+test("the page shows what a model saw turn by turn: instructions, tools, messages, size, and what is not recorded", async () => {
   const runId = await ended("archivist", "Archive the letters");
   const page = await open(`/runs/${runId}/conversation`);
   await page.locator(".shares dd").first().waitFor();
@@ -50,7 +50,7 @@ test("what a model saw is read turn by turn: instructions, tools, messages, size
   expect(await axeIssues(page, [`${server.url}/runs/${runId}/saw`])).toEqual([]);
 });
 
-test("what a model saw has a call in flight before its answer, and the turn can be tried again", async () => {
+test("the page shows a call in flight in what a model saw before its answer, and the turn can be tried again", async () => {
   const runId = await submitRun(server, "chatter", "Are we there yet?");
   const page = await open(`/runs/${runId}/saw`);
   const calls = page.getByRole("navigation", { name: "Model calls" });
@@ -61,7 +61,7 @@ test("what a model saw has a call in flight before its answer, and the turn can 
   await (await server.runtime.find(runId))?.cancel();
 });
 
-test("an event has a raw view with copy and a link that opens it and brings it into view", async () => {
+test("an event on the page has a raw view with copy and a link that opens the event and brings it into view", async () => {
   const runId = await ended("archivist", "Archive once more");
   const page = await open(`/runs/${runId}/saw`);
   await page.getByRole("link", { name: /^\d+$/u }).last().click();
@@ -79,7 +79,7 @@ test("an event has a raw view with copy and a link that opens it and brings it i
   expect(await again.locator("pre b").count()).toBe(0);
 });
 
-test("a schedule is made from a run, edited, run at once, and shows the outcomes of its last runs", async () => {
+test("a schedule is made from a run on the page, edited, run at once, and shows the outcomes of its last runs", async () => {
   const runId = await ended("writer", "Write the weekly report");
   const page = await open(`/runs/${runId}`);
   await page.getByRole("link", { name: "Schedule", exact: true }).click();
@@ -111,7 +111,7 @@ test("a schedule is made from a run, edited, run at once, and shows the outcomes
   await schedules.remove("weekly", { tenantId, userId });
 });
 
-test("a schedule has the fields of its agent, says why a run was refused, takes the input of a run, and is removed after a question", async () => {
+test("a schedule form on the page has the fields of its agent, says why a run was refused, and asks before it is removed", async () => {
   const body = { name: "bookings", agent: "booker", input: "Rome for two", everyMs: 3_600_000 };
   await fetch(`${server.url}/api/schedules`, {
     method: "POST",
@@ -146,7 +146,7 @@ test("a schedule has the fields of its agent, says why a run was refused, takes 
   await row.waitFor({ state: "detached" });
 });
 
-test("a browser without a token signs in on a form, and returns to the address that it asked for", async () => {
+test("a browser without a token signs in on a form of the page, and returns to the address that it asked for", async () => {
   const tokens = storedTokens(server.store.records);
   const guarded = createServer(server.runtime, { tokens, page: pageFolder });
   const listening = await listen(guarded, { port: 0 });

@@ -12,7 +12,7 @@ import { pageTests, shown } from "./page-tests.ts";
 
 const { server, open } = pageTests();
 
-test("a company shows every agent with its edits and its approval card", async () => {
+test("the page shows every agent of a company with its edits and its approval card", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/conversation`);
   const agents = page.getByRole("navigation", { name: "Agents of the run" });
@@ -22,7 +22,7 @@ test("a company shows every agent with its edits and its approval card", async (
   expect(await shown(page.getByRole("link", { name: "1 approval" }))).toBe(true);
 });
 
-test("the chart shows cards with budget meters, arrows move between agents, and zoom changes the level", async () => {
+test("the page's chart shows cards with budget meters, arrows move between agents, and zoom changes the level", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   const tree = page.getByRole("tree", { name: "Org chart" });
@@ -41,7 +41,7 @@ test("the chart shows cards with budget meters, arrows move between agents, and 
   ).toBe(true);
 });
 
-test("the playhead redraws every view, disables orders, and L returns to live", async () => {
+test("the playhead of the page redraws every view and disables orders, and L returns to the live run", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   await page.getByRole("treeitem", { name: /^release/u }).waitFor();
@@ -59,7 +59,7 @@ test("the playhead redraws every view, disables orders, and L returns to live", 
   expect(await shown(page.getByRole("row").filter({ hasText: "fix-flaky-tests" }))).toBe(true);
 });
 
-test("the timeline opens a lane into its steps, and a step offers a fork", async () => {
+test("the page's timeline opens the line of an agent into its steps, and a step offers a fork", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/timeline`);
   await page.getByRole("button", { name: /^release/u }).click();
@@ -74,7 +74,7 @@ test("the timeline opens a lane into its steps, and a step offers a fork", async
   await page.getByText("Cancelled", { exact: true }).waitFor();
 });
 
-test("each step of a workflow has an address, also one that is older than the newest lines", async () => {
+test("each step of a workflow on the page has an address, also a step that is older than the newest lines", async () => {
   const long = workflow("long", async (ctx) => {
     for (let index = 1; index <= 520; index++) await ctx.step(`step ${index}.`, () => index);
   });
@@ -96,7 +96,7 @@ test("each step of a workflow has an address, also one that is older than the ne
   expect(await line.count()).toBe(1);
 });
 
-test("Esc closes the details of a timeline step, which have no visible Close button on a wide screen", async () => {
+test("Esc closes the details of a timeline step on the page, which have no visible Close button on a wide screen", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/timeline`);
   await page.getByRole("button", { name: /^release/u }).click();
@@ -109,7 +109,7 @@ test("Esc closes the details of a timeline step, which have no visible Close but
   await page.getByText("Open a lane and choose a step").waitFor();
 });
 
-test("a top-up is drawn in the lane of its agent, and in no other", async () => {
+test("the page's timeline draws a top-up in the line of its agent, and in no other line", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/timeline`);
   const lane = page.locator(".agent-lane", { hasText: "fix-flaky-tests" });
@@ -120,7 +120,7 @@ test("a top-up is drawn in the lane of its agent, and in no other", async () => 
   expect(await page.getByText("+$0.50").count()).toBe(1);
 });
 
-test("a team that needs a person moves to the front of the seats and keeps the focus", async () => {
+test("a team that needs a person moves to the front of the page's seats and keeps the focus", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart?zoom=seats`);
   const box = page.getByRole("link", { name: /^release, \d+ agents/u });
@@ -134,7 +134,7 @@ test("a team that needs a person moves to the front of the seats and keeps the f
   expect(await page.evaluate("document.activeElement?.getAttribute('aria-label')")).toMatch(/^release,/u);
 });
 
-test("money adds up to the run, and messages show who gave whom a task", async () => {
+test("the amounts in the page's money view add up to that of the run, and its messages show who gave whom a task", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/money`);
   await page.getByRole("row").filter({ hasText: "Total" }).first().waitFor();
@@ -152,7 +152,7 @@ test("money adds up to the run, and messages show who gave whom a task", async (
   expect(await shown(page.getByText("Publish if it is clean."))).toBe(true);
 });
 
-test("money shows what calls without an answer were charged and what they likely cost, or that this is not known", async () => {
+test("the page's money view shows what calls without an answer were charged and likely cost, or that this is not known", async () => {
   const broken = { error: new Error("socket hang up") };
   const usage = { inputTokens: 100, outputTokens: 10 };
   const moneyOf = async (name: string, replies: readonly ScriptStep[], retry: RetryChanges) => {
@@ -175,7 +175,7 @@ test("money shows what calls without an answer were charged and what they likely
   expect(unknown).toBe("what these calls likely cost is not known, because no other call was madenot known");
 });
 
-test("a view of messages says that it reads them until the stream has brought the events of the run", async () => {
+test("the page's view of messages says that it is loading until the stream has brought the events of the run", async () => {
   const runId = await releaseRun(server);
   const page = await open("/agents");
   const held = Promise.withResolvers<void>();
@@ -189,7 +189,7 @@ test("a view of messages says that it reads them until the stream has brought th
   expect(await shown(page.getByText("17 messages"))).toBe(true);
 });
 
-test("an agent gets another priority, and the chart shows who gave its seat to whom at that event", async () => {
+test("an agent gets another priority on the page, and the chart shows who gave its seat to whom at that event", async () => {
   const runId = await releaseRun(server);
   const run = await server.runtime.find(runId);
   let yieldedAt = 0;
@@ -208,7 +208,7 @@ test("an agent gets another priority, and the chart shows who gave its seat to w
   expect(await shown(page.getByRole("button", { name: "Priority: HIGH" }))).toBe(true);
 });
 
-test("an agent of a team is steered, and another one is cancelled with its reports while the run continues", async () => {
+test("a person on the page steers one agent of a team and cancels another with the agents below it, and the run continues", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   await page.getByRole("treeitem", { name: /^fix-flaky-tests/u }).click();
@@ -238,7 +238,7 @@ test("an agent of a team is steered, and another one is cancelled with its repor
   expect((await (await server.runtime.find(runId))?.summary())?.endedAt).toBeNull();
 });
 
-test("focus, selection and scroll survive a reload", async () => {
+test("focus, selection and scroll survive a reload of the page", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   await page.getByRole("treeitem", { name: /^fix-flaky-tests/u }).click();
@@ -253,7 +253,7 @@ test("focus, selection and scroll survive a reload", async () => {
   await expect.poll(place).toBe(560);
 });
 
-test("the tabs count agents, steps, events and messages, and the list shows what a run holds", async () => {
+test("the tabs of the page count agents, steps, events and messages, and the list shows what a run contains", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`);
   const tabs = page.getByRole("navigation", { name: "Views of the run" });
@@ -266,7 +266,7 @@ test("the tabs count agents, steps, events and messages, and the list shows what
   expect(await shown(row.getByRole("img", { name: /\$[\d.]+ held/u }))).toBe(true);
 });
 
-test("a reload keeps the chart where it was, also if the chosen card is out of view", async () => {
+test("a reload of the page keeps the chart where it was, also if the chosen card is out of view", async () => {
   const runId = await releaseRun(server);
   const page = await open(`/runs/${runId}/chart`, { viewport: { width: 1440, height: 560 } });
   const card = page.getByRole("treeitem", { name: /^security-advisory-correlator/u });
@@ -281,7 +281,7 @@ test("a reload keeps the chart where it was, also if the chosen card is out of v
   expect(await page.evaluate("document.querySelector('.canvas').scrollTop")).toBeGreaterThan(0);
 });
 
-test("the page of a run shows its title with its styles before its script is loaded", async () => {
+test("the view of a run on the page shows its title with its styles before its script is loaded", async () => {
   const runId = await releaseRun(server);
   const page = await open("/usage");
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -298,7 +298,7 @@ test("the page of a run shows its title with its styles before its script is loa
   await page.getByRole("treeitem", { name: /^lead/u }).waitFor();
 });
 
-test("a hidden tab, which is never painted, loads the script of a run's page", async () => {
+test("a hidden tab, which is never painted, loads the script of the page's run view", async () => {
   const runId = await releaseRun(server);
   const page = await open("/usage");
   await page.addInitScript(`
@@ -323,24 +323,27 @@ test.each([
         ["a run", 1024],
       ] as const)
     : []),
-] as const)("axe finds no serious issue in the views of %s on %i px, in both themes", async (what, width) => {
-  const runId = await releaseRun(server);
-  const sessionId = (await (await server.runtime.find(runId))?.summary())?.sessionId ?? "";
-  await server.runtime.schedules.create({
-    name: `at_${width}`,
-    agent: "writer",
-    input: "Report on the orders",
-    cron: "0 9 * * 1",
-    timeZone: "UTC",
-  });
-  const paths =
-    what === "a run"
-      ? tabs.map((tab) => `/runs/${runId}/${tab}`)
-      : [...sections.map((name) => `/${name}`), `/sessions?id=${sessionId}`];
-  const page = await open(paths[0] ?? "", {
-    viewport: { width, height: 900 },
-    colorScheme: "light",
-    reducedMotion: "reduce",
-  });
-  expect(await axeIssues(page, paths)).toEqual([]);
-});
+] as const)(
+  "axe finds no serious issue in the page's views of %s on %i px, in both themes",
+  async (what, width) => {
+    const runId = await releaseRun(server);
+    const sessionId = (await (await server.runtime.find(runId))?.summary())?.sessionId ?? "";
+    await server.runtime.schedules.create({
+      name: `at_${width}`,
+      agent: "writer",
+      input: "Report on the orders",
+      cron: "0 9 * * 1",
+      timeZone: "UTC",
+    });
+    const paths =
+      what === "a run"
+        ? tabs.map((tab) => `/runs/${runId}/${tab}`)
+        : [...sections.map((name) => `/${name}`), `/sessions?id=${sessionId}`];
+    const page = await open(paths[0] ?? "", {
+      viewport: { width, height: 900 },
+      colorScheme: "light",
+      reducedMotion: "reduce",
+    });
+    expect(await axeIssues(page, paths)).toEqual([]);
+  },
+);

@@ -120,7 +120,7 @@ const shared = sharedPage(server, {
 });
 const { open } = shared;
 
-test("a form with a field per property starts a run, and a wrong field says what is expected", async () => {
+test("a form of the page with a field per property starts a run, and a wrong field says what is expected", async () => {
   const page = await open("/runs");
   await page.keyboard.press("n");
   await page.getByRole("combobox", { name: "Agent" }).selectOption("booker");
@@ -139,7 +139,7 @@ test("a form with a field per property starts a run, and a wrong field says what
   expect(run?.title).toContain('"city": "Rome"');
 });
 
-test("a run starts with files, a model from the list and edited instructions", async () => {
+test("a run starts on the page with files, a model from the list and edited instructions", async () => {
   const page = await open("/runs");
   await page.keyboard.press("n");
   await page.getByRole("combobox", { name: "Agent" }).selectOption("checker");
@@ -169,7 +169,7 @@ test("a run starts with files, a model from the list and edited instructions", a
   });
 });
 
-test("a turn runs again with other instructions, another model and an edited result, side by side", async () => {
+test("a turn runs again on the page with other instructions, another model and an edited result, side by side", async () => {
   const runId = await submitRun(server, "checker", "Check again");
   await ended(server, runId);
   const page = await open(`/runs/${runId}`);
@@ -218,7 +218,7 @@ test("a turn runs again with other instructions, another model and an edited res
   await page.waitForURL(/\/compare\?a=run_[\w-]+&b=run_/u);
 });
 
-test("the form of a variant closes when the variant starts, also if another turn was chosen meanwhile", async () => {
+test("the page closes the form of a variant when the variant starts, also if another turn was chosen meanwhile", async () => {
   const runId = await submitRun(server, "checker", "Check twice");
   await ended(server, runId);
   const page = await open(`/again?run=${runId}`);
@@ -236,7 +236,7 @@ test("the form of a variant closes when the variant starts, also if another turn
   await expect.poll(() => page.getByRole("button", { name: "+ Variant" }).isEnabled()).toBe(true);
 });
 
-test("a new run has the agent and the input of an earlier one, which a person changes", async () => {
+test("the page's form for a new run has the agent and the input of an earlier run, and a person can change them", async () => {
   const [earlier] = (await server.runtime.list({ agentId: "booker" })).runs;
   const page = await open(`/runs/${earlier?.runId}`);
   await page.getByRole("link", { name: "Run again" }).click();
@@ -255,7 +255,7 @@ test("a new run has the agent and the input of an earlier one, which a person ch
   ]);
 });
 
-test("a message is edited where the run began, and a wrong limit is refused in the form", async () => {
+test("a message is edited on the page where the run began, and a wrong limit is refused in the form", async () => {
   const runId = await submitRun(server, "checker", "Check the doors");
   await ended(server, runId);
   const page = await open(`/again?run=${runId}`);
@@ -273,7 +273,7 @@ test("a message is edited where the run began, and a wrong limit is refused in t
   expect(titles).toContain("Check the windows");
 });
 
-test("a variant that stopped at its limit says why, and is neither the cheapest one nor another answer", async () => {
+test("a variant on the page that stopped at its limit says why, and counts neither as the cheapest nor as another answer", async () => {
   const runId = await submitRun(server, "checker", "Check the doors");
   await ended(server, runId);
   const page = await open(`/again?run=${runId}`);
@@ -292,7 +292,7 @@ test("a variant that stopped at its limit says why, and is neither the cheapest 
   expect((answer?.y ?? 0) + (answer?.height ?? 0)).toBeLessThanOrEqual(Math.ceil(footer?.y ?? 0));
 });
 
-test("changed instructions are saved to the agent's file after the diff, and not over a newer file", async () => {
+test("changed instructions on the page are saved to the agent's file after a diff, and not over a newer file", async () => {
   const page = await open("/runs");
   await page.keyboard.press("n");
   await page.getByRole("combobox", { name: "Agent" }).selectOption("sorter");
@@ -341,7 +341,7 @@ async function unsafeIn(page: Page): Promise<readonly string[]> {
 
 // In `npm test` `hostile.test.ts` visits the views of runs.
 test.runIf(isFull)(
-  "hostile texts stay text in the form of a new run and in the difference of a prompt",
+  "hostile texts stay text in the page's form of a new run and in the difference of a prompt",
   async () => {
     writeFileSync(file(), "---\ndescription: Sorts.\n---\n\nSort by date.\nBe brief.\n");
     const page = await open("/runs");
@@ -369,7 +369,7 @@ test.runIf(isFull)(
   },
 );
 
-test.runIf(isFull)("hostile texts stay text in the columns and in the forms", async () => {
+test.runIf(isFull)("hostile texts stay text in the columns and the forms of the page", async () => {
   const runId = await submitRun(server, "villain", '<b onclick="alert(1)">bold</b>');
   await ended(server, runId);
   const page = await open(`/again?run=${runId}`);
@@ -388,7 +388,7 @@ test.runIf(isFull)("hostile texts stay text in the columns and in the forms", as
   expect(width).toBeLessThanOrEqual(0);
 });
 
-test("a workflow is started by its form, shows attempts and its timer, and takes a signal, an update and a promise", async () => {
+test("a workflow is started by its form on the page, shows attempts and its timer, and takes a signal, an update and a promise", async () => {
   const page = await open("/runs");
   await page.keyboard.press("n");
   await page.getByRole("combobox", { name: "Agent" }).selectOption("order");
@@ -446,7 +446,7 @@ test("a workflow is started by its form, shows attempts and its timer, and takes
   await page.setViewportSize({ width: 1440, height: 900 });
 });
 
-test("the state of an object is shown by key, from its card and from a call of it, and hostile texts stay text", async () => {
+test("the page shows the state of an object by key, from its card and from a call, and hostile texts stay text", async () => {
   const key = shortHostile.slice(0, 120);
   const ofKey = `/objects?${new URLSearchParams({ name: "cart", key }).toString()}`;
   const calls = Array.from({ length: 49 }, (_, at) => server.runtime.object(cart, `z${at}`).add("a"));
@@ -496,7 +496,7 @@ test("the state of an object is shown by key, from its card and from a call of i
   expect(found.filter(([, problems]) => problems.length > 0)).toEqual([]);
 });
 
-test("the calls of an object that have not ended are shown by key, the one that has the key first", async () => {
+test("the page shows the unfinished calls of an object by key, and first the call that has the key", async () => {
   const held = await server.runtime.object(cart, "..").send.hold();
   for await (const event of held.events()) if (event.type === "task_suspend") break;
   const waiting = [

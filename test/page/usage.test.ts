@@ -19,7 +19,7 @@ async function seed(): Promise<void> {
   await seedUsage(server.store);
 }
 
-test("usage shows six measures over 14 days with the days before, and a bar opens the runs of its day", async () => {
+test("the page's usage shows six measures over 14 days with the days before, and a bar opens the runs of its day", async () => {
   await seed();
   const page = await open("/usage");
   const panels = page.locator(".usage-panel");
@@ -51,7 +51,7 @@ test("usage shows six measures over 14 days with the days before, and a bar open
   expect(new URL(page.url()).search).toBe(`?started=${addDays(utcDay(Date.now()), -13)}Z`);
 });
 
-test("a row of usage shows only itself in the panels, and users of two tenants are two rows", async () => {
+test("a chosen row of the page's usage shows only itself in the panels, and users of two tenants are two rows", async () => {
   await seed();
   const page = await open("/usage");
   const row = page.getByRole("row").filter({ hasText: models[1] });
@@ -76,7 +76,7 @@ test("a row of usage shows only itself in the panels, and users of two tenants a
   expect(await page.getByRole("row").filter({ hasText: "beta" }).count()).toBe(1);
 });
 
-test("usage has hours for a day, its numbers as tables, and says what an earlier version did not record", async () => {
+test("the page's usage has hours for a day and its numbers as tables, and says what an earlier version did not record", async () => {
   await seed();
   const page = await open("/usage?period=24h");
   await page.getByText("this hour so far").first().waitFor();
@@ -101,7 +101,7 @@ test("usage has hours for a day, its numbers as tables, and says what an earlier
   expect(await failures.getByRole("row").nth(8).getByRole("cell").nth(1).textContent()).toBe("0");
 });
 
-test("usage says what was charged without reported usage and what it likely cost, or that this is not known", async () => {
+test("the page's usage says what was charged without reported usage and what it likely cost, or that this is not known", async () => {
   const usd = 1e9;
   const day = utcDay(Date.now());
   const lost = { lostCalls: 2, lostTokens: 900, lostNanoUsd: 5 * usd };
@@ -119,7 +119,7 @@ test("usage says what was charged without reported usage and what it likely cost
 });
 
 test.each(isFull ? [1440, 1024, 390] : [390])(
-  "usage with hostile names fits %i px and has no serious issue in axe",
+  "the page's usage with hostile names fits %i px and has no serious issue in axe",
   async (width) => {
     await seed();
     const page = await open("/usage?by=agent", {

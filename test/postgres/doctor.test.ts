@@ -2,7 +2,7 @@ import { expect, inject, test } from "vitest";
 import { storeFindings } from "../../src/surfaces/cli/commands/doctor/store-findings.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 
-test("reeve doctor reads format, size and clock of a server, and creates no schema", async () => {
+test("reeve doctor reads format, size and clock of a PostgreSQL server, and creates no schema", async () => {
   const schema = newSchema();
   const address = `${inject("postgresUrl")}?schema=${schema}`;
   const absent = await storeFindings(address, false);
@@ -15,7 +15,7 @@ test("reeve doctor reads format, size and clock of a server, and creates no sche
   expect(findings[1]?.text).toContain(`The store in the schema ${schema} has the stored format`);
 });
 
-test("reeve doctor names a server that does not answer without its password", async () => {
+test("reeve doctor names a PostgreSQL server that does not answer, without its password", async () => {
   const { findings } = await storeFindings("postgres://ann:hunter2@127.0.0.1:1/db", false);
   expect(findings).toEqual([
     {

@@ -7,7 +7,7 @@ process.env[crashServer] = inject("postgresUrl");
 
 // In `npm test` an experiment on SQLite is killed.
 test.runIf(isFull)(
-  "PostgreSQL, J6, B3: an experiment on two workers that are killed at random repeats at most the calls in flight, and has the results and the cost of an uninterrupted one",
+  "PostgreSQL, J6, B3: an experiment whose two workers are killed at random has the results and cost of an undisturbed one",
   async () => {
     expect(await experimentProblems({ cases: 60, kills: 30, seed: 7 })).toEqual([]);
   },

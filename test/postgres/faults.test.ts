@@ -29,7 +29,7 @@ async function proxied(): Promise<CuttingProxy> {
   return proxy;
 }
 
-test("openStore() fails with store_unavailable and names the address without the password if no server listens", async () => {
+test("openStore() fails with store_unavailable if no PostgreSQL server listens, and names the address without the password", async () => {
   const opening = openStore("postgres://reeve:secret@127.0.0.1:1/there");
   await expect(opening).rejects.toMatchObject({
     code: "store_unavailable",
@@ -54,21 +54,24 @@ test.each([
     "invalid_argument",
   ],
   ["an unreadable URL", () => "postgres://a b:99999999/x", "invalid_argument"],
-])("openStore() refuses %s", async (_what, urlOf, code) => {
+])("openStore() for PostgreSQL refuses %s", async (_what, urlOf, code) => {
   await expect(openStore(urlOf(inject("postgresUrl")))).rejects.toMatchObject({ code });
 });
 
 test.each([
   ["leaseMs=3000", "leaseMs"],
   ["connect_timeout=5", "timeoutMs"],
-])("openStore() refuses %s in the URL and says that it belongs beside the URL", async (option, name) => {
-  await expect(openStore(`${inject("postgresUrl")}?${option}`)).rejects.toMatchObject({
-    code: "invalid_argument",
-    message: expect.stringContaining(`give it beside the URL; use { url, ${name}: ... }`) as string,
-  });
-});
+])(
+  "openStore() refuses %s in the PostgreSQL URL and says that it belongs outside the URL",
+  async (option, name) => {
+    await expect(openStore(`${inject("postgresUrl")}?${option}`)).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringContaining(`give it beside the URL; use { url, ${name}: ... }`) as string,
+    });
+  },
+);
 
-test("a role without rights is refused, and needs no right to create once the tables exist", async () => {
+test("a PostgreSQL role without rights is refused, and needs no right to create once the tables exist", async () => {
   const schema = newSchema();
   const url = await roleUrl();
   await expect(openSchema(schema, { url })).rejects.toMatchObject({
@@ -82,7 +85,7 @@ test("a role without rights is refused, and needs no right to create once the ta
   expect(await createRun(await openSchema(schema, { url }))).toBe("run_a");
 });
 
-test("K5: changes() does not return runs of a database that was restored on a server with fewer transactions", async () => {
+test("K5: changes() does not return runs of a PostgreSQL database that was restored on a server with fewer transactions", async () => {
   const schema = newSchema();
   const earlier = await openSchema(schema);
   await createRun(earlier, "a");
@@ -92,7 +95,7 @@ test("K5: changes() does not return runs of a database that was restored on a se
   expect((await journal.changes(next)).runs).toEqual([]);
 });
 
-test("a schema of a newer format, one of a development format, and one with tables of another program, are refused and stay unchanged", async () => {
+test("a PostgreSQL schema of a newer or development format, or with foreign tables, is refused and stays unchanged", async () => {
   const [other, foreign] = [newSchema(), newSchema()];
   await (await openSchema(other)).close();
   await query(`CREATE SCHEMA ${foreign}; CREATE TABLE ${foreign}.runs (id integer)`);
@@ -114,7 +117,7 @@ test("a schema of a newer format, one of a development format, and one with tabl
   ]);
 });
 
-test("commands that only read refuse a schema without a store with not_found and create nothing", async () => {
+test("commands that only read refuse a PostgreSQL schema without a store with not_found and create nothing", async () => {
   const schema = newSchema();
   const address = `${inject("postgresUrl")}?schema=${schema}`;
   const refusal = {
@@ -131,7 +134,7 @@ test("commands that only read refuse a schema without a store with not_found and
   expect(await createRun(store)).toBe("run_a");
 });
 
-test("several processes that open an empty schema at once find one set of tables", async () => {
+test("several processes that open an empty PostgreSQL schema at once find one set of tables", async () => {
   const schema = newSchema();
   const stores = await Promise.all([1, 2, 3, 4].map(() => openSchema(schema)));
   for (const [index, store] of stores.entries())
@@ -139,7 +142,7 @@ test("several processes that open an empty schema at once find one set of tables
   expect(await query(`SELECT count(*)::integer AS count FROM ${schema}.meta`)).toEqual([{ count: 1 }]);
 });
 
-test("a read-only database is read, and a write fails with store_read_only", async () => {
+test("a read-only PostgreSQL database can be read, and a write fails with store_read_only", async () => {
   const schema = newSchema();
   await createRun(await openSchema(schema));
   const url = await roleUrl("SUPERUSER");
@@ -150,7 +153,7 @@ test("a read-only database is read, and a write fails with store_read_only", asy
   expect(await store.journal.find("run_b" as never)).toBeUndefined();
 });
 
-test("a commit on a full disk fails with store_full, writes nothing, and succeeds when there is space", async () => {
+test("a commit on a full PostgreSQL disk fails with store_full, writes nothing, and succeeds when there is space", async () => {
   const schema = newSchema();
   const store = await openSchema(schema);
   const lease = await ownRun(store);
@@ -167,7 +170,7 @@ test("a commit on a full disk fails with store_full, writes nothing, and succeed
   expect(await numbers(store)).toEqual([0, 1]);
 });
 
-test("calls during a restart of the server wait for it, and nothing that was acknowledged is lost", async () => {
+test("calls during a restart of the PostgreSQL server wait for the server, and nothing that was acknowledged is lost", async () => {
   const server = await PostgresServer.start();
   onTestFinished(() => server.stop());
   const store = await openSchema(newSchema(), { url: server.url, retryForMs: 30_000 });
@@ -187,7 +190,7 @@ test("calls during a restart of the server wait for it, and nothing that was ack
   expect(await store.mailbox.read(lease.runId)).toHaveLength(1);
 });
 
-test("a call fails with store_unavailable if the server stays away longer than retryForMs", async () => {
+test("a call fails with store_unavailable if the PostgreSQL server stays away longer than retryForMs", async () => {
   const server = await PostgresServer.start();
   onTestFinished(() => server.stop());
   const store = await openSchema(newSchema(), { url: server.url, retryForMs: 30 });
@@ -198,7 +201,7 @@ test("a call fails with store_unavailable if the server stays away longer than r
   expect(await store.journal.find("run_a" as never)).toMatchObject({ runId: "run_a" });
 });
 
-test("J1: a commit whose answer is lost is stored once, and append() returns it as its own", async () => {
+test("J1: a PostgreSQL commit whose answer is lost is stored once, and append() returns it as its own", async () => {
   const proxy = await proxied();
   const store = await openSchema(newSchema(), { url: proxy.url });
   const lease = await ownRun(store);
@@ -211,7 +214,7 @@ test("J1: a commit whose answer is lost is stored once, and append() returns it 
   expect(await numbers(store)).toEqual([0, 1, 2]);
 });
 
-test("J1: a commit that an earlier attempt stores while append() looks for it is returned as the caller's own", async () => {
+test("J1: a PostgreSQL commit that an earlier attempt stores while append() searches for it is returned as the caller's own", async () => {
   const proxy = await proxied();
   const schema = newSchema();
   const [direct, store] = [await openSchema(schema), await openSchema(schema, { url: proxy.url })];
@@ -227,7 +230,7 @@ test("J1: a commit that an earlier attempt stores while append() looks for it is
   expect(await numbers(store)).toEqual([0, 1]);
 });
 
-test("R2: a transaction whose COMMIT gets no answer takes effect once and reports its outcome", async () => {
+test("R2: a PostgreSQL transaction whose COMMIT gets no answer takes effect once and reports its outcome", async () => {
   const proxy = await proxied();
   const { records, mailbox, ...store } = await openSchema(newSchema(), { url: proxy.url });
   const runId = await createRun({ records, mailbox, ...store });
@@ -245,7 +248,7 @@ test("R2: a transaction whose COMMIT gets no answer takes effect once and report
   expect(await mailbox.read(runId)).toHaveLength(1);
 });
 
-test("a submission whose outcome stays unknown fails with store_unavailable, and is stored once if it is repeated", async () => {
+test("a submission to PostgreSQL whose outcome stays unknown fails with store_unavailable, and a repeat stores it once", async () => {
   const proxy = await proxied();
   const schema = newSchema();
   const store = await openSchema(schema, { url: proxy.url, retryForMs: 0, connections: 1 });
@@ -258,7 +261,7 @@ test("a submission whose outcome stays unknown fails with store_unavailable, and
   expect(await numbers(store)).toEqual([0]);
 });
 
-test("a connection that ends before COMMIT repeats the transaction", async () => {
+test("a PostgreSQL connection that ends before COMMIT makes the store repeat the transaction", async () => {
   const proxy = await proxied();
   const store = await openSchema(newSchema(), { url: proxy.url });
   proxy.cutAfter("INSERT INTO");
@@ -267,7 +270,7 @@ test("a connection that ends before COMMIT repeats the transaction", async () =>
   expect(await numbers(store)).toEqual([0]);
 });
 
-test("enlist() refuses a worker whose clock differs by a minute from the database's", async () => {
+test("enlist() on PostgreSQL refuses a worker whose clock differs by a minute from that of the database", async () => {
   const store = await openSchema(newSchema());
   // The clock runs, so that the difference depends little on how long the call takes.
   const now = Date.now.bind(Date);
@@ -279,7 +282,7 @@ test("enlist() refuses a worker whose clock differs by a minute from the databas
   });
 });
 
-test("a text with the characters U+0000 and U+0001 is stored unchanged", async () => {
+test("PostgreSQL stores a text with the characters U+0000 and U+0001 unchanged", async () => {
   const store = await openSchema(newSchema());
   const lease = await ownRun(store);
   const text = `\u0000 a\u0001b \u00010 \u0001\u0000 ${"\u0000 long ".repeat(4_000)}`;

@@ -59,7 +59,7 @@ async function postgresWorld(): Promise<FleetWorld> {
 
 // In `npm test` workers are killed by `crashes.test.ts` and stopped below, and `faults.test.ts` restarts the server.
 test.runIf(isFull)(
-  "J3, J6, B3, E1, H4: four workers that are killed, stopped and disconnected, on a database that restarts, complete all runs exactly",
+  "J3, J6, B3, E1, H4: four PostgreSQL workers that are killed, stopped and disconnected complete all runs exactly",
   { timeout: hangsAfterMs + 60_000 },
   async () => {
     const report = await runFleet(await postgresWorld(), {
@@ -81,7 +81,7 @@ test.runIf(isFull)(
 );
 
 test.for(isFull ? [60_000, -60_000] : [60_000])(
-  "a worker whose clock is wrong by %i ms is refused and leaves no registration, and one with the right clock starts",
+  "a PostgreSQL worker whose clock is wrong by %i ms is refused and not registered, and one with the right clock starts",
   { timeout: 120_000 },
   async (skewMs) => {
     const world = await sharedWorld();
@@ -104,7 +104,7 @@ test.for(isFull ? [60_000, -60_000] : [60_000])(
 test.for(
   isFull ? (["ended the run", "claimed the run and written nothing"] as const) : (["ended the run"] as const),
 )(
-  "J3, L2: a worker that is stopped past its lease and continued when its heir has %s writes nothing more and starts no further call",
+  "J3, L2: a PostgreSQL worker that is stopped past its lease while its successor has %s writes nothing more when it continues",
   { timeout: 120_000 },
   async (heirHas) => {
     process.env[crashServer] = inject("postgresUrl");

@@ -37,7 +37,7 @@ async function untilRefused(state: string, call: () => Promise<unknown>): Promis
     }
 }
 
-test("a store that gets no connection fails with store_unavailable, names max_connections, and works again later", async () => {
+test("a PostgreSQL store that gets no connection fails with store_unavailable, names max_connections, and works again later", async () => {
   const schema = newSchema();
   await (await openSchema(schema, { url: server.url })).close();
   const others: Client[] = [];
@@ -51,7 +51,7 @@ test("a store that gets no connection fails with store_unavailable, names max_co
 });
 
 test.runIf(hasDisk)(
-  "a commit on a disk without space fails with store_full, writes nothing, and succeeds when there is space",
+  "a commit on a PostgreSQL server whose disk is full fails with store_full, and succeeds when there is space",
   async () => {
     const client = await connect();
     await client.query(`CREATE TABLESPACE small LOCATION '${server.smallDisk}'`);

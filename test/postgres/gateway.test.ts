@@ -5,20 +5,20 @@ import { isFull } from "../effort.ts";
 
 process.env[crashServer] = inject("postgresUrl");
 
-test("PostgreSQL, B1, B3: a program with the clients of OpenAI and Anthropic whose process is killed around its writes is billed at most its cap, and spends at least what is billed", async () => {
+test("PostgreSQL, B1, B3: a gateway program whose process is killed around its writes is billed at most its cap", async () => {
   expect(await budgetProblems(1)).toEqual([]);
 });
 
 // In `npm test` the next two run on SQLite.
 test.runIf(isFull)(
-  "PostgreSQL, B7: a program under caps per agent and per month whose process is killed around its writes is billed at most the tightest cap, and spends at least what is billed",
+  "PostgreSQL, B7: a gateway program under several caps whose process is killed is billed at most the tightest cap",
   async () => {
     expect(await budgetProblems(1, { isCapped: true })).toEqual([]);
   },
 );
 
 test.runIf(isFull)(
-  "PostgreSQL, B1, B3: a request whose process is killed at any point of its life is paid for at most once, and is never lost",
+  "PostgreSQL, B1, B3: a gateway request whose process is killed at any point is paid at most once and is never lost",
   async () => {
     expect(await requestPoints()).toEqual(exactMoney);
   },

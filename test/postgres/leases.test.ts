@@ -24,7 +24,7 @@ async function silence(schema: string, workerId: string): Promise<void> {
   );
 }
 
-test("L2, J3: a silent worker loses its run, writes nothing more, and learns it from onLost", async () => {
+test("L2, J3: a PostgreSQL worker that is silent loses its run, writes nothing more, and learns it from onLost", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema), await openSchema(schema)];
   const lost = await ownRun(one);
@@ -43,7 +43,7 @@ test("L2, J3: a silent worker loses its run, writes nothing more, and learns it 
   expect(await all(other.journal.read(lost.runId))).toHaveLength(1);
 });
 
-test("L2: each worker is judged by the lease that it registered with, also by a worker with a shorter one", async () => {
+test("L2: each PostgreSQL worker is judged by the lease that it registered with, also by a worker with a shorter lease", async () => {
   const schema = newSchema();
   const [patient, hasty] = [
     await openSchema(schema, { leaseMs: 3_600_000 }),
@@ -70,7 +70,7 @@ test("L2: each worker is judged by the lease that it registered with, also by a 
   expect(await claim(patient, "w1")).toMatchObject([{ runId: other, workerId: "w1" }]);
 });
 
-test("J3: check() refuses a run that was taken over after a beat has registered its worker again", async () => {
+test("J3: check() on PostgreSQL refuses a run that was taken over after a sign of life has registered its worker again", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema, { leaseMs: 3_000 }), await openSchema(schema)];
   const [lost, kept] = [await ownRun(one, "lost"), await ownRun(one, "kept")];
@@ -88,7 +88,7 @@ test("J3: check() refuses a run that was taken over after a beat has registered 
   expect(await all(other.journal.read(kept.runId))).toHaveLength(2);
 });
 
-test("J3: a worker cannot register again while another one recovers its run, although its registration was gone before", async () => {
+test("J3: a PostgreSQL worker cannot register again while another recovers its run, although its registration was gone", async () => {
   const schema = newSchema();
   const [one, other] = [
     await openSchema(schema, { leaseMs: 60_000 }),
@@ -150,7 +150,7 @@ async function startProcess(): Promise<{ readonly name: string; readonly kill: (
 }
 
 test.runIf(process.platform === "linux")(
-  "L15: the run of a worker whose process has ended is taken before its lease ends only if the claim asks for it, and not while the process lives",
+  "L15: the run of a PostgreSQL worker whose process has ended is taken before its lease ends only if the claim asks for it",
   async () => {
     const schema = newSchema();
     const [one, other] = [await openSchema(schema), await openSchema(schema)];
@@ -192,7 +192,7 @@ test.runIf(process.platform === "linux")(
 );
 
 test.runIf(process.platform === "linux")(
-  "L6: a worker registers at once under the name of a worker whose process has ended, and frees its runs",
+  "L6: a PostgreSQL worker registers at once under the name of one whose process has ended, and frees its runs",
   async () => {
     const schema = newSchema();
     const [one, other] = [
@@ -226,7 +226,7 @@ async function loseRun(): Promise<{
   return { schema, one, other, lost: lease.lostOwner };
 }
 
-test("L7: the end of a silent worker of another machine is known after ten leases, and a later sign of life withdraws it", async () => {
+test("L7: a silent PostgreSQL worker of another machine counts as ended after ten leases, until it gives a sign of life", async () => {
   const { schema, one, other, lost } = await loseRun();
   expect(lost).toMatchObject({ workerId: "w1", host: "far-away", hasEnded: false });
   expect(await other.leases.haveEnded([lost])).toEqual([false]);
@@ -240,7 +240,7 @@ test("L7: the end of a silent worker of another machine is known after ten lease
   expect(await other.leases.haveEnded([{ ...lost, hasEnded: true }])).toEqual([false]);
 });
 
-test("L7: the end of a silent worker is known when its name registers again, until the worker itself gives a sign of life", async () => {
+test("L7: a silent PostgreSQL worker counts as ended when its name registers again, until it gives a sign of life", async () => {
   const { schema, one, other, lost } = await loseRun();
   // A new process takes the name. The row of the old one is gone.
   const third = await openSchema(schema);
@@ -251,7 +251,7 @@ test("L7: the end of a silent worker is known when its name registers again, unt
   expect(await other.leases.haveEnded([lost])).toEqual([false]);
 });
 
-test("L2: a worker whose beat arrives before it is taken over keeps its run", async () => {
+test("L2: a PostgreSQL worker whose sign of life arrives before it is taken over keeps its run", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema, { leaseMs: 60 }), await openSchema(schema, { leaseMs: 60 })];
   const lease = await ownRun(one);
@@ -263,7 +263,7 @@ test("L2: a worker whose beat arrives before it is taken over keeps its run", as
   expect(await one.journal.append(lease, { number: 1, at: 2 })).toMatchObject({ number: 1 });
 });
 
-test("J3: check() answers from memory while the last beat is young, and asks the database afterwards", async () => {
+test("J3: check() on PostgreSQL answers from memory shortly after a sign of life of the worker, and later asks the database", async () => {
   const schema = newSchema();
   const store = await openSchema(schema);
   const lease = await ownRun(store);
@@ -274,7 +274,7 @@ test("J3: check() answers from memory while the last beat is young, and asks the
   await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
 });
 
-test("J3: check() asks the database if the wall clock was set back", async () => {
+test("J3: check() on PostgreSQL asks the database if the wall clock was set back", async () => {
   const schema = newSchema();
   const store = await openSchema(schema);
   const lease = await ownRun(store);
@@ -284,7 +284,7 @@ test("J3: check() asks the database if the wall clock was set back", async () =>
   await expect(store.leases.check(lease)).rejects.toMatchObject({ code: "lease_lost" });
 });
 
-test("L13: isConfirmed() is false once the last confirmed beat is older than two thirds of the lease, and true after the next", async () => {
+test("L13: isConfirmed() on PostgreSQL is false once the last confirmed sign of life is older than two thirds of the lease", async () => {
   const schema = newSchema();
   const store = await openSchema(schema, { leaseMs: 3_000 });
   await store.leases.enlist("w1");
@@ -298,7 +298,7 @@ test("L13: isConfirmed() is false once the last confirmed beat is older than two
   await vi.waitFor(() => expect(store.leases.isConfirmed("w1")).toBe(true), { timeout: 300_000 });
 });
 
-test("a worker whose clock drifts claims nothing and keeps its runs, until a beat finds the clock right again", async () => {
+test("a PostgreSQL worker whose clock drifts claims nothing and keeps its runs, until the clock is right again", async () => {
   const store = await openSchema(newSchema(), { leaseMs: 3_000 });
   const owned = await ownRun(store);
   await createRun(store, "waiting");
@@ -317,7 +317,7 @@ test("a worker whose clock drifts claims nothing and keeps its runs, until a bea
   await vi.waitFor(async () => expect(await claim(store, "w1")).toHaveLength(1), { timeout: 300_000 });
 });
 
-test("L6: enlist() under the name of a worker that beats in another process fails with already_exists", async () => {
+test("L6: enlist() on PostgreSQL fails with already_exists if a worker of that name lives in another process", async () => {
   const schema = newSchema();
   const [one, other] = [
     await openSchema(schema, { leaseMs: 3_000 }),
@@ -327,7 +327,7 @@ test("L6: enlist() under the name of a worker that beats in another process fail
   await expect(other.leases.enlist("w1")).rejects.toMatchObject({ code: "already_exists" });
 });
 
-test("L6: enlist() under the name of a worker that died waits for its lease and makes its runs ready", async () => {
+test("L6: enlist() on PostgreSQL with the name of a dead worker waits for its lease and makes its runs ready", async () => {
   const schema = newSchema();
   const one = await openSchema(schema);
   const lost = await ownRun(one);
@@ -338,7 +338,7 @@ test("L6: enlist() under the name of a worker that died waits for its lease and 
   expect(await claim(other, "w1")).toMatchObject([{ runId: lost.runId, epoch: lost.epoch + 1 }]);
 });
 
-test("L1, L5: workers that claim at once get disjoint runs, and all of them", async () => {
+test("L1, L5: PostgreSQL workers that claim at once get different runs, and together all of them", async () => {
   const schema = newSchema();
   const stores = await Promise.all([1, 2, 3, 4].map(() => openSchema(schema)));
   const names = Array.from({ length: 24 }, (_, index) => `r${index}`);
@@ -358,7 +358,7 @@ test("L1, L5: workers that claim at once get disjoint runs, and all of them", as
   expect(claimed.toSorted()).toEqual(names.map((name) => `run_${name}`).toSorted());
 });
 
-test("onChange() of another process announces a new run by a notification, and by polling without one", async () => {
+test("onChange() of another PostgreSQL process announces a new run by a notification, and by polling without one", async () => {
   const schema = newSchema();
   const [one, other] = [await openSchema(schema, { pollMs: 600_000 }), await openSchema(schema)];
   const [heard, polled]: [StoreChange[], StoreChange[]] = [[], []];
@@ -376,7 +376,7 @@ test("onChange() of another process announces a new run by a notification, and b
   await vi.waitFor(() => expect(polled).toContainEqual({ kind: "other", owned: [] }), { timeout: 300_000 });
 });
 
-test("a run that a failed claim took is ready again for that worker", async () => {
+test("a run that a failed claim on PostgreSQL took is ready again for the same worker", async () => {
   const proxy = await CuttingProxy.open(inject("postgresUrl"));
   onTestFinished(() => proxy.close());
   const schema = newSchema();
@@ -391,7 +391,7 @@ test("a run that a failed claim took is ready again for that worker", async () =
   expect(await claim(store, "w1")).toMatchObject([{ runId, epoch: 2 }]);
 });
 
-test("a worker does not wait for another one that is creating the run of the same message", async () => {
+test("a PostgreSQL worker does not wait for another one that is creating the run of the same message", async () => {
   const proxy = await CuttingProxy.open(inject("postgresUrl"));
   onTestFinished(() => proxy.close());
   const schema = newSchema();
@@ -409,7 +409,7 @@ test("a worker does not wait for another one that is creating the run of the sam
   expect(await creating).toEqual({ kind: "created" });
 });
 
-test("a claim that frees the runs of a failed claim leaves the runs of a claim in progress alone", async () => {
+test("a PostgreSQL claim that frees the runs of a failed claim leaves the runs of a claim in progress alone", async () => {
   const proxy = await CuttingProxy.open(inject("postgresUrl"));
   onTestFinished(() => proxy.close());
   const schema = newSchema();

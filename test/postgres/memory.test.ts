@@ -49,7 +49,7 @@ describe("PostgresMemory", () => {
     },
   });
 
-  test("recall() finds the note of at least 52 of 60 questions among the first five", async () => {
+  test("recall() of PostgresMemory finds the note of at least 52 of 60 questions among the first five", async () => {
     const file = new URL("../capabilities/memory/recall-questions.json", import.meta.url);
     const { notes, questions } = JSON.parse(readFileSync(file, "utf8")) as QuestionSet;
     const { memory } = await open(newSchema());
@@ -63,7 +63,7 @@ describe("PostgresMemory", () => {
     expect(found.filter(Boolean).length).toBeGreaterThanOrEqual(52);
   });
 
-  test("two processes share a memory, and Y3: one fact is valid after both have written at once", async () => {
+  test("Y3: two processes share a PostgresMemory, and one fact is valid after both have written at once", async () => {
     const name = newSchema();
     const [one, two] = await Promise.all([open(name, "one"), open(name, "two")]);
     const fact = (object: string) =>
@@ -77,7 +77,7 @@ describe("PostgresMemory", () => {
     expect(facts).toHaveLength(1);
   });
 
-  test("Y5: forget() removes every row of the scope, in chunks", async () => {
+  test("Y5: forget() of PostgresMemory removes every row of the scope, in chunks", async () => {
     const name = newSchema();
     const { memory } = await open(name);
     await memory.remember(scope, { type: "block", block: { name: "style", text: "brief" } });
@@ -89,7 +89,7 @@ describe("PostgresMemory", () => {
     expect(await rowsIn(name)).toBe(0);
   });
 
-  test("Y5: opening a memory removes what a dead process had forgotten and not yet deleted", async () => {
+  test("Y5: opening a PostgresMemory removes what a dead process had forgotten and not yet deleted", async () => {
     const name = newSchema();
     const { memory } = await open(name);
     await memory.remember(scope, { type: "episode", text: "the word is xylophonist" });
@@ -101,7 +101,7 @@ describe("PostgresMemory", () => {
     expect((await again.recall({ userId: "bob" }, { text: "stay" })).episodes).toHaveLength(1);
   });
 
-  test("remember() stores texts with U+0000, long words, long subjects and more words than an index entry holds", async () => {
+  test("remember() of PostgresMemory stores texts with U+0000, long words, long subjects and very many words", async () => {
     const { memory } = await open(newSchema());
     const texts = [
       "zero \u0000 byte",
@@ -120,7 +120,7 @@ describe("PostgresMemory", () => {
     ]);
   });
 
-  test("a search reads the index of words, and not the rows of other scopes", async () => {
+  test("a search in PostgresMemory reads the index of words, and not the rows of other scopes", async () => {
     const name = newSchema();
     const { memory } = await open(name);
     await memory.remember(scope, { type: "episode", text: "train to Blois" });
@@ -137,7 +137,7 @@ describe("PostgresMemory", () => {
     expect((await memory.recall(scope, { text: "trains" })).episodes).toHaveLength(1);
   });
 
-  test("openMemory() refuses a path and a URL at once, another kind of URL, and tables of a newer version", async () => {
+  test("openMemory() refuses a path together with a URL, another kind of URL, and tables of a newer version", async () => {
     const name = newSchema();
     await expect(openMemory({ url: urlOf(name), path: "m.db" })).rejects.toThrow("set path or url, not both");
     await expect(openMemory({ url: "mysql://db/x" })).rejects.toThrow("invalid url of openMemory()");

@@ -47,7 +47,7 @@ async function statementsOf(runs: number): Promise<readonly string[]> {
   return between;
 }
 
-test("polling costs the same number of statements for 1 and for 30 executed runs, and reads no mailbox", async () => {
+test("polling PostgreSQL costs the same number of statements for 1 and for 30 executed runs, and reads no mailbox", async () => {
   for (const runs of [1, 30]) {
     const sent = await statementsOf(runs);
     expect(sent.filter((sql) => /SELECT place, body FROM \S+\.mail /u.test(sql))).toEqual([]);
@@ -56,7 +56,7 @@ test("polling costs the same number of statements for 1 and for 30 executed runs
   }
 });
 
-test("a poll announces a run of the store with new mail once, and one with another owner", async () => {
+test("a poll of PostgreSQL announces once a run of this process that has new mail, and a run with another owner", async () => {
   const schema = newSchema();
   const store = await openSchema(schema, { pollMs: 20 });
   const lease = await ownRun(store);
@@ -98,7 +98,7 @@ async function addWaiting(schema: string, count: number): Promise<void> {
   await query(`ANALYZE ${schema}.runs`);
 }
 
-test("K5: an idle server with an open page and 20,000 waiting runs reads runs by indexes alone", async () => {
+test("K5: an idle server on PostgreSQL with an open page and 20,000 waiting runs reads runs by indexes alone", async () => {
   const schema = newSchema();
   const store = await openSchema(schema, { pollMs: 20 });
   await createRun(store, "a");

@@ -29,7 +29,7 @@ test("openRuntime() executes a run with a tool in a PostgreSQL store, and anothe
   expect(await run?.result()).toMatchObject({ status: "completed", output: "The sum is 5." });
 });
 
-test("a run whose worker could not write because the server was away ends after the server is back", async () => {
+test("a run whose worker could not write while the PostgreSQL server was away ends after the server is back", async () => {
   const server = await PostgresServer.start();
   onTestFinished(() => server.stop());
   const store = await postgresStore({ url: server.url, hash: sha256, retryForMs: 100 });

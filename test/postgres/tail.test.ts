@@ -3,7 +3,7 @@ import { expect, inject, onTestFinished, test, vi } from "vitest";
 import { all, ownRun, rootTask, runEnd } from "../../src/testing/contracts/store-fixtures.ts";
 import { newSchema, openSchema, query } from "./schemas.ts";
 
-test("E3: a tail in the owner's process yields a commit that was stored while the tail read the tables", async () => {
+test("E3: tail() in the PostgreSQL owner's process yields a commit that was stored while it read the tables", async () => {
   const schema = newSchema();
   const store = await openSchema(schema);
   const lease = await ownRun(store);
@@ -20,7 +20,7 @@ test("E3: a tail in the owner's process yields a commit that was stored while th
   expect((await tail).map((item) => ("seq" in item ? item.seq : item.type))).toEqual([0, 1]);
 });
 
-test("E2: a tail in the owner's process that begins after the deltas were written yields each of them once", async () => {
+test("E2: tail() in the PostgreSQL owner's process that begins after the deltas were written yields each of them once", async () => {
   const schema = newSchema();
   const store = await openSchema(schema);
   const lease = await ownRun(store);

@@ -39,7 +39,7 @@ async function formatOf(schema: string): Promise<unknown> {
   return (await query(`SELECT version FROM ${schema}.meta`))[0];
 }
 
-test("upgradeSchema() changes the tables in one transaction and keeps all rows, and earlier versions no longer open them", async () => {
+test("upgradeSchema() changes the PostgreSQL tables in one transaction and keeps all rows, and earlier versions are refused", async () => {
   const { schema, address } = await storedSchema();
   const plan = await upgradeSchema(address, plantedWith(), backed);
   const changes = [{ format: newest + 1, changes: "runs have a colour" }];
@@ -89,7 +89,7 @@ test("upgradeSchema() is refused while a worker lives, and while another process
   expect(await formatOf(schema)).toEqual({ version: newest + 1 });
 });
 
-test("a schema is as before when a migration fails, and when the connection of the upgrade ends", async () => {
+test("a PostgreSQL schema is unchanged if a migration fails or the connection of the upgrade ends", async () => {
   const { schema, address } = await storedSchema();
   const ends = {
     "SELECT 1 / 0;": /division by zero/u,
@@ -103,7 +103,7 @@ test("a schema is as before when a migration fails, and when the connection of t
   expect(await store.journal.count()).toBe(1);
 });
 
-test("of two upgrades at once one changes the schema, and the other finds the work done or is refused", async () => {
+test("of two upgrades of a PostgreSQL schema at once, one changes it, and the other finds the work done or is refused", async () => {
   const { schema, address } = await storedSchema();
   const both = await Promise.allSettled([
     upgradeSchema(address, plantedWith(), backed),

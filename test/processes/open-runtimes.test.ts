@@ -52,7 +52,9 @@ describe.concurrent.each([["memory"], ["sqlite"]])("a process with an open runti
   const storeFor = (what: string): string =>
     kind === "memory" ? "memory:" : `sqlite:${join(folder, `${what}.db`)}`;
 
-  it("a process says once what keeps it alive when close() was forgotten", async ({ expect }) => {
+  it("a process with an open runtime says once what keeps it alive when close() was forgotten", async ({
+    expect,
+  }) => {
     const { exitCode, stdout, stderr } = await observe("forgets", storeFor("forgets"));
     expect(stdout).toContain("filed");
     expect(exitCode).toBeNull();
@@ -69,7 +71,7 @@ describe.concurrent.each([["memory"], ["sqlite"]])("a process with an open runti
     },
   );
 
-  it("a process ends after close(), although a call never settles and would time out much later", async ({
+  it("a process ends after close() of its runtime, although a call never settles and would time out much later", async ({
     expect,
   }) => {
     const what = "interrupts";

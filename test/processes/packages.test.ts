@@ -77,7 +77,7 @@ async function registry(
 }
 
 describe("packages", () => {
-  test("a package of a project is installed after the decision of trust, runs no script, and brings skills and extensions", async () => {
+  test("a package of a project is installed once the project is trusted, runs no script, and brings skills and extensions", async () => {
     const { project, home, user, write } = await testFolders();
     const { url, requests, spoil } = await registry(user);
     const env = { ...environment, npm_config_registry: url, npm_config_cache: join(user, "cache") };
@@ -106,7 +106,7 @@ describe("packages", () => {
     });
   });
 
-  test("a package from git is installed at its commit without its scripts", async () => {
+  test("a project's package from git is installed at its commit without executing its scripts", async () => {
     const { home, user } = await testFolders();
     const source = await makePackage(user);
     const git = (...args: string[]): string =>
@@ -140,13 +140,13 @@ describe("packages", () => {
     "git:https://example.com/x.git",
     "git:https://example.com/x.git#main",
     "git:--upload-pack=x#0123456789012345678901234567890123456789",
-  ])("the package %j is refused, because it names no exact version", async (written) => {
+  ])("the package %j of a project is refused, because it names no exact version", async (written) => {
     const { home } = await testFolders();
     const options = { home, env: environment, canInstall: false, reeveVersion: "0.0.0" };
     await expect(installedPackage(written, options)).rejects.toThrow("invalid package");
   });
 
-  test("a package with Reeve as a peer is installed without asking the registry for it, and its modules share the Reeve that loads them", async () => {
+  test("a package with Reeve as a peer is installed without Reeve from the registry, and shares the Reeve that loads it", async () => {
     const { project, home, user, write } = await testFolders();
     const code =
       'import { Agent } from "reeve";\nexport const name = import.meta.resolve("reeve") + Agent.name;';
@@ -159,7 +159,7 @@ describe("packages", () => {
     expect(requests.filter((path) => path.startsWith("/reeve"))).toEqual([]);
   });
 
-  test("the notice of a package that cannot be installed quotes npm's cause in one line", async () => {
+  test("the notice of a package that cannot be installed quotes the cause that npm reports in one line", async () => {
     const { project, home, user, write } = await testFolders();
     const { url } = await registry(user, { peer: "^99.0.0" });
     const env = { ...environment, npm_config_registry: url, npm_config_cache: join(user, "cache") };
@@ -179,7 +179,7 @@ describe("packages", () => {
     expect(await readdir(join(home, "packages"))).toEqual([]);
   });
 
-  test("an ephemeral workspace installs nothing", async () => {
+  test("an ephemeral workspace installs no packages", async () => {
     const { project, home, write } = await testFolders();
     await write({ "~/.reeve/settings.json": '{ "packages": ["npm:lamp-pack@1.0.0"] }' });
     const workspace = await openWorkspace({ cwd: project, home, env: environment, ephemeral: true });

@@ -41,7 +41,7 @@ describe("code is checked when it is loaded", () => {
       `permission_denied ${path} is not loaded, because your trust does not cover it as it is`,
     );
 
-  test("a module cannot load a file under a computed name that the decision does not cover", async () => {
+  test("a module of a project cannot load a file under a computed name if the trust decision does not cover the file", async () => {
     const folders = await testFolders();
     const { project, user, write } = folders;
     const mark = join(user, "mark");
@@ -88,7 +88,7 @@ describe("code is checked when it is loaded", () => {
     expect(existsSync(mark)).toBe(false);
   });
 
-  test("a module cannot hide that it loads a file of the project that the decision does not cover", async () => {
+  test("a module cannot hide that it loads a project file that the trust decision does not cover", async () => {
     const folders = await testFolders();
     const { project, user, write } = folders;
     const mark = join(user, "mark");
@@ -157,7 +157,7 @@ describe("code is checked when it is loaded", () => {
     expect(await loaded(folders, ["a.mjs", "b.mjs"], then)).toEqual(["loaded", "deep", "deep", "loaded"]);
   });
 
-  test("a file that changes between the check and its import is not loaded", async () => {
+  test("a project file that changes between the trust check and its import is not loaded", async () => {
     const folders = await testFolders();
     const { project, user, write } = folders;
     const mark = join(user, "mark");

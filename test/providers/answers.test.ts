@@ -67,13 +67,13 @@ function textOf({ message }: ModelResponse): string {
 describe.each(providerKeys)("a model of %s", (key) => {
   const model = () => providers.models[key];
 
-  test("a model returns text and usage", async () => {
+  test("a provider's model returns text and usage", async () => {
     const answer = await model().generate({ messages: [systemMessage("Be kind."), userMessage("hello")] });
     expect(textOf(answer)).toBe("Hello there, friend.");
     expect(answer).toMatchObject({ stopReason: "stop", usage: { inputTokens: 11, outputTokens: 5 } });
   });
 
-  test("a model streams the text in pieces, and its finish part equals the result of generate()", async () => {
+  test("a provider's model streams the text in pieces, and its finish part equals the result of generate()", async () => {
     const request = { messages: [userMessage("hello")] };
     const parts = await partsOf(model(), request);
     const pieces = parts.flatMap((part) => (part.type === "text_delta" ? [part.text] : []));
@@ -88,7 +88,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
   });
 
   test.for([false, true])(
-    "a model calls several tools in one turn and receives their results (streamed: %s)",
+    "a provider's model calls several tools in one turn and receives their results (streamed: %s)",
     async (streamed) => {
       const ask = async (
         request: Parameters<ReturnType<typeof model>["generate"]>[0],
@@ -176,7 +176,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(wire.includes("Answer with one JSON value")).toBe(false);
   });
 
-  test("a model knows whether the provider enforces an output schema", () => {
+  test("a model of each provider knows whether the provider enforces an output schema", () => {
     expect(model().supportsStructuredOutput).toBe(key === "openai-compatible" ? undefined : true);
   });
 
@@ -211,7 +211,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(wire.includes("41")).toBe(key === "google");
   });
 
-  test("a model returns arguments that are not JSON unchanged, so that the tool's schema refuses them", async () => {
+  test("a provider's model returns arguments that are not JSON unchanged, so that the tool's schema refuses them", async () => {
     const { message } = await model().generate({
       messages: [userMessage("broken arguments")],
       tools: [weather],
@@ -222,7 +222,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(call?.input).toEqual(parsed ? {} : '{"town": "To');
   });
 
-  test("a model stops when the call is cancelled", async () => {
+  test("a provider's model stops when the call is cancelled", async () => {
     const controller = new AbortController();
     controller.abort(new Error("enough"));
     const request = { messages: [userMessage("hello")] };
@@ -230,7 +230,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     await expect(partsOf(model(), request, controller.signal)).rejects.toThrow("enough");
   });
 
-  test("a model stops in the middle of a stream when the call is cancelled", async () => {
+  test("a provider's model stops in the middle of a stream when the call is cancelled", async () => {
     const controller = new AbortController();
     const seen: string[] = [];
     const read = async () => {
@@ -248,7 +248,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
 });
 
 describe("provider metadata in the next request", () => {
-  test("Anthropic's signed thinking is sent back unchanged, but not to another provider", async () => {
+  test("Anthropic's signed thinking is sent back unchanged in the next request, but not to another provider", async () => {
     const { anthropic, "openai chat": chat } = providers.models;
     const question = userMessage("think");
     const { message } = await anthropic.generate({ messages: [question] });
@@ -268,7 +268,7 @@ describe("provider metadata in the next request", () => {
     expect(JSON.stringify(providers.sent.at(-1))).not.toContain("c2lnbmVk");
   });
 
-  test("OpenAI's reasoning is sent back by its id", async () => {
+  test("OpenAI's reasoning is sent back by its id in the next request", async () => {
     const question = userMessage("think");
     const { message } = await providers.models.openai.generate({ messages: [question] });
     const [thought] = message.content;
@@ -279,7 +279,7 @@ describe("provider metadata in the next request", () => {
     expect(JSON.stringify(providers.sent.at(-1))).toContain(itemId);
   });
 
-  test("an opaque part is sent back only to its own provider", async () => {
+  test("an opaque part of an answer is sent back only to its own provider", async () => {
     const custom = { type: "custom", kind: "anthropic.fallback" };
     const opaque = {
       type: "opaque",
@@ -300,7 +300,7 @@ describe("provider metadata in the next request", () => {
 });
 
 describe("withSettings() over HTTP", () => {
-  test("promptCache marks the system message and the last three messages that are not the model's", async () => {
+  test("promptCache of withSettings() marks the system message and the last three messages that are not the model's", async () => {
     const model = withSettings(providers.models.anthropic, { promptCache: true });
     await model.generate({
       messages: [
@@ -325,7 +325,7 @@ describe("withSettings() over HTTP", () => {
     expect(marked).toEqual(["one", "two", "hello"]);
   });
 
-  test("provider options and the output limit are sent with every call, and thinking counts against the limit", async () => {
+  test("withSettings() sends provider options and the output limit with every call, and thinking counts against the limit", async () => {
     const model = withSettings(providers.models.anthropic, {
       maxOutputTokens: 5_000,
       providerOptions: { anthropic: { thinking: { type: "enabled", budgetTokens: 2_000 } } },

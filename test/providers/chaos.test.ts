@@ -64,7 +64,7 @@ async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
   return events;
 }
 
-test(`B1, B3: the ledger is exact after ${calls} calls through servers that drop, garble, refuse and disconnect`, async () => {
+test(`B1, B3: the ledger is exact after ${calls} model calls through servers that drop, garble, refuse and disconnect`, async () => {
   const clock = new FakeClock();
   const runtime = await createRuntime({
     store: memoryStore({ hash: sha256 }),

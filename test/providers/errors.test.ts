@@ -122,7 +122,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
   const model = () => providers.models[key];
 
   test.each(Object.keys(errorKinds) as ErrorKind[])(
-    "an error is classified as %s, for whole and streamed answers",
+    "an error of a provider is classified as %s, for whole and streamed answers",
     async (kind) => {
       const { status } = told[kind];
       const wait = kind === "rate_limit" ? { retryAfterMs: 7_000 } : {};
@@ -132,7 +132,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
     },
   );
 
-  test("an error is thrown if the socket closes in the middle of an answer", async () => {
+  test("a model call throws if the socket closes in the middle of an answer", async () => {
     const seen: string[] = [];
     const read = async () => {
       for await (const part of model().stream(asking("socket cut"))) seen.push(part.type);
@@ -141,7 +141,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
     expect(seen).not.toContain("finish");
   });
 
-  test("an error has no status if the server closes the connection", async () => {
+  test("the error of a model call has no status if the server closes the connection", async () => {
     const failure = await failureOf(model().generate(asking("never answered")));
     expect(failure).toMatchObject({ kind: "server_error" });
     expect(failure.status).toBeUndefined();
@@ -150,7 +150,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
     });
   });
 
-  test("an error is thrown for malformed JSON, for whole and streamed answers", async () => {
+  test("a model call throws for malformed JSON, for whole and streamed answers", async () => {
     expect(await failureOf(model().generate(asking("malformed")))).toMatchObject({ kind: "server_error" });
     expect(await failureOf(partsOf(model(), asking("malformed")))).toMatchObject({ kind: "server_error" });
   });
@@ -172,7 +172,7 @@ describe("a stream that ends regularly before its answer is complete", () => {
   };
 
   test.each(providerKeys)(
-    "a stream that ends regularly before its answer is complete throws after its parts: %s",
+    "a model stream that ends regularly before its answer is complete throws after its parts: %s",
     async (key) => {
       const seen: string[] = [];
       const read = async () => {
@@ -185,7 +185,7 @@ describe("a stream that ends regularly before its answer is complete", () => {
   );
 });
 
-test("an unreachable server is an error that can be retried, and its message says so", async () => {
+test("an unreachable model server is an error that can be retried, and its message says so", async () => {
   const gone = createServer();
   await new Promise<void>((resolve) => gone.listen(0, "127.0.0.1", resolve));
   const baseURL = `http://127.0.0.1:${(gone.address() as AddressInfo).port}`;

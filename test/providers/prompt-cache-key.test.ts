@@ -39,7 +39,7 @@ describe("the key of the prompt cache", () => {
     },
   );
 
-  test("a key in providerOptions wins over the key of the session", async () => {
+  test("a prompt cache key in providerOptions takes precedence over the key of the session", async () => {
     const providerOptions = { openai: { promptCacheKey: "team-7" } };
     const model = withSettings(providers.models.openai, { providerOptions });
     await new Agent({ name: "clerk", model }).invoke("hello");
@@ -68,7 +68,7 @@ describe("the key of the prompt cache", () => {
     expect(bodies[0]).not.toMatch(/prompt_?cache_?key/iu);
   });
 
-  test("a call outside any run sends no prompt_cache_key", async () => {
+  test("a model call outside any run sends no prompt_cache_key", async () => {
     await providers.models.openai.generate({ messages: [userMessage("hello")] });
     expect(keysSent()).toEqual([undefined]);
   });

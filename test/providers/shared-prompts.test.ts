@@ -74,7 +74,7 @@ const bare = (body: MessagesBody | undefined): readonly object[] =>
   body === undefined ? [] : blocksOf(body).map(withoutMark);
 
 test.each(["ctx.child()", "agent.spawnChild()"])(
-  "the first request of %s equals the parent's last one up to the answer, and marks the parent's last marked block",
+  "the first request of %s repeats the parent's last request up to the answer, and marks the same last block for the cache",
   async (kind) => {
     const { server, agent, runtime, close } = await setUp({
       ephemeral: kind === "ctx.child()" ? [{ name: "screen", messages: async () => [live] }] : [],
@@ -118,13 +118,13 @@ async function cachedShare(isShared: boolean): Promise<number> {
   return cached / input;
 }
 
-test("over 30 turns and three children, the cache holds at least 85 % of the input tokens, and more than without sharing", async () => {
+test("over 30 turns and three children, the prompt cache holds at least 85 % of the input tokens, and more than without sharing", async () => {
   const [shared, separate] = [await cachedShare(true), await cachedShare(false)];
   expect(shared).toBeGreaterThanOrEqual(0.85);
   expect(separate).toBeLessThan(0.85);
 });
 
-test("promptCache: false and a mark of the caller leave a request without marks of the runtime", async () => {
+test("a request has no cache marks of the runtime with promptCache: false or with a mark of the caller", async () => {
   const { server, model, close } = await setUp();
   const text = { type: "text", text: "Where?" } as const;
   const marked: ChatMessage = {

@@ -125,7 +125,7 @@ test.each(
     ways.map((way) => ({ reason, way })),
   ),
 )(
-  "an answer with the finish reason $reason and without an error object is a failed call ($way)",
+  "a model answer with the finish reason $reason and without an error object is a failed call ($way)",
   async ({ reason, way }) => {
     server.script.push(half(reason));
     const runtime = await createRuntime({ unknownPrice: "ignore", retry: false });
@@ -138,7 +138,7 @@ test.each(
   },
 );
 
-test.each(ways)("B3: a failed answer is charged the usage that came with it (%s)", async (way) => {
+test.each(ways)("B3: a failed model answer is charged the usage that came with it (%s)", async (way) => {
   server.script.push(half("error"));
   await using runtime = await createRuntime({ unknownPrice: "ignore", retry: false });
   const agent = new Agent({ name: "clerk", model: server.models["openai chat"] });
@@ -162,7 +162,7 @@ const lengthReasons: readonly (readonly [Wire, string])[] = [
 describe.each(lengthReasons.flatMap(([wire, reason]) => ways.map((way) => ({ wire, reason, way }))))(
   "a tool call on $wire ($way)",
   ({ wire, reason, way }) => {
-    test("a tool call is not executed if the reply was cut at the output limit, even if its arguments are complete", async () => {
+    test("a tool call is not executed if the model's reply was cut at the output limit, even if its arguments are complete", async () => {
       for (const call of ['{"town":"Tou', '{"town":"Tours"}']) {
         const result = await run(wire, way, [{ text: "Let me see.", call, reason }]);
         expect(result).toMatchObject({ status: "max_output", finishReason: "length", output: "Let me see." });
@@ -170,7 +170,7 @@ describe.each(lengthReasons.flatMap(([wire, reason]) => ways.map((way) => ({ wir
       }
     });
 
-    test("a tool call is executed if the reply is complete, and the finish reason is that of the final answer", async () => {
+    test("a tool call is executed if the model's reply is complete, and the finish reason is that of the final answer", async () => {
       const result = await run(wire, way, [{ call: '{"town":"Tours"}' }, { text: "Found." }]);
       expect(result).toMatchObject({ status: "completed", finishReason: "stop", output: "Found." });
       expect(executed).toEqual([{ town: "Tours" }]);
@@ -203,7 +203,7 @@ describe.each(ways)("a turn that Anthropic pauses (%s)", (way) => {
 describe.each(ways)("a malformed tool call of Google (%s)", (way) => {
   const malformed = { reason: "MALFORMED_FUNCTION_CALL" };
 
-  test("a malformed call is retried once, and both calls are paid with the usage that they report", async () => {
+  test("a malformed tool call of Google is retried once, and both model calls are paid with the usage that they report", async () => {
     const result = await run("google", way, [malformed, { text: "All." }]);
     expect(result).toMatchObject({ status: "completed", finishReason: "stop", output: "All." });
     expect(result.usage).toMatchObject({ inputTokens: 20, outputTokens: 8 });
@@ -211,7 +211,7 @@ describe.each(ways)("a malformed tool call of Google (%s)", (way) => {
     expect(result.turns).toBe(1);
   });
 
-  test("a malformed call fails the run with model_format_error if the retry is malformed too", async () => {
+  test("a malformed tool call of Google fails the run with model_format_error if the retry is malformed too", async () => {
     const result = await run("google", way, [malformed, malformed, { text: "All." }]);
     expect(result).toMatchObject({ status: "failed", error: { code: "model_format_error" } });
     expect(server.sent).toHaveLength(2);
@@ -219,7 +219,7 @@ describe.each(ways)("a malformed tool call of Google (%s)", (way) => {
   });
 });
 
-test("a withheld answer passes to the next model if `when` of fallback() accepts content_blocked", async () => {
+test("an answer that the provider withholds passes to the next model if `when` of fallback() accepts content_blocked", async () => {
   server.script.push({ reason: "refusal" }, { text: "Gladly." });
   const { anthropic, "openai chat": chat } = server.models;
   const model = fallback([anthropic, chat], { when: ({ kind }) => kind === "content_blocked" });

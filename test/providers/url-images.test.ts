@@ -68,7 +68,7 @@ test("an openai-compatible server receives the bytes of an image that is given b
   expect(downloads).toEqual(["/dot.png", "/moved.png", "/dot.png"]);
 });
 
-test("an image in a tool's result is downloaded too", async () => {
+test("an image in a tool's result that is given by its URL is downloaded for a server that needs the bytes", async () => {
   const call = { type: "tool_call", callId: "c1", toolName: "camera", input: {} } as const;
   const output = { type: "content", parts: [image("/dot.png")] } as const;
   const result = { type: "tool_result", callId: "c1", toolName: "camera", output, isError: false } as const;
@@ -76,7 +76,7 @@ test("an image in a tool's result is downloaded too", async () => {
   expect(JSON.stringify(sent[0])).toContain(red);
 });
 
-test("an image is downloaded once for all turns of a conversation", async () => {
+test("an image that is given by its URL is downloaded once for all turns of a conversation", async () => {
   const one = model();
   const question = userMessage([look, image("/dot.png")]);
   await one.generate({ messages: [question] });
@@ -90,11 +90,14 @@ test.each([
   ["that redirects to another host", "/away.png", undefined, /redirects to another host/u],
   ["that is no image", "/page.png", undefined, /its type is text\/html/u],
   ["that is missing", "/gone.png", undefined, /status 404/u],
-] as const)("an image %s is refused, and nothing is sent", async (_name, path, allowPrivate, reason) => {
-  const messages = [userMessage([look, image(path)])];
-  await expect(model(allowPrivate).generate({ messages })).rejects.toMatchObject({
-    code: "unsupported",
-    message: expect.stringMatching(reason) as string,
-  });
-  expect(sent).toEqual([]);
-});
+] as const)(
+  "an image that is given by a URL %s is refused, and nothing is sent",
+  async (_name, path, allowPrivate, reason) => {
+    const messages = [userMessage([look, image(path)])];
+    await expect(model(allowPrivate).generate({ messages })).rejects.toMatchObject({
+      code: "unsupported",
+      message: expect.stringMatching(reason) as string,
+    });
+    expect(sent).toEqual([]);
+  },
+);

@@ -96,7 +96,7 @@ function heldAgent() {
   return held;
 }
 
-test("a worker with concurrency 2 executes two runs at a time; the slices of further runs wait without a lease", async () => {
+test("a Restate worker with concurrency 2 executes two runs at a time; slices of further runs wait without a lease", async () => {
   const cluster = await newCluster(server);
   const { runtime, leases } = await openWorker(cluster, await newAddress());
   const held = heldAgent();
@@ -109,7 +109,7 @@ test("a worker with concurrency 2 executes two runs at a time; the slices of fur
   expect(leases.most).toBe(2);
 });
 
-test("a run that only waits leaves its slot to the next one, and continues although all slots are taken", async () => {
+test("a run that only waits gives its slot of a Restate worker to the next run, and continues although all slots are taken", async () => {
   const cluster = await newCluster(server);
   const { runtime, leases } = await openWorker(cluster, await newAddress());
   const waiting: HostedAgent = {
@@ -129,7 +129,7 @@ test("a run that only waits leaves its slot to the next one, and continues altho
   for (const run of busy) expect((await run.result()).output).toBe("done");
 });
 
-test("a slice that waits for a slot of a worker that closes is executed by another worker, and the calls in flight are made once", async () => {
+test("a slice that waits for a slot of a closing Restate worker is executed by another worker, which repeats no call", async () => {
   // All slices share one connection, which Restate must not give up.
   const single = await RestateServer.start({ partitions: 1 });
   onTestFinished(() => single.stop());
@@ -155,7 +155,7 @@ test("a slice that waits for a slot of a worker that closes is executed by anoth
   expect([held.working, other.leases.most]).toEqual([3, 1]);
 });
 
-test("a worker that closes accepts no more invocations while a slice of it is open", async () => {
+test("a Restate worker that closes accepts no more invocations while a slice of it is open", async () => {
   const cluster = await newCluster(server);
   const { runtime, leases } = await openWorker(cluster, await newAddress());
   const held = heldAgent();
@@ -172,7 +172,7 @@ test("a worker that closes accepts no more invocations while a slice of it is op
   await closing;
 });
 
-test("any number of sweeps leaves one further invocation of a run that waits for a slot", async () => {
+test("any number of sweeps of the Restate engine leaves one further invocation of a run that waits for a slot", async () => {
   const cluster = await newCluster(server, { sweepMs: 600_000 });
   const address = await newAddress();
   const { runtime } = await openWorker(cluster, address);
@@ -198,7 +198,7 @@ test("any number of sweeps leaves one further invocation of a run that waits for
   expect((await waits.result()).output).toBe("done");
 });
 
-test("L17: a run that waits for its rate starts at its time, without a sweep, if no run was admitted meanwhile", async () => {
+test("L17: with Restate, a run that waits for its rate starts at its time without a sweep", async () => {
   const cluster = await newCluster(server, { sweepMs: 600_000 });
   const { runtime } = await openWorker(cluster, await newAddress());
   const order: HostedAgent = {
@@ -210,7 +210,7 @@ test("L17: a run that waits for its rate starts at its time, without a sweep, if
   expect(await runtime.count({ status: "completed" })).toBe(2);
 });
 
-test("reeve cancel, which does not know Restate, wakes a run of a SQLite store before the next regular sweep", async () => {
+test("reeve cancel wakes a run that Restate executes on a SQLite store before the next regular sweep", async () => {
   const cluster = await newCluster(server, { sweepMs: 600_000 });
   const address = await newAddress();
   const runtime = await createRuntime({ store: address, engine: cluster.engine, suspendAfterMs: 0 });

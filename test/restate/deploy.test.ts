@@ -76,7 +76,7 @@ function worker(version: string, done: string[], release: Promise<void>, began: 
 }
 
 describe("reeve deploy", () => {
-  test("an old version is removed only when no slice runs on it, and a sleeping run continues on the new one", async () => {
+  test("reeve deploy removes an old version only when no slice runs on it, and a sleeping run continues on the new version", async () => {
     const folder = await temporaryFolder();
     const store = `sqlite:${folder}/store.db` as const;
     const done: string[] = [];
@@ -159,7 +159,7 @@ describe("reeve deploy", () => {
     expect([ended.code, ended.talk]).toEqual([code, expect.stringContaining(message)]);
   });
 
-  test("an admin API that does not answer is named", async () => {
+  test("reeve deploy names an admin API that does not answer", async () => {
     const { code, talk } = await reeve(["deploy", "list", "--admin-url", "http://127.0.0.1:9"]);
     expect([code, talk]).toEqual([
       7,

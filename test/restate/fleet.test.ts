@@ -111,7 +111,7 @@ async function restateWorld(): Promise<FleetWorld> {
 
 // In `npm test` workers are killed by `crashes.test.ts` and stopped below, and `slices.test.ts` loses messages of Restate.
 test.runIf(isFull)(
-  "J3, J6, B3, E1, H4: four workers that are killed, stopped and disconnected, on a Restate and a database that restart, complete all runs exactly",
+  "J3, J6, B3, E1, H4: four Restate workers that are killed, stopped and disconnected complete all runs exactly",
   { timeout: hangsAfterMs + 60_000 },
   async () => {
     const report = await runFleet(await restateWorld(), {
@@ -140,7 +140,7 @@ test.for(
     ? (["ended the run", "claimed the run and written nothing"] as const)
     : (["claimed the run and written nothing"] as const),
 )(
-  "J3, L2: a worker that is stopped until Restate gives it up and continued when its heir has %s writes nothing more and starts no further call",
+  "J3, L2: a worker that Restate gave up while its successor has %s writes nothing more when it continues",
   async (heirHas) => {
     const site = await WorkerSite.open(server);
     onTestFinished(() => site.close());

@@ -55,7 +55,7 @@ async function startBusyRun(server: RestateServer | undefined): Promise<BusyRun>
   return { run, cluster, calls: () => calls, answer: goOn.resolve };
 }
 
-test("forged slices of a run whose owner is alive neither repeat its paid call nor fail the run, although nothing is signed", async () => {
+test("forged Restate slices of a run whose owner is alive neither repeat its paid call nor fail the run, without signatures", async () => {
   const { run, cluster, calls, answer } = await startBusyRun(open);
   const { service, ports } = cluster;
   // More attempts than recoveries after which a run counts as a crash loop, at both workers.
@@ -68,7 +68,7 @@ test("forged slices of a run whose owner is alive neither repeat its paid call n
   expect(calls()).toBe(1);
 });
 
-test("a worker with an identity key refuses forged slices and forged deployments, and executes what its Restate signs", async () => {
+test("a Restate worker with an identity key refuses forged slices and deployments, and executes signed ones", async () => {
   const { run, cluster, calls, answer } = await startBusyRun(signing);
   const { service, ports } = cluster;
   const before = cluster.handled.get(run.runId);
@@ -83,7 +83,7 @@ test("a worker with an identity key refuses forged slices and forged deployments
   expect(calls()).toBe(1);
 });
 
-test("a slice of a run whose owner has lost its connection to Restate waits for the owner, whose call is made once", async () => {
+test("a Restate slice of a run whose owner has lost its connection to Restate waits for the owner, who makes the call once", async () => {
   const { run, cluster, calls, answer } = await startBusyRun(open);
   const before = cluster.handled.get(run.runId) ?? 0;
   cluster.cutConnections();
@@ -94,7 +94,7 @@ test("a slice of a run whose owner has lost its connection to Restate waits for 
   expect(calls()).toBe(1);
 });
 
-test("an endpoint that other machines reach needs an identity key, and each key must be one", async () => {
+test("a Restate endpoint that other machines reach needs an identity key, and refuses a malformed key", async () => {
   const ingressUrl = "http://127.0.0.1:8080";
   for (const host of ["0.0.0.0", "::", "192.168.1.2", "worker.example"])
     expect(() => restate({ ingressUrl, listen: { host, port: 0 } })).toThrow(

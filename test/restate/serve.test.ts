@@ -62,7 +62,7 @@ describe.for(stores)("reeve serve --engine restate, %s store", (kind) => {
     return `${inject("postgresUrl")}?schema=${schema}`;
   };
 
-  test("runs that callers start, approve and cancel are executed by workers that Restate invokes", async () => {
+  test("runs that callers of reeve serve start, approve and cancel are executed by workers that Restate invokes", async () => {
     const { folder, url } = await setUp((_number, { messages }) => {
       const said = JSON.stringify(messages);
       if (said.includes('"role":"tool"')) return { text: "Written." };

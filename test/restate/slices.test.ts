@@ -76,7 +76,7 @@ function agent(run: HostedAgent["run"]): HostedAgent {
   return { id: formatAgentId({ name: "worker" }), run };
 }
 
-test("a call of 3 s under slices of 1 s is made once, by the count of the server that is called", async () => {
+test("a call of 3 s under Restate slices of 1 s is made once, by the count of the server that is called", async () => {
   const { engine } = await newCluster(server, { sliceMs: 1_000 });
   const runtime = await open(engine);
   const outside = await CountingServer.open();
@@ -101,7 +101,7 @@ test("a call of 3 s under slices of 1 s is made once, by the count of the server
   expect(book.calls.map(({ name }) => name)).toEqual(["slow", "next"]);
 });
 
-test("while a run sleeps, one delayed invocation is scheduled, and the handler is not executed", async () => {
+test("while a run sleeps under Restate, one delayed invocation is scheduled, and the handler is not executed", async () => {
   const cluster = await newCluster(server, { sweepMs: 600_000 });
   const runtime = await open(cluster.engine);
   const sleeper = formatAgentId({ name: "sleeper" });
@@ -127,7 +127,7 @@ test("while a run sleeps, one delayed invocation is scheduled, and the handler i
   await expect.poll(() => statuses(cluster)).toEqual([]);
 });
 
-test("each slice records a step although its time is over before the run is loaded", async () => {
+test("each Restate slice records a step although its time is over before the run is loaded", async () => {
   const cluster = await newCluster(server, { sliceMs: 7_654, sweepMs: 600_000 });
   const runtime = await open((port) => {
     const { clock } = port;
@@ -155,7 +155,7 @@ test("each slice records a step although its time is over before the run is load
   expect(cluster.handled.get(run.runId)).toBeGreaterThanOrEqual(5);
 });
 
-test("a timer that fires too early by the clock of the worker stays scheduled, and the run continues when it is due", async () => {
+test("a Restate timer that fires too early by the worker's clock stays scheduled, and the run continues when it is due", async () => {
   const cluster = await newCluster(server, { sweepMs: 600_000 });
   let behindMs = 0;
   const runtime = await open((port) => {
@@ -181,7 +181,7 @@ test("a timer that fires too early by the clock of the worker stays scheduled, a
   });
 });
 
-test("a run that sleeps keeps its timer if the result of its slice was lost on the way to Restate", async () => {
+test("a run that sleeps under Restate keeps its timer if the result of its slice was lost on the way to Restate", async () => {
   const cluster = await newCluster(server, { sweepMs: 600_000 });
   let lost = 0;
   const runtime = await open((port) => {
@@ -205,7 +205,7 @@ test("a run that sleeps keeps its timer if the result of its slice was lost on t
   await expect.poll(() => statuses(cluster)).toEqual(["scheduled"]);
 });
 
-test("Restate lets another worker execute a run after longestSliceMs, not after twice this time", async () => {
+test("Restate lets another worker execute a run after longestSliceMs, and not only after twice this time", async () => {
   const { engine, service } = await newCluster(server, { longestSliceMs: 90_000 });
   await open(engine);
   const answer = await fetch(`${server.adminUrl}/services/${service}`);
@@ -275,7 +275,7 @@ async function openFleet(hosted: HostedAgent, options: Partial<RestateOptions> =
   return { cluster, workers, openClient: () => openOne(idleEngine) };
 }
 
-test("wake-ups of a run that is busy for many slices leave no further invocations behind, although every worker hears that a slice released the run", async () => {
+test("wake-ups of a run that is busy for many Restate slices leave no further invocations behind, with several workers", async () => {
   const begun = Promise.withResolvers<void>();
   let isOver = false;
   const stepper = agent(async (ctx) => {
@@ -299,7 +299,7 @@ test("wake-ups of a run that is busy for many slices leave no further invocation
   await expect.poll(() => statuses(cluster)).toEqual([]);
 });
 
-test("each new run and each mail is one invocation, although three workers hear of it", async () => {
+test("each new run and each mail is one Restate invocation, although three workers learn of it", async () => {
   const waiter = agent(async (ctx) => {
     await ctx.waitForSignal("first");
     return ctx.waitForSignal("second");
@@ -323,7 +323,7 @@ test("each new run and each mail is one invocation, although three workers hear 
   }
 });
 
-test("mail of a process without an engine leaves one further invocation behind, although three workers send the wake-up", async () => {
+test("mail of a process without an engine leaves one further Restate invocation behind, although three workers wake the run", async () => {
   const [begun, goOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const worker = agent(async (ctx) =>
     ctx.step("work", async () => {
@@ -345,7 +345,7 @@ test("mail of a process without an engine leaves one further invocation behind, 
   await expect.poll(counted).toEqual([]);
 });
 
-test("a process that hosts no agent sends the wake-up of its run again once Restate is reachable", async () => {
+test("a process that hosts no agent repeats the wake-up of its run once Restate is reachable", async () => {
   const cluster = await newCluster(server, { sweepMs: 600_000 });
   const worker = agent(async (ctx) => ctx.step("work", async () => "done"));
   const [schema, url] = [newSchema(), inject("postgresUrl")];

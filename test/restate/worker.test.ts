@@ -87,7 +87,7 @@ describe.for(stores)("reeve worker --engine restate, %s store", (kind) => {
     return `${inject("postgresUrl")}?schema=${schema}` as `postgres://${string}`;
   };
 
-  test("a worker executes submitted runs, answers its probes, and hands its run over on SIGTERM without repeating the call in flight", async () => {
+  test("a Restate worker answers its probes and hands its run over on SIGTERM without repeating the call in flight", async () => {
     const answer = Promise.withResolvers<{ readonly tool: string; readonly input: { path: string } }>();
     const { folder, url, asked, requests } = await setUp((request) =>
       request === 2 ? answer.promise : { text: "Green." },
@@ -119,7 +119,7 @@ describe.for(stores)("reeve worker --engine restate, %s store", (kind) => {
 });
 
 describe("reeve worker --engine restate", () => {
-  test("/readyz answers 503 with the reason while Restate is away or does not answer, and 200 afterwards", async () => {
+  test("/readyz of a Restate worker answers 503 with the reason while Restate does not answer, and 200 afterwards", async () => {
     const { folder, url } = await setUp(() => undefined);
     // Connections pass to Restate while it is listed. Otherwise they end at once.
     const way = await Balancer.open();
@@ -181,13 +181,16 @@ describe("reeve worker --engine restate", () => {
     [["--engine", "restate", "--ingres-url", "x"], 2, "Did you mean --ingress-url?"],
     [["--service", "runs"], 2, "--service needs the Restate engine; add --engine restate"],
   ] as const;
-  test.for(refused)("%j ends with code %i and says %s", async ([args, code, message]) => {
-    const { folder } = await setUp(() => undefined);
-    const ended = await reeve(["worker", ...args], { cwd: folder });
-    expect([ended.code, ended.talk]).toEqual([code, expect.stringContaining(message)]);
-  });
+  test.for(refused)(
+    "reeve worker --engine restate with %j ends with code %i and says %s",
+    async ([args, code, message]) => {
+      const { folder } = await setUp(() => undefined);
+      const ended = await reeve(["worker", ...args], { cwd: folder });
+      expect([ended.code, ended.talk]).toEqual([code, expect.stringContaining(message)]);
+    },
+  );
 
-  test("the package of the SDK is named if it is not installed", async () => {
+  test("reeve worker --engine restate names the package of the Restate SDK if it is not installed", async () => {
     const { folder } = await setUp(() => undefined);
     const hooks = join(folder, "without-sdk.mjs");
     await writeFile(
@@ -208,7 +211,7 @@ describe("reeve worker --engine restate", () => {
     expect([code, talk]).toEqual([7, expect.stringContaining("npm install @restatedev/restate-sdk")]);
   });
 
-  test("a port that is in use is refused with the address", async () => {
+  test("reeve worker --engine restate refuses a port that is in use and names the address", async () => {
     const { folder } = await setUp(() => undefined);
     const { port } = new URL(server.ingressUrl);
     const args = ["--engine", "restate", "--ingress-url", server.ingressUrl, "--endpoint-port", port];
@@ -216,7 +219,7 @@ describe("reeve worker --engine restate", () => {
     expect([code, talk]).toEqual([2, expect.stringContaining(`127.0.0.1:${port}: the port is in use`)]);
   });
 
-  test("a store of the Restate engine is refused by a worker of the local engine with the engine that it has", async () => {
+  test("a worker of the local engine refuses a store of the Restate engine and names the engine", async () => {
     const { folder, url } = await setUp(() => undefined);
     const store = `sqlite:${join(folder, "other.db")}` as const;
     await newSite(folder, url, store);

@@ -331,7 +331,7 @@ test("V2, V3, V4, V5: random runs, sessions, forks, deletions and erasures leave
   expect(owners).toBeGreaterThanOrEqual(isFull ? 1_000 : 1);
 });
 
-test("V1, V2, V3, V4, V5: the memory store reads back what the oracle holds, for the same random owners", async () => {
+test("V1, V2, V3, V4, V5: the memory store reads back what a simple model of it holds, for the same random owners", async () => {
   const checked = fc.assert(
     fc.asyncProperty(steps, async (sequence) => {
       await bench(memoryStore({ hash: sha256 }), sequence);

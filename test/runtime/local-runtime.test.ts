@@ -55,7 +55,7 @@ test.for<RuntimeOptions>([
 });
 
 test.each(["agents", "agent", "workers"])(
-  "createRuntime names runtime.register() for the option %s, which it does not have",
+  "createRuntime names runtime.register() for the option %s, which createRuntime does not have",
   async (name) => {
     await expect(createRuntime({ [name]: [] })).rejects.toThrow(
       `unknown option "${name}" of openRuntime(): open the runtime without it, then call runtime.register(agent)`,
@@ -78,7 +78,7 @@ test("createRuntime closes the store that it opened if the engine cannot be crea
   expect(files.filter((each) => each.endsWith("-wal"))).toEqual([]);
 });
 
-test("when createRuntime fails, a store of the caller stays open and no listener is left", async () => {
+test("when createRuntime fails, a store that the caller has opened stays open and no listener is left", async () => {
   const store = memoryStore({ hash: sha256 });
   let closed = false;
   let listeners = 0;
@@ -115,7 +115,7 @@ test.each([["SIGFOO"], ["SIGKILL"], "SIGTERM", [15]])(
   },
 );
 
-test("a run that is being loaded during close() is not started, and close() does not wait for it", async () => {
+test("a run that is being loaded during close() is not started, and close() does not wait for the load", async () => {
   const store = memoryStore({ hash: sha256 });
   const [reading, proceed] = [gate(), gate()];
   const replay = store.journal.replay.bind(store.journal);
@@ -145,7 +145,7 @@ test("a run that is being loaded during close() is not started, and close() does
   await two.close();
 });
 
-test('with sameName: "replace", an agent whose submission was refused can be garbage-collected', async () => {
+test('an agent whose submission was refused can be garbage-collected with sameName: "replace"', async () => {
   const runtime = await createRuntime({ sameName: "replace" });
   const [started, proceed] = [gate(), gate()];
   const clerk = () =>
@@ -171,7 +171,7 @@ test('with sameName: "replace", an agent whose submission was refused can be gar
   await runtime.close();
 });
 
-test('with sameName: "replace", a failed run keeps its agent until the run is collected, because it may be resumed', async () => {
+test('a failed run keeps its agent until the run is collected with sameName: "replace", because it may be resumed', async () => {
   const clock = new FakeClock();
   const runtime = await createRuntime({ sameName: "replace", clock });
   onTestFinished(() => runtime.close());
@@ -202,7 +202,7 @@ test('with sameName: "replace", a failed run keeps its agent until the run is co
   await expect.poll(areCollected).toBe(true);
 });
 
-test("submit() of an agent with a sub-agent of the same name is refused and registers none of them", async () => {
+test("submit() of an agent with a sub-agent of the same name is refused and registers neither of them", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   const inner = agent("clerk", async () => "inner");
@@ -220,7 +220,7 @@ test("submit() of an agent with a sub-agent of the same name is refused and regi
     expect((await (await runtime.submit(other, null)).result()).output).toBe("mine");
 });
 
-test("register() of another agent with a taken name throws and names the ways out", async () => {
+test("register() of another agent with a taken name throws and names the possible solutions", async () => {
   const runtime = await createRuntime();
   onTestFinished(() => runtime.close());
   runtime.register(agent("clerk", async () => "first"));
@@ -252,7 +252,7 @@ test("a repeated submission with a runId returns its run, and another agent or i
 });
 
 test.each([undefined, HistoryRetention.NONE])(
-  "S6: a runId of another user of the tenant is refused, and that of another tenant means another run (retention: %s)",
+  "S6: a runId of another user of the tenant is refused, and one of another tenant names a new run (retention: %s)",
   async (retention) => {
     const runtime = await createRuntime();
     onTestFinished(() => runtime.close());

@@ -70,7 +70,7 @@ async function replayed(agent: HostedAgent, file: string, modes: ReplayModes) {
   return result;
 }
 
-test("addCases() writes a case without secrets, and says how many it removed where", async () => {
+test("addCases() writes a recorded case without secrets, and reports where it removed how many", async () => {
   const file = caseFile();
   const address = `sqlite:${join(folder, "runs.db")}` as const;
   const runId = await storedRun(address, clerk(script), `Count with ${apiKey}.`);
@@ -126,7 +126,7 @@ test("recordRun() reads the journal of a run as often for many model calls as fo
   expect(await readsOf(12)).toBe(await readsOf(2));
 });
 
-test("the k-th equal call gets the k-th recorded result, also if the model is live", async () => {
+test("a replay gives the k-th equal model call the k-th recorded result, also if the model is live", async () => {
   const file = caseFile();
   const store = memoryStore();
   const [added] = await addCases(store, [(await storedRun(store, clerk(script), "Count.")) as never], file);
@@ -139,7 +139,7 @@ test("the k-th equal call gets the k-th recorded result, also if the model is li
   expect(seen).toContain('"token":"[secret]"');
 });
 
-test("a tool call that was not recorded ends the replay, or is live", async () => {
+test("a tool call that was not recorded ends the replay, or is made live", async () => {
   const store = memoryStore();
   const runId = await storedRun(store, clerk(script), "Count.");
   const [added] = await addCases(store, [runId as never], caseFile());
@@ -154,7 +154,7 @@ test("a tool call that was not recorded ends the replay, or is live", async () =
   expect((await replayed(clerk(more), added?.recording ?? "", lenient)).output).toBe("Thrice.");
 });
 
-test("changed instructions, tools and arguments are reported with what was recorded and what was asked", async () => {
+test("a replay reports changed instructions, tools and arguments with what was recorded and what was asked", async () => {
   const store = memoryStore();
   const runId = await storedRun(store, clerk(script, { instructions: "Count." }), "Go.");
   const [added] = await addCases(store, [runId as never], caseFile());
@@ -172,7 +172,7 @@ test("changed instructions, tools and arguments are reported with what was recor
   expect(argued.status).toBe("completed");
 });
 
-test("a case has the session before its run and the schema of its answer", async () => {
+test("a recorded case has the session before its run and the schema of its answer", async () => {
   const store = memoryStore();
   const agent = clerk(["Noted.", '{"name":"Ann"}']);
   const schema = { type: "object", properties: { name: { type: "string" } } } as const;
@@ -190,7 +190,7 @@ test("a case has the session before its run and the schema of its answer", async
   });
 });
 
-test("a case has the images and files of its input, and replays with them", async () => {
+test("a recorded case has the images and files of its input, and replays with them", async () => {
   const store = memoryStore();
   const runtime = await openRuntime({ store });
   const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk";
@@ -207,7 +207,7 @@ test("a case has the images and files of its input, and replays with them", asyn
   expect(result.output).toBe("A dot.");
 });
 
-test("a run that cannot be repeated is refused by its id, and nothing is written", async () => {
+test("addCases() refuses a run that cannot be repeated by its id, and writes nothing", async () => {
   const store = memoryStore();
   const file = caseFile();
   const kept = await storedRun(store, clerk(["Yes."]), "Ready?");
@@ -220,7 +220,7 @@ test("a run that cannot be repeated is refused by its id, and nothing is written
   await expect(addCases(store, ["run_none" as never], file)).rejects.toThrow("run_none");
 });
 
-test("readRecording() names the file and the place of what is damaged", async () => {
+test("readRecording() names the file and the place of the damage", async () => {
   const store = memoryStore();
   const { recording } = await recordRun(store, (await storedRun(store, clerk(script), "Count.")) as never);
   const file = join(folder, "damaged.json");

@@ -102,7 +102,7 @@ test("stored runs of a session replay as cases without models, tools and persons
   expect(executed.length).toBe(before);
 });
 
-test("a call that repairToolCall has corrected replays as the corrected call", async () => {
+test("a replay uses the corrected call if repairToolCall has corrected it in the recorded run", async () => {
   const executed: string[] = [];
   const agent = (script: readonly ScriptStep[]): Agent =>
     new Agent({
@@ -120,7 +120,7 @@ test("a call that repairToolCall has corrected replays as the corrected call", a
   expect([before, executed.length]).toEqual([2, 2]);
 });
 
-test("a changed prompt of a worker ends its trial with the step, what was recorded and what was asked", async () => {
+test("a changed prompt of a worker ends the replayed trial with the step, what was recorded and what was asked", async () => {
   const team = (instructions: string, script: readonly (readonly ScriptStep[])[]): Agent => {
     const [lead = [], work = []] = script;
     const worker = new Agent({
@@ -150,7 +150,7 @@ test("a changed prompt of a worker ends its trial with the step, what was record
   );
 });
 
-test("modes of a case take precedence over those of the experiment, and cases without a recording are live", async () => {
+test("the replay modes of a case take precedence over those of the experiment, and cases without a recording are live", async () => {
   const executed: string[] = [];
   const stored = new Agent({
     name: "guard",
@@ -178,7 +178,7 @@ test("modes of a case take precedence over those of the experiment, and cases wi
   expect(executed).toEqual(["gate", "gate", "gate"]);
 });
 
-test("a worker that takes a replay over gives the next equal call the next recorded result", async () => {
+test("a worker that takes over a replay gives the next equal call the next recorded result", async () => {
   const reached = Promise.withResolvers<void>();
   const tools = (wait: () => Promise<string>) => {
     let calls = 0;
@@ -259,7 +259,7 @@ test("experiments with and without recordings share an agent and a runtime", asy
   });
 });
 
-test("wrong modes and recordings are refused with the case or the file", async () => {
+test("wrong replay modes and recordings are refused, and the error names the case or the file", async () => {
   const agent = new Agent({ name: "guard", model: scriptedModel([]) });
   const given = { name: "wrong", agent, scorers: [same] };
   const plain = [{ id: "a", input: "Go." }];

@@ -109,7 +109,7 @@ describe("fault codes", () => {
 });
 
 describe("Fault", () => {
-  test("the texts in the details of a stored fault are cut like its message", () => {
+  test("the texts in the details of a stored fault are cut to a maximum length like its message", () => {
     const long = "x".repeat(70_000);
     const stored = new Fault("not_found", long, { details: { agent: long, of: [long] } }).toJSON();
     const cut = `${"x".repeat(65_536)} [cut]`;
@@ -163,7 +163,7 @@ describe("Fault", () => {
 describe("instanceof on faults", () => {
   const classes = [CancellationError, BudgetExhaustedError, MiddlewareTermination] as const;
 
-  test("every subclass is an instance of Fault and of no other subclass", () => {
+  test("every subclass of Fault is an instance of Fault and of no other subclass", () => {
     const [plain, ...subclassed] = oneOfEach(ownKernel);
     expect([plain, ...subclassed].every((fault) => fault instanceof Fault && fault instanceof Error)).toBe(
       true,
@@ -220,7 +220,7 @@ describe("instanceof on faults", () => {
     expect(Fault.is(value)).toBe(false);
   });
 
-  test("other faults are not instances of a user's subclass of Fault", () => {
+  test("faults that the library throws are not instances of a user's subclass of Fault", () => {
     class QuotaFault extends Fault {}
     const own = new QuotaFault("unsupported", "no quota");
     expect(own instanceof QuotaFault && own instanceof Fault).toBe(true);
@@ -229,7 +229,7 @@ describe("instanceof on faults", () => {
     for (const each of classes) expect((own as unknown) instanceof each).toBe(false);
   });
 
-  test("other cancellations are not instances of a user's subclass of CancellationError", () => {
+  test("cancellations that the library throws are not instances of a user's subclass of CancellationError", () => {
     class UserLeft extends CancellationError {}
     const own: unknown = new UserLeft("tab closed");
     expect(own instanceof UserLeft && own instanceof CancellationError && own instanceof Fault).toBe(true);

@@ -67,7 +67,7 @@ describe("an agent id", () => {
     ["researcher/", `invalid agent key "": expected ${wordRule}`],
     ["researcher/eu/west", `invalid agent key "eu/west": expected ${wordRule}`],
   ])(
-    "an invalid agent id is refused with an error that quotes it and states the rule: %j",
+    "an invalid agent id is refused with an error that quotes the id and states the rule: %j",
     (text, message) => {
       expect(() => parseAgentId(text)).toThrow(
         expect.objectContaining({ code: "invalid_argument", message }),
@@ -104,7 +104,7 @@ describe("a topic id", () => {
     ["agent.progress/", `invalid topic source "": expected ${wordRule}`],
     ["a/b/c", `invalid topic source "b/c": expected ${wordRule}`],
   ])(
-    "an invalid topic id is refused with an error that quotes it and states the rule: %j",
+    "an invalid topic id is refused with an error that quotes the id and states the rule: %j",
     (text, message) => {
       expect(() => parseTopicId(text)).toThrow(
         expect.objectContaining({ code: "invalid_argument", message }),
@@ -137,7 +137,7 @@ describe("a run id", () => {
     "run_7\n",
     ` run_7`,
     `run_${"a".repeat(65)}`,
-  ])("an invalid run id is refused with an error that quotes it and states the rule: %j", (text) => {
+  ])("an invalid run id is refused with an error that quotes the id and states the rule: %j", (text) => {
     expect(() => parseRunId(text)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
@@ -174,7 +174,7 @@ describe("a task id", () => {
   );
 
   test.each(["", "t", "0", "t01", "t-1", "t1.5", "T0", "t0/1", "t1\n"])(
-    "an invalid task id is refused with an error that quotes it and states the rule: %j",
+    "an invalid task id is refused with an error that quotes the id and states the rule: %j",
     (text) => {
       const message = `invalid task id ${JSON.stringify(text)}: expected t and a number, such as t0`;
       expect(() => parseTaskId(text)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
@@ -207,7 +207,7 @@ describe("a session id", () => {
   });
 
   test.each(["", "/absolute", "../up", "my chat", "chat\n", "ü"])(
-    "an invalid session id is refused with an error that quotes it and states the rule: %j",
+    "an invalid session id is refused with an error that quotes the id and states the rule: %j",
     (text) => {
       const message = `invalid session id ${JSON.stringify(text)}: expected ${sessionRule}`;
       expect(() => parseSessionId(text)).toThrow(
@@ -230,7 +230,7 @@ describe("a session id", () => {
 });
 
 describe.each(parsers)("parsing an invalid %s", (what, parse) => {
-  test("any invalid text is refused with invalid_argument", () => {
+  test("parsing any invalid text as an id is refused with invalid_argument", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 20 }), (text) => {
         const expected = /^[\w.:@/-]+$/.test(text) ? ["accepted", "invalid_argument"] : ["invalid_argument"];
@@ -246,14 +246,17 @@ describe.each(parsers)("parsing an invalid %s", (what, parse) => {
     [Symbol("id"), "Symbol(id)"],
     [["t0"], "an array"],
     [{ name: "researcher" }, "an object"],
-  ])("a value that is not a string is refused, and the error names it: %s", (value, shown) => {
-    expect(() => parse(value as unknown as string)).toThrow(
-      expect.objectContaining({
-        code: "invalid_argument",
-        message: expect.stringMatching(`^invalid ${what} ${escaped(shown)}: expected a string$`),
-      }),
-    );
-  });
+  ])(
+    "parsing a value that is not a string as an id is refused, and the error names the value: %s",
+    (value, shown) => {
+      expect(() => parse(value as unknown as string)).toThrow(
+        expect.objectContaining({
+          code: "invalid_argument",
+          message: expect.stringMatching(`^invalid ${what} ${escaped(shown)}: expected a string$`),
+        }),
+      );
+    },
+  );
 });
 
 function outcomeOf(parse: () => unknown): unknown {

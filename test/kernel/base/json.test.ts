@@ -81,7 +81,7 @@ function nested(depth: number): unknown {
 }
 
 describe("J10: isJson() and assertJson()", () => {
-  test("J10: parsed JSON is accepted exactly if it survives a round trip through text", () => {
+  test("J10: isJson() accepts parsed JSON exactly if it survives a round trip through text", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         expect(isJson(value)).toBe(comesBack(value));
@@ -89,7 +89,7 @@ describe("J10: isJson() and assertJson()", () => {
     );
   });
 
-  test("J10: any value is accepted exactly if it survives a round trip through text", () => {
+  test("J10: isJson() accepts any value exactly if the value survives a round trip through text", () => {
     fc.assert(
       fc.property(anything, (value) => {
         expect(isJson(value)).toBe(comesBack(value));
@@ -134,7 +134,7 @@ describe("J10: isJson() and assertJson()", () => {
     expect(() => assertJson(value)).toThrow(expect.objectContaining({ code: "not_json" }));
   });
 
-  test("J10: a value nested too deeply for JSON.stringify is refused", () => {
+  test("J10: isJson() refuses a value that is nested too deeply for JSON.stringify", () => {
     expect(isJson(nested(1000))).toBe(true);
     expect(canonicalJson(nested(1000))).toBe(JSON.stringify(nested(1000)));
     const tooDeep = nested(100_000);
@@ -163,17 +163,20 @@ describe("J10: the error of assertJson()", () => {
     [{ at: new Date(0) }, "value.at is a class instance; store its plain data instead"],
     [new Map(), "value is a class instance; store its plain data instead"],
     [cycle(), "value[1].list contains itself"],
-  ])("J10: the error names the path of the first value that is not JSON: case %#", (value, message) => {
-    expect(() => assertJson(value)).toThrow(expect.objectContaining({ code: "not_json", message }));
-  });
+  ])(
+    "J10: the error of assertJson() names the path of the first value that is not JSON: case %#",
+    (value, message) => {
+      expect(() => assertJson(value)).toThrow(expect.objectContaining({ code: "not_json", message }));
+    },
+  );
 
-  test("J10: the path in the error starts with the name that the caller gives", () => {
+  test("J10: the path in the error of assertJson() starts with the name that the caller gives", () => {
     expect(() => assertJson({ rows: [1n] }, "output of step 2")).toThrow(
       expect.objectContaining({ message: "output of step 2.rows[0] is a bigint, which JSON cannot hold" }),
     );
   });
 
-  test("J10: the error names the path of a bad value at any place", () => {
+  test("J10: the error of assertJson() names the path of a bad value at any place", () => {
     const steps = fc.array(fc.oneof(fc.nat(3), fc.stringMatching(/^[a-z]{1,5}$/)), { maxLength: 6 });
     fc.assert(
       fc.property(steps, (path) => {
@@ -262,7 +265,7 @@ function refuse(): never {
   throw new Error("refused");
 }
 
-test("a JSON copy is equal to the original and shares no object with it", () => {
+test("jsonCopy() returns a value that is equal to the original and shares no object with it", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (value) => {
       const json = value as JsonValue;

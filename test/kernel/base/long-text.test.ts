@@ -12,7 +12,7 @@ import { sha256 } from "../../../src/runtime/process/sha256.ts";
 
 const long = "x".repeat(contentThreshold);
 
-test("a text is long from the threshold on, unless UTF-8 or SQLite cannot hold it", () => {
+test("isLongText() is true from the threshold on, unless UTF-8 or SQLite cannot hold the text", () => {
   expect([long, `${long}é`].every(isLongText)).toBe(true);
   expect([long.slice(1), `${long}\ud800`, `${long}\0`].some(isLongText)).toBe(false);
 });
@@ -41,7 +41,7 @@ test("a long text in an object that may change is hashed each time", () => {
   expect(longTextHash(holder, "text", holder.text, sha256)).toBe(sha256(`${long}!`));
 });
 
-test("J4: the text of a digest has the hashes of long texts and is otherwise canonical JSON", () => {
+test("J4: the text from which a digest is made has the hashes of long texts and is otherwise canonical JSON", () => {
   const value = { b: [long, "short"], a: { text: long }, c: 1 };
   const hash = sha256(long);
   expect(digestText(value, sha256)).toBe(`{"a":{"text":#${hash}},"b":[#${hash},"short"],"c":1}`);

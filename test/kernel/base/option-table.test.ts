@@ -50,13 +50,13 @@ describe("an option table", () => {
     );
   });
 
-  test("an option table names its own option in place of that of another library", () => {
+  test("an option table names the option to use in place of that of another library", () => {
     const table = optionTable({ sessionId: is.text(), execute: is.callback() });
     expect(() => table.read("it", { threadId: "t" })).toThrow('of it: use "sessionId"');
     expect(() => table.read("it", { handler: () => 1 })).toThrow('of it: use "execute"');
   });
 
-  test("an option table says where an option belongs that it does not have", () => {
+  test("an option table says where an option belongs that the table does not have", () => {
     const table = optionTable({ name: is.text() }, (name) =>
       name === "input" ? "pass it to invoke()" : undefined,
     );
@@ -122,7 +122,7 @@ describe("an option table", () => {
     );
   });
 
-  test("an option table refuses null for a required list and accepts it for another one", () => {
+  test("an option table refuses null for a required list and accepts null for an optional list", () => {
     const table = optionTable({ steps: is.list({ required: true }), tags: is.list() });
     expect(() => table.read("it", { steps: null })).toThrow(
       refusal("invalid steps null of it: expected an array"),
@@ -186,7 +186,7 @@ describe("a kind of option", () => {
     ],
     [is.withMethods(["run"]), {}, "invalid x of it: it has no method run; expected an object with run"],
     [is.options(limits), { maxAgents: 0 }, "invalid maxAgents 0 of x of it: expected an integer from 1"],
-  ])("a kind of option refuses a wrong value (%#)", (kind, value, message) => {
+  ])("a kind of option in an option table refuses a wrong value (%#)", (kind, value, message) => {
     expect(() => optionTable({ x: kind }).read("it", { x: value })).toThrow(refusal(message));
   });
 
@@ -197,7 +197,7 @@ describe("a kind of option", () => {
     [is.list({ of: is.text() }), [[], ["a"], null]],
     [is.withMethods(["run"]), [{ run: () => 1 }, null]],
     [is.any, [null, {}, () => 1]],
-  ])("a kind of option accepts what it describes (%#)", (kind, values) => {
+  ])("a kind of option in an option table accepts the values that it describes (%#)", (kind, values) => {
     for (const x of values) expect(optionTable({ x: kind }).read("it", { x })).toEqual({ x });
   });
 });

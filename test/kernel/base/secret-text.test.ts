@@ -78,7 +78,7 @@ describe("secrets in error messages", () => {
     [`request failed with ${hexKey}`, "request failed with [secret]"],
     [`expected password, got ${hexKey}`, "expected password, got [secret]"],
     [`commit 12 was signed by ${hexKey}`, "commit 12 was signed by [secret]"],
-  ] as const)("a secret is replaced in: %s", ([text, shown]) => {
+  ] as const)("secrets in an error message are replaced in: %s", ([text, shown]) => {
     expect(withoutSecrets(text)).toBe(shown);
     expect(withoutSecrets(shown)).toBe(shown);
   });
@@ -128,7 +128,7 @@ describe("secrets in error messages", () => {
     "cannot read credentials: ENOENT",
     "authorization: denied by policy",
     "commit 3 refers to q1ZraB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5xyz",
-  ])("a text without a secret stays unchanged: %s", (text) => {
+  ])("a text without a secret is not changed by the search for secrets: %s", (text) => {
     expect(withoutSecrets(text)).toBe(text);
   });
 

@@ -68,7 +68,7 @@ describe("the visible form of a text", () => {
     expect(visibleText(text)).toBe(text);
   });
 
-  test("an emoji does not carry characters that are not part of it", () => {
+  test("the visible form of a text keeps an emoji's joiners, but no hidden characters that are not part of the emoji", () => {
     expect(visibleText("👩‍")).toBe("👩\\u200d");
     expect(visibleText("⚠️️")).toBe("⚠️\\ufe0f");
     expect(visibleText("1️")).toBe("1\\ufe0f");

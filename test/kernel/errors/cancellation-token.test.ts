@@ -31,14 +31,14 @@ function chain(length: number): { readonly root: CancellationToken; readonly lea
 }
 
 describe("CancellationToken", () => {
-  test("check() passes until the token is cancelled", () => {
+  test("check() of a cancellation token passes until the token is cancelled", () => {
     const token = new CancellationToken();
     expect(() => token.check()).not.toThrow();
     expect(token.cancelled).toBe(false);
     expect(token.error).toBeUndefined();
   });
 
-  test("check() always throws the reason after the token was cancelled", () => {
+  test("check() of a cancellation token always throws the reason after the token was cancelled", () => {
     const token = new CancellationToken();
     token.cancel("user stopped");
     expect(token.cancelled).toBe(true);
@@ -48,13 +48,13 @@ describe("CancellationToken", () => {
     );
   });
 
-  test("a token that is cancelled without a reason has a default reason and status", () => {
+  test("a cancellation token that is cancelled without a reason has a default reason and status", () => {
     const token = new CancellationToken();
     token.cancel();
     expect(token.error).toMatchObject({ reason: "cancelled", status: "cancelled" });
   });
 
-  test("C1: a token that is cancelled several times keeps the first reason and status", () => {
+  test("C1: a cancellation token that is cancelled several times keeps the first reason and status", () => {
     const token = new CancellationToken();
     token.cancel("out of time", "deadline_exceeded");
     const first = token.error;
@@ -65,7 +65,7 @@ describe("CancellationToken", () => {
 });
 
 describe("C1: a child token", () => {
-  test("C1: a child token is cancelled with its parent for the same reason", () => {
+  test("C1: a child token is cancelled with its parent token for the same reason", () => {
     const parent = new CancellationToken();
     const grandchild = parent.child().child();
     parent.cancel("user stopped");
@@ -105,7 +105,7 @@ describe("C1: a child token", () => {
 });
 
 describe("C1: random trees of tokens", () => {
-  test("C1: cancelling a token cancels exactly its subtree", () => {
+  test("C1: cancelling a token in a random tree cancels exactly the tokens below it", () => {
     fc.assert(
       fc.property(shape, fc.nat(), (parents, pick) => {
         const { tokens, subtreeOf } = family(parents);
@@ -120,7 +120,7 @@ describe("C1: random trees of tokens", () => {
     );
   });
 
-  test("C1: each token has the first reason that reached it, whether or not it was checked in between", () => {
+  test("C1: each token of a random tree has the first reason that reached it, whether or not it was checked in between", () => {
     const cancels = fc.array(fc.tuple(fc.nat(), fc.boolean()), { maxLength: 10 });
     fc.assert(
       fc.property(shape, cancels, (parents, orders) => {
@@ -139,7 +139,7 @@ describe("C1: random trees of tokens", () => {
     );
   });
 
-  test("C1: cancelling calls each listener of the subtree once with the same error, and no other listener", () => {
+  test("C1: cancelling a token calls each listener below it once with the same error, and no other listener", () => {
     const watchers = fc.array(fc.nat(), { maxLength: 60 });
     fc.assert(
       fc.property(
@@ -170,7 +170,7 @@ describe("C1: random trees of tokens", () => {
 });
 
 describe("a cancellation listener", () => {
-  test("a listener is called once, also when the token is cancelled again", () => {
+  test("a cancellation listener is called once, also when the token is cancelled again", () => {
     const token = new CancellationToken();
     const listener = vi.fn<CancelListener>();
     token.onCancel(listener);
@@ -179,7 +179,7 @@ describe("a cancellation listener", () => {
     expect(listener.mock.calls).toEqual([[token.error]]);
   });
 
-  test("a listener that is added after the cancellation is called at once", () => {
+  test("a cancellation listener that is added after the cancellation is called at once", () => {
     const token = new CancellationToken();
     token.cancel("user stopped");
     const listener = vi.fn<CancelListener>();
@@ -187,7 +187,7 @@ describe("a cancellation listener", () => {
     expect(listener.mock.calls).toEqual([[token.error]]);
   });
 
-  test("a removed listener is not called, and removing it twice has no effect", () => {
+  test("a removed cancellation listener is not called, and removing it twice has no effect", () => {
     const token = new CancellationToken().child();
     const listener = vi.fn<CancelListener>();
     const leave = token.onCancel(listener);
@@ -197,7 +197,7 @@ describe("a cancellation listener", () => {
     expect(listener).not.toHaveBeenCalled();
   });
 
-  test("a listener stays registered when another one is removed", () => {
+  test("a cancellation listener stays registered when another one is removed", () => {
     const parent = new CancellationToken();
     const child = parent.child();
     const [one, other] = [vi.fn<CancelListener>(), vi.fn<CancelListener>()];
@@ -210,7 +210,7 @@ describe("a cancellation listener", () => {
     expect(other).toHaveBeenCalledOnce();
   });
 
-  test("the same function added twice counts as two listeners", () => {
+  test("the same function added twice as a cancellation listener counts as two listeners", () => {
     const token = new CancellationToken();
     const listener = vi.fn<CancelListener>();
     const leave = token.onCancel(listener);
@@ -220,7 +220,7 @@ describe("a cancellation listener", () => {
     expect(listener).toHaveBeenCalledOnce();
   });
 
-  test("a listener that throws does not keep other listeners of its token and of child tokens from being called", () => {
+  test("a cancellation listener that throws does not keep other listeners of its token and of child tokens from being called", () => {
     const token = new CancellationToken();
     const [before, below, after] = [
       vi.fn<CancelListener>(),
@@ -240,7 +240,7 @@ describe("a cancellation listener", () => {
     expect(token.error?.reason).toBe("user stopped");
   });
 
-  test("a listener of a child token that throws does not keep listeners of parents and siblings from being called", () => {
+  test("a throwing listener of a child token does not keep listeners of parent and sibling tokens from being called", () => {
     const root = new CancellationToken();
     const [beside, above] = [vi.fn<CancelListener>(), vi.fn<CancelListener>()];
     root
@@ -256,7 +256,7 @@ describe("a cancellation listener", () => {
     expect(above).toHaveBeenCalledOnce();
   });
 
-  test("all tokens of the tree are already cancelled when a listener is called", () => {
+  test("all tokens of a tree are already cancelled when a cancellation listener is called", () => {
     const root = new CancellationToken();
     const [first, second] = [root.child(), root.child()];
     const seen: boolean[] = [];
@@ -266,7 +266,7 @@ describe("a cancellation listener", () => {
     expect(seen).toEqual([true, true, true, true]);
   });
 
-  test("a listener may cancel tokens and add and remove listeners while it is called", () => {
+  test("a cancellation listener may cancel tokens and add and remove listeners while it is called", () => {
     const root = new CancellationToken();
     const child = root.child();
     const late = vi.fn<CancelListener>();
@@ -281,7 +281,7 @@ describe("a cancellation listener", () => {
     expect(root.error?.reason).toBe("first");
   });
 
-  test("a listener that another listener removes before its turn is not called", () => {
+  test("a cancellation listener that another listener removes before its turn is not called", () => {
     const token = new CancellationToken();
     const second = vi.fn<CancelListener>();
     const leaves: (() => void)[] = [];
@@ -293,7 +293,7 @@ describe("a cancellation listener", () => {
 });
 
 describe("waiting for a cancellation", () => {
-  test("a wait rejects with the error once the token is cancelled", async () => {
+  test("a wait on a cancellation token rejects with the error once the token is cancelled", async () => {
     const token = new CancellationToken();
     const waited = token.wait();
     token.cancel("user stopped");
@@ -306,14 +306,14 @@ describe("waiting for a cancellation", () => {
     await expect(token.wait()).resolves.toBe(token.error);
   });
 
-  test("a wait rejects when a distant ancestor is cancelled", async () => {
+  test("a wait on a cancellation token rejects when a distant ancestor is cancelled", async () => {
     const { root, leaf } = chain(100);
     const waited = Promise.all([leaf.wait(), leaf.wait(), root.child().wait()]);
     root.cancel("user stopped");
     await expect(waited).resolves.toEqual([root.error, root.error, root.error]);
   });
 
-  test("a disposed wait does not reject, and a new wait does", async () => {
+  test("a disposed wait on a cancellation token does not reject, and a new wait does", async () => {
     const token = new CancellationToken();
     const ended = vi.fn<CancelListener>();
     void token.wait().then(ended);
@@ -324,7 +324,7 @@ describe("waiting for a cancellation", () => {
     expect(ended).not.toHaveBeenCalled();
   });
 
-  test("a wait that has ended can be disposed, and a new wait rejects too", async () => {
+  test("a wait on a cancelled token that has ended can be disposed, and a new wait rejects too", async () => {
     const token = new CancellationToken();
     const waited = token.wait();
     token.cancel("user stopped");
@@ -334,7 +334,7 @@ describe("waiting for a cancellation", () => {
     await expect(token.wait()).resolves.toBe(token.error);
   });
 
-  test("disposing a wait does not affect other listeners", () => {
+  test("disposing a wait on a cancellation token does not affect other listeners", () => {
     const parent = new CancellationToken();
     const token = parent.child();
     const listener = vi.fn<CancelListener>();
@@ -355,7 +355,7 @@ describe("a chain of 100,000 tokens", () => {
     expect(() => leaf.check()).toThrow(CancellationError);
   });
 
-  test("cancelling a chain of 100,000 tokens calls the listener of the last one without a stack overflow", () => {
+  test("cancelling a chain of 100,000 tokens calls the last token's listener without a stack overflow", () => {
     const { root, leaf } = chain(100_000);
     const listener = vi.fn<CancelListener>();
     leaf.onCancel(listener);
@@ -379,7 +379,7 @@ describe("100,000 tokens under one parent", () => {
         child.dispose();
       },
     ],
-  ])("tokens that are %s leave no memory in their parent", (_name, use) => {
+  ])("cancellation tokens that are %s leave no memory in their parent", (_name, use) => {
     const parent = new CancellationToken();
     for (let count = 0; count < 1000; count++) use(parent.child());
     const before = heapUsed();
@@ -389,7 +389,7 @@ describe("100,000 tokens under one parent", () => {
   });
 });
 
-test("tokens that were waited on and cancelled leave no memory in their parent", () => {
+test("cancellation tokens that were waited on and cancelled leave no memory in their parent", () => {
   const parent = new CancellationToken();
   const before = heapUsed();
   for (let count = 0; count < 20_000; count++) {

@@ -67,7 +67,7 @@ describe("B3: classifyError() reports whether the response was refused before it
 });
 
 describe.each(Object.entries(suites))("classifyError() on an error of %s", (_provider, rows) => {
-  test.each(rows)("classifyError() returns %s: %s", (kind, _name, error) => {
+  test.each(rows)("classifyError() returns the kind %s: %s", (kind, _name, error) => {
     expect(classifyError(error)).toMatchObject({ kind, retryable: errorKinds[kind].retryable });
   });
 });
@@ -96,7 +96,7 @@ test.each<[ErrorKind, object]>([
   ["server_error", { type: "api_error" }],
   ["format_error", { status: "INVALID_ARGUMENT" }],
   ["format_error", { name: "AI_InvalidPromptError" }],
-])("a code without message and status is enough to classify %s: %j", (kind, error) => {
+])("classifyError() needs no message and status to recognise %s from its code: %j", (kind, error) => {
   expect(classifyError({ error: { message: "", ...error } }).kind).toBe(kind);
 });
 
@@ -107,18 +107,18 @@ test.each<[ErrorKind, string]>([
   ["model_not_found", "The model `gpt-5.9` does not exist or you do not have access to it."],
   ["context_overflow", "This model's maximum context length is 8192 tokens."],
   ["content_blocked", "Your request was rejected as a result of our safety system."],
-])("a message without code and status is enough to classify %s: %s", (kind, message) => {
+])("classifyError() needs no code and status to recognise %s from its message: %s", (kind, message) => {
   expect(classifyError(new Error(message)).kind).toBe(kind);
 });
 
-test("every error kind has at least four provider errors above, and their names are unique", () => {
+test("the tests of classifyError() have at least four provider errors of each kind, with unique names", () => {
   const rows = Object.values(suites).flat();
   const thin = kinds.filter((kind) => rows.filter(([rowKind]) => rowKind === kind).length < 4);
   expect(thin).toEqual([]);
   expect(new Set(rows.map(([, name]) => name)).size).toBe(rows.length);
 });
 
-test("errorKinds is frozen, and a kind is retryable exactly if its retry policy is not never", () => {
+test("errorKinds is frozen, and an error kind is retryable exactly if its retry policy is not never", () => {
   expect(kinds).toHaveLength(12);
   expect(Object.isFrozen(errorKinds)).toBe(true);
   for (const kind of kinds) {
@@ -198,13 +198,13 @@ describe("classifyError(): the delay that the provider asks for", () => {
       2_000,
       { "retry-after": "2", "x-ratelimit-reset-requests": "6m0s" },
     ],
-  ])("retryAfterMs is read from %s", (_form, wait, headers) => {
+  ])("classifyError() reads retryAfterMs from %s", (_form, wait, headers) => {
     expect(classifyError(apiCallError(429, limited, headers), { now }).retryAfterMs).toBe(wait);
     expect(classifyError(openAiSdkError(429, limited, headers), { now }).retryAfterMs).toBe(wait);
   });
 
   test.each(["soon", "-5", "Sun, 06 Foo 1994 08:50:37 GMT", "", "9".repeat(400)])(
-    "retryAfterMs is absent for the invalid header %j",
+    "classifyError() sets no retryAfterMs for the invalid header %j",
     (text) => {
       expect(classifyError(apiCallError(429, limited, { "retry-after": text }), { now })).not.toHaveProperty(
         "retryAfterMs",
@@ -212,7 +212,7 @@ describe("classifyError(): the delay that the provider asks for", () => {
     },
   );
 
-  test("retryAfterMs is correct for every date from 1970 to 9999", () => {
+  test("classifyError() computes retryAfterMs correctly for every date from 1970 to 9999", () => {
     const dates = fc.date({ min: new Date(0), max: new Date("9999-12-31T23:59:59Z"), noInvalidDate: true });
     fc.assert(
       fc.property(dates, (date) => {
@@ -224,7 +224,7 @@ describe("classifyError(): the delay that the provider asks for", () => {
     );
   });
 
-  test("retryAfterMs is absent for a date when the current time is unknown", () => {
+  test("classifyError() sets no retryAfterMs from a date when the current time is unknown", () => {
     const error = apiCallError(429, limited, { "retry-after": "Sun, 06 Nov 1994 08:50:37 GMT" });
     expect(classifyError(error)).not.toHaveProperty("retryAfterMs");
   });
@@ -232,7 +232,7 @@ describe("classifyError(): the delay that the provider asks for", () => {
   test.each([
     ["34s", 34_000],
     ["36.429760048s", 36_430],
-  ])("retryAfterMs is read from Google's RetryInfo %s", (delay, wait) => {
+  ])("classifyError() reads retryAfterMs from Google's RetryInfo %s", (delay, wait) => {
     const body = googleBody(429, "RESOURCE_EXHAUSTED", "quota", [quotaFailure(minute), retryInfo(delay)]);
     expect(classifyError(googleSdkError(429, "Too Many Requests", body)).retryAfterMs).toBe(wait);
   });
@@ -243,11 +243,14 @@ describe("classifyError(): the delay that the provider asks for", () => {
     ["Please try again in 7m12s. Visit us", 432_000],
     ["Please retry after 20 seconds.", 20_000],
     ["Please retry after 20 milliseconds.", 20],
-  ])("retryAfterMs is read from the sentence %j when a stream has no headers", (sentence, wait) => {
-    expect(classifyError(openAiBody(sentence, "tokens", "rate_limit_exceeded")).retryAfterMs).toBe(wait);
-  });
+  ])(
+    "classifyError() reads retryAfterMs from the sentence %j when a stream has no headers",
+    (sentence, wait) => {
+      expect(classifyError(openAiBody(sentence, "tokens", "rate_limit_exceeded")).retryAfterMs).toBe(wait);
+    },
+  );
 
-  test("retryAfterMs is kept for overload, which ignores the reset header of a rate limit", () => {
+  test("classifyError() keeps retryAfterMs for overload, but not the reset header of a rate limit", () => {
     const busy = anthropicBody("overloaded_error", "Overloaded");
     expect(classifyError(apiCallError(529, busy, { "retry-after": "5" })).retryAfterMs).toBe(5_000);
     expect(classifyError(apiCallError(529, busy, { "x-ratelimit-reset-requests": "1s" }))).not.toHaveProperty(
@@ -255,7 +258,7 @@ describe("classifyError(): the delay that the provider asks for", () => {
     );
   });
 
-  test("retryAfterMs is dropped for kinds of errors that waiting does not fix", () => {
+  test("classifyError() drops retryAfterMs for kinds of errors that waiting does not fix", () => {
     const daily = googleBody(429, "RESOURCE_EXHAUSTED", "quota", [
       quotaFailure("RequestsPerDay"),
       retryInfo("36s"),

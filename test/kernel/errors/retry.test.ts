@@ -18,7 +18,7 @@ describe("retryDelayMs()", () => {
     expect(retryDelayMs(40, defaults, never, 600_000)).toBe(600_000);
   });
 
-  test("the retry delay is extended by random jitter if jitter is set", () => {
+  test("the retry delay is extended by a random part if jitter is set", () => {
     const settings = { ...defaults, jitter: 0.5 };
     expect(retryDelayMs(1, settings, { next: () => 0.5 })).toBe(2_500);
   });

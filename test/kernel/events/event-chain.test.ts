@@ -13,7 +13,7 @@ function headOf(links: readonly ChainLink[], from = start): string {
   return links.reduce((head, each) => chainHead(head, each, sha256), from);
 }
 
-test("E1: a chain head changes with every field of a commit", () => {
+test("E1: the hash of the event chain changes with every field of a commit", () => {
   const changed = [{ number: 2 }, { at: 12 }, { nextSeq: 3 }, { content: "other" }];
   const heads = [link(1), ...changed.map((change) => ({ ...link(1), ...change }))].map((each) =>
     headOf([each]),
@@ -21,7 +21,7 @@ test("E1: a chain head changes with every field of a commit", () => {
   expect(new Set(heads).size).toBe(heads.length);
 });
 
-test("E1: a chain head changes if an earlier commit is edited, removed, added or reordered", () => {
+test("E1: the hash of the event chain changes if an earlier commit is edited, removed, added or reordered", () => {
   const [first, second, third] = [link(0), link(1), link(2)];
   const logs = [
     [first, second, third],
@@ -35,12 +35,12 @@ test("E1: a chain head changes if an earlier commit is edited, removed, added or
   expect(new Set(heads).size).toBe(heads.length);
 });
 
-test("E1: equal commits of two runs give different chain heads", () => {
+test("E1: equal commits of two runs give different hashes of the event chain", () => {
   const other = chainStart({ ...runRecord(), runId: formatRunId("other") });
   expect(headOf([link(0)], other) === headOf([link(0)])).toBe(false);
 });
 
-test("E1: equal commits of runs with different users or tenants give different chain heads", () => {
+test("E1: equal commits of runs with different users or tenants give different hashes of the event chain", () => {
   const callers = [
     { userId: null, tenantId: null },
     { userId: "ann", tenantId: null },

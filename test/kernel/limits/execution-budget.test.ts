@@ -50,7 +50,7 @@ describe("B2: executionBudget()", () => {
         (limit) => [dimension, limit] as const,
       ),
     ),
-  )("refuses %s: %s", (dimension, limit) => {
+  )("executionBudget() refuses %s: %s", (dimension, limit) => {
     const given = { [dimension]: limit } as Partial<ExecutionBudget>;
     expect(() => executionBudget(given)).toThrow(
       expect.objectContaining({

@@ -35,7 +35,7 @@ const hire = (taskId: typeof root, parentId = root): HeadcountCommand => ({
 });
 const hold = (taskId: typeof root): HeadcountCommand => ({ type: "hold", taskId, heldFor: root });
 
-test("H1, H2: a held task pauses once its calls have settled, and its seat goes to the next task", () => {
+test("H1, H2: a task that is held pauses once its calls have settled, and its seat goes to the next task", () => {
   expect(after(2, hire(one), hold(one))).toEqual({ t0: "seated", t1: "pausing" });
   const settled = [hire(one), hire(two), hold(one), { type: "settle", taskId: one }] as const;
   expect(after(2, ...settled)).toEqual({ t0: "seated", t1: "paused", t2: "seated" });
@@ -45,7 +45,7 @@ test("H1, H2: a held task pauses once its calls have settled, and its seat goes 
   });
 });
 
-test("H5: a held task is not recalled when a seat frees, and queues after the end of its hold", () => {
+test("H5: a task that is held is not recalled when a seat frees, and queues for a seat after the hold ends", () => {
   const held = [hire(one), hold(one), { type: "settle", taskId: one }] as const;
   expect(after(3, ...held, { type: "crash" })).toEqual({ t0: "seated", t1: "paused" });
   const full = [...held, hire(two)] as const;
@@ -55,14 +55,14 @@ test("H5: a held task is not recalled when a seat frees, and queues after the en
   expect(after(2, ...full, { type: "release", taskId: two })).toEqual({ t0: "seated", t1: "paused" });
 });
 
-test("H5: a task that has not paused yet keeps its seat at the end of its hold", () => {
+test("H5: a held task that has not paused yet keeps its seat when its hold ends", () => {
   expect(after(2, hire(one), hold(one), { type: "unhold", taskId: one })).toEqual({
     t0: "seated",
     t1: "seated",
   });
 });
 
-test("H5: a task that is held while a victim yields its seat to it leaves the victim its seat, and is not recalled", () => {
+test("H5: a victim keeps its seat if the task to which it would yield is held, and that task is not recalled", () => {
   const waits = { ...hire(two), waits: "paused" } as const;
   const lowered = { type: "reprioritize", taskId: one, priority: Priority.LOW } as const;
   const promised = [hire(one), waits, lowered] as const;
@@ -73,13 +73,13 @@ test("H5: a task that is held while a victim yields its seat to it leaves the vi
   expect(after(2, ...left, { type: "unhold", taskId: two })).toEqual({ t0: "seated", t2: "seated" });
 });
 
-test("H5: a root is recalled although a task below it is held", () => {
+test("H5: a root task is recalled although a task below it is held", () => {
   const both = [hire(one), hold(one), { type: "settle", taskId: one }, hold(root)] as const;
   const commands = [...both, { type: "settle", taskId: root }, { type: "unhold", taskId: root }] as const;
   expect(after(2, ...commands)).toEqual({ t0: "seated", t1: "paused" });
 });
 
-test("H1, H5: after every random command no seat is taken twice, and no held task is recalled", () => {
+test("H1, H5: after every random command no seat is taken twice, and no task that is held is recalled", () => {
   const commands = { ...allCommands, hold: 4, unhold: 3 };
   fc.assert(
     fc.property(seatRuns(commands), ({ budget, wishes }) => {

@@ -26,7 +26,7 @@ const hire = (taskId: TaskId, parentId: TaskId, priority: Priority): HeadcountCo
   waits: "pending",
 });
 
-test("H5: a freed seat is not given to a task that would wait in it for its children if all seated tasks would then wait", () => {
+test("H5: a freed seat goes to no task that would only wait in it for its children while all seated tasks wait", () => {
   const commands: readonly HeadcountCommand[] = [
     hire(a, root, NORMAL),
     hire(b, root, NORMAL),
@@ -46,7 +46,7 @@ test("H5: a freed seat is not given to a task that would wait in it for its chil
   expect(state.tasks[a1]?.status).toBe("seated");
 });
 
-test("H2, H4: a new task that may wait is pending until a seat frees, and then gets the seat", () => {
+test("H2, H4: a new task that may wait for a seat is pending until a seat frees, and then gets the seat", () => {
   const full = stepHeadcount(
     openHeadcount(spawnBudget({ maxAgents: 2 }), root, NORMAL),
     hire(a, root, NORMAL),

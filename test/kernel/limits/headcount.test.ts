@@ -21,7 +21,7 @@ const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 const nothing: HeadcountOutcome = { kind: "done", changes: [] };
 
 describe("headcount: the cap on seats", () => {
-  test("H1: with a cap of 1 only the root has a seat", () => {
+  test("H1: with a cap of one seat, only the root task has a seat", () => {
     const run = setup(1);
     expect(run.acquire(1, NORMAL)).toMatchObject({ kind: "refused", reason: "full" });
     expect(run.acquire(1, CRITICAL)).toMatchObject({ kind: "refused", reason: "nobody_below" });
@@ -58,7 +58,7 @@ describe("headcount: the cap on seats", () => {
     });
   });
 
-  test("H4: a task that already exists is refused, whether it has a seat or not", () => {
+  test("H4: a new task with the id of an existing task is refused, whether that task has a seat or not", () => {
     const run = preempted();
     const before = run.state();
     const replies = [0, 1, 2].map((ordinal) => run.acquire(ordinal, CRITICAL));
@@ -95,7 +95,7 @@ describe("headcount: handing over a seat", () => {
     expect(run.statuses()).toEqual({ t0: "seated", t1: "paused", t2: "seated" });
   });
 
-  test("H2: a suspended victim is paused at once", () => {
+  test("H2: a suspended task that becomes a victim is paused at once", () => {
     const run = full([LOW]);
     run.tell("suspend", 1);
     const outcome = run.acquire(2, HIGH);
@@ -103,7 +103,7 @@ describe("headcount: handing over a seat", () => {
     expect(reported(outcome)).toEqual(["t1 paused", "t2 granted"]);
   });
 
-  test("H2: a victim that was suspended and woke must settle its calls before it is paused", () => {
+  test("H2: a victim that was suspended and then woke must settle its calls before it is paused", () => {
     const run = full([LOW]);
     run.tell("suspend", 1);
     run.tell("wake", 1);
@@ -116,7 +116,7 @@ describe("headcount: handing over a seat", () => {
     expect(reported(run.tell("suspend", 1))).toEqual(["t1 paused", "t2 granted"]);
   });
 
-  test("H2: the seat of a victim that ends goes to the task it was promised to, even if others wait", () => {
+  test("H2: the seat of a victim that ends goes to the task to which it was promised, even if others wait", () => {
     const run = full([LOW, NORMAL]);
     run.acquire(3, HIGH);
     run.tell("settle", 1);
@@ -229,7 +229,7 @@ describe("headcount: the choice of a victim", () => {
     expect(run.acquire(6, CRITICAL, 3)).toMatchObject({ kind: "refused", reason: "nobody_below" });
   });
 
-  test("H3: a recalled task cannot be preempted until its next model call has completed", () => {
+  test("H3: a task that was recalled cannot be preempted until its next model call has completed", () => {
     const run = preempted();
     expect(reported(run.tell("release", 2))).toEqual(["t1 recalled"]);
     expect(run.acquire(3, HIGH)).toMatchObject({ kind: "refused", reason: "nobody_below" });
@@ -246,7 +246,7 @@ describe("headcount: the choice of a victim", () => {
 });
 
 describe("headcount: the queue for a seat", () => {
-  test("H5: the paused task with the highest priority is recalled first; among equals, the longest in the queue", () => {
+  test("H5: the paused task with the highest priority is recalled first; among equals, the one that waits longest", () => {
     const run = full([LOW, NORMAL, LOW, NORMAL]);
     for (const ordinal of [5, 6, 7, 8]) run.acquire(ordinal, HIGH);
     for (const ordinal of [1, 4, 3, 2]) run.tell("settle", ordinal);
@@ -254,32 +254,32 @@ describe("headcount: the queue for a seat", () => {
     expect(recalled).toEqual(["t4 recalled", "t2 recalled", "t1 recalled", "t3 recalled"]);
   });
 
-  test("H5: a freed seat goes to a queued task before a new one", () => {
+  test("H5: a freed seat goes to a task in the queue before it goes to a new task", () => {
     const run = preempted();
     run.tell("release", 2);
     expect(run.acquire(3, NORMAL)).toMatchObject({ kind: "refused", reason: "full" });
     expect(run.statuses()).toEqual({ t0: "seated", t1: "seated" });
   });
 
-  test("H8: a demoted task keeps its seat when no task waits", () => {
+  test("H8: a task whose priority is lowered keeps its seat when no task waits", () => {
     const run = full([HIGH]);
     expect(run.reprioritize(1, BACKGROUND)).toEqual(nothing);
     expect(run.statuses()).toEqual({ t0: "seated", t1: "seated" });
   });
 
-  test("H8: a demoted task yields to a waiting task of higher priority", () => {
+  test("H8: a task whose priority is lowered yields its seat to a waiting task of higher priority", () => {
     const run = preempted();
     expect(reported(run.reprioritize(2, BACKGROUND))).toEqual(["t2 pausing"]);
     expect(reported(run.tell("settle", 2))).toEqual(["t2 paused", "t1 recalled"]);
   });
 
-  test("H8: a demoted suspended task yields its seat at once", () => {
+  test("H8: a suspended task whose priority is lowered yields its seat at once", () => {
     const run = preempted();
     run.tell("suspend", 2);
     expect(reported(run.reprioritize(2, BACKGROUND))).toEqual(["t2 paused", "t1 recalled"]);
   });
 
-  test("H8: a demoted task yields neither to a task of equal priority nor to one that is promised a seat", () => {
+  test("H8: a task with a lowered priority yields its seat neither to an equal task nor to one that is promised another seat", () => {
     const equal = preempted();
     expect(equal.reprioritize(2, LOW)).toEqual(nothing);
 
@@ -288,7 +288,7 @@ describe("headcount: the queue for a seat", () => {
     expect(promised.reprioritize(2, BACKGROUND)).toEqual(nothing);
   });
 
-  test("H8: the root, an ancestor of the waiting task and a recalled task keep their seats when demoted", () => {
+  test("H8: the root, an ancestor of the waiting task and a recalled task keep their seats when their priority is lowered", () => {
     const run = setup(3);
     run.acquire(1, NORMAL);
     run.acquire(2, LOW, 1);
@@ -307,7 +307,7 @@ describe("headcount: the queue for a seat", () => {
     expect(recalled.reprioritize(1, BACKGROUND)).toEqual(nothing);
   });
 
-  test("H8: a demoted task keeps its seat when the task it should yield to is recalled to another seat", () => {
+  test("H8: a task with a lowered priority keeps its seat when the waiting task is recalled to another seat", () => {
     const run = full([LOW, NORMAL, HIGH]);
     run.acquire(4, HIGH);
     run.tell("settle", 1);
@@ -316,7 +316,7 @@ describe("headcount: the queue for a seat", () => {
     expect(reported(run.tell("release", 2))).toEqual(["t1 recalled", "t3 kept"]);
   });
 
-  test("H8: a task that is promoted while paused stays paused and is queued by its new priority", () => {
+  test("H8: a paused task whose priority is raised stays paused and is queued by its new priority", () => {
     const run = full([LOW, NORMAL]);
     run.acquire(3, HIGH);
     run.acquire(4, HIGH);
@@ -327,7 +327,7 @@ describe("headcount: the queue for a seat", () => {
 });
 
 describe("headcount: commands", () => {
-  test("H4: a command about a task that does not exist is ignored", () => {
+  test("H4: the headcount ignores a command about a task that does not exist", () => {
     const run = preempted();
     const before = run.state();
     for (const type of ["release", "settle", "suspend", "wake", "progress"] as const) {
@@ -337,12 +337,12 @@ describe("headcount: commands", () => {
     expect(run.state()).toBe(before);
   });
 
-  test("H2: a settle command for a task that is not pausing is ignored", () => {
+  test("H2: the headcount ignores a settle command for a task that is not pausing", () => {
     const run = preempted();
     for (const ordinal of [0, 1, 2]) expect(run.tell("settle", ordinal)).toEqual({ kind: "ignored" });
   });
 
-  test("H6: a command has the same effect on a state that went through JSON, and does not change its input state", () => {
+  test("H6: a headcount command has the same effect on a state that went through JSON, and does not change that state", () => {
     fc.assert(
       fc.property(seatRuns(allCommands), ({ budget, wishes }) => {
         let state = openHeadcount(budget, formatTaskId(0), NORMAL);

@@ -9,14 +9,14 @@ import {
   noLatency,
 } from "../../../src/kernel/index.ts";
 
-test("a duration that equals a bound is in the bucket of the bound, and one above all bounds is in the last bucket", () => {
+test("a call duration that equals a bound is counted in the bucket of the bound, and a longer one in the last bucket", () => {
   expect(latencyBoundsMs.map(latencyBucket)).toEqual(latencyBoundsMs.map((_bound, bucket) => bucket));
   expect([latencyBucket(-1), latencyBucket(0), latencyBucket(101), latencyBucket(1e9)]).toEqual([
     0, 0, 1, 24,
   ]);
 });
 
-test("a quantile lies within the bucket of its call, and counts that are added have the quantile of all calls", () => {
+test("a quantile of call durations lies within the bucket of its call, and added counts have the quantile of all calls", () => {
   const counts = (times: readonly number[]) => times.reduce(countLatency, noLatency);
   const fast = counts(Array.from({ length: 95 }, () => 500));
   const slow = counts(Array.from({ length: 5 }, () => 20_000));

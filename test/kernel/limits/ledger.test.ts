@@ -57,7 +57,7 @@ function setup(root: Partial<ExecutionBudget> = {}, unknownPrice: UnknownPrice =
   return book;
 }
 
-test("B2: a cap of null is unlimited", () => {
+test("B2: a cap of null in the ledger is unlimited", () => {
   const { decided } = setup();
   expect(decided(reserve("a", { input: 1e9, output: 1e9, costUsd: 1e6, turns: 1e9 }))).toBe("a");
 });
@@ -66,7 +66,7 @@ test.each([
   [{ maxTokens: 0 }, { dimension: "tokens", used: 1 }],
   [{ maxCostUsd: 0 }, { dimension: "costUsd", used: 0.25 }],
   [{ maxTurns: 0 }, { dimension: "turns", used: 1 }],
-])("B2: a cap of zero grants nothing, also in a child's account: %j", (budget, found) => {
+])("B2: a cap of zero in the ledger grants nothing, also in a child's account: %j", (budget, found) => {
   const handed = [tightenBudget(executionBudget(budget), {}), tightenBudget(executionBudget(), budget)];
   for (const own of handed) {
     const { decisions } = setup().step(open(1, own), reserve("a", { task: 1, usdPerToken: 0.25 }));
@@ -76,32 +76,35 @@ test.each([
   }
 });
 
-test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 0.5])("B2: the invalid amount %d is refused", (bad) => {
-  const { step } = setup();
-  step(reserve("a"));
-  const counts = [
-    ...["input", "output", "min", "turns"].map((key) => () => reserve("b", { costUsd: null, [key]: bad })),
-    ...["maxTokens", "maxTurns"].map((key) => () => open(1, { [key]: bad })),
-    ...["maxTokens", "maxTurns"].map((key) => () => topUp(0, { [key]: bad })),
-    () => settle("a", bad),
-    () => charge(0, bad),
-    () => charge(0, 1, 0, bad),
-  ];
-  const dollars = [
-    ...["costUsd", "usdPerToken"].map(
-      (key) => () => reserve("b", { costUsd: 5, usdPerToken: 5, [key]: bad }),
-    ),
-    () => settle("a", 1, bad),
-    () => charge(0, 1, bad),
-    () => open(1, { maxCostUsd: bad }),
-    () => topUp(0, { maxCostUsd: bad }),
-  ];
-  const refused = expect.objectContaining({ code: "invalid_argument" });
-  for (const command of bad === 0.5 ? counts : [...counts, ...dollars])
-    expect(() => step(command())).toThrow(refused);
-});
+test.each([-1, Number.NaN, Number.POSITIVE_INFINITY, 0.5])(
+  "B2: the ledger refuses the invalid amount %d",
+  (bad) => {
+    const { step } = setup();
+    step(reserve("a"));
+    const counts = [
+      ...["input", "output", "min", "turns"].map((key) => () => reserve("b", { costUsd: null, [key]: bad })),
+      ...["maxTokens", "maxTurns"].map((key) => () => open(1, { [key]: bad })),
+      ...["maxTokens", "maxTurns"].map((key) => () => topUp(0, { [key]: bad })),
+      () => settle("a", bad),
+      () => charge(0, bad),
+      () => charge(0, 1, 0, bad),
+    ];
+    const dollars = [
+      ...["costUsd", "usdPerToken"].map(
+        (key) => () => reserve("b", { costUsd: 5, usdPerToken: 5, [key]: bad }),
+      ),
+      () => settle("a", 1, bad),
+      () => charge(0, 1, bad),
+      () => open(1, { maxCostUsd: bad }),
+      () => topUp(0, { maxCostUsd: bad }),
+    ];
+    const refused = expect.objectContaining({ code: "invalid_argument" });
+    for (const command of bad === 0.5 ? counts : [...counts, ...dollars])
+      expect(() => step(command())).toThrow(refused);
+  },
+);
 
-test("B6: the spend, holds and losses of a child count against every ancestor", () => {
+test("B6: what a child has spent, reserved and lost counts against every ancestor in the ledger", () => {
   const { step, account } = setup();
   step(open(1), open(2, { parent: 1 }), open(3), reserve("a", { task: 2, input: 5, costUsd: 1 }));
   step(settle("a", 4, 0.5), reserve("b", { task: 2, output: 6 }), lose("b"), reserve("c", { task: 2 }));
@@ -110,7 +113,7 @@ test("B6: the spend, holds and losses of a child count against every ancestor", 
   expect(account(3)).toMatchObject({ spent: spend(0), reserved: spend(0) });
 });
 
-test("B6: a closed account keeps its caps while it has children and is removed with the last of them", () => {
+test("B6: a closed account of the ledger keeps its caps while it has children and is removed with the last of them", () => {
   const { step, decided, account } = setup();
   step(open(1, { maxTokens: 4 }), open(2, { parent: 1 }), charge(2, 3), close(1));
   expect(step(reserve("a", { task: 1 }))).toEqual(unchanged);
@@ -121,7 +124,7 @@ test("B6: a closed account keeps its caps while it has children and is removed w
   expect(account(0)).toMatchObject({ children: 0, spent: spend(3) });
 });
 
-test("B1: no grant exceeds a cap in any dimension", () => {
+test("B1: the ledger grants nothing that exceeds a cap in any dimension", () => {
   const { step, account } = setup({ maxTokens: 10, maxCostUsd: 3, maxTurns: 3 });
   step(reserve("a", { output: 6, costUsd: 1 }), reserve("b", { output: 6 }), withdraw("b"));
   step(reserve("c", { costUsd: 2.5 }), withdraw("c"), reserve("d", { turns: 3 }), withdraw("d"));
@@ -130,7 +133,7 @@ test("B1: no grant exceeds a cap in any dimension", () => {
   expect(account(0)?.reserved).toEqual(spend(10, 3e9, 3));
 });
 
-test("B1: a reservation waits while another is open and is granted when that one settles below its bound", () => {
+test("B1: a reservation waits while another one is open and is granted when that one settles below its bound", () => {
   const { decided } = setup({ maxTokens: 10 });
   expect(decided(reserve("a", { output: 8 }), reserve("b", { output: 5 }))).toBe("");
   expect(decided(settle("a", 5))).toBe("b");
@@ -143,14 +146,14 @@ test("B1: a reservation fails when no open reservation can make room for it", ()
   expect(decided(settle("b", 5))).toBe("no d");
 });
 
-test("B1: output is clamped to the tokens and dollars left in the tightest account", () => {
+test("B1: a call's output limit is lowered to the tokens and dollars left in the tightest account", () => {
   const { step, decided } = setup({ maxTokens: 10, maxCostUsd: 1 });
   expect(decided(reserve("a", { input: 4, output: 100 }))).toBe("a:6");
   step(refund("a"), open(1, { maxCostUsd: 5 }), charge(0, 0, 0.3));
   expect(decided(reserve("b", { task: 1, output: 100, costUsd: 0.1, usdPerToken: 0.25 }))).toBe("b:2");
 });
 
-test("B1: a reservation waits for room instead of being clamped to the room that open calls leave", () => {
+test("B1: a reservation waits for the room that open calls hold, instead of being lowered to what they leave", () => {
   const { decided } = setup({ maxTokens: 10 });
   expect(decided(reserve("a", { output: 8 }), reserve("b", { output: 20 }))).toBe("");
   expect(decided(settle("a", 1))).toBe("b:9");
@@ -166,7 +169,7 @@ test("B1: a call needs at least one output token and takes one turn by default; 
   expect(decided(reserve("c", { output: 8, min: 8, turns: 0 }))).toBe("no c");
 });
 
-test("B3: an unreported call is charged its tokens and dollars and returns its turn, a refunded call not at all, and one of unknown cost its reserved amount", () => {
+test("B3: an unreported call is charged its tokens and dollars, a refunded call nothing, and one of unknown cost its bound", () => {
   const { step, account } = setup();
   const call = { input: 2, output: 3, usdPerToken: 0.5 };
   step(
@@ -180,7 +183,7 @@ test("B3: an unreported call is charged its tokens and dollars and returns its t
   expect(account(0)).toMatchObject({ spent: spend(6, 30e8, 1), lost: spend(5, 15e8), reserved: spend(0) });
 });
 
-test("B3: a reservation can be settled once, and a command with an unknown id changes nothing", () => {
+test("B3: a reservation can be settled once, and a ledger command with an unknown id changes nothing", () => {
   const book = setup({ maxTokens: 3 });
   book.step(reserve("a", { output: 2 }), settle("a", 1), reserve("b", { output: 2 }), reserve("c"));
   const before = book.state;
@@ -199,7 +202,7 @@ test.each(["constructor", "__proto__", "7"])("B3: a reservation may have any id,
   expect(account(0)).toMatchObject({ spent: spend(1, 0, 1), reserved: spend(0) });
 });
 
-test("B3: a crash charges every open reservation as lost, with its attempt, and drops every waiting one", () => {
+test("B3: a crash charges every open reservation as lost, with its attempt, and drops every waiting reservation", () => {
   const book = setup({ maxTokens: 9 });
   book.step(reserve("a", { output: 4 }), reserve("b", { output: 5, attempt: 3 }), reserve("c"));
   expect(book.state.open.map(({ id, attempt }) => `${id} ${attempt}`)).toEqual(["a 1", "b 3"]);
@@ -208,7 +211,7 @@ test("B3: a crash charges every open reservation as lost, with its attempt, and 
   expect(book.account(0)).toMatchObject({ spent: spend(9), lost: spend(9) });
 });
 
-test("B3: the spend after a crash equals the spend of the uncrashed run plus the lost amount", () => {
+test("B3: the spending after a crash equals that of a run without the crash plus the lost amount", () => {
   const [plain, crashed] = [setup(), setup()];
   const [a, b] = [reserve("a", { output: 9, usdPerToken: 0.5 }), reserve("b", { output: 3 })];
   plain.step(a, settle("a", 7, 2), b, settle("b", 2));
@@ -234,11 +237,14 @@ test.each([
   [charge(1, 5, 2.5, 3), { taskId: "t0", dimension: "costUsd", limit: 2, used: 2.5 }],
   [charge(1, 5, 2, 2), { taskId: "t0", dimension: "turns", limit: 2, used: 3 }],
   [charge(1, 5, 2, 1), null],
-])("B1: a charge that exceeds a cap together with the holds is an overrun: %j", (command, found) => {
-  const { step } = setup({ maxCostUsd: 2, maxTurns: 2 });
-  const { overrun } = step(open(1, { maxTokens: 5 }), reserve("a"), command);
-  expect(overrun).toEqual(found && { ...found, reservationId: null });
-});
+])(
+  "B1: a charge that exceeds a cap together with the open reservations is an overrun: %j",
+  (command, found) => {
+    const { step } = setup({ maxCostUsd: 2, maxTurns: 2 });
+    const { overrun } = step(open(1, { maxTokens: 5 }), reserve("a"), command);
+    expect(overrun).toEqual(found && { ...found, reservationId: null });
+  },
+);
 
 test("B1: a call without a known price is an overrun if it exceeds a budget in dollars; a call within its bound is not", () => {
   const { step, decided } = setup({ maxCostUsd: 1 }, "ignore");
@@ -271,20 +277,20 @@ test("B4: a call without a price is granted without a budget in dollars or if co
   }
 });
 
-test("B1: dollars are exact: 0.1 + 0.2 fits a cap of 0.3", () => {
+test("B1: the ledger adds dollars exactly: 0.1 + 0.2 fits a cap of 0.3", () => {
   const { step, decided, account } = setup({ maxCostUsd: 0.3 });
   expect(decided(reserve("a", { costUsd: 0.1 }), reserve("b", { costUsd: 0.2 }))).toBe("b");
   step(settle("a", 1, 0.1), settle("b", 1, 0.2));
   expect(account(0)).toMatchObject({ spent: { nanoUsd: 3e8 }, caps: { nanoUsd: 3e8 } });
 });
 
-test("B1: fractions of a nano-dollar are rounded up when spent, and down in a cap and its topUp", () => {
+test("B1: the ledger rounds fractions of a nano-dollar up when spent, and down in a cap and its top-up", () => {
   const { step, account } = setup({ maxCostUsd: 9.7e-9 });
   step(charge(0, 1, 1.2e-9), topUp(0, { maxCostUsd: 1.7e-9 }));
   expect(account(0)).toMatchObject({ spent: { nanoUsd: 2 }, caps: { nanoUsd: 10 } });
 });
 
-test("B1: whole nano-dollars are converted exactly up to a million USD", () => {
+test("B1: the ledger converts whole nano-dollars exactly up to a million USD", () => {
   const property = fc.property(fc.maxSafeNat(), (any) => {
     const nanoUsd = any % 1e15;
     const usd = fromNanoUsd(nanoUsd);
@@ -293,7 +299,7 @@ test("B1: whole nano-dollars are converted exactly up to a million USD", () => {
   fc.assert(property);
 });
 
-test("B5: each account warns once per dimension at its soft threshold, and again after topUp", () => {
+test("B5: each account of the ledger warns once per dimension at its soft threshold, and again after topUp", () => {
   const { step } = setup({ maxTokens: 10, maxCostUsd: 1 });
   expect(step(open(1, { maxTokens: 8, warnAt: 0.5 }), charge(1, 3)).warnings).toEqual([]);
   expect(step(charge(1, 1)).warnings).toEqual([{ taskId: "t1", dimension: "tokens", limit: 8, used: 4 }]);
@@ -306,7 +312,7 @@ test("B5: each account warns once per dimension at its soft threshold, and again
   expect(step(charge(0, 1)).warnings).toEqual([{ ...tokens, limit: 20, used: 16 }]);
 });
 
-test("B3: spend is recorded by agent and model, lost spend separately, also after the task has ended", () => {
+test("B3: the ledger records spending by agent and model, lost spending separately, also after the task has ended", () => {
   const book = setup();
   const label = { agentId: formatAgentId({ name: "scout" }), provider: "acme", modelId: "m" };
   const call = { task: 1, output: 5, usdPerToken: 0.5, label };
@@ -329,7 +335,7 @@ test("B3: spend is recorded by agent and model, lost spend separately, also afte
   expect(book.state.lines).toEqual({ "scout 4 acme m": line });
 });
 
-test("B3: the usage of an unreported call replaces its charge once, in every account, line and day, and frees budget", () => {
+test("B3: the late usage of an unreported call replaces its charge once, in every account and total, and frees budget", () => {
   const book = setup({ maxTokens: 20, maxCostUsd: 9 });
   const label = { agentId: formatAgentId({ name: "scout" }), provider: "acme", modelId: "m" };
   book.step(open(1), reserve("a", { task: 1, output: 12, usdPerToken: 0.5, label, day: "2026-11-16" }));
@@ -355,7 +361,7 @@ test("B3: the usage of an unreported call replaces its charge once, in every acc
   expect(book.step(reserve("c", { output: 15, min: 15 })).decisions).toMatchObject([{ kind: "granted" }]);
 });
 
-test("B3: providers and models whose names contain spaces are kept apart", () => {
+test("B3: the ledger keeps providers and models whose names contain spaces apart", () => {
   const book = setup();
   const agentId = formatAgentId({ name: "scout" });
   const labels = [
@@ -396,7 +402,7 @@ function poolOf(...classes: readonly Priority[]) {
 }
 
 test.each([[[CRITICAL, HIGH, NORMAL, LOW]], [[LOW, NORMAL, BACKGROUND, HIGH, CRITICAL]]])(
-  "B1: calls that wait for one pool are served in the ratio 8:4:2:1 regardless of arrival: %j",
+  "B1: calls that wait for the same budget are served in the ratio 8:4:2:1 regardless of arrival: %j",
   (classes) => expect(poolOf(...classes, ...classes).serve(150)).toEqual([80, 40, 20, 10, 0]),
 );
 
@@ -409,7 +415,7 @@ test("B1: BACKGROUND is served only when no other class waits", () => {
   expect([book.decided(refund("first")), book.decided(refund("1/2"))]).toEqual(["1/2", "0/1"]);
 });
 
-test("B1: a priority class earns no credit while no call waits in it", () => {
+test("B1: a priority class earns no credit for budget while no call waits in it", () => {
   const { book, ask, serve } = poolOf(HIGH, HIGH, BACKGROUND);
   serve(20);
   book.step(ask(NORMAL), ask(NORMAL));
@@ -430,7 +436,7 @@ test("B1: calls of one priority class are served in order of arrival", () => {
   expect(decided(reserve("c", { task: 1 }), reserve("d", { task: 2 }), refund("a"))).toBe("b, c, d");
 });
 
-test("B1: a small call does not overtake a large one that waits for the same account, but may in another pool", () => {
+test("B1: a small call does not overtake a large call that waits for the same account, but may if it needs another account", () => {
   const { decided, step } = setup();
   step(open(1, { maxTokens: 10 }), open(2, { maxTokens: 10 }), open(3, { parent: 1 }));
   step(reserve("a", { task: 1, output: 5 }), reserve("large", { task: 1, output: 9 }));

@@ -54,7 +54,7 @@ test("formatting an invalid weight as a name is refused", () => {
   );
 });
 
-test("any value is either parsed as a priority or refused with invalid_argument", () => {
+test("any value is either parsed as a priority of a task or refused with invalid_argument", () => {
   fc.assert(
     fc.property(fc.anything({ withNullPrototype: true, withBigInt: true }), (value) => {
       expect(outcomeOf(value)).toSatisfy(
@@ -70,7 +70,7 @@ test("a value whose properties throw is refused as an invalid priority", () => {
   expect(() => parsePriority(proxy)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
 });
 
-test("the table and the list of priorities are frozen", () => {
+test("the table and the list of task priorities are frozen", () => {
   expect(() => Object.assign(Priority, { HIGH: 9 })).toThrow(TypeError);
   expect(() => (priorities as Priority[]).push(8)).toThrow(TypeError);
 });

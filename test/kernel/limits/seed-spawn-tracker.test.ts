@@ -21,12 +21,12 @@ const root = formatTaskId(0);
 const hundred = Array.from({ length: 100 }, (_, index) => index + 2);
 
 describe("the headcount", () => {
-  test.each(promiseNames)("the headcount keeps %s", (promise) => {
+  test.each(promiseNames)("the headcount keeps the rule of seats %s", (promise) => {
     const { failed, counterexample } = fc.check(keeps(promise, headcountSeats), { numRuns: 2000 });
     expect({ failed, counterexample }).toEqual({ failed: false, counterexample: null });
   });
 
-  test("H1: exactly one of 100 new HIGH tasks above one LOW task is promised a seat (R1)", () => {
+  test("H1: of 100 new HIGH tasks above one LOW task, the headcount promises exactly one a seat (R1)", () => {
     const run = setup(headcountSeats, { maxAgents: 2 });
     run.acquire(1, LOW);
     const replies = hundred.map((ordinal) => run.acquire(ordinal, HIGH));

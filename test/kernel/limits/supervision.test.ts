@@ -75,7 +75,7 @@ const tree: fc.Arbitrary<readonly Placed[]> = fc
   });
 
 describe("Supervision.root()", () => {
-  test("a root node has the default priority, retention and budgets", () => {
+  test("a root node of Supervision has the default priority, retention and budgets", () => {
     const root = setup();
     expect(root).toMatchObject({
       runId: "run_id-1",
@@ -92,7 +92,7 @@ describe("Supervision.root()", () => {
     expect(root.progressTopic).toBe("agent.progress/run_id-1");
   });
 
-  test("a root node uses the given session id and draws a new run id each time", () => {
+  test("a root node of Supervision uses the given session id and draws a new run id each time", () => {
     const ids = countingIds();
     const sessionId = parseSessionId("chat/4711");
     const runs = [Supervision.root(lead, { ids, sessionId }), Supervision.root(lead, { ids, sessionId })];
@@ -100,7 +100,7 @@ describe("Supervision.root()", () => {
     expect(runs.map((run) => run.runId)).toEqual(["run_id-1", "run_id-2"]);
   });
 
-  test("a root node without a session id draws a new session each time, also with a given run id", () => {
+  test("a root node of Supervision without a session id draws a new session each time, also with a given run id", () => {
     const ids = countingIds();
     const runs = [1, 2].map(() => Supervision.root(lead, { ids, runId: "run_job-1" }));
     expect(runs.map((run) => run.runId)).toEqual(["run_job-1", "run_job-1"]);
@@ -109,7 +109,7 @@ describe("Supervision.root()", () => {
     expect(() => Supervision.root(lead, { ids: noIds, runId: "run_job-1" })).toThrow(/invalid new id/);
   });
 
-  test("a root node completes a partial budget with defaults", () => {
+  test("a root node of Supervision completes a partial budget with defaults", () => {
     const root = setup({ spawnBudget: { maxAgents: 3 }, executionBudget: { maxTurns: 0 } });
     expect(root.spawnBudget).toEqual({ maxAgents: 3, allowPreempt: true });
     expect(root.executionBudget).toEqual({
@@ -125,7 +125,7 @@ describe("Supervision.root()", () => {
     [{ executionBudget: { maxTokens: -1 } }, "invalid maxTokens -1"],
     [{ retention: "forever" }, `invalid history retention "forever"`],
     [{ priority: 3 }, "invalid priority 3"],
-  ])("B2: a root node with invalid options is refused: %j", (options, message) => {
+  ])("B2: a root node of Supervision with invalid options is refused: %j", (options, message) => {
     const build = () => setup(options as Parameters<typeof setup>[0]);
     expect(build).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
@@ -134,7 +134,7 @@ describe("Supervision.root()", () => {
 });
 
 describe("a child node", () => {
-  test("a child node inherits run, session, root and budgets and has default values for the rest", () => {
+  test("a child node of Supervision inherits run, session, root and budgets and has default values for its other fields", () => {
     const root = setup({ executionBudget: { maxTokens: 100 }, priority: Priority.CRITICAL });
     const child = root.spawnChild({ parentId: lead });
     expect(child).toMatchObject({
@@ -152,12 +152,12 @@ describe("a child node", () => {
     expect(child.executionBudget).toEqual(root.executionBudget);
   });
 
-  test("a child node names the manager that spawned it", () => {
+  test("a child node of Supervision names the manager that spawned it", () => {
     const grandchild = setup().spawnChild({ parentId: lead }).spawnChild({ parentId: researcher });
     expect(grandchild).toMatchObject({ rootId: lead, parentId: researcher, depth: 2 });
   });
 
-  test("a child node accepts another priority and retention than its parent", () => {
+  test("a child node of Supervision accepts another priority and retention than its parent", () => {
     const child = setup().spawnChild({
       parentId: lead,
       priority: Priority.HIGH,
@@ -166,7 +166,7 @@ describe("a child node", () => {
     expect(child).toMatchObject({ priority: 4, retention: "none" });
   });
 
-  test("B6: a child node's budget is tightened by the given one and never widened", () => {
+  test("B6: the budget of a child node of Supervision is tightened by the given budget and never widened", () => {
     const root = setup({ executionBudget: { maxTokens: 100, maxTurns: 5 } });
     const child = root.spawnChild({
       parentId: lead,
@@ -175,13 +175,13 @@ describe("a child node", () => {
     expect(child.executionBudget).toEqual({ maxTokens: 40, maxTurns: 5, maxCostUsd: 1, deadlineMs: null });
   });
 
-  test("a child node with an invalid manager id is refused", () => {
+  test("a child node of Supervision with an invalid manager id is refused", () => {
     expect(() => setup().spawnChild({ parentId: "no one" as AgentId })).toThrow(
       expect.objectContaining({ code: "invalid_argument" }),
     );
   });
 
-  test("a node may be at any depth", () => {
+  test("a node of Supervision may be at any depth", () => {
     let node = setup();
     for (let depth = 0; depth < 1000; depth++) node = node.spawnChild({ parentId: lead });
     expect(node.depth).toBe(1000);
@@ -189,7 +189,7 @@ describe("a child node", () => {
 });
 
 describe("a tree of nodes", () => {
-  test("all nodes of a tree share run, session, root and spawn budget object, and depth counts from the root", () => {
+  test("all nodes of a Supervision tree share run, session, root and spawn budget, and depth counts from the root", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         const [{ node: root }] = placed as [Placed, ...Placed[]];
@@ -207,7 +207,7 @@ describe("a tree of nodes", () => {
     );
   });
 
-  test("B6: budgets only tighten from the root down", () => {
+  test("B6: the budgets of a Supervision tree only tighten from the root down", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         for (const { node, parent } of placed) {
@@ -220,7 +220,7 @@ describe("a tree of nodes", () => {
     );
   });
 
-  test("every node of a tree is deeply frozen", () => {
+  test("every node of a Supervision tree is deeply frozen", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         for (const { node } of placed) expect(unfrozenIn(node)).toEqual([]);
@@ -228,7 +228,7 @@ describe("a tree of nodes", () => {
     );
   });
 
-  test("a node that went through JSON is equal to the original", () => {
+  test("a node of Supervision that went through JSON is equal to the original", () => {
     fc.assert(
       fc.property(tree, (placed) => {
         const shared = placed[0]?.node.spawnBudget;
@@ -246,18 +246,18 @@ describe("a tree of nodes", () => {
 });
 
 describe("a frozen node", () => {
-  test.each(Object.keys(setup().toJSON()))("a node refuses an assignment to %s", (field) => {
+  test.each(Object.keys(setup().toJSON()))("a node of Supervision refuses an assignment to %s", (field) => {
     const node = setup();
     expect(() => Object.assign(node, { [field]: null })).toThrow(TypeError);
   });
 
-  test("a node refuses to add or delete a field", () => {
+  test("a node of Supervision refuses to add or delete a field", () => {
     const node = setup();
     expect(() => Object.assign(node, { extra: 1 })).toThrow(TypeError);
     expect(Reflect.deleteProperty(node, "runId")).toBe(false);
   });
 
-  test("a node refuses assignments inside its budgets, given or by default", () => {
+  test("a node of Supervision refuses assignments inside its budgets, given or by default", () => {
     const given = setup({ spawnBudget: { maxAgents: 2 }, executionBudget: { maxTokens: 1 } });
     for (const node of [
       setup(),
@@ -269,14 +269,14 @@ describe("a frozen node", () => {
     }
   });
 
-  test("changing the options after creation does not change the node", () => {
+  test("changing the options after creation does not change a node of Supervision", () => {
     const options = { maxAgents: 2 };
     const root = setup({ spawnBudget: options });
     options.maxAgents = 99;
     expect(root.spawnBudget.maxAgents).toBe(2);
   });
 
-  test("changing a node's JSON does not change the node", () => {
+  test("changing the JSON of a node of Supervision does not change the node", () => {
     const node = setup();
     Object.assign(node.toJSON().spawnBudget, { maxAgents: 99 });
     expect(node.spawnBudget.maxAgents).toBe(50);
@@ -284,7 +284,7 @@ describe("a frozen node", () => {
 });
 
 describe("a stored node", () => {
-  test("a stored node is revived frozen and shares the tree's spawn budget if it is equal", () => {
+  test("a stored node of Supervision is revived frozen and shares the tree's spawn budget if the two are equal", () => {
     const stored = setup().toJSON();
     expect(unfrozenIn(Supervision.fromJSON(stored))).toEqual([]);
     expect(Supervision.fromJSON(stored, defaultSpawnBudget).spawnBudget).toBe(defaultSpawnBudget);
@@ -292,7 +292,7 @@ describe("a stored node", () => {
     expect(Supervision.fromJSON(stored, other).spawnBudget).toEqual(defaultSpawnBudget);
   });
 
-  test("a stored node is deeply frozen even if the given spawn budget is not", () => {
+  test("a stored node of Supervision is deeply frozen even if the given spawn budget is not", () => {
     const node = Supervision.fromJSON(setup().toJSON(), { maxAgents: 50, allowPreempt: true });
     expect(unfrozenIn(node)).toEqual([]);
   });
@@ -309,7 +309,7 @@ describe("a stored node", () => {
     { executionBudget: { maxTokens: -1 } },
     { retention: "forever" },
     { priority: 3 },
-  ])("a stored node with an invalid field is refused: %j", (field) => {
+  ])("a stored node of Supervision with an invalid field is refused: %j", (field) => {
     const stored = { ...setup().toJSON(), ...field } as SupervisionJson;
     expect(() => Supervision.fromJSON(stored)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });

@@ -74,7 +74,7 @@ describe("Transcript", () => {
     );
   });
 
-  test("at() and slice() accept the same positions as an array, negative ones included", () => {
+  test("at() and slice() of Transcript accept the same positions as an array, negative ones included", () => {
     fc.assert(
       fc.property(messages, fc.integer({ min: -6, max: 6 }), (all, place) => {
         const older = Transcript.of(all);
@@ -100,7 +100,7 @@ describe("Transcript", () => {
     expect(() => Object.assign(transcript, { extra: 1 })).toThrow(TypeError);
   });
 
-  test("of() accepts 300,000 messages at once", () => {
+  test("Transcript.of() accepts 300,000 messages at once", () => {
     expect(Transcript.of(numbered(300_000))).toHaveLength(300_000);
   });
 });
@@ -170,7 +170,7 @@ describe("Transcript.append()", () => {
 });
 
 describe("J4: Transcript.digest()", () => {
-  test("the digest is equal for two transcripts if and only if their messages are equal", () => {
+  test("J4: the digest of two transcripts is equal if and only if their messages are equal", () => {
     fc.assert(
       fc.property(messages, messages, (one, other) => {
         const same = Transcript.of(one).digest(sha256) === Transcript.of(other).digest(sha256);
@@ -180,7 +180,7 @@ describe("J4: Transcript.digest()", () => {
     );
   });
 
-  test("the digest does not depend on how messages were appended, on the order of keys or on a JSON round trip", () => {
+  test("the digest of a transcript does not depend on how messages were appended, on the order of keys or on a JSON round trip", () => {
     fc.assert(
       fc.property(messages, fc.nat(4), (all, cut) => {
         const digest = Transcript.of(all).digest(sha256);
@@ -195,7 +195,7 @@ describe("J4: Transcript.digest()", () => {
     );
   });
 
-  test("the digest changes with every appended message and with an edit of the first message", () => {
+  test("the digest of a transcript changes with every appended message and with an edit of the first message", () => {
     const long = numbered(50);
     const versions = long.map((_message, index) => Transcript.of(long.slice(0, index)).digest(sha256));
     expect(new Set(versions).size).toBe(50);
@@ -209,7 +209,7 @@ describe("J4: Transcript.digest()", () => {
     expect(one).not.toBe(two);
   });
 
-  test("the digest uses the hash it is called with, also after another hash", () => {
+  test("the digest of a transcript uses the hash function with which it is called, also after a call with another one", () => {
     const transcript = Transcript.of(numbered(3));
     const other: Hash = (hashed) => `other:${sha256(hashed)}`;
     const fresh = Transcript.of(numbered(3)).digest(other);
@@ -251,7 +251,7 @@ describe("J4: the cost of Transcript.digest()", () => {
     expect(more.digest(hash)).toBe(Transcript.of([...more]).digest(hash));
   });
 
-  test("J4: Transcript.digest() hashes only the branch's own messages for a branch of a digested transcript", () => {
+  test("J4: Transcript.digest() hashes only the new messages of a branch if the transcript below has a digest", () => {
     const { count, hash } = countingHash();
     const trunk = Transcript.of(numbered(100));
     trunk.digest(hash);
@@ -260,7 +260,7 @@ describe("J4: the cost of Transcript.digest()", () => {
     expect(count.calls).toBe(102);
   });
 
-  test("the digest takes one hash of constant size per message for 20,000 messages with a digest after each", () => {
+  test("20,000 messages with a digest after each take one hash of constant size per message", () => {
     const { count, hash } = countingHash();
     let transcript = Transcript.empty;
     for (const each of numbered(20_000)) {
@@ -272,7 +272,7 @@ describe("J4: the cost of Transcript.digest()", () => {
     expect(count.characters).toBeLessThan(20_000 * 200);
   });
 
-  test("the digest reads each message once, independent of the length of the conversation", () => {
+  test("the digest of a transcript reads each message once, independent of the length of the conversation", () => {
     const { hash } = countingHash();
     const reads = { count: 0 };
     const watched = new Proxy(userMessage("watched"), {
@@ -301,7 +301,7 @@ describe("J4: the cost of Transcript.digest()", () => {
 });
 
 describe("J4: compaction with Transcript.of()", () => {
-  test("compaction starts a new chain that hashes only the kept messages", () => {
+  test("J4: the digest of a compacted transcript starts a new chain that hashes only the kept messages", () => {
     const { count, hash } = countingHash();
     const long = Transcript.of(numbered(1000));
     long.digest(hash);

@@ -38,19 +38,19 @@ function decide(state: ScheduleState, now: number, more: Partial<DueSchedule> = 
 const atOne = newScheduleState(hour);
 
 describe("fireTimes()", () => {
-  test("an interval fires at its start and at every multiple after it", () => {
+  test("an interval schedule fires at its start and at every multiple of the interval after it", () => {
     const times = fireTimes({ everyMs: 10, startAt: 5 }, () => expect.unreachable());
     expect([-1, 4, 5, 14, 15].map((after) => times.next(after))).toEqual([5, 5, 15, 15, 25]);
     expect([4, 5, 14, 15, 26].map((until) => times.last(until))).toEqual([null, 5, 5, 15, 25]);
   });
 
-  test("a single time fires once", () => {
+  test("a schedule with a single time fires once", () => {
     const times = fireTimes({ at: 5 }, () => expect.unreachable());
     expect([4, 5].map((after) => times.next(after))).toEqual([5, null]);
     expect([4, 5, 99].map((until) => times.last(until))).toEqual([null, 5, 5]);
   });
 
-  test("a cron expression fires not before its start", () => {
+  test("a schedule with a cron expression does not fire before its start", () => {
     const cron = { fires: () => hourly, time: () => 0 };
     const times = fireTimes({ cron: "0 * * * *", timeZone: "UTC", startAt: 2 * hour }, () => cron);
     expect(times.next(0)).toBe(2 * hour);
@@ -61,13 +61,13 @@ describe("fireTimes()", () => {
 });
 
 describe("decideFire()", () => {
-  test("a schedule whose time has not come, that is paused or that has no further fire is idle", () => {
+  test("a schedule is idle if its time has not come, if it is paused or if it has no further fire", () => {
     expect(decide(atOne, hour - 1)).toEqual({ kind: "idle" });
     expect(decide(pausedState(atOne), hour)).toEqual({ kind: "idle" });
     expect(decide({ ...atOne, nextAt: null }, hour)).toEqual({ kind: "idle" });
   });
 
-  test("a due fire is stored as firing before the schedule moves on", () => {
+  test("a due fire of a schedule is stored as firing before the schedule moves on to its next time", () => {
     const decision = decide(atOne, hour);
     expect(decision).toMatchObject({ kind: "fire", state: { firing: hour, nextAt: 2 * hour } });
     if (decision.kind !== "fire") return;
@@ -77,7 +77,7 @@ describe("decideFire()", () => {
     expect(scheduleDueAt(fired)).toBe(2 * hour);
   });
 
-  test("overlap skip drops a fire while the last run has not ended", () => {
+  test("a schedule with overlap skip drops a fire while the last run has not ended", () => {
     const decision = decide(atOne, hour, { isRunning: true });
     const skipped = { at: hour, reason: "overlap" };
     expect(decision).toMatchObject({ kind: "skip", state: { firing: null, nextAt: 2 * hour, skipped } });
@@ -87,7 +87,7 @@ describe("decideFire()", () => {
     ["queue", false],
     ["cancel", true],
   ] as const)(
-    "%s lets one fire wait for the end of the last run and drops the others",
+    "a schedule with %s lets one fire wait for the end of the last run and drops further fires",
     (overlap, cancels) => {
       const waiting = decide(atOne, hour, { overlap, isRunning: true });
       expect(waiting).toMatchObject({ kind: "wait", cancels, state: { nextAt: hour, waits: "overlap" } });
@@ -114,7 +114,7 @@ describe("decideFire()", () => {
 
   const late = 5 * hour + 30_000;
 
-  test("missed skip drops late fires and starts a run for one that is on time", () => {
+  test("a schedule with missed skip drops late fires and starts a run for a fire that is on time", () => {
     expect(decide(atOne, late, { missed: "skip" })).toMatchObject({
       kind: "fire",
       state: { firing: 5 * hour, nextAt: 6 * hour, skipped: { at: hour, reason: "missed" } },
@@ -125,14 +125,14 @@ describe("decideFire()", () => {
     });
   });
 
-  test("missed once starts one run, for the latest fire", () => {
+  test("a schedule with missed once starts one run, for the latest fire", () => {
     expect(decide(atOne, late + 10 * 60_000)).toMatchObject({
       kind: "fire",
       state: { firing: 5 * hour, nextAt: 6 * hour },
     });
   });
 
-  test("missed all starts a run for each fire, the oldest first, one after another", () => {
+  test("a schedule with missed all starts a run for each fire, the oldest first, one after another", () => {
     const first = decide(atOne, late, { missed: "all" });
     expect(first).toMatchObject({ kind: "fire", state: { firing: hour, nextAt: 2 * hour } });
     if (first.kind !== "fire") return;
@@ -162,12 +162,12 @@ describe("decideFire()", () => {
     });
   });
 
-  test("a resumed schedule continues with the first fire after now", () => {
+  test("a schedule that is resumed continues with the first fire after the current time", () => {
     const resumed = resumedState(pausedState(atOne), hourly, 7 * hour + 1);
     expect(resumed).toMatchObject({ paused: false, nextAt: 8 * hour });
   });
 
-  test("T3: no fire time repeats and none is lost but by a policy, whatever the clock and the runs do", () => {
+  test("T3: no fire time of a schedule repeats and only a policy drops one, whatever the clock and the runs do", () => {
     const step = fc.record({
       by: fc.integer({ min: -3 * hour, max: 5 * hour }),
       isRunning: fc.boolean(),

@@ -108,7 +108,7 @@ describe("RunMeta.child()", () => {
     expect(new Set([meta.spanId, one.spanId, other.spanId, one.child().spanId]).size).toBe(4);
   });
 
-  test("C1: a parent's cancel reaches the child, and a child's cancel does not reach the parent", () => {
+  test("C1: cancelling a RunMeta cancels its child, and cancelling the child does not cancel the parent", () => {
     const { meta } = setup();
     const [one, other] = [meta.child(), meta.child()];
     one.cancellation.cancel("this call only");
@@ -150,7 +150,7 @@ describe("RunMeta.child()", () => {
 });
 
 describe("C2: RunMeta.check()", () => {
-  test("check() passes before a cancel, up to and including the deadline", () => {
+  test("C2: RunMeta.check() passes before a cancel, up to and including the deadline", () => {
     const { meta, clock } = setup({ deadline: 5000 });
     clock.set(4999);
     expect(() => meta.check()).not.toThrow();
@@ -171,7 +171,7 @@ describe("C2: RunMeta.check()", () => {
     );
   });
 
-  test("check() reports the cancel if the deadline has passed as well", () => {
+  test("C2: RunMeta.check() reports the cancel if the deadline has passed as well", () => {
     const { meta, clock } = setup({ deadline: 5000 });
     clock.set(5001);
     meta.cancellation.cancel("user stopped");
@@ -180,7 +180,7 @@ describe("C2: RunMeta.check()", () => {
     );
   });
 
-  test("check() does not cancel the token when the deadline passes", () => {
+  test("C2: RunMeta.check() does not cancel the token when the deadline passes", () => {
     const { meta, clock } = setup({ deadline: 5000 });
     const child = meta.child();
     clock.set(5001);
@@ -189,14 +189,14 @@ describe("C2: RunMeta.check()", () => {
     expect(() => meta.cancellation.check()).not.toThrow();
   });
 
-  test("check() never throws without a deadline and throws at once with the deadline 0", () => {
+  test("C2: RunMeta.check() never throws without a deadline and throws at once with the deadline 0", () => {
     const { meta, clock } = setup();
     clock.set(Number.MAX_SAFE_INTEGER);
     expect(() => meta.check()).not.toThrow();
     expect(() => setup({ deadline: 0 }).meta.check()).toThrow("deadline exceeded");
   });
 
-  test("check() throws for the child after the child's deadline while the parent's check passes", () => {
+  test("C2: RunMeta.check() throws for the child after the child's deadline while the check of the parent passes", () => {
     const { meta, clock } = setup({ deadline: 9000 });
     const child = meta.child({ deadline: 5000 });
     clock.set(6000);

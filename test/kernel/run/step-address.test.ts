@@ -28,7 +28,7 @@ describe("J2: a step address", () => {
     expect(stepAt(branchScope(stepAt("", 5), "left"), 3)).toBe("5/left/3");
   });
 
-  test("an address joins all indexes and branch names of its path with /", () => {
+  test("a step address joins all indexes and branch names of its path with /", () => {
     fc.assert(
       fc.property(path, (steps) => {
         expect(addressOf(steps)).toBe(steps.join("/"));
@@ -36,7 +36,7 @@ describe("J2: a step address", () => {
     );
   });
 
-  test("an address is equal for two paths if and only if the paths are equal", () => {
+  test("a step address is equal for two paths if and only if the paths are equal", () => {
     fc.assert(
       fc.property(path, path, (one, other) => {
         const same = one.length === other.length && one.every((step, index) => step === other[index]);
@@ -45,7 +45,7 @@ describe("J2: a step address", () => {
     );
   });
 
-  test("J2: a step address of a branch never equals the address of a step", () => {
+  test("J2: the address of a branch never equals the address of a step", () => {
     fc.assert(
       fc.property(fc.nat(), branch, (index, name) => {
         expect(branchScope(stepAt("", 0), name)).not.toBe(stepAt(stepAt("", 0), index));
@@ -53,7 +53,7 @@ describe("J2: a step address", () => {
     );
   });
 
-  test("an address writes the index -0 as 0", () => {
+  test("a step address writes the index -0 as 0", () => {
     expect(stepAt("", -0)).toBe("0");
   });
 });

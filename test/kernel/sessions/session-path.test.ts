@@ -39,7 +39,7 @@ describe("session path", () => {
     expect(leafOf([...entries, { ...base("z", "b"), type: "leaf", targetId: null }])).toBeNull();
   });
 
-  test("S3: contextMessages() replaces the entries before the first kept one by the newest summary", () => {
+  test("S3: contextMessages() replaces the entries before the first kept entry by the newest summary", () => {
     const compaction = (
       id: string,
       parentId: string,

@@ -108,7 +108,7 @@ for (const [storeName, prepare] of twoStores)
       expect((await run.result()).output).toBe("approved");
     });
 
-    it("K4: a question in the losing branch of a race is closed when the race is won", async () => {
+    it("K4: a question in the losing branch of a race is closed when another branch has won", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       await using runtime = await createRuntime({ store: await openStore(), clock });
@@ -129,7 +129,7 @@ for (const [storeName, prepare] of twoStores)
       expect((await run.result()).status).toBe("completed");
     });
 
-    it("the first of two answers that are sent at once counts, and the second is refused with who gave the first", async () => {
+    it("the first of two answers to one question counts, and the second is refused with the name of who answered first", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       const store = await openStore();
@@ -150,7 +150,7 @@ for (const [storeName, prepare] of twoStores)
       expect((await run.result()).output).toBe("approved");
     });
 
-    it("an answer to a question that was answered before is refused while the run continues", async () => {
+    it("an answer to a question that was already answered is refused while the run continues", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       await using runtime = await createRuntime({ store: await openStore(), clock });
@@ -191,7 +191,7 @@ for (const [storeName, prepare] of twoStores)
       expect(starts).toEqual([0]);
     });
 
-    it("K4: the open questions of a fork are its own", async () => {
+    it("K4: a fork has open questions of its own, apart from those of its origin", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       const store = await openStore();

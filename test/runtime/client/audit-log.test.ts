@@ -24,7 +24,7 @@ async function readAll(entries: AsyncIterable<AuditEntry>): Promise<AuditEntry[]
 const actions = (entries: readonly AuditEntry[]): string[] =>
   entries.map(({ actor, action }) => `${actor}: ${action}`);
 
-test("the audit log contains every command from outside under the name in which it was sent", async () => {
+test("the audit log contains every command from outside under the user name in which it was sent", async () => {
   const { runtime, store, clock } = await setUp();
   const worker = agent("worker", async (ctx) => {
     await ctx.waitForSignal("go");
@@ -105,7 +105,7 @@ test.for([
   },
 );
 
-test("a decision of an approval handler in the owner's process is recorded as \"approval handler\", not as a user's", async () => {
+test("a decision of an approval handler in the owner's process is recorded as \\"approval handler\\", not under a user's name", async () => {
   const { runtime, store } = await setUp();
   const launch = simpleTool({ name: "launch", execute: async () => text("up") });
   const answer = () => ({ decision: "denied" }) as const;
@@ -123,7 +123,7 @@ test("a decision of an approval handler in the owner's process is recorded as \"
   expect(actions(outside)).toEqual(["alice: run_start", "approval handler: approval_decision"]);
 });
 
-test("read() shortens texts to 500 characters unless full is set", async () => {
+test("read() of the audit log shortens texts to 500 characters unless the option full is set", async () => {
   const { runtime, store } = await setUp();
   const secret = "s".repeat(2_000);
   const worker = agent(
@@ -168,7 +168,7 @@ test("the actor of a run that an inbox message started is the agent that sent th
   expect(actions(entries)).toEqual(["worker: run_start"]);
 });
 
-test("E1: verify() accepts an intact log, reports that the chain in memory is not keyed, and counts the events since a head", async () => {
+test("E1: verify() of the audit log accepts an intact log, reports a memory chain as not keyed, and counts events since a head", async () => {
   const { runtime, store } = await setUp();
   const worker = agent("worker", async (ctx) => void (await ctx.waitForSignal("go")));
   const run = await runtime.submit(worker, null);
@@ -194,7 +194,7 @@ test("createRuntime refuses an empty auditKey, and one for a store in memory or 
   await expect(createRuntime({ store, auditKey: "k" })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("as() refuses an empty name", async () => {
+test("as() of a run handle refuses an empty name", async () => {
   const { runtime } = await setUp();
   const run = await runtime.submit(
     agent("worker", async () => undefined),

@@ -79,7 +79,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("close() of a runtime happens at the end of the block that declares the runtime with `await using`", async () => {
+  test("a runtime that is declared with `await using` is closed at the end of its block", async () => {
     let handle: RunHandle | undefined;
     {
       const { runtime: opened, run } = await openWithRun();
@@ -90,7 +90,7 @@ describe.each(twoStores)("close() of a runtime on %s", (_name, prepare) => {
     await expect(handle.result()).rejects.toMatchObject(closed);
   });
 
-  test("K1: close() of a runtime leaves a run that waits with the status waiting, and the next runtime resumes it when it is answered", async () => {
+  test("K1: close() of a runtime leaves a waiting run with the status waiting, and the next runtime resumes it when answered", async () => {
     const open = await prepare();
     const first = await createRuntime({ store: await open(), closeGraceMs: 0 });
     const { runId } = await first.submit(waitingAgent(), null);

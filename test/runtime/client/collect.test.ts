@@ -18,7 +18,7 @@ it("collect() deletes runs that ended before the given time and keeps runs that 
   expect(await runtime.find(waiting.runId)).toBeDefined();
 });
 
-it("with keepEndedRunsMs, the runtime deletes a run when that time has passed since its end", async () => {
+it("a runtime with keepEndedRunsMs deletes a run when that time has passed since its end", async () => {
   const { runtime, clock } = await setUp({ keepEndedRunsMs: 5_000 });
   const run = await runtime.submit(clerk, "answer");
   await run.result();
@@ -31,7 +31,7 @@ it("with keepEndedRunsMs, the runtime deletes a run when that time has passed si
   await runtime.close();
 });
 
-it("with keepEndedRunsMs: 0, a run is deleted after its waiting caller has the result, and after its reader has stopped", async () => {
+it("a runtime with keepEndedRunsMs: 0 deletes a run once its caller has the result and its reader has stopped", async () => {
   const { runtime, clock } = await setUp({ keepEndedRunsMs: 0 });
   const readRun = await runtime.submit(clerk, "answer");
   const reader = readRun.events()[Symbol.asyncIterator]();

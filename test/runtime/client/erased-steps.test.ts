@@ -29,7 +29,7 @@ async function storedText(store: Store, runId: Parameters<Store["journal"]["read
 }
 
 describe.each(twoStores)("%s: retention NONE", (_name, prepare) => {
-  test("retention NONE erases the content of turns, drains, compactions, decisions before tool calls, approvals and tool calls; the log still verifies", async () => {
+  test("retention NONE erases the content of turns, messages, compactions, approvals and tool calls; the log still verifies", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({
@@ -93,7 +93,7 @@ describe.each(twoStores)("%s: retention NONE", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("retention NONE keeps the winner of a race, which the state of the run needs, and erases its value", async () => {
+  test("retention NONE keeps which branch has won a race, which the state of the run needs, and erases the branch's value", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });
@@ -111,7 +111,7 @@ describe.each(twoStores)("%s: retention NONE", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("S5: steering that was drained and erased is not submitted again as a new run", async () => {
+  test("S5: steering that a task has read and retention has erased is not submitted again as a new run", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });

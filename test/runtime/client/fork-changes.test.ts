@@ -82,7 +82,7 @@ async function forkEvent(store: Store, { runId }: RunHandle): Promise<Event<"run
 }
 
 describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
-  it("a fork adds the message before the first model call if the cut is before it", async () => {
+  it("fork({ input }) adds the message before the first model call if the fork starts before that call", async () => {
     const { store, model, send } = await setUp(await prepare(), ["one", "two", "three", "four"]);
     const origin = await send("first?");
     const turn = await seqOf(store, origin, "context");
@@ -96,7 +96,7 @@ describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
     }
   });
 
-  it("a fork adds the message after the tool results of the cut, and pays no copied call", async () => {
+  it("fork({ input }) adds the message after the tool results before the fork point, and pays no copied call", async () => {
     const { store, model, send, runtime } = await setUp(await prepare(), [call, "one", "two", "three"]);
     const origin = await send("look");
     for (const [index, type] of (["message_end", "tool_execution_end"] as const).entries()) {
@@ -136,7 +136,7 @@ describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
     expect(await origin.result()).toMatchObject({ output: "one" });
   });
 
-  it("a fork resumes a run that failed, with the message before the call that failed", async () => {
+  it("fork({ input }) resumes a run that failed, with the message before the call that failed", async () => {
     const refused = { error: Object.assign(new Error("no"), { status: 400 }) };
     const { store, model, send } = await setUp(await prepare(), [call, refused, "two"]);
     const origin = await send("look");
@@ -148,7 +148,7 @@ describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
     expect((await origin.result()).status).toBe("failed");
   });
 
-  it("a fork shows the marker of an interrupted run before the message", async () => {
+  it("fork({ input }) shows the marker of an interrupted run before the message", async () => {
     const { store, runtime } = await setUp(await prepare(), []);
     const model = scriptedModel([call, "two"]);
     const hasty = new Agent({ name: "hasty", model, tools: [look], maxTurns: 1 });
@@ -159,7 +159,7 @@ describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
     expect(textsOf(model.calls[1]).slice(-2)).toEqual(["[interrupted: max_turns]", "go on"]);
   });
 
-  it("a fork takes content parts, and starts a custom agent again with the message", async () => {
+  it("fork({ input }) accepts content parts, and starts a custom agent again with the message", async () => {
     const { store, runtime, model, send } = await setUp(await prepare(), ["one", "two"]);
     const image = {
       type: "image",
@@ -179,7 +179,7 @@ describe.each(twoStores)("%s: fork({ input })", (_name, prepare) => {
 });
 
 describe.each(twoStores)("%s: fork({ model })", (_name, prepare) => {
-  it("a fork makes the calls after the cut and of later invocations with the model, and no other", async () => {
+  it("fork({ model }) makes the calls after the fork point and those of later invocations with that model", async () => {
     const { store, model, second, send, runtime, scout } = await setUp(
       await prepare(),
       [call, "one", "later"],
@@ -200,7 +200,7 @@ describe.each(twoStores)("%s: fork({ model })", (_name, prepare) => {
     expect((await (await runtime.submit(scout, "?", { sessionId: "trip" })).result()).output).toBe("later");
   });
 
-  it("the model of a fork applies to a failed run that is resumed, and to the next message of a completed run", async () => {
+  it("fork({ model }) applies the model to a failed run that is resumed, and to the next message of a completed run", async () => {
     const refused = { error: Object.assign(new Error("no"), { status: 400 }) };
     const { store, second, send } = await setUp(
       await prepare(),
@@ -219,7 +219,7 @@ describe.each(twoStores)("%s: fork({ model })", (_name, prepare) => {
     expect(textsOf(second.calls[1])).toEqual(["more", "done", "and?"]);
   });
 
-  it("a fork leaves the models of children and of other roles as they are", async () => {
+  it("fork({ model }) leaves the models of children and of other roles unchanged", async () => {
     const { store, runtime, second } = await setUp(await prepare(), [], ["lead done"]);
     const childModel = scriptedModel(["child one", "child two"]);
     const child = new Agent({ name: "child", description: "Helps.", model: childModel });
@@ -235,7 +235,7 @@ describe.each(twoStores)("%s: fork({ model })", (_name, prepare) => {
 });
 
 describe.each(twoStores)("%s: a fork with changes", (_name, prepare) => {
-  it("a fork returns the same fork for the same options, and refuses others under its id", async () => {
+  it("fork() with an id returns the same fork for the same options, and refuses other options under this id", async () => {
     const { store, send } = await setUp(await prepare(), ["one", "two"], ["other"]);
     const origin = await send("first?");
     const options: ForkOptions = { at: 0, input: "and", model: other, runId: formatRunId("copy") };
@@ -248,7 +248,7 @@ describe.each(twoStores)("%s: a fork with changes", (_name, prepare) => {
     expect((await store.journal.list()).runs).toHaveLength(2);
   });
 
-  it("a fork is refused before anything is stored if an option is invalid", async () => {
+  it("fork() is refused before anything is stored if an option is invalid", async () => {
     const { store, send } = await setUp(await prepare(), ["one"]);
     const origin = await send("first?");
     const at = await store.events.lastSeq(origin.runId);
@@ -282,7 +282,7 @@ describe.each(twoStores)("%s: a fork with changes", (_name, prepare) => {
     expect((await store.journal.list()).runs).toHaveLength(1);
   });
 
-  it("a fork is refused with an input if the history of the run was erased", async () => {
+  it("fork({ input }) is refused if the history of the run was erased", async () => {
     const { store, runtime, scout } = await setUp(await prepare(), ["one"]);
     const origin = await runtime.submit(scout, "secret", { retention: HistoryRetention.NONE });
     await origin.result();
@@ -331,7 +331,7 @@ describe.each(twoStores)("%s: fork({ instructions, tools, toolResults })", (_nam
     return { store, runtime, model, origin, starts, calls, keeper };
   }
 
-  it("a fork sends the changed instructions, tools and result with the next call, and repeats no tool", async () => {
+  it("fork({ instructions, tools, toolResults }) sends the changes with the next model call, and repeats no tool", async () => {
     const { store, model, origin, starts, calls } = await setUpChanges(await prepare(), [
       twice,
       "one",
@@ -374,7 +374,7 @@ describe.each(twoStores)("%s: fork({ instructions, tools, toolResults })", (_nam
     expect(accounts[rootTaskId]).toMatchObject({ caps: { nanoUsd: 500_000_000 } });
   });
 
-  it("a fork denies a call of a tool that the fork leaves out", async () => {
+  it("fork({ tools }) denies a call of a tool that the fork leaves out", async () => {
     const { model, origin, starts } = await setUpChanges(await prepare(), [call, "one", call, "two"]);
     const fork = await origin.fork({ at: starts[1]?.seq ?? 0, keepsCommit: true, tools: ["wait"] });
     expect(await fork.result()).toMatchObject({ status: "completed", output: "two" });
@@ -384,7 +384,7 @@ describe.each(twoStores)("%s: fork({ instructions, tools, toolResults })", (_nam
     ]);
   });
 
-  it("fork({ input }) begins with another message and keeps nothing of the first one", async () => {
+  it("fork({ input }) from the beginning starts with another message and keeps nothing of the first message", async () => {
     const { model, origin, starts, store } = await setUpChanges(await prepare(), [call, "one", "two"]);
     const fork = await origin.fork({
       at: starts[0]?.seq ?? 0,
@@ -403,7 +403,7 @@ describe.each(twoStores)("%s: fork({ instructions, tools, toolResults })", (_nam
     expect((await readAll(store, fork.runId))[0]?.data).toMatchObject({ input: "go elsewhere" });
   });
 
-  it("a fork is refused before anything is stored if a name, a call or a place does not fit", async () => {
+  it("fork() is refused before anything is stored if the name of a tool, a call or an event does not match the run", async () => {
     const { origin, starts, store } = await setUpChanges(await prepare(), [call, "one"]);
     const second = starts[1]?.seq ?? 0;
     const last = await store.events.lastSeq(origin.runId);
@@ -425,7 +425,7 @@ describe.each(twoStores)("%s: fork({ instructions, tools, toolResults })", (_nam
     expect((await store.journal.list({})).runs).toHaveLength(1);
   });
 
-  it("a fork changes a child, whose parent receives the new answer", async () => {
+  it("fork() can change a child, whose parent receives the new answer", async () => {
     const { store, runtime } = await setUp(await prepare(), []);
     const childModel = scriptedModel(["child one", "child two"]);
     const child = new Agent({

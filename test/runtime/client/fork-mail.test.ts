@@ -29,7 +29,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     return { store, clock, runtime, worker, origin };
   }
 
-  it("a fork that fails emits no dead letter, even if the message of its origin has one delivery left", async () => {
+  it("a fork that fails emits no dead letter, even if the message that started its origin has one delivery left", async () => {
     const { store, runtime, worker, origin } = await startByMessage(async () => {
       throw new Error("broken");
     });
@@ -49,7 +49,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     await runtime.close();
   });
 
-  it("a fork does not acknowledge the message of its origin when it completes", async () => {
+  it("a fork that completes does not acknowledge the message that started its origin", async () => {
     const { store, runtime, worker, origin } = await startByMessage(async (isFork) => {
       if (!isFork) throw new Error("broken");
     });
@@ -87,7 +87,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     return { store, runtime, run, origin, fork };
   }
 
-  it("a fork does not end the ask to its origin when it fails without a reply", async () => {
+  it("a fork that fails without a reply does not end an ask to its origin", async () => {
     const { runtime, run, origin, fork } = await startByAsk(async (isFork, reply) => {
       if (isFork) throw new Error("broken");
       await reply("answer");

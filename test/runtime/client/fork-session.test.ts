@@ -69,7 +69,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("a fork reads the session as it was at the cut, and writes to a session of its own", async () => {
+  it("a fork reads the session as it was at the fork point, and writes to a session of its own", async () => {
     const { store, runtime, model, send } = await converse(await prepare(), [
       "one",
       "two",
@@ -103,7 +103,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("a fork continues the turn at the cut, even if the origin's session was deleted after the fork", async () => {
+  it("a fork continues the turn at the fork point, even if the origin's session was deleted after the fork", async () => {
     const { store, runtime, model, send } = await converse(await prepare(), ["one", "two", "again", "more"]);
     await send("first?");
     const second = await send("second?");
@@ -183,7 +183,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("a fork gives its children the history they had at the cut", async () => {
+  it("a fork gives its children the history that they had at the fork point", async () => {
     const open = await prepare();
     const store = await open();
     const runtime = await createRuntime({ store });
@@ -256,7 +256,7 @@ describe.each(twoStores)("%s: a fork", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("a fork is refused at a seq after the last event, and at a value that is not a seq", async () => {
+  it("a fork is refused at a seq after the last event, and at a value that is no seq", async () => {
     const { store, runtime, send } = await converse(await prepare(), ["one"]);
     const run = await send("first?");
     const last = await store.events.lastSeq(run.runId);

@@ -14,7 +14,7 @@ async function opened(store = "memory:") {
   return { clock, inbox: runtime.inbox, runtime };
 }
 
-test("an item that a person has hidden is hidden for this person only, until it is restored", async () => {
+test("an inbox item that a person has hidden is hidden for this person only, until it is restored", async () => {
   const { inbox, clock } = await opened();
   await inbox.hide({ id: "run_1", change: "5" }, ada);
   const item = { id: "run_1", change: "5", until: null, at: clock.now() };
@@ -40,7 +40,7 @@ async function storedInbox(most?: number) {
   return { clock, inbox };
 }
 
-test("a snoozed item comes back at its time, and a closed one is forgotten after 90 days", async () => {
+test("a snoozed inbox item comes back at its time, and a closed item is forgotten after 90 days", async () => {
   const { inbox, clock } = await storedInbox();
   await inbox.hide({ id: "a", change: "1", until: clock.now() + 1_000 }, ada);
   await inbox.hide({ id: "b", change: "1" }, ada);
@@ -50,7 +50,7 @@ test("a snoozed item comes back at its time, and a closed one is forgotten after
   expect(await inbox.hidden(ada)).toEqual([]);
 });
 
-test("hidden items survive the process, and hiding an item again replaces what was stored", async () => {
+test("hidden inbox items survive the process, and hiding an item again replaces what was stored", async () => {
   const store = `sqlite:${await newPath()}`;
   const { inbox, runtime } = await opened(store);
   await inbox.hide({ id: "run_1:approval 1", change: "1" }, ada);
@@ -60,7 +60,7 @@ test("hidden items survive the process, and hiding an item again replaces what w
   expect(await later.hidden(ada)).toMatchObject([{ id: "run_1:approval 1", change: "2" }]);
 });
 
-test("the item that was hidden first is shown again if a person hides more than the limit", async () => {
+test("the inbox item that was hidden first is shown again if a person hides more than the limit", async () => {
   const { inbox, clock } = await storedInbox(3);
   for (const id of ["one", "two", "three", "four"]) {
     await inbox.hide({ id, change: "" }, ada);
@@ -70,7 +70,7 @@ test("the item that was hidden first is shown again if a person hides more than 
   expect(ids.toSorted()).toEqual(["four", "three", "two"]);
 });
 
-test("S6: a view of a tenant has an inbox of its own and refuses that of another tenant", async () => {
+test("S6: a tenant view has an inbox of its own and refuses the inbox of another tenant", async () => {
   const { inbox, runtime } = await opened();
   const view = runtime.forTenant({ tenantId: "acme", userId: "ada" });
   await view.inbox.hide({ id: "run_1", change: "1" });
@@ -80,7 +80,7 @@ test("S6: a view of a tenant has an inbox of its own and refuses that of another
   await expect(view.inbox.hidden({ tenantId: "other" })).rejects.toThrow(/this view is for "acme"/);
 });
 
-test("a time in the past, an empty id and an unknown option are refused", async () => {
+test("hiding inbox items refuses a time in the past, an empty id and an unknown option", async () => {
   const { inbox } = await opened();
   const item = { id: "run_1", change: "1" };
   await expect(inbox.hide({ ...item, until: 0 })).rejects.toThrow(/invalid until 0 of inbox.hide\(\)/);
@@ -88,7 +88,7 @@ test("a time in the past, an empty id and an unknown option are refused", async 
   await expect(inbox.hide({ ...item, till: 5 } as never)).rejects.toThrow(/till/);
 });
 
-test("several items are hidden at once, and make room for all of them", async () => {
+test("several inbox items are hidden at once, and older hidden items make room for all of them", async () => {
   const { inbox, clock } = await storedInbox(3);
   await inbox.hide({ id: "first", change: "" }, ada);
   await clock.advance(1);

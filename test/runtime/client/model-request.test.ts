@@ -78,7 +78,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     await store.close();
   }
 
-  test("J11: every call of a conversation with tools, results and steering is read as it was sent", async () => {
+  test("J11: modelRequest() returns every call of a conversation with tools, results and steering as it was sent", async () => {
     const model = scriptedModel([calls("a"), calls("b", "c"), "Done.", "Again."]);
     const steer = async (): Promise<string> => {
       await run?.steer("Mind the time.");
@@ -108,7 +108,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     });
   });
 
-  test("J11: the calls of architectures in other roles and in branches are read as they were sent", async () => {
+  test("J11: modelRequest() returns the calls of architectures in other roles and in branches as they were sent", async () => {
     const plan = scriptedModel(['["one","two"]', "1", "2", "Both."]);
     const refine = scriptedModel(["Draft", "Too short", "Longer draft", "LGTM", "x", "y"]);
     const talk = scriptedModel(Array.from({ length: 60 }, (_each, index) => `point ${index}`));
@@ -130,7 +130,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     });
   });
 
-  test("J11: an unchanged turn records nothing, and instructions and tools are recorded once", async () => {
+  test("J11: an unchanged turn adds nothing to the record of model requests; instructions and tools are recorded once", async () => {
     const model = Object.assign(scriptedModel([calls("a"), calls("b"), calls("c"), "Done."]), {
       contextWindow: 9_000,
     });
@@ -180,7 +180,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     });
   });
 
-  test("J11: modelRequest() names what retention erased, and the hashes stay", async () => {
+  test("J11: modelRequest() names what retention has erased, and the hashes stay", async () => {
     const model = scriptedModel([calls("a"), "Done."]);
     await withRuntime(async (runtime) => {
       const run = await runtime.submit(agentWith(model), "Go", { retention: HistoryRetention.NONE });
@@ -204,7 +204,7 @@ describe.each(twoStores)("on %s", (_name, prepare) => {
     });
   });
 
-  test("J11: another worker that takes over continues the record, and a fork reads it as well", async () => {
+  test("J11: another worker that takes over continues the record of model requests, and a fork reads it as well", async () => {
     const asks = tool({
       name: "ask",
       description: "Asks.",

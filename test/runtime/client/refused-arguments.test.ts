@@ -16,7 +16,7 @@ describe.each(twoStores)("arguments in a %s store", (_name, prepare) => {
   };
 
   test.each(["tenantId", "userId", "channel"])(
-    "submit() refuses an empty %s, as forTenant() does",
+    "submit() refuses an empty %s, and so does forTenant()",
     async (name) => {
       const { runtime } = await open();
       await expect(runtime.submit(idle, null, { [name]: "" })).rejects.toMatchObject({
@@ -38,7 +38,7 @@ describe.each(twoStores)("arguments in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("R7: the tenant id of a record may be as long as that of a run, and not longer", async () => {
+  test("R7: the tenant id of a record may be exactly as long as that of a run", async () => {
     const { store, runtime } = await open();
     const record = { namespace: "n", key: "k", value: 1 };
     const longest = "t".repeat(1_024);

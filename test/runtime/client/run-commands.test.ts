@@ -102,7 +102,7 @@ it("H8: reprioritize() emits task_reprioritize for a suspended task", async () =
   expect((await run.result()).status).toBe("completed");
 });
 
-it("fork() repeats steps in flight at the cut with new idempotency keys, starts with nothing spent, and leaves the origin unchanged", async () => {
+it("fork() repeats steps in flight at the fork point with new idempotency keys, starts with no spending, and changes no origin", async () => {
   const { runtime, events } = await setUp({ prices: { find: () => ({ inputUsd: 1e-6, outputUsd: 1e-6 }) } });
   const keys: string[] = [];
   const model = scriptedModel(["one", "two"]);
@@ -133,7 +133,7 @@ it("fork() repeats steps in flight at the cut with new idempotency keys, starts 
   expect(await events(run.runId)).toEqual(before);
 });
 
-it("J8: fork() of a task that continued as new leaves out its earlier journal and inherits its usage", async () => {
+it("J8: fork() of a task that called continueAsNew leaves out its earlier journal and inherits its usage", async () => {
   const { runtime, store, events } = await setUp();
   const keys: string[] = [];
   const model = scriptedModel(["one", "two", "three"]);
@@ -165,7 +165,7 @@ it("J8: fork() of a task that continued as new leaves out its earlier journal an
   );
 });
 
-it("fork() with a runId creates one run, and refuses the id of another run", async () => {
+it("fork() with a runId creates one run, and refuses the id of another existing run", async () => {
   const { runtime, store } = await setUp();
   const worker = agent("worker", async (ctx) => ctx.step("work", async () => "done"));
   const run = await runtime.submit(worker, null);

@@ -58,7 +58,7 @@ for (const [what, hosted, input, title] of titles)
     expect((await recordOf(hosted, input))?.title).toBe(title);
   });
 
-it("a run whose text is not kept has no title, and its metadata is empty after its end", async () => {
+it("a run whose text is not retained has no title, and its metadata is empty after its end", async () => {
   for (const retention of [HistoryRetention.NONE, HistoryRetention.RUN])
     expect((await recordOf(clerk, "secret", { retention }))?.title).toBe(null);
   const { runtime, store } = await setUp();
@@ -112,7 +112,7 @@ describe("submit() refuses", () => {
 
 for (const [storeName, prepare] of twoStores)
   describe(`on the ${storeName} store`, () => {
-    it("L9: a run starts at its startAt, on time, and its deadline counts from there", async () => {
+    it("L9: a run starts at its startAt, and its deadline counts from there", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       await using runtime = await createRuntime({ store: await openStore(), clock, pollMs: 60_000 });

@@ -3,7 +3,7 @@ import { auditLog } from "../../../src/runtime/index.ts";
 import type { ScoreOptions } from "../../../src/kernel/index.ts";
 import { agent, setUp } from "../runtime-setup.ts";
 
-test("score() scores an ended run in the name of the handle, and a later score of the same name and author replaces it", async () => {
+test("score() scores an ended run under the name of the handle, and a later score of the same name and author replaces it", async () => {
   const { runtime, store } = await setUp();
   const run = await runtime.submit(
     agent("worker", async () => "done"),
@@ -32,7 +32,7 @@ test("score() scores an ended run in the name of the handle, and a later score o
   ]);
 });
 
-test("score() refuses what is no score, names the problem and stores nothing", async () => {
+test("score() refuses an invalid score, names the problem and stores nothing", async () => {
   const { runtime } = await setUp();
   const run = await runtime.submit(
     agent("worker", async () => "done"),
@@ -55,7 +55,7 @@ test("score() refuses what is no score, names the problem and stores nothing", a
   expect(await run.scores()).toEqual([]);
 });
 
-test("S6: a view scores in the name of its user only, and the runs of others do not exist for it", async () => {
+test("S6: a tenant view scores under the name of its user only, and the runs of others do not exist for it", async () => {
   const { runtime } = await setUp();
   const worker = agent("worker", async () => "done");
   const ann = runtime.forTenant({ tenantId: "acme", userId: "ann" });

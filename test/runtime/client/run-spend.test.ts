@@ -69,7 +69,7 @@ for (const [storeName, prepare] of twoStores)
       expect((await second.list()).runs[0]?.unreported).toEqual(result.unreported);
     });
 
-    it("K3: a fork reports nothing of what its origin has used", async () => {
+    it("K3: a fork reports none of the usage of its origin", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       const clerk = newClerk();

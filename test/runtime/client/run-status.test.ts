@@ -88,7 +88,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
   };
 
   it.each(Object.entries(causes))(
-    "a run is waiting for %s while its worker owns the run and after the run was suspended",
+    "a run is waiting for %s both while its worker owns the run and after the run was suspended",
     async (waitsFor, { agent: waiting, options = {} }) => {
       const { runtime, clock, open: another } = await open();
       const other = await another();
@@ -100,7 +100,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     },
   );
 
-  it("a run goes from running to waiting, running and completed", async () => {
+  it("the status of a run goes from running to waiting, running and completed", async () => {
     const { runtime, clock, open: another } = await open();
     const [before, after] = [gate(), gate()];
     const worker = agent("worker", async (ctx) => {
@@ -138,7 +138,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await other.close();
   });
 
-  it("a run is paused from pause() to resume(), and list() finds it", async () => {
+  it("a run is paused from pause() to resume(), and list() finds it by this status", async () => {
     const { runtime, clock, open: another } = await open();
     const other = await another();
     const run = await runtime.submit(holder, null);
@@ -157,7 +157,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await runtime.close();
   });
 
-  it("a fork has the status of its run at the cut", async () => {
+  it("a fork has the status that its origin had at the fork point", async () => {
     const { runtime, events, clock } = await open();
     const run = await runtime.submit(holder, null);
     await until(async () => (await statusIn(runtime, run)) === "waiting signal");
@@ -184,7 +184,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await runtime.close();
   });
 
-  it("approve() and signal() reject with not_found after the end and for unknown ids", async () => {
+  it("approve() and signal() reject with not_found after the end of a run and for unknown ids", async () => {
     const { runtime, events, store } = await open();
     const run = await runtime.submit(filling, null);
     await until(async () => (await statusIn(runtime, run)) === "waiting person");
@@ -211,7 +211,7 @@ describe.each(["memory", "sqlite"])("the status of a run on a %s store", (kind) 
     await runtime.close();
   });
 
-  it("signal() rejects with not_found for a task that has ended, and reaches a run that is to be resumed", async () => {
+  it("signal() rejects with not_found for a task that has ended, and reaches a run that will be resumed", async () => {
     const { runtime, events } = await open();
     const child = agent("child", async () => "done");
     const parent = agent(

@@ -25,7 +25,7 @@ describe.each(twoStores)("S5: a run with a later startAt in a %s store", (_name,
     ["after it was released again", 10_000],
     ["while it is paused", 0],
   ] as const)(
-    "S5: another input is refused with agent_busy, which names the start time, %s",
+    "S5: another input to a session with a scheduled run is refused with agent_busy, which names the start time, %s",
     async (_when, passed) => {
       const { runtime, run, clock } = await scheduled();
       if (passed !== undefined) {
@@ -42,7 +42,7 @@ describe.each(twoStores)("S5: a run with a later startAt in a %s store", (_name,
     },
   );
 
-  test("S5: another input with whenBusy steer becomes steering that the run reads when it starts", async () => {
+  test("S5: another input to a scheduled run's session with whenBusy steer becomes steering that the run reads at its start", async () => {
     const { runtime, run, clock } = await scheduled();
     const options = { sessionId: "talk", whenBusy: "steer" } as const;
     expect((await runtime.submit(listener, "now", options)).runId).toBe(run.runId);

@@ -110,7 +110,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
-  it("a tenant view refuses a query of usage that is no object, as the runtime does", async () => {
+  it("a tenant view refuses a query of usage that is no object, and so does the runtime", async () => {
     const world = await setUp();
     const query = null as unknown as Parameters<Runtime["usage"]>[0];
     for (const view of [world.runtime, world.ann])
@@ -118,7 +118,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
-  it("a tenant view keeps the user of a submission and of a query in a view whose userId is undefined", async () => {
+  it("a tenant view whose userId is undefined keeps the user of a submission and of a query", async () => {
     const world = await setUp();
     const scope = { tenantId: "acme", userId: undefined } as unknown as TenantScope;
     const view = world.runtime.forTenant(scope);
@@ -203,7 +203,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
-    it("forTenant() forks no session of its own into a session of others", async () => {
+    it("a tenant view does not fork its own session into a session of others", async () => {
       const world = await setUp();
       const view = world.runtime.forTenant(scope);
       const agent = new Agent({ name: "talker", model: scriptedModel(["mine"]) });
@@ -216,7 +216,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
-    it("a tenant view refuses a fork the id of another user's run of the tenant, and accepts the id of a run of another tenant, where it means another run", async () => {
+    it("a tenant view refuses for a fork the run id of another user of the tenant, and accepts that of another tenant", async () => {
       const world = await setUp();
       const view = world.runtime.forTenant(scope);
       const own = await view.submit(quick, "mine");
@@ -231,7 +231,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
       await settled(world);
     });
 
-    it("a tenant view refuses every call of a handle whose run id belongs to others by now", async () => {
+    it("a tenant view refuses every call of a handle whose run id now belongs to others", async () => {
       const world = await setUp();
       const { runtime, store } = world;
       const view = runtime.forTenant(scope);
@@ -274,7 +274,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     });
   });
 
-  it("a tenant view gives the runs, sessions and usage of the view to its tenant and user", async () => {
+  it("a tenant view assigns the runs, sessions and usage that it creates to its tenant and user", async () => {
     const world = await setUp();
     const { runtime, ann, ended, agent } = world;
     const { runs } = await ann.list();
@@ -308,7 +308,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
-  it("a run that the code of a run starts belongs to the same tenant and user", async () => {
+  it("a run that the code of another run starts belongs to the same tenant and user", async () => {
     const world = await setUp();
     const { runtime, ann } = world;
     const outer: HostedAgent = {
@@ -341,7 +341,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await settled(world);
   });
 
-  it("a tenant view keeps the runtime open when a view is closed", async () => {
+  it("closing a tenant view keeps its runtime open", async () => {
     const world = await setUp();
     await world.ann.close();
     expect((await world.runtime.list()).runs).toHaveLength(3);
@@ -349,7 +349,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
   });
 });
 
-it("B7: a runtime names the cap per day of what its view sees", async () => {
+it("B7: a runtime and a tenant view name the daily cap that applies to their runs", async () => {
   const caps = { perDayUsd: 50, perTenantPerDayUsd: 5, perUserPerDayUsd: 1 };
   await using runtime = await openRuntime({ caps });
   const views = [

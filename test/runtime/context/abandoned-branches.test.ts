@@ -140,7 +140,7 @@ async function reopen(open: () => Promise<Store>, before: Runtime, worker: Hoste
 
 describe.each(twoStores)("%s", (_store, prepare) => {
   describe.each(constructs)("%s", (construct, run) => {
-    test("W1: signals that an abandoned branch took are received by the next waits, in their order, if a branch fails", async () => {
+    test("W1: signals that an abandoned branch took are received by the next waits, in order, if another branch fails", async () => {
       const open = await prepare();
       const store = await open();
       const runtime = await createRuntime({ store });
@@ -203,7 +203,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       }
     });
 
-    test("E4: an event that the code emits after the fault is in the log while the code is idle, after a restart", async () => {
+    test("E4: an event that the code emits after a branch has failed is in the log while the code is idle, after a restart", async () => {
       const open = await prepare();
       const store = await open();
       const idle = gate();
@@ -234,7 +234,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await reader.close();
     });
 
-    test("J5, W1: a branch that runs again in a resumed run keeps the signal that it received, and no other wait receives that signal", async () => {
+    test("J5, W1: a branch that runs again in a resumed run keeps the signal that it received, and no other wait receives it", async () => {
       const open = await prepare();
       const store = await open();
       const world = { isBroken: true };
@@ -259,7 +259,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await runtime.close();
     });
 
-    test("J5, W1: a branch whose signal other code has received waits for the next signal in a resumed run", async () => {
+    test("J5, W1: a branch whose signal other code has received waits for the next signal when the run is resumed", async () => {
       const open = await prepare();
       const store = await open();
       const world = { isBroken: true };
@@ -283,7 +283,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await runtime.close();
     });
 
-    test("C1: the child of an abandoned branch is cancelled, and a child that outlives its parent is not", async () => {
+    test("C1: the child of an abandoned branch is cancelled, unless it is a child that outlives its parent", async () => {
       const open = await prepare();
       const store = await open();
       const runtime = await createRuntime({ store });
@@ -312,7 +312,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await runtime.close();
     });
 
-    test("J5: the child of a branch that runs again in a resumed run continues where it stood", async () => {
+    test("J5: the child of a branch that runs again in a resumed run continues where it stopped", async () => {
       const open = await prepare();
       const store = await open();
       const world = { isBroken: true };
@@ -390,7 +390,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await runtime.close();
     });
 
-    test("W1: a fork after the fault receives the signal of the abandoned branch once", async () => {
+    test("W1: a fork after a branch has failed receives the signal of the abandoned branch once", async () => {
       const open = await prepare();
       const store = await open();
       const runtime = await createRuntime({ store });
@@ -412,7 +412,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await runtime.close();
     });
 
-    test("retention NONE: the state of a run whose branches were abandoned can be read after its end", async () => {
+    test("the state of a run with retention NONE whose branches were abandoned can be read after its end", async () => {
       const open = await prepare();
       const store = await open();
       const runtime = await createRuntime({ store });
@@ -434,7 +434,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
       await runtime.close();
     });
 
-    test("W1: the code after the fault reads the steering that an abandoned branch had read", async () => {
+    test("W1: the code after a failed branch reads the steering that an abandoned branch had read", async () => {
       const open = await prepare();
       const store = await open();
       const runtime = await createRuntime({ store });
@@ -504,7 +504,7 @@ describe.each(twoStores)("%s", (_store, prepare) => {
     await runtime.close();
   });
 
-  test("W1: a signal that reaches a branch in the moment in which another branch ends the race is not lost", async () => {
+  test("W1: a signal that reaches a branch at the moment in which another branch ends the race is not lost", async () => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open() });
     for (let delay = 0; delay < 12; delay++) {

@@ -27,7 +27,7 @@ describe("a cancelled task that waits for a child", () => {
   } as const;
 
   it.each(Object.entries(children))(
-    "a cancelled task that waits for a child leaves a stop with the words of one %s (C1, B5)",
+    "C1, B5: a cancelled task that waits for a child ends with the partial text of one %s",
     async (_what, [graceMs, code]) => {
       const child = agent("child", async (ctx) => {
         ctx.report({ output: "so far" });
@@ -56,7 +56,7 @@ describe("a cancelled task that waits for a child", () => {
     },
   );
 
-  it("a cancelled task that waits for a child ends without the output of a child whose code is abandoned, after that code has reported", async () => {
+  it("a cancelled task ends without the output of a child whose code is abandoned, after that code has reported", async () => {
     const child = agent("child", async (ctx) => {
       await ctx.step("wait", never).catch(never);
     });
@@ -150,7 +150,7 @@ describe("a cancelled task that waits for a child", () => {
     expect(heard).toEqual(["done"]);
   });
 
-  it("a cancelled task that waits for a child does not settle when another branch has won the race", async () => {
+  it("a cancelled task that waits for a child does not settle this wait if another branch has won the race", async () => {
     const child = agent("child", (ctx) => ctx.step("wait", never));
     const { runtime, clock } = await setUp({ stopGraceMs: 100 });
     const seen: string[] = [];

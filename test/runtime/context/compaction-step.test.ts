@@ -32,7 +32,7 @@ const shown = (transcript: Iterable<ChatMessage>): string[] =>
   [...transcript].map((each) => messageText(each));
 
 describe("J4, S3: ctx.compact", () => {
-  it("ctx.compact() runs once, pays once for its summary, and starts a digest chain that a replay repeats", async () => {
+  it("ctx.compact() compacts once, pays once for its summary, and starts a digest chain that a replay repeats", async () => {
     const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
     const model = scriptedModel(["it was about a and b", "and on"]);
     let compactions = 0;
@@ -91,7 +91,7 @@ describe("J4, S3: ctx.compact", () => {
   it.each<[string, readonly number[]]>([
     ["call 1 of message 1 has no result", [2, 3, 5]],
     ["the result of 1 in message 0 has no call", [4, 5]],
-  ])("J4, S3: ctx.compact refuses a window in which %s", async (problem, kept) => {
+  ])("J4, S3: ctx.compact() refuses a window in which %s", async (problem, kept) => {
     const { runtime } = await setUp();
     const worker = agent("worker", async (ctx): Promise<JsonValue> => {
       const compact: CompactionStep["compact"] = async (all) => kept.flatMap((at) => all[at] ?? []);

@@ -12,7 +12,7 @@ function listener(drain: (ctx: RunContext) => Promise<JsonValue>) {
 }
 
 describe("input to a run in progress", () => {
-  it("J4: input to a run in progress is drained in order of arrival, one or all at a time, each input by one drain", async () => {
+  it("J4: the inputs to a run in progress are read in order of arrival, one or all at a time, each of them once", async () => {
     const { runtime } = await setUp();
     const worker = listener(async (ctx) => [
       await ctx.steering(),
@@ -27,7 +27,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual([["a"], ["later", "last"], [{ b: 1 }, "c"], []]);
   });
 
-  it("input to a run in progress is returned to one of two branches that read input at the same time", async () => {
+  it("an input to a run in progress is returned to one of two branches that read input at the same time", async () => {
     const { runtime } = await setUp();
     const worker = listener(async (ctx) => {
       const drain = (branch: RunContext) => branch.steering({ mode: "all" });
@@ -40,7 +40,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual(["a"]);
   });
 
-  it("J4: input to a run in progress is not returned before a model call that was in flight when the owner died, because the drain before it was empty", async () => {
+  it("J4: input to a run in progress does not reach a model call that was in flight when its owner died", async () => {
     const { runtime, open, store, clock } = await setUp({ closeGraceMs: 0 });
     const asked: string[][] = [];
     const model = scriptedModel([{ text: "never comes", delayMs: 1_000_000 }, "fine", "done"], { clock });
@@ -70,7 +70,7 @@ describe("input to a run in progress", () => {
     await other.close();
   });
 
-  it("J4: input to a run in progress is drained in the same way on replay; input that arrived after an empty drain is for the next one", async () => {
+  it("J4: on replay, a task reads the same inputs at the same places, and later inputs at the next reading", async () => {
     const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
     const lives: JsonValue[][] = [];
     const worker = agent("worker", async (ctx) => {
@@ -99,7 +99,7 @@ describe("input to a run in progress", () => {
     for (const heard of lives) expect([[], ["a"], ["b"]].slice(0, heard.length)).toEqual(heard);
   });
 
-  it("E4: an event emitted before an empty drain is emitted once, with the step that follows", async () => {
+  it("E4: an event that is emitted before an empty reading of input is emitted once, with the step that follows", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
@@ -115,7 +115,7 @@ describe("input to a run in progress", () => {
     expect((await events(run.runId)).filter(({ type }) => type === "turn_start")).toHaveLength(1);
   });
 
-  it("input to a run in progress does not end a wait; a waiting task receives it at its next drain", async () => {
+  it("input to a run in progress does not end a wait; a waiting task receives it when it next reads input", async () => {
     const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
     let woken = false;
     const worker = agent("worker", async (ctx) => {
@@ -148,7 +148,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual(["try the other door"]);
   });
 
-  it("input to a run in progress is delivered only to the root", async () => {
+  it("input to a run in progress is delivered only to the root task", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => ctx.steering());
     const parent = agent(
@@ -167,7 +167,7 @@ describe("input to a run in progress", () => {
     expect((await run.result()).output).toEqual([[], ["a"]]);
   });
 
-  it("J8: input to a run in progress is kept for a task that calls continueAsNew", async () => {
+  it("J8: input to a run in progress is kept when the task calls continueAsNew", async () => {
     const { runtime } = await setUp();
     const worker = agent("worker", async (ctx) => {
       if (ctx.input !== null) return [ctx.input, ...(await ctx.steering({ mode: "all" }))];
@@ -183,7 +183,7 @@ describe("input to a run in progress", () => {
   });
 });
 
-it("C2: check() passes after a recorded tool while a recorded model call remains", async () => {
+it("C2: ctx.check() does not throw after a recorded tool call while a recorded model call remains", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const seen: string[] = [];
   const look = simpleTool({ name: "look", execute: async () => text("seen") });

@@ -52,7 +52,7 @@ describe("the context of a tool", () => {
 
 describe("ctx.llm", () => {
   test.for([{}, null, { transcript: null }, { transcript: [] }, { messages: [] }])(
-    "ctx.llm refuses the request %j without a transcript, and the next call has its place",
+    "ctx.llm refuses the request %j without a transcript, and the next model call takes its place in the journal",
     async (request) => {
       const model = scriptedModel(["Done."]);
       const caller = {

@@ -48,7 +48,7 @@ it("ctx.ask of an agent in another run resolves to replied, failed, cancelled, o
   expect(await store.inbox.deadLetters(target.id)).toEqual([]);
 });
 
-it("I1, I2: an activation receives waiting messages in order of sending, each once", async () => {
+it("I1, I2: an agent that is activated receives waiting messages in order of sending, each once", async () => {
   const { runtime, store } = await setUp();
   const seen: unknown[] = [];
   const reader = agent(
@@ -66,7 +66,7 @@ it("I1, I2: an activation receives waiting messages in order of sending, each on
   expect(await store.inbox.peek(reader.id)).toEqual([]);
 });
 
-it("I4: a message is handed back when its activation fails, and becomes a dead letter in the end", async () => {
+it("I4: a message is handed back when the activation of its agent fails, and becomes a dead letter in the end", async () => {
   const { runtime, store, clock } = await setUp({ runRetry: { maxRetries: 0 } });
   let activations = 0;
   const broken = agent("broken", async () => {
@@ -106,7 +106,7 @@ it("ctx.emit reaches every follower of a topic and no agent that has unfollowed"
   expect(got.toSorted()).toEqual(['one "first"', 'one "second"', 'two "first"']);
 });
 
-it("J4: a drain is journaled, so a replay drains the same messages", async () => {
+it("J4: the messages that a task has read are journaled, so that a replay reads the same messages", async () => {
   const { runtime, store, clock } = await setUp({ suspendAfterMs: 10 });
   const drains: unknown[][] = [];
   const reader = agent("reader", async (ctx, inbox) => {
@@ -144,7 +144,7 @@ async function activeRuns(store: Awaited<ReturnType<typeof setUp>>["store"], id:
   ];
 }
 
-it("W1, W2: an early signal is kept, and each signal goes to one wait, in order", async () => {
+it("W1, W2: a signal that arrives before its wait is kept, and each signal goes to one wait, in order", async () => {
   const { runtime } = await setUp();
   const worker = agent("worker", async (ctx) => {
     await ctx.step("slow", async () => (await settle(), null));
@@ -176,7 +176,7 @@ it("ctx.emit and ctx.follow refuse an invalid topic", async () => {
   );
 });
 
-it("a wait refuses a time that is NaN", async () => {
+it("ctx.waitForSignal() refuses a time that is NaN", async () => {
   const { runtime } = await setUp();
   const sleeper = agent("sleeper", async (ctx) => {
     const refused: unknown[] = [];
@@ -193,29 +193,32 @@ it("a wait refuses a time that is NaN", async () => {
   ]);
 });
 
-it.each([-5, null])("a wait with the timeout %s is over at once, also on replay", async (timeoutMs) => {
-  const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
-  const wait = { timeoutMs } as { readonly timeoutMs: number };
-  const silent = agent("silent", async (ctx) => void (await ctx.waitForSignal("never")));
-  let starts = 0;
-  const asker = agent("asker", async (ctx) => {
-    starts++;
-    const signal = (await ctx.waitForSignal("go", wait)) ?? "late";
-    const { kind } = await ctx.ask(silent.id, "hello", wait);
-    await ctx.waitForSignal("replay");
-    return [signal, kind];
-  });
-  runtime.register(silent);
-  const run = await runtime.submit(asker, null);
-  await settle();
-  await clock.advance(500);
-  await settle();
-  await run.signal("replay");
-  expect((await run.result()).output).toEqual(["late", "timed_out"]);
-  expect(starts).toBeGreaterThan(1);
-});
+it.each([-5, null])(
+  "a wait for a signal with the timeout %s is over at once, also on replay",
+  async (timeoutMs) => {
+    const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
+    const wait = { timeoutMs } as { readonly timeoutMs: number };
+    const silent = agent("silent", async (ctx) => void (await ctx.waitForSignal("never")));
+    let starts = 0;
+    const asker = agent("asker", async (ctx) => {
+      starts++;
+      const signal = (await ctx.waitForSignal("go", wait)) ?? "late";
+      const { kind } = await ctx.ask(silent.id, "hello", wait);
+      await ctx.waitForSignal("replay");
+      return [signal, kind];
+    });
+    runtime.register(silent);
+    const run = await runtime.submit(asker, null);
+    await settle();
+    await clock.advance(500);
+    await settle();
+    await run.signal("replay");
+    expect((await run.result()).output).toEqual(["late", "timed_out"]);
+    expect(starts).toBeGreaterThan(1);
+  },
+);
 
-it("a wait refuses a timeout that is no number", async () => {
+it("a wait for a signal refuses a timeout that is no number", async () => {
   const { runtime } = await setUp();
   const waiter = agent("waiter", async (ctx) =>
     ctx
@@ -229,7 +232,7 @@ it("a wait refuses a timeout that is no number", async () => {
 });
 
 it.each([Number.NaN, 1.5, -1, Number.POSITIVE_INFINITY])(
-  "events are not read from %d on",
+  "events() refuses to read from %d on",
   async (fromSeq) => {
     const { runtime } = await setUp();
     const run = await runtime.submit(

@@ -189,7 +189,7 @@ const inWorkflows: typeof mistakes = [
 
 describe("mistaken code of an agent fails the run with an error that names the cause and the fix", () => {
   test.each(mistakes)(
-    "mistaken code of an agent fails the run with an error that names the cause and the fix: %s",
+    "mistaken code of an agent fails the run, and the error names the cause and the fix: %s",
     async (_mistake, code, message) => {
       const { runtime } = await setUp();
       const clerk = agent("clerk", code as unknown as HostedAgent["run"], { subAgents: [child] });
@@ -203,7 +203,7 @@ describe("mistaken code of an agent fails the run with an error that names the c
 
 describe("mistaken code of a workflow fails the run with an error that names the cause and the fix", () => {
   test.each(inWorkflows)(
-    "mistaken code of a workflow fails the run with an error that names the cause and the fix: %s",
+    "mistaken code of a workflow fails the run, and the error names the cause and the fix: %s",
     async (_mistake, code, message) => {
       const { runtime } = await setUp();
       const order = workflow("order", async (ctx) => void (await code(ctx as never)));
@@ -219,7 +219,7 @@ test.each<[string, (transcript: Record<"push" | "filter" | "forEach", () => unkn
   ["push", (transcript) => transcript.push(), "session.messages = session.messages.append(message)"],
   ["filter", (transcript) => transcript.filter(), "transcript.slice().filter(...)"],
   ["forEach", (transcript) => transcript.forEach(), "for (const message of transcript)"],
-])("%s() of a transcript is refused with its fix", (method, call, use) => {
+])("%s() of a transcript is refused with an error that names the fix", (method, call, use) => {
   const message = `a Transcript, such as session.messages, has no method ${method}(), because it never changes; use ${use}`;
   expect(() => call(Transcript.empty as never)).toThrow(
     expect.objectContaining({ code: "unsupported", message }),
@@ -247,10 +247,13 @@ const architectures: readonly (readonly [string, Architecture["run"], string])[]
   ],
 ];
 
-test.each(architectures)("an architecture that %s fails with its fix", async (_what, run, message) => {
-  const architecture: Architecture = { name: "own", declaredWorkers: () => ({}), run };
-  const clerk = new Agent({ name: "clerk", model: scriptedModel(["Hi."]), architecture });
-  const { status, error } = await clerk.invoke("Hello?");
-  expect({ status, code: error?.code }).toEqual({ status: "failed", code: "invalid_argument" });
-  expect(error?.message).toContain(message);
-});
+test.each(architectures)(
+  "an architecture that %s fails with an error that names the fix",
+  async (_what, run, message) => {
+    const architecture: Architecture = { name: "own", declaredWorkers: () => ({}), run };
+    const clerk = new Agent({ name: "clerk", model: scriptedModel(["Hi."]), architecture });
+    const { status, error } = await clerk.invoke("Hello?");
+    expect({ status, code: error?.code }).toEqual({ status: "failed", code: "invalid_argument" });
+    expect(error?.message).toContain(message);
+  },
+);

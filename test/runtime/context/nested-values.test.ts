@@ -45,7 +45,7 @@ async function resultWith(use: Use, value: JsonValue): Promise<RunResult<JsonVal
 
 describe.for([false, true])("J10: values that are nested too deep, in objects: %s", (inObjects) => {
   test.for(Object.entries(entrances))(
-    "a run ends with not_json if %s gets 10,000 levels",
+    "J10: a run ends with not_json if %s gets a value of 10,000 nested levels",
     async ([, use]) => {
       const { status, error } = await resultWith(use, nested(10_000, inObjects));
       expect([status, error?.code]).toEqual(["failed", "not_json"]);
@@ -54,12 +54,15 @@ describe.for([false, true])("J10: values that are nested too deep, in objects: %
     },
   );
 
-  test.for(["ctx.tool", "ctx.step", "the return value"])("%s takes 900 levels", async (name) => {
-    const use = entrances[name] as Use;
-    expect((await resultWith(use, nested(deepestJson - 100, inObjects))).status).toBe("completed");
-  });
+  test.for(["ctx.tool", "ctx.step", "the return value"])(
+    "%s accepts a value of 900 nested levels",
+    async (name) => {
+      const use = entrances[name] as Use;
+      expect((await resultWith(use, nested(deepestJson - 100, inObjects))).status).toBe("completed");
+    },
+  );
 
-  test("a tool's result of 10,000 levels is an error that the model reads", async () => {
+  test("a tool's result of 10,000 nested levels is an error that the model reads", async () => {
     await using runtime = await openRuntime({ store: "memory:" });
     const make = tool({
       name: "make",
@@ -74,7 +77,7 @@ describe.for([false, true])("J10: values that are nested too deep, in objects: %
     expect(JSON.stringify(output)).toContain("the result of the tool is nested deeper than 1000 levels");
   });
 
-  test("submit() and signal() refuse 10,000 levels", async () => {
+  test("submit() and signal() refuse a value of 10,000 nested levels", async () => {
     await using runtime = await openRuntime({ store: "memory:" });
     const value = nested(10_000, inObjects);
     const waiter: HostedAgent = { id, run: (ctx) => ctx.waitForSignal("go") };

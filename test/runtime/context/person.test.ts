@@ -49,7 +49,7 @@ it("J1, J7: a tool asks a person once, also if another process takes over", asyn
   expect(bodies.length).toBeGreaterThan(1);
 });
 
-it("ctx.approval refuses a question that is not JSON (J10) and a second one in flight (J2)", async () => {
+it("J10, J2: ctx.approval refuses a question that is not JSON, and a second question in flight", async () => {
   const { runtime } = await setUp();
   const worker = agent("worker", async (ctx) => {
     const input = { when: new Date(0) } as never;

@@ -15,7 +15,7 @@ async function lostNews(ctx: RunContext, count: number): Promise<string> {
   return winner;
 }
 
-it("W1: signals that a losing branch of ctx.race took are received by the next waits, in their order", async () => {
+it("W1: signals that a losing branch of ctx.race took are received by the next waits, in order", async () => {
   const { runtime } = await setUp();
   const received: unknown[] = [];
   const worker = agent("worker", async (ctx) => {

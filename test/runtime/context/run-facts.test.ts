@@ -8,7 +8,7 @@ import { createRuntime } from "../../../src/runtime/local-runtime.ts";
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, simpleTool, text } from "../runtime-setup.ts";
 
-it("getRunContext() returns the facts of the run in tools, middleware, entries of calls and observers, also while runs wake each other", async () => {
+it("getRunContext() returns the facts of the run in tools, middleware, hooks and observers, also while runs wake each other", async () => {
   const { runtime } = await setUp();
   const runs: RunHandle[] = [];
   const [both, woken] = [gate(), gate()];
@@ -104,7 +104,7 @@ function changes(where: string, holder: object, path: readonly string[] = []): r
 }
 
 it.for(["memory", "SQLite"] as const)(
-  "no tool, entry of a call, middleware, observer, factory or code of a task can change the facts of its run, with the %s store",
+  "no tool, middleware, hook, observer, factory or code of a task can change the facts of its run, with the %s store",
   async (store) => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-facts-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));

@@ -72,7 +72,7 @@ it.each(cases)("a run is not released while $title and another branch sleeps", a
   await runtime.close();
 });
 
-it("the result of a workflow reads none of its events beside its end, however many there are", async () => {
+it("the result of a workflow reads only the last of its events, however many there are", async () => {
   const { runtime, store } = await setUp();
   store.events.keep = () => {
     throw new Error("the events of the run were read");

@@ -29,7 +29,7 @@ function folderOf(ctx: Pick<RunContext, "facts" | "taskId">, path = `/trees/${ct
   };
 }
 
-it("D1: a tool and an entry before its call receive the folder that the task uses, and null before", async () => {
+it("D1: a tool and a check before its call receive the folder that the task uses, and null before it uses one", async () => {
   const { runtime } = await setUp();
   const seen: (readonly [string, string | undefined])[] = [];
   const note = (where: string, folder: TaskFolder | null): void => void seen.push([where, folder?.path]);
@@ -124,7 +124,7 @@ it("D8: a tool of a fork is refused the folder that its task inherited from a ta
   });
 });
 
-it("join() returns the work that a child reported", async () => {
+it("join() returns the work that a child has reported", async () => {
   const { runtime } = await setUp();
   const none = { count: 0, paths: [] };
   const work: FolderWork = {
@@ -146,7 +146,7 @@ it("join() returns the work that a child reported", async () => {
   expect((await (await runtime.submit(lead, null)).result()).output).toEqual(work);
 });
 
-it("an erased task keeps its folder without the notes, which name files", () => {
+it("an erased task keeps its folder, but not the notes about it, which name files", () => {
   const runId = formatRunId("a");
   const taskId = formatTaskId(1);
   const folder = folderOf({ facts: { runId } as RunContext["facts"], taskId });

@@ -38,7 +38,7 @@ describe("a tool that suspends", () => {
       },
     });
 
-  it("J7: a tool that suspends waits without a time limit while dropped from memory, and its own steps are not repeated", async () => {
+  it("J7: a tool that suspends may wait without a time limit while its task is not in memory, and repeats none of its steps", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const lives = { count: 0 };
     const clerk = agent(
@@ -175,7 +175,7 @@ it("getRunContext() returns the facts of each of two parallel runs", async () =>
   expect(getRunContext()).toBeUndefined();
 });
 
-it("J5, H1: resume() restarts every child that the run needs, one after another if there are not enough seats", async () => {
+it("J5, H1: resume() restarts every child that the run needs, one after another if seats are missing", async () => {
   const { runtime, events } = await setUp({ runRetry: { maxRetries: 0 } });
   let healthy = false;
   const ran: string[] = [];
@@ -261,7 +261,7 @@ describe("a programming error in an agent's code", () => {
     { thrown: () => thrownBy(() => JSON.parse("")) },
     { thrown: () => Fault.from(new RangeError("Array buffer allocation failed")) },
   ])(
-    "a programming error in an agent's code leads to a restart if the error has another cause",
+    "a programming error in an agent's code leads to a restart if another error has caused it",
     async ({ thrown }) => {
       const { runtime, clock, events } = await setUp({ runRetry: { maxRetries: 1 } });
       let calls = 0;

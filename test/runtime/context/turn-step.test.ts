@@ -58,7 +58,7 @@ function shown({ input, instructions, tools, leafId, history }: Turn) {
 }
 
 describe("J4: the step `turn`", () => {
-  it("J4: the step `turn` freezes input, instructions, tools and session's current entry; a replay uses them, whatever has changed since", async () => {
+  it("J4: the step `turn` freezes input, instructions, tools and current entry, and a replay uses them after changes", async () => {
     const { runtime, clock, store, events } = await setUp({ suspendAfterMs: 100 });
     let prompt = "Be brief.";
     const tools = [spec("look")];
@@ -97,7 +97,7 @@ describe("J4: the step `turn`", () => {
     expect(told).toEqual(["input", "before_agent_start", "context"]);
   });
 
-  it("a turn stores contents that tasks of a run share once, also on replay", async () => {
+  it("the step `turn` stores contents that several tasks of a run share once, also on replay", async () => {
     const { runtime, store, clock } = await setUp({ suspendAfterMs: 100 });
     const seen: string[] = [];
     const start = async (ctx: RunContext): Promise<void> => {
@@ -133,7 +133,7 @@ describe("J4: the step `turn`", () => {
     expect(held).toEqual([true, false]);
   });
 
-  it("a turn stores a history that differs from the session path", async () => {
+  it("the step `turn` stores a history that differs from the session path", async () => {
     const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
     const turns: Turn[] = [];
     const worker = agent("worker", async (ctx) => {
@@ -156,7 +156,7 @@ describe("J4: the step `turn`", () => {
     expect(turns.map((turn) => shown(turn).said)).toEqual([["1 things were said"], ["1 things were said"]]);
   });
 
-  it("a turn fails with journal_mismatch when the history is no longer the one it began with", async () => {
+  it("the step `turn` fails with journal_mismatch when the history is no longer that with which it began", async () => {
     const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
@@ -176,7 +176,7 @@ describe("J4: the step `turn`", () => {
     });
   });
 
-  it("a turn detects changed session entries before any step depends on them", async () => {
+  it("the step `turn` detects changed session entries before any step depends on them", async () => {
     const { runtime, clock, store } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
@@ -207,7 +207,7 @@ describe("J4: the step `turn`", () => {
     });
   });
 
-  it("a turn gives a child no history of others, and its own only if it is kept", async () => {
+  it("the step `turn` gives a child no history of others, and the child's own history only if it is kept", async () => {
     const { runtime, store } = await setUp();
     const child = agent("child", async (ctx) => {
       const { sessionId: session, leafId } = await ctx.turn(async ({ input }) => ({
@@ -237,7 +237,7 @@ describe("J4: the step `turn`", () => {
     ]);
   });
 
-  it("a turn gives a child with a history what it said earlier in the same run", async () => {
+  it("the step `turn` gives a child with a history what it said earlier in the same run", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => {
       const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
@@ -277,7 +277,7 @@ describe("J4: the step `turn`", () => {
     ]);
   });
 
-  it("a turn separates the histories of a child by parent, role, user and tenant", async () => {
+  it("the step `turn` separates the histories of a child by parent, role, user and tenant", async () => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => {
       const { sessionId: session } = await ctx.turn(async ({ input }) => ({
@@ -315,7 +315,7 @@ describe("J4: the step `turn`", () => {
     for (const [index, whose] of callers.entries()) expect(await sessionsOf(whose)).toEqual(seen[index]);
   });
 
-  it("a turn supports a child's history in a session whose id has the maximum length", async () => {
+  it("the step `turn` supports a child's history in a session whose id has the maximum length", async () => {
     const { runtime } = await setUp();
     const child = agent("c".repeat(128), async (ctx) => {
       const turn = await ctx.turn(async ({ input }) => ({ input, instructions: "", tools: [] }));
@@ -337,7 +337,7 @@ describe("J4: the step `turn`", () => {
 });
 
 it.each(twoStores)(
-  "%s: a conversation goes on from what was said last, whatever the runs are called (N2)",
+  "%s: a conversation continues from its last message, whatever the ids of its runs are (N2)",
   async (_name, prepare) => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open() });

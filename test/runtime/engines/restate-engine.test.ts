@@ -75,7 +75,7 @@ async function newRun({ journal }: Store, name = "a"): Promise<RunId> {
   return formatRunId(name);
 }
 
-it("a slice that Restate has given up does not take the run from its owner", async () => {
+it("a slice that Restate has given up does not take the run away from its owner", async () => {
   const { engine, store, clock, driven } = await newBench();
   const runId = await newRun(store);
   await store.leases.enlist("there");
@@ -112,7 +112,7 @@ it("a slice that Restate gives up while it claims the run releases the run at on
   expect(await store.leases.findReady({ now: clock.now(), limit: 1 })).toEqual([runId]);
 });
 
-it("a worker that hosts no agent yet refuses a slice, so that Restate repeats it", async () => {
+it("a Restate worker that hosts no agent yet refuses a slice, so that Restate repeats the slice", async () => {
   const hosted: { agentId: typeof agentId }[] = [];
   const { engine, store, driven } = await newBench(() => ({ agents: () => hosted }));
   const runId = await newRun(store);
@@ -123,7 +123,7 @@ it("a worker that hosts no agent yet refuses a slice, so that Restate repeats it
   expect(driven).toMatchObject([{ runId }]);
 });
 
-it("after a sweep that Restate refused in the middle, the next sweep sends the rest of its wake-ups", async () => {
+it("after a sweep that Restate refused in the middle, the next sweep sends the remaining wake-ups", async () => {
   const woken = new Set<string>();
   let requests = 0;
   const restate = createServer((request, response) => {

@@ -15,7 +15,7 @@ function ofTypes<Type extends EventType>(events: readonly Event[], ...types: rea
 }
 
 describe("the event log of a task that is replayed several times (trap R13)", () => {
-  it("the event log of a task that is replayed several times (trap R13) has one task_suspend and one task_wake per wait, with the names, the time limit and what ended the wait", async () => {
+  it("R13: a task that is replayed has one task_suspend and one task_wake per wait, with the names and what ended the wait", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.waitForSignal("go");
@@ -42,7 +42,7 @@ describe("the event log of a task that is replayed several times (trap R13)", ()
     ]);
   });
 
-  it("the event log of a task that is replayed several times (trap R13) has each event once, and the events before parallel() before those of its branches", async () => {
+  it("R13: a task that is replayed has each event once, and the events before parallel() before those of its branches", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const turn = (number: number) => ({ type: "turn_start", data: { turn: number } }) as const;
     const worker = agent("worker", async (ctx) => {
@@ -70,7 +70,7 @@ describe("the event log of a task that is replayed several times (trap R13)", ()
     expect(turns).toEqual([1, 2, 3, 4]);
   });
 
-  it("the event log of a task that is replayed several times (trap R13) has one task_suspend for all branches that wait, and another one after one of them has continued", async () => {
+  it("R13: a replayed task has one task_suspend for all branches that wait, and another one after one of them has continued", async () => {
     const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.parallel({ left: (b) => b.waitForSignal("a"), right: (b) => b.waitForSignal("b") });
@@ -93,7 +93,7 @@ describe("the event log of a task that is replayed several times (trap R13)", ()
     ]);
   });
 
-  it("the event log of a task that is replayed several times (trap R13) names the cancellation as the end of a wait", async () => {
+  it("R13: the event log of a replayed task names the cancellation as the end of a wait", async () => {
     const { runtime, events } = await setUp();
     const run = await runtime.submit(
       agent("worker", async (ctx) => void (await ctx.waitForSignal("go"))),
@@ -105,7 +105,7 @@ describe("the event log of a task that is replayed several times (trap R13)", ()
     expect(ofTypes(await events(run.runId), "task_wake").map(({ data }) => data)).toEqual([{ by: "cancel" }]);
   });
 
-  it("the event log of a task that is replayed several times (trap R13) has one mail_receive per message, at the start of the task and for each drain", async () => {
+  it("R13: a replayed task has one mail_receive per message, at the start of the task and whenever it reads messages", async () => {
     const { runtime, store, clock, events } = await setUp({ suspendAfterMs: 100 });
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx, inbox) => {
@@ -134,7 +134,7 @@ describe("the event log of a task that is replayed several times (trap R13)", ()
     expect(await store.inbox.waiting([worker.id])).toEqual([]);
   });
 
-  it("the event log of a task that is replayed several times (trap R13) has a mail_dead_letter in the run whose failure was the last allowed delivery", async () => {
+  it("R13: the event log has a mail_dead_letter in the run whose failure was the last allowed delivery", async () => {
     const { runtime, store, clock, events } = await setUp({ runRetry: { maxRetries: 0 } });
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx) => {
@@ -154,7 +154,7 @@ describe("the event log of a task that is replayed several times (trap R13)", ()
     expect(deadLetters).toEqual([[], [], [{ messageId: "m1", deliveries: 3 }]]);
   });
 
-  it("the event log of a task that is replayed several times (trap R13) has one agent_error before the task_end of a failed task, and none for a cancelled task (trap O8)", async () => {
+  it("R13, O8: a failed task has one agent_error before its task_end, and a cancelled task has none", async () => {
     const { runtime, events, clock } = await setUp({ runRetry: { maxRetries: 1, baseDelayMs: 10 } });
     const broken = agent("broken", async () => {
       throw new Error("a bug");

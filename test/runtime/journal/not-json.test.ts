@@ -32,7 +32,7 @@ const throwers: Readonly<Record<string, (ctx: RunContext) => Promise<unknown>>> 
 
 describe.each(twoStores)("J10: a fault whose details are not JSON, in a %s store", (_name, prepare) => {
   test.each(Object.entries(throwers))(
-    "a fault ends the run as failed, without a retry, when %s throws it",
+    "J10: a fault with details that are not JSON ends the run as failed, without a retry, when %s throws it",
     async (_who, run) => {
       const open = await prepare();
       const errors: Fault[] = [];
@@ -93,7 +93,7 @@ describe.each(twoStores)("J10: a value without a JSON text, in a %s store", (_na
     Object.entries(textless).map(([what, make]) => ({ call, send, what, make })),
   );
   test.each(cases)(
-    "a value is refused by $call, and the code may continue: $what",
+    "J10: a value without a JSON text is refused by $call, and the code may continue: $what",
     async ({ send, make }) => {
       const open = await prepare();
       const errors: Fault[] = [];

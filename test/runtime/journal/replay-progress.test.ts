@@ -7,7 +7,7 @@ function progressOf(...addresses: string[]): ReplayProgress {
   return new ReplayProgress({ steps, opened: new Map() }, () => true);
 }
 
-test("J1: records inside a step that the replay has passed do not count again if a branch reaches them later", () => {
+test("J1: records inside a step that the replay has passed are not counted again if a branch reaches them later", () => {
   const progress = progressOf("0", "0/left/0", "0/left/0/b/1", "0/right/0", "1", "2");
   progress.visit("0/left/0" as StepAddress, "race");
   progress.visit("0" as StepAddress, "step");

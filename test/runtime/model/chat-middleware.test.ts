@@ -136,7 +136,7 @@ it("a reply that middleware makes itself costs nothing, and readers receive it a
   expect(deltas).toMatchObject([{ type: "message_update", kind: "text", offset: 0, text: "known" }]);
 });
 
-it("readers receive the deltas that pass the filters, including what a filter holds back until the end", async () => {
+it("readers of a stream receive the deltas that middleware passes, and at the end what it has held back", async () => {
   const { runtime, store } = await setUp({ prices });
   let held = "";
   const chat = {
@@ -180,7 +180,7 @@ it("M3: a run that middleware terminates ends as guardrail_tripped, and its mode
   });
 });
 
-it("a model call passes its ephemeral sources, its middleware and the model in this order, and an error of middleware fails the run", async () => {
+it("ephemeral sources are called first, then middleware, then the model, and an error of middleware fails the run", async () => {
   const { runtime } = await setUp({ prices });
   const noted: string[] = [];
   const layer = (name: string): Layer => ({
@@ -267,7 +267,7 @@ it("function middleware may change the arguments and the result of a tool call",
   ]);
 });
 
-it("J7: an entry sees the earlier calls of the task, may edit arguments and results, and may deny with a reason", async () => {
+it("J7: a check of a tool call sees the earlier calls of the task, may edit arguments and results, and may deny", async () => {
   const { runtime, events } = await setUp();
   const executed: unknown[] = [];
   const pipeline = rules(
@@ -286,7 +286,7 @@ it("J7: an entry sees the earlier calls of the task, may edit arguments and resu
   expect(typesOf(await events(run.runId))).toContain("permission_deny");
 });
 
-it("an entry before a call that throws denies the call", async () => {
+it("a check before a tool call that throws denies the call", async () => {
   const { runtime } = await setUp();
   const executed: unknown[] = [];
   const pipeline = rules(() => {
@@ -297,7 +297,7 @@ it("an entry before a call that throws denies the call", async () => {
   expect(executed).toEqual([]);
 });
 
-it("an entry's question waits over a restart without a second evaluation, and an answer handler decides without a person", async () => {
+it("the question of a check waits over a restart without a second check, and an answer handler decides without a person", async () => {
   const { runtime, open, store } = await setUp({ suspendAfterMs: 0 });
   const executed: unknown[] = [];
   const remembered: unknown[] = [];

@@ -33,7 +33,7 @@ function modelOf(part: { readonly input?: JsonValue; readonly providerMetadata?:
 test.each([
   ["arguments", { input: deep(5_000) }],
   ["metadata", { providerMetadata: { own: deep(5_000) } }],
-])("a reply with deep %s fails its call, and the run ends", async (_what, part) => {
+])("a model reply with deep %s fails its call, and the run ends", async (_what, part) => {
   const runtime = await createRuntime({ store: `sqlite:${await newPath()}`, onError: () => undefined });
   onTestFinished(() => runtime.close());
   const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };
@@ -52,7 +52,7 @@ test.each([
   expect(ledger.accounts).toMatchObject({ t0: { spent: { tokens: 2 } } });
 });
 
-test("a deep reply that middleware makes fails its call, and the run ends", async () => {
+test("a deeply nested reply that middleware makes fails its call, and the run ends", async () => {
   const runtime = await createRuntime({ store: `sqlite:${await newPath()}`, onError: () => undefined });
   onTestFinished(() => runtime.close());
   const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };

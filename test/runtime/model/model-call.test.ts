@@ -33,7 +33,7 @@ function ofType<Type extends Event["type"]>(events: readonly Event[], type: Type
   return events.filter((event) => event.type === type) as Event<Type>[];
 }
 
-it("J5: a retryable failure is retried inside the step after the scheduled delay, and not before Retry-After", async () => {
+it("J5: a retryable failure of a model is retried inside the step after the delay, and not before Retry-After", async () => {
   const { runtime, clock, events } = await setUp({ retry: { baseDelayMs: 1_000 }, prices: price });
   const { model, worker } = modelCaller([
     { error: httpError(503) },
@@ -56,7 +56,7 @@ it("J5: a retryable failure is retried inside the step after the scheduled delay
   expect(ofType(log, "message_start")).toHaveLength(1);
 });
 
-it("J5: a failure that is not retryable fails the run after one attempt", async () => {
+it("J5: a model failure that is not retryable fails the run after one attempt", async () => {
   const { runtime } = await setUp();
   const { model, worker } = modelCaller([{ error: httpError(401) }, "unused"]);
   const { status, error: failure } = await (await runtime.submit(worker, null)).result();
@@ -83,7 +83,7 @@ it("an API key that a provider quotes in an error appears in no result, event or
     expect(JSON.stringify(stored)).not.toContain(key);
 });
 
-it("B3: an attempt without reported usage is charged in full, and one refused before any body is free", async () => {
+it("B3: a model attempt without reported usage is charged in full, and one refused before any body is free", async () => {
   const { runtime, clock, events } = await setUp({ prices: price, retry: { baseDelayMs: 1 } });
   const usage = { inputTokens: 10, outputTokens: 5 };
   const { worker } = modelCaller([
@@ -102,7 +102,7 @@ it("B3: an attempt without reported usage is charged in full, and one refused be
   expect(turns).toBe(1);
 });
 
-it("B3: an error inside a response with a success status is charged, and one with an error status is free", async () => {
+it("B3: an error inside a model response with a success status is charged, and one with an error status is free", async () => {
   const { runtime, clock, events } = await setUp({ prices: price, retry: { baseDelayMs: 1 } });
   const inside = { error: { code: 429, message: "slow down" } };
   const { worker } = modelCaller([
@@ -126,16 +126,19 @@ it.each([
     "before it is sent, because the key is missing",
     Object.assign(new Error("no key"), { name: "AI_LoadAPIKeyError" }),
   ],
-])("B3: a request that is refused %s is not an unreported call and costs nothing", async (_name, error) => {
-  const { runtime, events } = await setUp({ prices: price });
-  const { worker } = modelCaller([{ error }]);
-  const run = await runtime.submit(worker, null, { budget: { maxCostUsd: 1 } });
-  const { error: failure, costUsd, unreported } = await run.result();
-  expect([failure?.code, costUsd, unreported]).toEqual(["model_auth", 0, { tokens: 0, costUsd: 0 }]);
-  expect(ofType(await events(run.runId), "budget_lost")).toEqual([]);
-});
+])(
+  "B3: a model request that is refused %s is not an unreported call and costs nothing",
+  async (_name, error) => {
+    const { runtime, events } = await setUp({ prices: price });
+    const { worker } = modelCaller([{ error }]);
+    const run = await runtime.submit(worker, null, { budget: { maxCostUsd: 1 } });
+    const { error: failure, costUsd, unreported } = await run.result();
+    expect([failure?.code, costUsd, unreported]).toEqual(["model_auth", 0, { tokens: 0, costUsd: 0 }]);
+    expect(ofType(await events(run.runId), "budget_lost")).toEqual([]);
+  },
+);
 
-it("E2: deltas carry offsets and are reset for a new attempt, and a cut stream is retried", async () => {
+it("E2: text deltas carry offsets and are reset for a new attempt, and a cut stream is retried", async () => {
   const { runtime, clock } = await setUp({ retry: { baseDelayMs: 10 } });
   const { worker } = modelCaller([{ deltas: ["he", "l"], cut: true }, { deltas: ["hel", "lo"] }]);
   const run = await runtime.submit(worker, null, { streaming: true });
@@ -194,7 +197,7 @@ it("B5, J5: a run warns before its cap, stops at the cap, and resumes after topU
   expect({ status, turns, calls: model.calls.length }).toEqual({ status: "completed", turns: 4, calls: 4 });
 });
 
-it("B1, B6: turns of children count against the cap of their parent, and a waiting reservation is served when another settles", async () => {
+it("B1, B6: turns of children count against their parent's cap, and a waiting reservation is served when another settles", async () => {
   const { runtime } = await setUp();
   const usage = { inputTokens: 10, outputTokens: 10 };
   const model = scriptedModel(Array.from({ length: 9 }, () => ({ text: "hm", usage })));
@@ -220,7 +223,7 @@ it("B1, B6: turns of children count against the cap of their parent, and a waiti
   expect(turns.output).toEqual(["completed", "completed", "budget_exhausted"]);
 });
 
-it("J4, S4: ephemeral messages are sent to the model and not stored, and a failing source is reported as hook_error", async () => {
+it("J4, S4: ephemeral messages are sent to the model and not stored, and a failing source is recorded as hook_error", async () => {
   const { runtime, open, events, store } = await setUp({ prices: price, suspendAfterMs: 0 });
   let reads = 0;
   const browser = {

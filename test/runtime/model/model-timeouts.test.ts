@@ -108,7 +108,7 @@ describe("modelTimeouts", () => {
     },
   );
 
-  it("chunkMs counts from the last chunk, so that a slow but steady stream completes", async () => {
+  it("chunkMs of modelTimeouts counts from the last chunk, so that a slow but steady stream completes", async () => {
     const model = new SlowModel();
     const { runtime, clock } = await setUp({ modelTimeouts: limits, retry });
     const run = await runtime.submit(caller(model), null, { streaming: true });
@@ -123,7 +123,7 @@ describe("modelTimeouts", () => {
   });
 
   it.each([true, false])(
-    "totalMs ends an attempt that is not complete in time (streaming: %s)",
+    "totalMs of modelTimeouts ends an attempt that is not complete in time (streaming: %s)",
     async (streaming) => {
       const model = new SlowModel();
       const { runtime, clock } = await setUp({ modelTimeouts: limits, retry: { ...retry, maxRetries: 0 } });
@@ -147,7 +147,7 @@ describe("modelTimeouts", () => {
     },
   );
 
-  it("the timeouts of an agent take precedence over those of its runtime, and null sets no limit", async () => {
+  it("the modelTimeouts of an agent take precedence over those of its runtime, and null sets no limit", async () => {
     const model = new SlowModel();
     const { runtime, clock } = await setUp({ modelTimeouts: limits, retry });
     const own = caller(model, { firstChunkMs: null, totalMs: 60_000 });
@@ -159,7 +159,7 @@ describe("modelTimeouts", () => {
     expect((await run.result()).status).toBe("completed");
   });
 
-  it("the default timeouts are finite", async () => {
+  it("the default modelTimeouts are finite", async () => {
     const model = new SlowModel();
     const { runtime, clock } = await setUp({ retry: { maxRetries: 0 } });
     const run = await runtime.submit(caller(model), null, { streaming: true });
@@ -175,7 +175,7 @@ describe("modelTimeouts", () => {
     ],
     [{ chunkMs: Number.NaN }, "invalid chunkMs NaN of modelTimeouts of openRuntime()"],
     [{ total: 5 }, "totalMs"],
-  ])("openRuntime() refuses %j", async (modelTimeouts, message) => {
+  ])("openRuntime() refuses the modelTimeouts %j", async (modelTimeouts, message) => {
     await expect(setUp({ modelTimeouts: modelTimeouts as Partial<ModelTimeouts> })).rejects.toThrow(message);
   });
 });

@@ -61,7 +61,7 @@ describe("the error of a run whose model call failed", () => {
     });
   });
 
-  it("the error of a run whose model call failed appears in retry_start, with provider, model and HTTP status", async () => {
+  it("the event retry_start has the provider, the model and the HTTP status of the failed model call", async () => {
     const { runtime, clock, events } = await setUp({ retry: { baseDelayMs: 10 } });
     const model = scriptedModel([{ error: httpError(503, "no capacity") }, "hello"]);
     const run = await runtime.submit(caller(model), null);

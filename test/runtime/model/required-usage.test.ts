@@ -46,7 +46,7 @@ test.each([
   ["a text as a count", { ...counts, cacheReadTokens: "100" }, 'usage.cacheReadTokens "100"'],
   ["an infinite cost", { ...counts, costUsd: Number.POSITIVE_INFINITY }, "usage.costUsd Infinity"],
 ])(
-  "B3: a response with %s fails the run at the first call, which is charged as unreported",
+  "B3: a model response with %s fails the run at the first call, which is charged as unreported",
   async (_name, usage, message) => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     for (const streaming of [false, true]) {
@@ -64,7 +64,7 @@ test.each([
   },
 );
 
-test("usage without cache and reasoning tokens counts them as 0", async () => {
+test("model usage without cache and reasoning tokens counts them as 0", async () => {
   await using runtime = await openRuntime({ unknownPrice: "ignore" });
   const model = modelWith(counts);
   const result = await new Agent({ name: "caller", model, tools: [look] }).invoke("Go", { runtime });
@@ -82,7 +82,7 @@ test("usage without cache and reasoning tokens counts them as 0", async () => {
 });
 
 test.each([["error"], [undefined]])(
-  "a response with the stop reason %s fails the run at the first call, which is charged as it was reported",
+  "a model response with the stop reason %s fails the run at the first call, which is charged as it was reported",
   async (stopReason) => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     for (const streaming of [false, true]) {

@@ -48,7 +48,7 @@ describe.each(twoStores)("a reservation in a %s store", (_name, prepare) => {
     ["dollars", { maxCostUsd: 10 * callUsd }],
     ["tokens", { maxTokens: 10 * 2_300 }],
   ])(
-    "B1: at least nine calls complete under a cap worth ten in %s if the model counts tokens, and the bill stays within the cap",
+    "B1: at least nine calls complete under a cap worth ten in %s if the model counts tokens, and stay within the cap",
     async (_unit, budget) => {
       const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
       const { agent: counting, counted } = reader(20, { counts: true });
@@ -69,7 +69,7 @@ describe.each(twoStores)("a reservation in a %s store", (_name, prepare) => {
     ["application/pdf", "no count and a small context window", {}, 2_000, "completed"],
     ["text/csv", "no count", {}, 8_000, "completed"],
   ] as const)(
-    "B1: a document of a few bytes and the type %s is reserved as what the provider may read, with %s",
+    "B1: the reservation for a small document of type %s is what the provider may read of it, with %s",
     async (mediaType, _with, options, contextWindow, expected) => {
       const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
       const model = Object.assign(scriptedModel(answers(1), options), { contextWindow });
@@ -86,7 +86,7 @@ describe.each(twoStores)("a reservation in a %s store", (_name, prepare) => {
     },
   );
 
-  it("B1: the tokens of a call whose bound by bytes fits are not counted", async () => {
+  it("B1: the tokens of a call whose bound by bytes fits the budget are not counted", async () => {
     const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
     const { agent: counting, counted } = reader(2, { counts: true });
     const run = await runtime.submit(counting, null, { budget: { maxTokens: 10 * 2_300 } });
@@ -95,7 +95,7 @@ describe.each(twoStores)("a reservation in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("B5: a refused reservation names reserved, remaining, spent and unreported in the error of the run", async () => {
+  it("B5: the error of a refused reservation names what is reserved, remaining, spent and unreported", async () => {
     const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
     const { agent: plain } = reader(1, { counts: false });
     const run = await runtime.submit(plain, null, { budget: { maxCostUsd: 0.01 } });
@@ -129,7 +129,7 @@ function countedCall(seen: { counts: number; calls: number }): Workload {
   };
 }
 
-it("B1, B3: after a crash at any write the recorded token count is used again, so that a cap of one turn suffices", async () => {
+it("B1, B3: after a crash at any write, the recorded token count is used again, so that a cap of one turn suffices", async () => {
   const { writes } = await runWorkload(countedCall({ counts: 0, calls: 0 }));
   expect(writes).toBeGreaterThan(2);
   for (let at = 2; at <= writes; at++) {
@@ -149,7 +149,7 @@ it("B1, B3: after a crash at any write the recorded token count is used again, s
   }
 });
 
-it("S4, B1: a count that fails or is no integer is recorded, and the bound by bytes decides", async () => {
+it("S4, B1: a token count that fails or is no integer is recorded, and the bound by bytes decides", async () => {
   for (const countTokens of [() => Promise.reject(new Error("offline")), () => 0.5]) {
     const { runtime, events } = await setUp({ prices });
     const model = scriptedModel(answers(1), { countTokens });
@@ -165,7 +165,7 @@ it("S4, B1: a count that fails or is no integer is recorded, and the bound by by
   }
 });
 
-it("C2: a run that is cancelled during a count that never ends is cancelled, and pays for nothing", async () => {
+it("C2: a run that is cancelled during a token count that never ends is cancelled, and pays nothing", async () => {
   const { runtime, clock, store } = await setUp({ prices, stopGraceMs: 100 });
   const asked = gate();
   const model = scriptedModel(answers(1), {

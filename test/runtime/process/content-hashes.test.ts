@@ -16,14 +16,14 @@ it("ContentHashes hashes a text and a value once each", () => {
   expect(hashed).toEqual(["be brief", '[{"inputSchema":{"type":"object"},"name":"look"}]']);
 });
 
-it("J1: ofJson() freezes the value, so that its hash stays right", () => {
+it("J1: ContentHashes.ofJson() freezes the value, so that its hash stays right", () => {
   const { hashes } = setUp();
   const tools = [{ name: "look", inputSchema: { type: "object" } }];
   hashes.ofJson(tools, "tools");
   expect(() => Object.assign(tools[0]?.inputSchema ?? {}, { type: "string" })).toThrow(TypeError);
 });
 
-it("J10: ofJson() refuses a value that is not JSON and names the place", () => {
+it("J10: ContentHashes.ofJson() refuses a value that is not JSON and names the place", () => {
   const { hashes } = setUp();
   expect(() => hashes.ofJson([{ name: () => "look" }], "the tools of a turn")).toThrow(
     expect.objectContaining({

@@ -15,7 +15,7 @@ class CountingLog {
   }
 }
 
-test("the flusher writes a log once, after one full turn of the event loop", async () => {
+test("IdleFlusher writes a log once, after one full turn of the event loop", async () => {
   const flusher = new IdleFlusher(systemEventLoop);
   const log = new CountingLog();
   flusher.add(log);
@@ -26,7 +26,7 @@ test("the flusher writes a log once, after one full turn of the event loop", asy
   expect(log.writes).toBe(1);
 });
 
-test("the flusher does not write a log whose wait was cancelled", async () => {
+test("IdleFlusher does not write a log whose wait was cancelled", async () => {
   const flusher = new IdleFlusher(systemEventLoop);
   const written = new CountingLog();
   const other = new CountingLog();
@@ -38,7 +38,7 @@ test("the flusher does not write a log whose wait was cancelled", async () => {
   expect([written.writes, other.writes]).toEqual([0, 1]);
 });
 
-test("the flusher writes a log that is added again after its wait was cancelled", async () => {
+test("IdleFlusher writes a log that is added again after its wait was cancelled", async () => {
   const flusher = new IdleFlusher(systemEventLoop);
   const log = new CountingLog();
   flusher.add(log).cancel();
@@ -51,7 +51,7 @@ test("the flusher writes a log that is added again after its wait was cancelled"
   expect(log.writes).toBe(1);
 });
 
-test("a log that is added again takes its cancelled place within a turn of the event loop, and another place later", async () => {
+test("a log that is added again to IdleFlusher keeps its place within a turn of the event loop, and loses it later", async () => {
   const flusher = new IdleFlusher(systemEventLoop);
   const log = new CountingLog();
   const first = flusher.add(log);

@@ -48,7 +48,7 @@ async function homes(): Promise<HomeBench> {
   return { ...bench, removed, openOn: (host) => bench.open(options(host)) };
 }
 
-it("a home that a run with lasting history keeps is deleted with the session, not with the run", async () => {
+it("the home folder of a hired agent in a run with lasting history is deleted with the session, not with the run", async () => {
   const { runtime, removed, store } = await homes();
   await talk(store);
   for (let count = 0; count < 2; count++) await (await runtime.submit(keeper, null, session)).result();
@@ -60,7 +60,7 @@ it("a home that a run with lasting history keeps is deleted with the session, no
   expect(removed).toHaveLength(1);
 });
 
-it("a home that a run keeps without lasting history is deleted with its last run, or at its end without any history", async () => {
+it("the home folder of a hired agent without lasting history is deleted with its last run, or at the end of its run", async () => {
   const { runtime, removed } = await homes();
   for (const runId of ["run_one", "run_two"])
     await (await runtime.submit(keeper, null, { runId, retention: HistoryRetention.RUN })).result();
@@ -73,7 +73,7 @@ it("a home that a run keeps without lasting history is deleted with its last run
   expect(removed).toHaveLength(2);
 });
 
-it("a home is deleted by the next runtime on its machine if the session was deleted on another one", async () => {
+it("the home folder of a hired agent is deleted by the next runtime on its machine if another machine deleted the session", async () => {
   const { runtime, removed, openOn, store } = await homes();
   await talk(store);
   await (await runtime.submit(keeper, null, session)).result();
@@ -86,7 +86,7 @@ it("a home is deleted by the next runtime on its machine if the session was dele
   expect(removed).toEqual(["here keeper-1"]);
 });
 
-it("a home of a run that has not ended stays, and one of a run without a session is deleted with the run", async () => {
+it("the home folder of an unfinished run stays, and that of a run without a session is deleted with the run", async () => {
   const { runtime, removed } = await homes();
   const waiting = agent("waiting", async (ctx) => {
     await ctx.keepHome("waiting-1");

@@ -18,7 +18,7 @@ const values: readonly (readonly [string, JsonValue])[] = [
 
 describe("SizeLimit", () => {
   test.each(values)(
-    "SizeLimit accepts %s of exactly the limit and refuses it one byte above",
+    "SizeLimit accepts %s of exactly the limit and refuses one that is one byte larger",
     (_what, value) => {
       const bytes = Buffer.byteLength(JSON.stringify(value));
       expect(() => new SizeLimit(bytes).assert(value, "it")).not.toThrow();
@@ -39,7 +39,7 @@ describe("SizeLimit", () => {
   ];
 
   test.each(replies)(
-    "SizeLimit accepts a reply of exactly the limit and refuses it one byte above: %s",
+    "SizeLimit accepts a reply of exactly the limit and refuses one that is one byte larger: %s",
     (_what, content) => {
       const usage = {
         inputTokens: 1,
@@ -57,7 +57,7 @@ describe("SizeLimit", () => {
     },
   );
 
-  test("SizeLimit refuses a reply whose message has metadata of the provider above the limit", () => {
+  test("SizeLimit refuses a reply whose message has provider metadata above the limit", () => {
     const usage = {
       inputTokens: 1,
       outputTokens: 1,

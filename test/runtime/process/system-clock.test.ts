@@ -20,7 +20,7 @@ describe("systemClock.schedule()", () => {
     return { state, cancel };
   }
 
-  test("the clock calls at the time, and not before", () => {
+  test("systemClock.schedule() calls back at the given time, and not before", () => {
     const { state } = inTenMinutes();
     vi.advanceTimersByTime(10 * minute - 1);
     expect(state.isCalled).toBe(false);
@@ -28,14 +28,14 @@ describe("systemClock.schedule()", () => {
     expect(state.isCalled).toBe(true);
   });
 
-  test("the clock calls within a minute after the clock was set forward or the machine has slept", () => {
+  test("systemClock.schedule() calls back within a minute after the clock was set forward or the machine has slept", () => {
     const { state } = inTenMinutes();
     vi.setSystemTime(Date.now() + 60 * minute);
     vi.advanceTimersByTime(minute);
     expect(state.isCalled).toBe(true);
   });
 
-  test("the clock calls not before the time if the clock is set back", () => {
+  test("systemClock.schedule() does not call back before the given time if the clock is set back", () => {
     const { state } = inTenMinutes();
     vi.setSystemTime(Date.now() - 5 * minute);
     vi.advanceTimersByTime(12 * minute);
@@ -44,7 +44,7 @@ describe("systemClock.schedule()", () => {
     expect(state.isCalled).toBe(true);
   });
 
-  test("the clock calls not after it was cancelled, also between two comparisons with the clock", () => {
+  test("systemClock.schedule() does not call back after it was cancelled, also between two looks at the clock", () => {
     const { state, cancel } = inTenMinutes();
     vi.advanceTimersByTime(5 * minute);
     cancel();

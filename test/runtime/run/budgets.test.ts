@@ -42,7 +42,7 @@ function dataOf<Type extends EventType>(
 }
 
 describe.each(twoStores)("a budget in a %s store", (_name, prepare) => {
-  it("B5: a budget emits one budget_warning per dimension before a cap is reached, and another one after a top-up", async () => {
+  it("B5: a run emits one budget_warning per dimension before a cap is reached, and another one after a top-up", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store, prices, pollMs: 10, warnAt: 0.5 });
     const code = async (ctx: RunContext): Promise<string> => {
@@ -68,7 +68,7 @@ describe.each(twoStores)("a budget in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("B5, J5: an exhausted run keeps its partial output, and after a top-up another process completes it without repeating a paid call", async () => {
+  it("B5, J5: an exhausted run keeps its partial output, and another process completes it after a top-up and repeats no call", async () => {
     const open = await prepare();
     const interrupted = scout(4);
     const first = await createRuntime({ store: await open(), prices, pollMs: 10 });
@@ -102,7 +102,7 @@ describe.each(twoStores)("a budget in a %s store", (_name, prepare) => {
     await second.close();
   });
 
-  it("B1, B5: an answer that the budget cut short ends the run as budget_exhausted, with the partial text as output", async () => {
+  it("B1, B5: an answer that the budget cuts short ends the run as budget_exhausted, with the partial text as output", async () => {
     const runtime = await createRuntime({ store: await (await prepare())(), prices, pollMs: 10 });
     const model = scriptedModel([
       { text: "half an ans", stopReason: "length", usage: { inputTokens: 30, outputTokens: 12 } },
@@ -178,7 +178,7 @@ describe("the price of a model call", () => {
     await runtime.close();
   });
 
-  it("B4: the price of a model call is null for an unknown model, and under a budget in dollars the call is refused with advice on how to set a price", async () => {
+  it("B4: an unknown model has the price null, and a budget in dollars refuses its call with advice to set a price", async () => {
     const runtime = await openWithPrices();
     const capped = await runtime.submit(pricedAgent("acme", "m1"), null, { budget: { maxCostUsd: 1 } });
     const { error } = await capped.result();
@@ -192,7 +192,7 @@ describe("the price of a model call", () => {
     await uncapped.close();
   });
 
-  it("B1: the price of a call with an override includes the price per request, and is the price at the time of the reservation", async () => {
+  it("B1: the price of a call with a price override includes the price per request, as at the time of the reservation", async () => {
     const clock = new FakeClock();
     const overrides = [
       { provider: "acme", model: "m*", usdPerMillion: { input: 1, output: 1 }, usdPerRequest: 0.5 },
@@ -214,7 +214,7 @@ describe("the price of a model call", () => {
     await runtime.close();
   });
 
-  it("B1: the price of a model call is bounded by an output limit that the request sends whenever the task has a cap", async () => {
+  it("B1: the cost of a model call is limited by an output limit that the request sends whenever the task has a cap", async () => {
     const { runtime } = await setUp({ prices });
     const model = scriptedModel([
       { text: "hi", usage },

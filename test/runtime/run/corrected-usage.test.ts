@@ -123,7 +123,7 @@ describe.each(twoStores)("corrected usage in a %s store", (_name, prepare) => {
     await office.runtime.close();
   });
 
-  it("B3: the late answer of a call that timed out corrects the charge of its ended run, once, and the run stays ended", async () => {
+  it("B3: the late answer of a call that timed out corrects the charge of its ended run once, and the run stays ended", async () => {
     const office = await openOffice(await (await prepare())());
     const { runtime, store } = office;
     const late = gate();
@@ -164,7 +164,7 @@ describe.each(twoStores)("corrected usage in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("B3: correctUsage() replaces the charge at the price of the call, or at a given cost, and refuses a second correction and unknown calls", async () => {
+  it("B3: correctUsage() replaces the charge of a call at its price or a given cost, and refuses a second correction", async () => {
     const office = await openOffice(await (await prepare())());
     const { runtime, store } = office;
     const run = await loseFirstCall(office, stubborn(gate().promise));
@@ -222,7 +222,7 @@ describe.each(twoStores)("corrected usage in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  it("B3, B7: a correction frees the cap per day that the charge had used up", async () => {
+  it("B3, B7: a correction of usage frees the part of the daily cap that the charge had used up", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     const runtime = await createRuntime({
@@ -275,7 +275,7 @@ function reporting(cut: Promise<void>, reports: ReportedUsage): Model & { calls:
   };
 }
 
-test("B3: an unreported call whose input the provider reported is charged that input and the output limit, also after a crash", async () => {
+test("B3: an unreported call whose input was reported is charged this input and the output limit, also after a crash", async () => {
   const clock = new FakeClock();
   await using runtime = await createRuntime({ clock, prices, retry: { baseDelayMs: 1 } });
   const cut = gate();

@@ -139,7 +139,7 @@ function deadlyStep() {
 
 const poisonRun = formatRunId("poison");
 
-test("L7: runs that wait for a person, a signal, a time, a reply, a child, a promise, an update or their start are neither replayed, counted nor paused when a poison run kills their workers", async () => {
+test("L7: runs that wait are neither replayed, counted nor paused when another run kills their workers", async () => {
   const { state, step, killLives } = deadlyStep();
   const begun = new Map<string, number>();
   let promiseId = "";
@@ -216,7 +216,7 @@ test("L7: runs that wait for a person, a signal, a time, a reply, a child, a pro
   expect(await Promise.all(results)).toEqual(names.map((name) => `${name} done`));
 });
 
-test("L7: a run that waits for a cap keeps that status in each next process, and is neither counted nor paused", async () => {
+test("L7: a run that waits for a cap keeps that status in each next process, and its recoveries are not counted", async () => {
   const caps = { perDayUsd: 100e-6 };
   const model = scriptedModel(["hm"]);
   const request = { transcript: Transcript.of([userMessage("hello")]), maxOutputTokens: 20 };
@@ -249,7 +249,7 @@ test("L7: a run that waits for a cap keeps that status in each next process, and
   expect([(await ending).status, model.calls.length]).toEqual(["completed", 1]);
 });
 
-test("L7: a child that kills its worker pauses the run, and resume() continues parent, child and sibling where they stood, with the result that the run has without crashes", async () => {
+test("L7: a child that kills its worker pauses the run, and resume() continues parent, child and sibling where they stopped", async () => {
   const { state, step, killLives } = deadlyStep();
   let steps: string[] = [];
   const note = (ctx: RunContext, name: string): Promise<string> =>
@@ -290,7 +290,7 @@ test("L7: a child that kills its worker pauses the run, and resume() continues p
   expect([status, steps]).toEqual(["completed", ["begin parent", "begin child"]]);
 });
 
-test("L7: an owner whose end is unknown does not count until it is known, and a withdrawn one does not count any more", async () => {
+test("L7: a lost owner counts as a recovery only once its end is known, and no longer if it was withdrawn", async () => {
   const { state, step, killLives } = deadlyStep();
   const poison = agent("poison", step);
   const lives = new Lives([poison], { crashLoopLimit: 3 });
@@ -316,7 +316,7 @@ test("L7: an owner whose end is unknown does not count until it is known, and a 
   expect(named(pause?.data.crashLoop?.unknown)).toEqual(["life-1", "life-3", "life-5"]);
 });
 
-test("L7: code that kills its process when a wait has ended, or before the first step, is paused as well", async () => {
+test("L7: a run whose code kills its process after a wait, or before the first step, is paused as well", async () => {
   let entered = Promise.withResolvers<void>();
   const dies = async (): Promise<never> => {
     entered.resolve();
@@ -348,7 +348,7 @@ test("L7: code that kills its process when a wait has ended, or before the first
   }
 });
 
-test("L7: a run whose load ends ten processes is not loaded before a growing time has passed, and is not lost", async () => {
+test("L7: a run whose loading ends ten processes is loaded again after growing times, and is not lost", async () => {
   const { state, step } = deadlyStep();
   state.isCorrected = true;
   const worker = agent("worker", step);

@@ -61,7 +61,7 @@ class ReverseClock implements Clock {
 
 describe("the deadline of a parent and the end of its child", () => {
   it.each(Object.keys(waits))(
-    "B5: a parent in %s() is deadline_exceeded when its child notices the common deadline first",
+    "B5: a parent in %s() ends as deadline_exceeded when its child notices the common deadline first",
     async (wait) => {
       const clock = new BusyClock();
       const { runtime } = await setUp({ clock });
@@ -77,7 +77,7 @@ describe("the deadline of a parent and the end of its child", () => {
   );
 
   it.each(Object.keys(waits))(
-    "B5: a parent in %s() is deadline_exceeded when its child's timer fires first",
+    "B5: a parent in %s() ends as deadline_exceeded when its child's timer fires first",
     async (wait) => {
       const clock = new ReverseClock();
       const { runtime } = await setUp({ clock });
@@ -90,7 +90,7 @@ describe("the deadline of a parent and the end of its child", () => {
   );
 
   it.each(Object.keys(waits))(
-    "B5: a parent in %s() is deadline_exceeded when its child completes after the deadline",
+    "B5: a parent in %s() ends as deadline_exceeded when its child completes after the deadline",
     async (wait) => {
       const clock = new BusyClock();
       const { runtime } = await setUp({ clock });
@@ -102,7 +102,7 @@ describe("the deadline of a parent and the end of its child", () => {
     },
   );
 
-  it("B5: the error at a deadline has the limit with its top-ups, and the time that was used, without a time after the end", async () => {
+  it("B5: the error at a deadline names the limit with its top-ups and the time that was used before the end", async () => {
     const clock = new BusyClock();
     const { runtime } = await setUp({ clock });
     const slow = agent("slow", async (ctx) => {
@@ -121,7 +121,7 @@ describe("the deadline of a parent and the end of its child", () => {
     expect((await run.result()).status).toBe("completed");
   });
 
-  it("B5: a parent continues after its child's own, earlier deadline", async () => {
+  it("B5: a parent continues after the earlier deadline of its child has ended the child", async () => {
     const { runtime, clock } = await setUp();
     const child = agent("child", (ctx) => ctx.waitForSignal("never"), { budget: { deadlineMs: 400 } });
     const parent = agent(
@@ -152,7 +152,7 @@ describe("the deadline of a child that waits for a seat", () => {
   );
   const twoSeats = { spawnBudget: { maxAgents: 2 } };
 
-  it("B5: a pending child ends at its deadline, counted from the creation of its task", async () => {
+  it("B5: a child that waits for a seat ends at its deadline, counted from the creation of its task", async () => {
     const { runtime, clock, events } = await setUp();
     const run = await runtime.submit(parent, null, twoSeats);
     await settle();
@@ -161,7 +161,7 @@ describe("the deadline of a child that waits for a seat", () => {
     expect((await events(run.runId)).map(({ type }) => type)).not.toContain("seat_grant");
   });
 
-  it("B5: a pending child ends at its deadline when another worker executes the run by then", async () => {
+  it("B5: a child that waits for a seat ends at its deadline when another worker executes the run by then", async () => {
     const { runtime, clock, open, store } = await setUp({ suspendAfterMs: 50, pollMs: 10 });
     const run = await runtime.submit(parent, null, twoSeats);
     await settle();
@@ -177,7 +177,7 @@ describe("the deadline of a child that waits for a seat", () => {
     });
   });
 
-  it("B5: the time that a child was pending counts after it gets a seat", async () => {
+  it("B5: the time in which a child has waited for a seat counts towards its deadline", async () => {
     const { runtime, clock, events } = await setUp();
     const run = await runtime.submit(parent, null, twoSeats);
     await settle();
@@ -198,7 +198,7 @@ describe("a top-up of time", () => {
   );
   const open = { suspendAfterMs: 50, pollMs: 10 };
 
-  it("B5: a top-up of time moves the deadlines of a live run and of its children, also for the next worker", async () => {
+  it("B5: a top-up of time moves the deadlines of a run in progress and of its children, also for the next worker", async () => {
     const bench = await setUp(open);
     const { runtime, clock, store } = bench;
     const run = await runtime.submit(parent, null, { budget });

@@ -19,7 +19,7 @@ it("H5: ask() cancels the child task when the hand-off times out", async () => {
   expect((await run.result()).output).toEqual(["timed_out", "cancelled"]);
 });
 
-it("H5: the timeout of a hand-off stops while the child waits for a person", async () => {
+it("H5: the timeout of a hand-off to a child stops while the child waits for a person", async () => {
   const { runtime, clock, events } = await setUp();
   const clerk = agent("clerk", async (ctx) => {
     const { decision } = await ctx.approval({ toolName: "form", callId: "c1", input: null, reason: "?" });

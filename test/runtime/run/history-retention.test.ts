@@ -42,7 +42,7 @@ async function tasksIn(store: Store, sessionId: SessionId): Promise<unknown[]> {
 }
 
 describe("the session entries of the root task", () => {
-  test("the session entries of the root task stay and are visible after the run has ended with retention PERMANENT, which is the default", async () => {
+  test("the session entries of the root task stay visible after the end of a run with retention PERMANENT, the default", async () => {
     const { runtime, store } = await setUp();
     const run = await runtime.submit(
       talker("clerk", async () => "done"),
@@ -66,7 +66,7 @@ describe("the session entries of the root task", () => {
     expect(await tasksIn(store, run.sessionId)).toEqual([]);
   });
 
-  test("R14: the session entries of the root task are also removed with retention RUN when the run failed or was cancelled, and the run can still be resumed", async () => {
+  test("R14: retention RUN also removes the session entries of a failed or cancelled root task, which can still be resumed", async () => {
     const { runtime, store } = await setUp({ runRetry: { maxRetries: 0 } });
     let isBroken = true;
     const clerk = talker("clerk", async (ctx) => {
@@ -130,7 +130,7 @@ describe("the session entries of a child task", () => {
 
   const kept = ["t0 visible", "t2 visible", "t0 visible"];
 
-  test("the session entries of a child task exist until the run ends with retention RUN, which is the default, while those of a PERMANENT sibling stay", async () => {
+  test("the session entries of a child task with retention RUN exist until the run ends; those of a PERMANENT sibling stay", async () => {
     const { during, after } = await runChild();
     expect(during).toEqual(["t0 pending", "t1 visible", "t2 visible"]);
     expect(after).toEqual(kept);
@@ -148,7 +148,7 @@ describe("the session entries of a child task", () => {
   });
 });
 
-test("N2: entries that a child writes to the session of the run are not part of the root's conversation history", async () => {
+test("N2: entries that a child writes to the session of the run are not part of the root task's history", async () => {
   const { runtime, store } = await setUp();
   const helper = talker("helper", async () => "helped");
   const lead = agent(
@@ -221,7 +221,7 @@ describe("the journal and the event log after retention NONE", () => {
     return { ...bench, run, result, events, steps };
   }
 
-  test("the journal and the event log after retention NONE hold no content of the child after the run has ended, but keep its outcome, its step names and a valid hash chain", async () => {
+  test("retention NONE of a child removes its content after the run, and keeps outcome, step names and a valid hash chain", async () => {
     const { store, run, result, events, steps } = await runWithErasedChild("completed");
     expect(result.output).toBe("the answer");
     const helpers = steps.filter(({ taskId }) => taskId === "t1");
@@ -233,7 +233,7 @@ describe("the journal and the event log after retention NONE", () => {
     expect(await store.events.verify(run.runId)).toMatchObject({ ok: true });
   });
 
-  test("R14: the journal and the event log after retention NONE hold no content of the child when the run failed, and the rest of the run can be resumed", async () => {
+  test("R14: retention NONE of a child removes its content also when the run failed, and the run can be resumed", async () => {
     const { run, result, steps } = await runWithErasedChild("failed");
     expect(result.status).toBe("failed");
     expect(steps.find(({ taskId }) => taskId === "t1")?.outcome).toEqual({ kind: "ok", value: null });
@@ -241,7 +241,7 @@ describe("the journal and the event log after retention NONE", () => {
     expect((await run.result()).status).toBe("failed");
   });
 
-  test("the journal and the event log after retention NONE still return the root's output to a late caller, but the run cannot be forked", async () => {
+  test("a run with a child of retention NONE still returns its output to a late caller, but cannot be forked", async () => {
     const { runtime, events } = await setUp();
     const clerk = agent("clerk", async (ctx) => {
       if (ctx.input === "stop") ctx.report({ interruption: { status: "max_turns", reason: "enough" } });

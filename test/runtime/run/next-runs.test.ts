@@ -29,7 +29,7 @@ async function nextIn(bench: Bench, runId: RunId): Promise<readonly Event<"run_s
 }
 
 describe("ctx.report({ next })", () => {
-  it("ctx.report({ next }) submits a run in the commit that ends the run, with its agent, user, tenant, session and channel", async () => {
+  it("ctx.report({ next }) submits a run with the commit that ends the first, with the same agent, user, session and channel", async () => {
     const bench = await setUp();
     const options = { sessionId, userId: "ann", tenantId: "acme", channel: "mail", priority: Priority.HIGH };
     const run = await bench.runtime.submit(reporter(), "start", { ...options, metadata: { from: "test" } });
@@ -60,7 +60,7 @@ describe("ctx.report({ next })", () => {
     expect(last?.events?.at(-1)?.type).toBe("run_end");
   });
 
-  it("ctx.report({ next }) gives the new run its own kind, session, budget, retention and priority, and adds its metadata to that of the run", async () => {
+  it("ctx.report({ next }) gives the new run its own kind, session, budget, retention and priority, and merges the metadata", async () => {
     const bench = await setUp();
     const other = formatSessionId("other");
     const next: NextRun[] = [
@@ -101,7 +101,7 @@ describe("ctx.report({ next })", () => {
     expect(records[1]?.sessionId).toBe(other);
   });
 
-  it("ctx.report({ next }) submits nothing if the run fails, and once if the resumed run completes", async () => {
+  it("ctx.report({ next }) submits no run if the run fails, and one run if the resumed run completes", async () => {
     const bench = await setUp();
     let fails = true;
     const failing = reporter([review], async (ctx) => {
@@ -123,7 +123,7 @@ describe("ctx.report({ next })", () => {
     expect((await bench.runtime.list({ sessionId })).runs).toHaveLength(2);
   });
 
-  it("ctx.report({ next }) submits the run also if the run is cancelled, and another one if the cancelled run is resumed", async () => {
+  it("ctx.report({ next }) also submits the run if its run is cancelled, and another one if the cancelled run is resumed", async () => {
     const bench = await setUp();
     const waiting = reporter([review], (ctx) => ctx.waitForSignal("go"));
     const run = await bench.runtime.submit(waiting, "start", { sessionId });
@@ -138,7 +138,7 @@ describe("ctx.report({ next })", () => {
     for (const id of ids) expect(await bench.store.journal.find(id)).toBeDefined();
   });
 
-  it("ctx.report({ next }) submits the run when the last detached child ends, also if another owner ends the run", async () => {
+  it("ctx.report({ next }) submits the next run when the last detached child ends, also if another owner ends the run", async () => {
     const bench = await setUp();
     const parent = agent("parent", async (ctx) => {
       if (ctx.input === "child") await ctx.sleep(60_000);

@@ -72,7 +72,7 @@ test("a run without followers sends no progress", async () => {
   expect(received).toEqual([]);
 });
 
-test("a run completes and reports the error if its store throws when it is asked for the followers of the progress", async () => {
+test("a run completes and reports the error if its store throws when the followers of its progress are read", async () => {
   const inner = memoryStore({ hash: sha256 });
   const asked = Promise.withResolvers<void>();
   const followers = (): never => {

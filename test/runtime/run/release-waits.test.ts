@@ -17,7 +17,7 @@ class HastyClock extends FakeClock {
   }
 }
 
-it("a run that is released at once records what it waits for, also if the timer fires before the wait is noted", async () => {
+it("a run that is released at once records what it waits for, also if its timer fires before the wait is recorded", async () => {
   const { runtime } = await setUp({ clock: new HastyClock(), suspendAfterMs: 0 });
   const clerk = agent("clerk", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
   const run = await runtime.submit(clerk, null);
@@ -45,7 +45,7 @@ function holdCommit({ journal }: Store, held: Event["type"]): Promise<() => void
   });
 }
 
-it("a run that continues while its release is written keeps what its code added and wakes at its new time", async () => {
+it("a run that continues while its release is written keeps the steps of its code and wakes at its new time", async () => {
   const { clock, runtime, store } = await setUp({ suspendAfterMs: 0 });
   const held = holdCommit(store, "task_suspend");
   let signals = 0;
@@ -110,7 +110,7 @@ class SliceEngine implements Engine {
   }
 }
 
-it("a task that wakes while a drained run is released continues in the next execution", async () => {
+it("a task that wakes while its worker drains and releases the run continues in the next execution", async () => {
   let engine: SliceEngine | undefined;
   const { clock, runtime, store } = await setUp({
     engine: (port) => (engine = new SliceEngine(port)),
@@ -136,7 +136,7 @@ it("a task that wakes while a drained run is released continues in the next exec
   await runtime.close();
 });
 
-it("a task whose delay before a restart ends while a drained run is released starts in the next execution", async () => {
+it("a task whose restart is due while its worker drains and releases the run starts in the next execution", async () => {
   let engine: SliceEngine | undefined;
   const { clock, runtime, store } = await setUp({
     engine: (port) => (engine = new SliceEngine(port)),
@@ -161,7 +161,7 @@ it("a task whose delay before a restart ends while a drained run is released sta
   await runtime.close();
 });
 
-it("a branch that a drained run keeps from its next call continues after its next owner was lost, while another branch sleeps", async () => {
+it("a branch that a draining worker stops before its next call continues after the next owner was lost", async () => {
   let engine: SliceEngine | undefined;
   const { clock, runtime, store } = await setUp({
     engine: (port) => (engine = new SliceEngine(port)),

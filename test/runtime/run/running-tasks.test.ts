@@ -46,17 +46,20 @@ test.for([
   ["in the order of creation", Array.from({ length: count }, (_, index) => index)],
   ["in the reverse order", Array.from({ length: count }, (_, index) => count - 1 - index)],
   ["in any order", scattered],
-] as const)("tasks that come to rest one after the other, %s, are asked O(n) times", ([, order]) => {
-  const { tasks, runners, asked } = newRunners();
-  for (const index of order) {
-    expect(tasks.isIdle).toBe(false);
-    (runners[index] as Runner).rests = true;
-  }
-  expect(tasks.isIdle).toBe(true);
-  expect(asked()).toBeLessThanOrEqual(4 * count);
-});
+] as const)(
+  "the runtime asks n tasks that come to rest one after the other, %s, O(n) times whether they wait",
+  ([, order]) => {
+    const { tasks, runners, asked } = newRunners();
+    for (const index of order) {
+      expect(tasks.isIdle).toBe(false);
+      (runners[index] as Runner).rests = true;
+    }
+    expect(tasks.isIdle).toBe(true);
+    expect(asked()).toBeLessThanOrEqual(4 * count);
+  },
+);
 
-test("a dropped task is not asked any more, and the tasks that remain decide", () => {
+test("a task that is no longer in memory is not asked whether it waits, and the tasks that remain decide", () => {
   const { tasks, runners } = newRunners();
   for (const index of scattered.slice(1)) {
     (runners[index] as Runner).rests = index % 2 === 0;
@@ -69,7 +72,7 @@ test("a dropped task is not asked any more, and the tasks that remain decide", (
   expect([...tasks.all()]).toEqual([]);
 });
 
-test("the end of a parent with n live children looks at the tasks of the run a bounded number of times", async () => {
+test("the end of a parent with n live children checks the tasks of the run a bounded number of times", async () => {
   const looks = async (children: number): Promise<number> => {
     const { runtime } = await setUp();
     const child = agent("child", async (ctx) => void (await ctx.waitForSignal("never")));
@@ -100,7 +103,7 @@ test("the end of a parent with n live children looks at the tasks of the run a b
   expect(await looks(80)).toBeLessThan(2 * (await looks(20)));
 });
 
-test("whether a run waits depends on its live tasks, and no ended task is asked", () => {
+test("whether a run waits depends on its live tasks, and ended tasks are not checked", () => {
   const ended = {
     values: () => {
       throw new Error("asked about every task of the run");

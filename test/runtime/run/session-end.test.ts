@@ -59,7 +59,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("an unnamed session is not shared with a later run that has the same caller-chosen run id as a deleted run", async () => {
+  test("an unnamed session is not shared with a later run that has the run id of a deleted run, if a caller chose that id", async () => {
     const { runtime, store } = await setUp();
     const runId = formatRunId("job-1");
     const alice = { runId, userId: "alice" };
@@ -81,7 +81,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
     await runtime.close();
   });
 
-  test("an unnamed session is not shared with a later run that has the same run id as the deleted run of an inbox message", async () => {
+  test("an unnamed session is not shared with a later run that has the run id of a deleted run that a message started", async () => {
     const { runtime, store, passTime } = await setUp();
     const mailed = agent("mailed", async () => "read", {
       messageOf: (input) => userMessage(JSON.stringify(input)),
@@ -201,7 +201,7 @@ describe.each(twoStores)("an unnamed session in a %s store", (_name, prepare) =>
   });
 
   test.for([-1, Number.NaN, Infinity])(
-    "createRuntime refuses keepUnnamedSessionsMs: %d",
+    "createRuntime refuses the keepUnnamedSessionsMs %d",
     async (keepUnnamedSessionsMs) => {
       await expect(createRuntime({ keepUnnamedSessionsMs })).rejects.toMatchObject({
         code: "invalid_argument",

@@ -96,7 +96,7 @@ async function spentUsd(runtime: Runtime): Promise<number> {
 }
 
 describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
-  it("B7: a user's cap ends the run as budget_exhausted with the cap, user, day, spending and reset, and other users continue", async () => {
+  it("B7: a user's cap ends the run as budget_exhausted and names cap, user, day, spending and reset; other users continue", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn({ store, caps: { perUserPerDayUsd: 4 * callUsd } });
     const who = caller(9);
@@ -173,7 +173,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     return { clock, one, two, answered, end };
   }
 
-  it("B7: two processes share one cap, and with capWaitMs 0 a call is refused that the open call of another run leaves no room", async () => {
+  it("B7: two processes share one cap, and capWaitMs 0 refuses a call for which an open call of another run leaves no room", async () => {
     const { two, end } = await besideAnOpenCall({ capWaitMs: 0 });
     const refused = await (await two.submit(caller(1).agent, null, { userId: "ann" })).result();
     expect(refused.status).toBe("budget_exhausted");
@@ -182,7 +182,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     await end();
   });
 
-  it("B7: a call that does not fit waits for the open call of a run in another process, without a slot, and then uses what it returns", async () => {
+  it("B7: a call that does not fit its cap waits without a slot for another process's open call, and uses what that returns", async () => {
     const { clock, two, answered, end } = await besideAnOpenCall({ concurrency: 1 });
     const run = await two.submit(caller(1).agent, null, { userId: "ann" });
     await until(async () => (await run.summary()).status === "waiting");
@@ -200,7 +200,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     await end();
   });
 
-  it("B7: a call that waits for the cap of its agent is made when a call of that agent ends, although calls of other agents wait before it", async () => {
+  it("B7: a call that waits for the cap of its agent is made when a call of that agent ends, before waiting calls of others", async () => {
     const clock = new FakeClock();
     const store = await (await prepare())();
     await using runtime = await openOn({ store, clock, caps: { perAgentPerDayUsd: mostUsd } });
@@ -236,7 +236,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     await end();
   });
 
-  it("B7: a call that still does not fit after capWaitMs is refused, and the run can be resumed", async () => {
+  it("B7: a call that still does not fit its cap after capWaitMs is refused, and the run can be resumed", async () => {
     const { clock, two, end } = await besideAnOpenCall({ capWaitMs: 30_000 });
     const who = caller(1);
     const run = await two.submit(who.agent, null, { userId: "ann" });
@@ -257,7 +257,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     await end();
   });
 
-  it("B7: the time of a wait also passes while no process executes the run", async () => {
+  it("B7: the waiting time for a cap also passes while no process executes the run", async () => {
     const reopen = await prepare();
     const clock = new FakeClock();
     const caps = { perDayUsd: mostUsd };
@@ -276,7 +276,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     await holder.close();
   });
 
-  it("B7: four parallel runs under a cap for the bounds of two all complete, and a cancelled wait ends at once", async () => {
+  it("B7: four parallel runs under a cap that allows two calls at once all complete, and a cancelled wait ends at once", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn({ store, caps: { perDayUsd: 500e-6 } });
     const gates = Array.from({ length: 4 }, () => gate());
@@ -302,7 +302,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     ["waits for a cap", 200e3],
     ["draws from a cap", 0],
   ])(
-    "B7: a call that is abandoned while it %s holds nothing, although its run continues",
+    "B7: a call that is abandoned while it %s holds no part of a cap, although its run continues",
     async (_when, held) => {
       const store = await (await prepare())();
       const caps = { perDayUsd: 300e3, perTenantPerDayUsd: null, perUserPerDayUsd: null };
@@ -348,7 +348,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     },
   );
 
-  it("B7: a call returns what it did not spend while other calls of its run are still open", async () => {
+  it("B7: a call returns the part of a cap that it did not spend while other calls of its run are still open", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn({ store, caps: { perDayUsd: 3 * callUsd }, capWaitMs: 0 });
     const [short, long] = [gate(), gate()];
@@ -374,7 +374,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     expect((await run.result()).status).toBe("completed");
   });
 
-  it("B7: a run that waits for a signal holds nothing, and draws again when it continues", async () => {
+  it("B7: a run that waits for a signal holds no part of a cap, and draws again when it continues", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn({ store, caps: { perDayUsd: 3 * callUsd } });
     const first = await runtime.submit(caller(2, 1).agent, null);
@@ -388,7 +388,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     expect(await spentUsd(runtime)).toBe(3e-4);
   });
 
-  it("B7: a cap resets with the UTC day, and a run that it ended completes when it is resumed", async () => {
+  it("B7: a cap resets with the UTC day, and a run that the cap has ended completes when it is resumed", async () => {
     const reopen = await prepare();
     const clock = new FakeClock();
     const caps = { perDayUsd: 2 * callUsd };
@@ -420,7 +420,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
     );
   });
 
-  it("B7, B1: a call that does not fit waits for the open calls of its run, and then uses what they return", async () => {
+  it("B7, B1: a call that does not fit a cap waits for the open calls of its run, and then uses what they return", async () => {
     const store = await (await prepare())();
     // Two calls reserve about 140e-6 USD each. The third one fits when they are settled with 100e-6 USD each.
     await using runtime = await openOn({ store, caps: { perDayUsd: 3 * callUsd } });
@@ -466,7 +466,7 @@ describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
   });
 });
 
-test("B7, B1: an answer that is cut at what the cap leaves is budget_exhausted and names the cap", async () => {
+test("B7, B1: an answer that is cut at the amount that the cap leaves ends as budget_exhausted and names the cap", async () => {
   const long = scriptedModel([{ text: "a", usage, stopReason: "length" }], {
     provider: "acme",
     modelId: "m",
@@ -506,7 +506,7 @@ test.each([
   });
 });
 
-test("B7: caps that are null or absent are no caps", async () => {
+test("B7: caps that are null or absent set no limit", async () => {
   await using runtime = await createRuntime({ clock: new FakeClock(), caps: { perDayUsd: null } });
   expect(await statusOf(runtime, caller(1))).toBe("completed");
 });

@@ -125,7 +125,7 @@ const workloads = {
 };
 
 describe.each(Object.entries(workloads))("a cancellation that is ignored by %s", (name, workload) => {
-  it("C2, B3, J6: a cancelled run has the same outcome wherever the worker crashes, also within stopGraceMs, and pays for no recorded call again", async () => {
+  it("C2, B3, J6: a cancelled run has the same outcome wherever its worker crashes, and pays for no recorded call again", async () => {
     const calmWorld = new World();
     const calm = await runWorkload(workload(calmWorld), { countCalls: () => calmWorld.calls });
     expect(calm.status).toBe(name === childOfEndedParent ? "completed" : "cancelled");

@@ -106,7 +106,7 @@ async function outcomeOfCall(call: Promise<unknown>): Promise<string> {
 
 describe("C1: a call that ignores the cancellation of its task", () => {
   it.each(Object.entries(hangingCalls))(
-    "a call is abandoned after stopGraceMs (%s), and the code around it receives the cancellation error",
+    "a call that ignores the cancellation is abandoned after stopGraceMs (%s), and the code around it gets the error",
     async (_name, worker) => {
       for (const streaming of [false, true]) {
         const bench = await setUp({ stopGraceMs: 2_000, prices });
@@ -122,7 +122,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
     },
   );
 
-  it("C2: a call that ignores the cancellation of its task is recorded and settled if it succeeds within stopGraceMs, and its task ends at once", async () => {
+  it("C2: a call that ignores the cancellation is recorded if it succeeds within stopGraceMs, and its task ends at once", async () => {
     const bench = await setUp({ prices });
     const answer = gate();
     const model = modelOf(async () => {
@@ -148,7 +148,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
   });
 
   it.each([false, true])(
-    "B3: a call that ignores the cancellation of its task is charged its full reservation once, and its bill instead if its answer arrives later (streaming: %s)",
+    "B3: a call that ignores the cancellation is charged in full once, or its bill if that arrives later (streaming: %s)",
     async (streaming) => {
       const bench = await setUp({ prices });
       const answer = gate();
@@ -187,7 +187,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
     },
   );
 
-  it("a call is abandoned at once with stopGraceMs: 0", async () => {
+  it("a call that ignores the cancellation is abandoned at once with stopGraceMs: 0", async () => {
     const bench = await setUp({ stopGraceMs: 0 });
     const run = await cancelledRun(bench, hangingCalls["a step"]);
     await bench.clock.advance(0);
@@ -195,7 +195,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("a call cannot continue its body: steps that the abandoned body takes later never settle", async () => {
+  it("an abandoned call cannot continue: steps that its abandoned body takes later never settle", async () => {
     const bench = await setUp();
     const late = gate();
     const trace: string[] = [];
@@ -227,7 +227,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
 });
 
 describe("agent code that ignores the cancellation of its task", () => {
-  it("agent code that ignores the cancellation of its task is abandoned after stopGraceMs: the task ends with the reported output, and the code does not continue", async () => {
+  it("agent code that ignores the cancellation is abandoned after stopGraceMs, and its task ends with the reported output", async () => {
     const bench = await setUp();
     const late = gate();
     const trace: string[] = [];
@@ -268,7 +268,7 @@ describe("agent code that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("agent code that ignores the cancellation of its task gets stopGraceMs a second time after its call was abandoned, and not a third time", async () => {
+  it("agent code that ignores the cancellation gets stopGraceMs once more after its call was abandoned, and not a third time", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       try {
@@ -285,7 +285,7 @@ describe("agent code that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("agent code that ignores the cancellation of its task ends although its reported abandoned() callback throws, and the error goes to onError", async () => {
+  it("agent code that ignores the cancellation ends although its abandoned() callback throws, and the error goes to onError", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       ctx.report({
@@ -302,7 +302,7 @@ describe("agent code that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("agent code that ignores the cancellation of its task ends with its own outcome when one of its resources does not close", async () => {
+  it("agent code that ignores the cancellation ends with its own outcome if one of its resources does not close", async () => {
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
       await ctx.resource(async () => null, never);
@@ -315,7 +315,7 @@ describe("agent code that ignores the cancellation of its task", () => {
     await bench.runtime.close();
   });
 
-  it("agent code that ignores the cancellation of its task ends before it has started, when other tasks hold all slots", async () => {
+  it("a cancelled task ends before its code has started, when other tasks hold all slots", async () => {
     const bench = await setUp({ concurrency: 1 });
     const { runtime, clock, events } = bench;
     const hog = await runtime.submit(

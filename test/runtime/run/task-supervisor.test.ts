@@ -46,7 +46,7 @@ it("H4: spawn() returns a refusal that lists the seat holders when all seats are
   expect((await (await runtime.submit(parent, null, twoSeats)).result()).output).toEqual(["t0", "t1"]);
 });
 
-it("H2, H5, H7: a HIGH task takes the victim's seat once the victim's calls settle, and the recalled victim repeats no call", async () => {
+it("H2, H5, H7: a HIGH task takes the victim's seat once the victim's calls settle, and the recalled victim repeats none", async () => {
   const { runtime, events } = await setUp();
   const inCall = gate<string>();
   const urgentMayEnd = gate();
@@ -176,7 +176,7 @@ it("C1: cancelling a task cancels every task below it with the same reason, and 
   expect(reasons).toEqual(["enough"]);
 });
 
-it("C2: a step that succeeds after the cancellation is recorded, and no further step starts", async () => {
+it("C2: a step that succeeds after the cancellation of its task is recorded, and no further step starts", async () => {
   const { runtime, store } = await setUp();
   const answer = gate<string>();
   let second = false;

@@ -63,7 +63,7 @@ describe("input for a child", () => {
     return { bench, run };
   }
 
-  it("input is reported if the child completes without reading it, and starts no run", async () => {
+  it("input to a child that completes without reading it is reported, and starts no run", async () => {
     const work = gate();
     const { bench, run } = await withChild(work);
     await run.steer("faster", "t1");
@@ -105,7 +105,7 @@ describe("input for a child", () => {
     expect((await run.result()).output).toEqual([[], "worked", 5]);
   });
 
-  it("input is refused if the child has ended or does not exist", async () => {
+  it("input to a child that has ended or does not exist is refused", async () => {
     const work = gate();
     work.resolve();
     const { run } = await withChild(work);
@@ -117,7 +117,7 @@ describe("input for a child", () => {
 });
 
 describe("S5: input that a run has not read when it ends", () => {
-  it("input starts a run with the metadata of its own submission, which the first run lists as received", async () => {
+  it("S5: input that a run has not read starts a run with the metadata of its own submission, and the first run lists it", async () => {
     const bench = await setUp();
     const work = gate();
     const reader = earlyReader(work);
@@ -135,7 +135,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect(await run.receivedInput()).toMatchObject([{ ...sent, seq: expect.any(Number) }]);
   });
 
-  it("input starts a new run in the session, in the commit that completes the run", async () => {
+  it("S5: input that a run has not read starts a new run in the session, in the commit that completes the first run", async () => {
     const bench = await setUp();
     const work = gate();
     const run = await bench.runtime.submit(earlyReader(work), "one", { sessionId, userId: "ann" });
@@ -157,7 +157,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect(next.runs.at(-2)).toMatchObject({ runId: carryOvers[0]?.data.runId, userId: "ann" });
   });
 
-  it("input starts a run with the run id that the caller of submit() chose for it", async () => {
+  it("S5: input that a run has not read starts a run with the run id that the caller of submit() chose for it", async () => {
     const { runtime } = await setUp();
     const listener = agent("listener", async (ctx) => {
       if (ctx.input === "one") await ctx.waitForSignal("go");
@@ -172,7 +172,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect((await (await runtime.find(runId))?.result())?.output).toBe("two");
   });
 
-  it("input starts a new run also if it arrives after the end, and run_end stays the last event of the ended run", async () => {
+  it("S5: input that arrives after the end of a run starts a new run, and run_end stays the last event of the ended run", async () => {
     const bench = await setUp();
     const echo = agent("echo", async (ctx) => ctx.input);
     const run = await bench.runtime.submit(echo, "one", { sessionId });
@@ -184,7 +184,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect(typesOf(await bench.events(run.runId)).at(-1)).toBe("run_end");
   });
 
-  it("input steers the run of the session that is active by then", async () => {
+  it("S5: input that a run has not read becomes steering of the run that is then active in the session", async () => {
     const bench = await setUp();
     const work = gate();
     const clerk = agent("clerk", async (ctx) => {
@@ -215,7 +215,7 @@ describe("S5: input that a run has not read when it ends", () => {
     expect((await run.result()).output).toEqual(["one", ["two"], []]);
   });
 
-  it("input is erased from the journals of both runs with retention NONE", async () => {
+  it("S5: unread input that starts another run is erased from the journals of both runs with retention NONE", async () => {
     const { runtime, store } = await setUp();
     const work = gate();
     const options = { sessionId, retention: HistoryRetention.NONE };
@@ -240,7 +240,7 @@ describe("S5: input that a run has not read when it ends", () => {
     }
   });
 
-  it("input is answered by an Agent in a separate run if it arrives during the last model call", async () => {
+  it("S5: input that arrives during the last model call of an agent is answered in a separate run", async () => {
     const bench = await setUp();
     const isAsked = gate();
     const mayAnswer = gate();
@@ -291,7 +291,7 @@ describe("a mailbox message to a run that has ended", () => {
     expect(errors).toEqual([]);
   });
 
-  it("a mailbox message to a run that has ended does not keep a completed run from being released if it arrives between the last commit and the release", async () => {
+  it("a mailbox message between the last commit and the release of a completed run does not prevent the release", async () => {
     const { runtime, store } = await setUp();
     const quick = agent("quick", async () => "done");
     const endCommitted = gate();
@@ -411,7 +411,7 @@ removeStoresAfterEach();
 
 describe.each(twoStores)("S5: input that a run in a %s store reads too late", (_name, prepare) => {
   it.each(["steer", "submit"] as const)(
-    "input starts a second run, and both complete (sent by %s)",
+    "S5: input that a run reads too late starts a second run, and both complete (sent by %s)",
     async (how) => {
       const runtime = await createRuntime({ store: await (await prepare())() });
       onTestFinished(() => runtime.close());

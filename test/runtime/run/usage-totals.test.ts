@@ -129,7 +129,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     expect(await rows(runtime, { by: "day" })).toEqual([[day, 1, 3, 240e-6]]);
   });
 
-  it("a row counts the calls of sub-agents for their agents and models, and the run for its root agent", async () => {
+  it("the usage totals count the calls of sub-agents for their agents and models, and the run for its root agent", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn(store, new FakeClock());
     const worker = agent("worker", async (ctx) => void (await ctx.llm(request)), {
@@ -152,7 +152,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     ]);
   });
 
-  it("a row counts a run without model calls in the row of no model", async () => {
+  it("the usage totals count a run without model calls in the row without a model", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn(store, new FakeClock());
     await (
@@ -165,7 +165,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     expect(await rows(runtime, { by: "agent" })).toEqual([["idler", 1, 0, 0]]);
   });
 
-  it("U2: usage() is the same after the run was collected and the store was opened again", async () => {
+  it("U2: usage() returns the same after the run was collected and the store was opened again", async () => {
     const reopen = await prepare();
     const clock = new FakeClock();
     const first = await openOn(await reopen(), clock);
@@ -180,7 +180,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     expect(await rows(second, { by: "day" })).toEqual([[day, 1, 1, callUsd]]);
   });
 
-  it("a fork adds only what it spends itself, not what it inherits", async () => {
+  it("a fork adds only what it spends itself to the usage totals, not what it inherits", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn(store, new FakeClock());
     const clerk = caller("clerk", 3);
@@ -193,7 +193,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     expect(await rows(runtime, { by: "agent" })).toEqual([["clerk", 2, 5, 5 * callUsd]]);
   });
 
-  it("a row counts a call for the UTC day on which it was reserved, also if the run ends on the next day", async () => {
+  it("the usage totals count a call for the UTC day on which it was reserved, also if the run ends on the next day", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     await using runtime = await openOn(store, clock, { suspendAfterMs: 1e9, pollMs: 1e9 });
@@ -244,7 +244,7 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
     expect([byModel?.key, byModel?.details?.failedRuns]).toEqual(["acme/m", 1]);
   });
 
-  it("U9: the usage totals count each failed attempt of a call, and none for a call that was cancelled", async () => {
+  it("U9: the usage totals count each failed attempt of a call, and no failure for a call that was cancelled", async () => {
     const store = await (await prepare())();
     const clock = new FakeClock();
     await using runtime = await openOn(store, clock);
@@ -293,13 +293,13 @@ describe.each(twoStores)("usage totals in a %s store", (_name, prepare) => {
   });
 });
 
-test("calls of a model without a known price are counted in unpricedTurns, not as a cost of zero", async () => {
+test("the usage totals count calls of a model without a known price in unpricedTurns, not as a cost of zero", async () => {
   await using runtime = await createRuntime({ clock: new FakeClock() });
   await (await runtime.submit(caller("clerk", 2), null)).result();
   expect(await runtime.usage({ by: "model" })).toMatchObject([{ turns: 2, costUsd: 0, unpricedTurns: 2 }]);
 });
 
-test("U1, B3: after a kill at any write, the totals hold what the run spent, with the call in flight as unreported", async () => {
+test("U1, B3: after a kill at any write, the usage totals hold what the run spent, with the call in flight as unreported", async () => {
   const calls = 3;
   const work = { agents: () => [caller("clerk", calls)] as const, options: { prices } };
   const { writes } = await runWorkload(work);

@@ -14,7 +14,7 @@ function lateReader(): HostedAgent {
 }
 
 describe("withdrawInput", () => {
-  it("the answer is the same if the caller dies after the command, and no worker executes the run meanwhile", async () => {
+  it("withdrawInput() gives the same answer if its caller dies after the command while no worker executes the run", async () => {
     const bench = await setUp({ suspendAfterMs: 0 });
     const run = await bench.runtime.submit(lateReader(), null);
     await until(async () => (await run.summary()).status === "waiting");
@@ -37,7 +37,7 @@ describe("withdrawInput", () => {
     expect(await again.withdrawInput(inputId)).toBe(true);
   });
 
-  it("a closed runtime ends the wait for the answer", async () => {
+  it("a closed runtime ends the wait for the answer of withdrawInput()", async () => {
     const bench = await setUp({ suspendAfterMs: 0 });
     const run = await bench.runtime.submit(lateReader(), null);
     await until(async () => (await run.summary()).status === "waiting");
@@ -51,7 +51,7 @@ describe("withdrawInput", () => {
     expect(await refused).toMatchObject({ code: "closed" });
   });
 
-  it("a failed run keeps its input, which can be withdrawn before it is resumed", async () => {
+  it("withdrawInput() withdraws the input of a failed run before the run is resumed", async () => {
     let isBroken = true;
     const worker = agent("worker", async (ctx) => {
       await ctx.waitForSignal("go");
@@ -72,7 +72,7 @@ describe("withdrawInput", () => {
     expect((await run.result()).output).toEqual(["two"]);
   });
 
-  it("input that started the next run of the session comes too late in the first run, and in time in the next one", async () => {
+  it("withdrawInput() comes too late for input that has started the session's next run, and is in time in that next run", async () => {
     const work = gate();
     const bench = await setUp();
     const worker = agent("worker", async (ctx) => {
@@ -98,7 +98,7 @@ describe("withdrawInput", () => {
     expect((await next.result()).output).toEqual(["first"]);
   });
 
-  it("a replay keeps the order of the queue after a losing branch gave an input back and the input was withdrawn", async () => {
+  it("a replay keeps the order of inputs after a losing branch gave an input back and the input was withdrawn", async () => {
     const path = await newPath();
     const racer = (): HostedAgent =>
       agent("racer", async (ctx) => {

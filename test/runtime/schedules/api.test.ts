@@ -189,7 +189,7 @@ describe("schedules.create()", () => {
 });
 
 describe("S6: in the view of a tenant", () => {
-  test("the schedules of other tenants and users do not exist", async () => {
+  test("S6: the schedules of other tenants and users do not exist in a tenant view", async () => {
     const { runtime } = await scheduleBench();
     const acme = runtime.forTenant({ tenantId: "acme" });
     const ann = runtime.forTenant({ tenantId: "acme", userId: "ann" });
@@ -244,7 +244,7 @@ describe("S6: in the view of a tenant", () => {
     await expect(scheduleBench({ maxSchedulesPerTenant: 0 })).rejects.toThrow("maxSchedulesPerTenant");
   });
 
-  test("a schedule starts no run in the session of another tenant", async () => {
+  test("S6: a schedule starts no run in the session of another tenant", async () => {
     const { runtime, clock, errors } = await scheduleBench({ unknownPrice: "ignore" });
     const model = scriptedModel(["noted"]);
     const worker = new Agent({ name: "clerk", model });
@@ -279,7 +279,7 @@ describe("S6: in the view of a tenant", () => {
 });
 
 describe("schedules.edit() and schedules.runNow()", () => {
-  test("T5: edit changes later fires, and keeps id, pause, last run and the options of create", async () => {
+  test("T5: edit() of a schedule changes later fires, and keeps id, pause, last run and the options of create()", async () => {
     const { runtime, clock } = await scheduleBench();
     runtime.register(porter().agent);
     const options = { ...base, everyMs: hour, userId: "ann", budget: { maxTurns: 3 }, metadata: { a: "b" } };
@@ -308,7 +308,7 @@ describe("schedules.edit() and schedules.runNow()", () => {
     expect(await runtime.schedules.create(options)).toMatchObject({ id: made.id, input: "look again" });
   });
 
-  test("T5: edit refuses unknown options, a changed owner, times that never fire and a name that does not exist", async () => {
+  test("T5: edit() of a schedule refuses unknown options, another owner, times that never fire and an unknown name", async () => {
     const { runtime } = await scheduleBench();
     await runtime.schedules.create({ ...base, everyMs: hour });
     const refused = (changes: object): Promise<string> =>
@@ -324,7 +324,7 @@ describe("schedules.edit() and schedules.runNow()", () => {
     expect((await runtime.schedules.get("rounds"))?.input).toBe("go");
   });
 
-  test("T6: runNow starts one run, also while paused and after the last fire, and leaves the next fire", async () => {
+  test("T6: runNow() of a schedule starts one run, also while paused and after the last fire, and keeps the next fire", async () => {
     const { runtime, clock } = await scheduleBench();
     runtime.register(porter().agent);
     const { nextAt } = await runtime.schedules.create({ ...base, everyMs: hour });
@@ -348,7 +348,7 @@ describe("schedules.edit() and schedules.runNow()", () => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  test("edit waits for a run that is being started, and runNow returns it", async () => {
+  test("edit() of a schedule waits for a run that is being started, and runNow() returns that run", async () => {
     const { runtime } = await scheduleBench();
     await runtime.schedules.create({ ...base, agent: "nobody-hosts-me", everyMs: hour });
     const one = await runtime.schedules.runNow("rounds");

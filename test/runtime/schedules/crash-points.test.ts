@@ -65,7 +65,7 @@ async function fireAndDie(
 }
 
 test.each(twoStores)(
-  "T1: a process that dies at any write of a fire neither loses nor doubles the fire (%s)",
+  "T1: a process that dies at any write of a schedule's fire neither loses nor doubles the fire (%s)",
   async (_name, prepare) => {
     let writes = 0;
     for (const when of ["before", "after"] as const)

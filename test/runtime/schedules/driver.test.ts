@@ -64,7 +64,7 @@ describe("a schedule", () => {
     expect(fires).toEqual([at]);
   });
 
-  test("a schedule fires no more after it was removed", async () => {
+  test("a schedule does not fire after it was removed", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter();
     await runtime.schedules.create({ ...hourly, agent: worker });
@@ -75,7 +75,7 @@ describe("a schedule", () => {
     expect(fires.length).toBe(1);
   });
 
-  test("a schedule fires no more while it is paused, and continues with the next fire after it is resumed", async () => {
+  test("a schedule does not fire while it is paused, and continues with the next fire after it is resumed", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter();
     const start = clock.now();
@@ -190,7 +190,7 @@ describe("a schedule", () => {
 });
 
 describe("overlap", () => {
-  test("overlap skip leaves out fires while the last run has not ended", async () => {
+  test("overlap skip of a schedule drops fires while the last run has not ended", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -203,7 +203,7 @@ describe("overlap", () => {
     await release();
   });
 
-  test("overlap skip knows the run of a schedule that was replaced while the run had not ended", async () => {
+  test("overlap skip of a schedule that was replaced still knows the unfinished run of the schedule before it", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -221,7 +221,7 @@ describe("overlap", () => {
     await release();
   });
 
-  test("overlap queue starts one waiting fire as soon as the last run has ended", async () => {
+  test("overlap queue of a schedule starts one waiting fire as soon as the last run has ended", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -238,7 +238,7 @@ describe("overlap", () => {
     expect(fires.length).toBe(2);
   });
 
-  test("overlap queue starts the waiting fire in another process if the first one closes", async () => {
+  test("overlap queue of a schedule starts the waiting fire in another process if the first process closes", async () => {
     const { runtime, clock, open } = await scheduleBench();
     const first = porter({ hold: true });
     const second = porter({ hold: true });
@@ -258,7 +258,7 @@ describe("overlap", () => {
     await other.close();
   });
 
-  test("overlap cancel cancels the last run and starts the next one after its end", async () => {
+  test("overlap cancel of a schedule cancels the last run and starts the next one after its end", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
     const start = clock.now();
@@ -293,19 +293,19 @@ describe("missed fires", () => {
     return fires.map((fire) => (fire - start) / hour);
   }
 
-  test("missed skip leaves out missed fires", async () => {
+  test("missed skip of a schedule drops missed fires", async () => {
     expect(await missFour("skip")).toEqual([5]);
   });
 
-  test("missed once starts one run for the latest missed fire", async () => {
+  test("missed once of a schedule starts one run for the latest missed fire", async () => {
     expect(await missFour("once")).toEqual([4, 5]);
   });
 
-  test("missed all starts a run for each missed fire, the oldest first", async () => {
+  test("missed all of a schedule starts a run for each missed fire, the oldest first", async () => {
     expect(await missFour("all")).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test("missed all starts each run after the end of the one before", async () => {
+  test("missed all of a schedule starts each run after the end of the run before it", async () => {
     const { runtime, clock } = await scheduleBench();
     const start = clock.now();
     await runtime.schedules.create({ ...hourly, agent: "porter", missed: "all" });
@@ -358,7 +358,7 @@ describe("the driver", () => {
     expect(reads.length).toBeLessThan(15);
   });
 
-  test("T3: a clock that is set back repeats no fire and delays the next one", async () => {
+  test("T3: a clock that is set back repeats no fire of a schedule and delays the next fire", async () => {
     const { runtime, clock } = await scheduleBench();
     let offset = 0;
     const shifted = {
@@ -379,7 +379,7 @@ describe("the driver", () => {
     expect(fires).toEqual([start + hour, start + 2 * hour, start + 3 * hour]);
   });
 
-  test("the driver wakes for an earlier schedule that is created while it waits for a later one", async () => {
+  test("the schedule driver wakes for an earlier schedule that is created while it waits for a later one", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires } = porter();
     const start = clock.now();
@@ -390,7 +390,7 @@ describe("the driver", () => {
     expect(fires).toEqual([start + minute]);
   });
 
-  test("the driver does not keep a fire from other processes when a process closes in the middle of it", async () => {
+  test("a process that closes during a fire does not keep other processes from firing the schedule", async () => {
     const { runtime, clock, open } = await scheduleBench();
     const { agent: worker, fires } = porter();
     const start = clock.now();

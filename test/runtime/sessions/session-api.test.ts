@@ -14,7 +14,7 @@ const refused = Object.assign(new Error("bad key"), { status: 401 });
 const chat = parseSessionId("chat");
 
 describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
-  test("list() returns conversations with name, title and owner, filtered and page by page", async () => {
+  test("sessions.list() returns conversations with name, title and owner, filtered and page by page", async () => {
     const { runtime, scout } = await converse(await (await prepare())(), Array(5).fill(echo));
     for (const [sessionId, userId, input] of [
       ["one", "ann", "Plan the trip"],
@@ -42,7 +42,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("message entries carry model, stop reason, usage and cost", async () => {
+  test("message entries of a session carry model, stop reason, usage and cost", async () => {
     const { runtime, say } = await converse(await (await prepare())(), [
       { text: "Rain.", usage: { inputTokens: 100, outputTokens: 20, costUsd: 0.5 } },
     ]);
@@ -58,7 +58,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("move() continues after an earlier entry; the next invocation sees that path and its summary only", async () => {
+  test("sessions.move() continues after an earlier entry; the next invocation sees only that path and its summary", async () => {
     const { runtime, say, model } = await converse(await (await prepare())(), Array(4).fill(echo));
     await say("one", chat);
     await say("two", chat);
@@ -82,7 +82,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("tree() returns all branches with labels and marks the path to the current entry", async () => {
+  test("sessions.tree() returns all branches with labels and marks the path to the current entry", async () => {
     const { runtime, say } = await converse(await (await prepare())(), Array(4).fill(echo));
     await say("one", chat);
     const [question] = await runtime.sessions.path(chat);
@@ -116,7 +116,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("fork() copies the path to an entry into a new session of the same owner; both continue independently", async () => {
+  test("sessions.fork() copies the path to an entry into a new session of the same owner; both continue independently", async () => {
     const { runtime, say, scout } = await converse(await (await prepare())(), Array(5).fill(echo));
     await scout.invoke("one", { runtime, sessionId: chat, userId: "ann", tenantId: "acme" });
     await scout.invoke("two", { runtime, sessionId: chat, userId: "ann", tenantId: "acme" });
@@ -144,7 +144,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("fork() copies the labels of the entries that it copies, and no label that was removed", async () => {
+  test("sessions.fork() copies the labels of the entries that it copies, and no label that was removed", async () => {
     const { runtime, say } = await converse(await (await prepare())(), Array(2).fill(echo));
     await say("one", chat);
     await say("two", chat);
@@ -164,7 +164,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("append() adds data that the model does not see, and messages that it sees", async () => {
+  test("sessions.append() adds data that the model does not see, or messages that it sees", async () => {
     const { runtime, say, model } = await converse(await (await prepare())(), Array(2).fill(echo));
     await say("one", chat);
     await runtime.sessions.append(chat, { customType: "note", data: { secret: 7 } });
@@ -182,7 +182,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("compact() replaces the beginning of the path in the model's view and keeps every entry", async () => {
+  test("sessions.compact() replaces the beginning of the path in the model's view and keeps every entry", async () => {
     const { runtime, say, model } = await converse(await (await prepare())(), Array(4).fill(echo));
     for (const input of ["one", "two", "three"]) await say(input, chat);
     const path = await runtime.sessions.path(chat);
@@ -203,7 +203,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("search() finds entries of all branches in any case of letters, page by page, and only in selected sessions", async () => {
+  test("sessions.search() finds entries of all branches in any case of letters, page by page, and only in selected sessions", async () => {
     const { runtime, scout } = await converse(await (await prepare())(), Array(6).fill("The RAIN falls."));
     for (const sessionId of ["a", "b", "c"])
       await scout.invoke(`rain in ${sessionId}`, { runtime, sessionId, userId: sessionId });
@@ -223,7 +223,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("contextUsage() adds an estimate to the last reported usage and compares both with the model's window", async () => {
+  test("sessions.contextUsage() adds an estimate to the last reported usage and compares the sum with the model's window", async () => {
     const { runtime, say } = await converse(await (await prepare())(), [
       { text: "Rain.", usage: { inputTokens: 100, outputTokens: 20 } },
     ]);
@@ -245,7 +245,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("unsent() lists the inputs of failed runs, and resend() sends one again exactly once", async () => {
+  test("sessions.unsent() lists the inputs of failed runs, and resend() sends one of them again exactly once", async () => {
     const open = await prepare();
     const first = await converse(await open(), ["Hello.", { error: refused }]);
     await first.say("Hi", chat);
@@ -272,7 +272,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await second.runtime.close();
   });
 
-  test("S5: phase() is turn while a run is unfinished, in every process, and only for its agent and session", async () => {
+  test("S5: agent.phase() is turn while a run is unfinished, in every process, and only for its agent and session", async () => {
     const open = await prepare();
     const runtime = await createRuntime({ store: await open(), closeGraceMs: 0 });
     const other = await createRuntime({ store: await open() });
@@ -319,7 +319,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("S5: move(), fork(), compact() and delete() throw agent_busy with the run and change nothing while any agent runs", async () => {
+  test("S5: move(), fork(), compact() and delete() of a session throw agent_busy and change nothing while any agent runs", async () => {
     const store = await (await prepare())();
     const { runtime, say } = await converse(store, Array(2).fill(echo), { closeGraceMs: 0 });
     await say("one", chat);
@@ -352,7 +352,7 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
-  test("bad input is refused: ids of other sessions, labels of 1 MB, NaN, empty texts and unknown options", async () => {
+  test("runtime.sessions refuses ids of other sessions, labels of 1 MB, NaN, empty texts and unknown options", async () => {
     const { runtime, say } = await converse(await (await prepare())(), Array(2).fill(echo));
     await say("one", chat);
     await say("two", "other");

@@ -10,7 +10,7 @@ removeStoresAfterEach();
 const chat = parseSessionId("chat");
 
 describe.each(twoStores)("settings of a session in a %s store", (_name, prepare) => {
-  test("setModel() replaces the main model of later invocations, and the latest entry on the path wins", async () => {
+  test("setModel() of a session replaces the main model of later invocations, and the latest entry on the path wins", async () => {
     const others = Object.fromEntries(
       ["large", "small"].map((modelId) => [
         `shop/${modelId}`,
@@ -36,7 +36,7 @@ describe.each(twoStores)("settings of a session in a %s store", (_name, prepare)
     await runtime.close();
   });
 
-  test("a compaction carries the model and the thinking level, although the path starts after their entries", async () => {
+  test("a compaction keeps the model and the thinking level of a session, although the path starts after their entries", async () => {
     const large = scriptedModel(["from large", "again", "and again"], { provider: "shop", modelId: "large" });
     const { runtime, say } = await converse(await (await prepare())(), ["own"], {
       resolveModel: (name) => (name === "shop/large" ? large : undefined),
@@ -55,7 +55,7 @@ describe.each(twoStores)("settings of a session in a %s store", (_name, prepare)
     await runtime.close();
   });
 
-  test("an unknown model ends the invocation with model_not_found before any model is called", async () => {
+  test("an unknown model of a session ends the invocation with model_not_found before any model is called", async () => {
     const { runtime, model, scout, say } = await converse(await (await prepare())(), ["own", "own 2"]);
     await say("one", chat);
     await runtime.sessions.setModel(chat, "nowhere/gone");
@@ -78,7 +78,7 @@ describe.each(twoStores)("settings of a session in a %s store", (_name, prepare)
     await runtime.close();
   });
 
-  test("J4: a resumed invocation uses the model and the level that its turn froze, not those that were set meanwhile", async () => {
+  test("J4: a resumed invocation uses the model and the thinking level of its turn, not those that were set meanwhile", async () => {
     const open = await prepare();
     const look = tool({
       name: "look",

@@ -82,7 +82,7 @@ async function compareWithOracle({ sessions }: Store): Promise<void> {
 }
 
 test.each(twoStores)(
-  "N2, N5: after any changes, the current entry and the paths in a %s store are those that a scan of all entries finds",
+  "N2, N5: after any changes, current entry and paths of a %s store are those that a scan of all entries finds",
   async (_name, prepare) => {
     const open = await prepare();
     const store = await open();
@@ -133,7 +133,7 @@ const fuzzed = fc
   .map((entry) => entry as unknown as SessionEntry);
 
 test.each(twoStores)(
-  "a fuzzed entry is stored unchanged or refused with a fault that says why, in a %s store",
+  "a random session entry is stored unchanged or refused with a fault that says why, in a %s store",
   async (_name, prepare) => {
     const open = await prepare();
     const store = await open();

@@ -52,7 +52,7 @@ const attacks = (
 const empty: ReadonlySet<string> = new Set(["list", "get", "search", "phase", "delete"]);
 
 describe.each(twoStores)("runtime.sessions of a view in a %s store", (_name, prepare) => {
-  test("S6: every method with an id of another tenant or user finds nothing and changes nothing", async () => {
+  test("S6: every method of runtime.sessions with an id of another tenant or user finds nothing and changes nothing", async () => {
     const store = await (await prepare())();
     const { runtime, scout } = await converse(store, ["the secret", { error: refused }]);
     const options = { runtime, sessionId: theirs, tenantId: "acme", userId: "ann" };

@@ -17,7 +17,7 @@ const refused = Object.assign(new Error("bad key"), { status: 401 });
 const chat = parseSessionId("chat");
 
 describe.each(twoStores)("unusual use of runtime.sessions in a %s store", (_name, prepare) => {
-  test("resend() works however often an input fails, and unsent() lists the last attempt", async () => {
+  test("sessions.resend() works however often an input fails, and unsent() lists the last attempt", async () => {
     const attempts = 8;
     const { runtime, scout, say } = await converse(await (await prepare())(), [
       "Hello.",
@@ -38,7 +38,7 @@ describe.each(twoStores)("unusual use of runtime.sessions in a %s store", (_name
     await runtime.close();
   });
 
-  test("append() refuses a message that no model could read, and the conversation continues", async () => {
+  test("sessions.append() refuses a message that no model could read, and the conversation continues", async () => {
     const { runtime, say } = await converse(await (await prepare())(), Array(2).fill(echo));
     await say("one", chat);
     const call = { type: "tool_call", callId: "c", toolName: "look", input: {} };
@@ -62,7 +62,7 @@ describe.each(twoStores)("unusual use of runtime.sessions in a %s store", (_name
     await runtime.close();
   });
 
-  test("a change that another process overtakes neither restores a deleted session nor hides new messages", async () => {
+  test("a session change that another process overtakes neither restores a deleted session nor hides new messages", async () => {
     const open = await prepare();
     const store = await open();
     const { runtime, say } = await converse(store, Array(3).fill(echo));
@@ -89,7 +89,7 @@ describe.each(twoStores)("unusual use of runtime.sessions in a %s store", (_name
     await runtime.close();
   });
 
-  test("search() in one session honours the filters for agent, tenant and user", async () => {
+  test("sessions.search() in one session applies the filters for agent, tenant and user", async () => {
     const { runtime, scout } = await converse(await (await prepare())(), [echo]);
     await scout.invoke("Plan the trip", { runtime, sessionId: chat, userId: "ann", tenantId: "acme" });
     const hits = async (options: object): Promise<number> =>

@@ -5,7 +5,7 @@ import { checkRoom } from "../../../src/runtime/stores/score-check.ts";
 const runId = formatRunId("a");
 const score = { name: "thumbs", value: 1, by: "ann", comment: null, at: 1 };
 
-test("Z6: a run that has been scored maxScoreHistory times takes no other score, also not one that would replace another", () => {
+test("Z6: a run that has been scored maxScoreHistory times accepts no other score, not even one that would replace another", () => {
   const counting: readonly RunScore[] = [{ name: "thumbs", value: 0, by: "ann", at: 0 }];
   expect(checkRoom(runId, score, counting, maxScoreHistory - 1)).toEqual([
     { name: "thumbs", value: 1, by: "ann", at: 1 },

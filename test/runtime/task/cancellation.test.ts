@@ -3,7 +3,7 @@ import { Transcript, userMessage, type Model } from "../../../src/kernel/index.t
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool } from "../runtime-setup.ts";
 
-it("C2: check() passes while recorded steps remain in the scope, and throws at the first step that is not recorded", async () => {
+it("C2: ctx.check() passes while recorded steps remain in the scope, and throws at the first step that is not recorded", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const seen: string[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -42,7 +42,7 @@ it("a child can use the slot of a parent that waits in one branch", async () => 
   expect((await (await runtime.submit(parent, null)).result()).output).toEqual(["child", "own"]);
 });
 
-it("B1, C1: a waiting reservation is withdrawn when its task is cancelled", async () => {
+it("B1, C1: a reservation that waits is withdrawn when its task is cancelled", async () => {
   const { runtime } = await setUp();
   const answer = gate();
   const request = { transcript: Transcript.of([userMessage("hi")]), maxOutputTokens: 100 };

@@ -51,7 +51,7 @@ describe("calls in flight when a task is dropped", () => {
     );
   };
 
-  it("calls in flight when a task is dropped receive an abort signal when the run is lost to another owner, and no further code of the task runs", async () => {
+  it("a call in flight receives an abort signal when another owner has taken the run, and its task executes no more code", async () => {
     const { runtime, store, events, errors } = await setUp();
     const [told, after]: string[][] = [[], []];
     const run = await runtime.submit(worker(told ?? [], after ?? []), null);
@@ -67,7 +67,7 @@ describe("calls in flight when a task is dropped", () => {
     expect(types).not.toContain("tool_execution_end");
   });
 
-  it("calls in flight when a task is dropped receive an abort signal when the runtime closes and the grace period is over; the next owner repeats them", async () => {
+  it("a call in flight receives an abort signal after the grace period when the runtime closes, and the next owner repeats it", async () => {
     const { runtime, store, open, clock } = await setUp({ closeGraceMs: 1_000 });
     const [told, after]: string[][] = [[], []];
     let run = await runtime.submit(worker(told ?? [], after ?? []), null);
@@ -100,7 +100,7 @@ describe("calls in flight when a task is dropped", () => {
     expect((await run.result()).output).toBe(false);
   });
 
-  it("calls in flight when a task is dropped are recorded and not repeated when they settle within the grace period", async () => {
+  it("a call in flight that settles within the grace period when the runtime closes is recorded and not repeated", async () => {
     const { runtime, store, open, clock } = await setUp({ closeGraceMs: 1_000 });
     const answer = gate();
     const done: string[] = [];
@@ -131,7 +131,7 @@ describe("calls in flight when a task is dropped", () => {
     expect(done).toEqual(["one", "two"]);
   });
 
-  it("calls in flight when a task is dropped are not signalled by a task that ended by itself", async () => {
+  it("a call in flight receives no abort signal when its task has ended by itself", async () => {
     const { runtime } = await setUp();
     const signals: CancelSignal[] = [];
     const run = await runtime.submit(

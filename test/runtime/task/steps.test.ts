@@ -3,7 +3,7 @@ import { Fault, Transcript, userMessage, type Event } from "../../../src/kernel/
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, gate, setUp, settle, simpleTool, text, typesOf } from "../runtime-setup.ts";
 
-it("J1: each kind of step runs once and returns its value", async () => {
+it("J1: each kind of step is executed once and returns its value", async () => {
   const { runtime, clock } = await setUp({ random: { next: () => 0.25 } });
   const seen: unknown[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -16,7 +16,7 @@ it("J1: each kind of step runs once and returns its value", async () => {
   expect(seen).toEqual([clock.now(), 0.25, "string"]);
 });
 
-it("ctx.tools runs tools of one reply in parallel and a sequential tool alone, with results in call order", async () => {
+it("ctx.tools executes tools of one reply in parallel and a sequential tool alone, with results in call order", async () => {
   const { runtime } = await setUp();
   const log: string[] = [];
   const traced = (name: string, sequential = false) =>
@@ -118,7 +118,7 @@ it("J2, J5: with stopOnFault a fault abandons the other branches at once, and th
   expect(bodies.toSorted()).toEqual(["done", "failing", "failing", "slow", "slow"]);
 });
 
-it("ctx.race journals the winner, cancels the losers and never settles their calls", async () => {
+it("ctx.race journals the winning branch, cancels the losing branches and never settles their calls", async () => {
   const { runtime } = await setUp();
   let aborted = false;
   const afterwards: string[] = [];
@@ -147,7 +147,7 @@ it("ctx.race journals the winner, cancels the losers and never settles their cal
   expect({ aborted, afterwards }).toEqual({ aborted: true, afterwards: [] });
 });
 
-it("J2: a second call in flight in a scope is refused on the first execution", async () => {
+it("J2: a second step in flight in the same scope is refused on the first execution", async () => {
   const { runtime } = await setUp();
   const worker = agent("worker", async (ctx) => {
     const first = ctx.step("first", async () => 1);
@@ -157,7 +157,7 @@ it("J2: a second call in flight in a scope is refused on the first execution", a
   expect((await (await runtime.submit(worker, null)).result()).output).toEqual([1, "journal_ambiguous"]);
 });
 
-it("J2: values that are available synchronously may be read together, also on replay", async () => {
+it("J2: values that are available synchronously may be read together in one scope, also on replay", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   let executions = 0;
   const worker = agent("worker", async (ctx) => {
@@ -180,7 +180,7 @@ it("J2: values that are available synchronously may be read together, also on re
   });
 });
 
-it("J10: a value that is not JSON is refused on the first execution", async () => {
+it("J10: a step value that is not JSON is refused on the first execution", async () => {
   const { runtime, errors } = await setUp();
   const worker = agent("worker", async (ctx) => {
     try {
@@ -219,7 +219,7 @@ it("J7: a tool's body has its own steps, scoped under the call", async () => {
   expect(addresses).toEqual(["0", "0/0/0", "0/0"]);
 });
 
-it("E4: an event commits with the next step of its scope, and remaining events with the end of the task", async () => {
+it("E4: an event is committed with the next step of its scope, and remaining events with the end of the task", async () => {
   const { runtime, events } = await setUp();
   const worker = agent("worker", async (ctx) => {
     ctx.emitEvent({ type: "turn_start", data: { turn: 1 } });
@@ -259,7 +259,7 @@ it("T2: a tool that exceeds its timeout is abandoned, and the model receives an 
   expect(signal?.aborted).toBe(true);
 });
 
-it("J2, J7: steps inside a step do not run again once the step is recorded", async () => {
+it("J2, J7: steps inside a step are not executed again once the outer step is recorded", async () => {
   const { runtime, open } = await setUp({ suspendAfterMs: 0 });
   const ran: string[] = [];
   const worker = agent("worker", async (ctx) => {

@@ -11,7 +11,7 @@ function holdOpen(ctx: RunContext, log: string[]): Promise<number> {
   );
 }
 
-it("a run that only waits is dropped: its code does not continue, its resources are closed, and a message resumes it", async () => {
+it("a task of a run that only waits is removed from memory: its resources are closed, and a message resumes it", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const log: string[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -36,7 +36,7 @@ it("a run that only waits is dropped: its code does not continue, its resources 
   expect(log).toEqual(["open", "paid", "close", "open", "finally", "close"]);
 });
 
-it("a run that only waits after a race is dropped once the loser's call has been cancelled", async () => {
+it("a run that only waits after a race is removed from memory once the call of the losing branch has been cancelled", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const log: string[] = [];
   const worker = agent("worker", async (ctx) => {
@@ -62,7 +62,7 @@ it("a run that only waits after a race is dropped once the loser's call has been
   expect((await run.result()).output).toBe(7);
 });
 
-it("a step of a task that was dropped from memory does not run, even if a promise continues the code of the task", async () => {
+it("a step of a task that was removed from memory is not executed, even if a promise continues the code of the task", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const stray = Promise.withResolvers<void>();
   let lives = 0;
@@ -114,7 +114,7 @@ it("a sleeping task wakes at its time, also on another worker after a restart", 
   expect(woken[0]).toBeLessThan(61_000);
 });
 
-it("sleepUntil() ends at the time of its first call, also if a replay passes a later time", async () => {
+it("sleepUntil() ends at the time that was given at its first call, also if a replay passes a later time", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const woken: number[] = [];
   const sleeper = agent("sleeper", async (ctx) => {
@@ -171,7 +171,7 @@ it("a suspended run wakes when its time is due, not at the next poll of the work
   expect(woken[1]).toBe(startedAt + 120_000);
 });
 
-it("a restart does not extend a timeout", async () => {
+it("a restart does not extend the timeout of a wait", async () => {
   const { runtime, clock } = await setUp({ suspendAfterMs: 100 });
   const worker = agent(
     "worker",

@@ -13,7 +13,7 @@ test("E1: without a key, each link of the event chain is the SHA-256 hash of the
   expect(chain.head("before", row)).toBe(chainHead("head\nbefore", link, sha256));
 });
 
-test("E1: link, seal and head of the same row always differ", () => {
+test("E1: link, seal and head of the same row of the event chain always differ", () => {
   const chain = new Chain(sha256, "key");
   for (const body of ["body", ""]) {
     const each = { ...row, body };
@@ -22,14 +22,14 @@ test("E1: link, seal and head of the same row always differ", () => {
   }
 });
 
-test("E1: the head covers the erasures that a commit orders", () => {
+test("E1: the head of the event chain covers the erasures that a commit orders", () => {
   const chain = new Chain(sha256, undefined);
   const erases = [{ taskId: formatTaskId(1), agentId: formatAgentId({ name: "helper" }) }];
   expect(chain.head("", row, erases) === chain.head("", row)).toBe(false);
   expect(chain.head("", row, [])).toBe(chain.head("", row));
 });
 
-test("E1: different keys give different links, seals and heads", () => {
+test("E1: different keys give different links, seals and heads of the event chain", () => {
   const [one, other] = [new Chain(sha256, "one"), new Chain(sha256, "other")];
   expect(one.keyed).toBe(true);
   expect(one.link("", row) === other.link("", row)).toBe(false);
@@ -37,7 +37,7 @@ test("E1: different keys give different links, seals and heads", () => {
   expect(one.head("", row) === other.head("", row)).toBe(false);
 });
 
-test("E1: holds() accepts a row only after its own predecessor and unchanged, whether written or erased and sealed", () => {
+test("E1: holds() accepts a row of the chain only after its own predecessor and unchanged, or erased and sealed", () => {
   const chain = new Chain(sha256, "key");
   const written = { ...row, link: chain.link("before", row) };
   const left = { ...written, body: "left" };
@@ -52,7 +52,7 @@ test("E1: holds() accepts a row only after its own predecessor and unchanged, wh
   }
 });
 
-test("V1: a content's hash is SHA-256 without a key, and with a key neither SHA-256 nor the hash of a link", () => {
+test("V1: a content's hash is SHA-256 without a key, and with a key neither SHA-256 nor the hash of a chain link", () => {
   const bytes = new TextEncoder().encode("link\nbefore\n1 2 3\nbody");
   expect(new Chain(sha256, undefined).contentHash(bytes)).toBe(sha256(bytes));
   const keyed = new Chain(sha256, "key");

@@ -117,7 +117,7 @@ test("a commit is stored as JSON under its own member names, without its number 
   expect(JSON.parse(textOf({ number: 0, at: 50, ...rest }))).toEqual(rest);
 });
 
-test("a deferred digest is computed when its commit is encoded", () => {
+test("a digest that is computed late is computed when its commit is encoded", () => {
   const record: StepRecord = {
     taskId: formatTaskId(0),
     address: stepAt("", 0),
@@ -229,7 +229,7 @@ test.each<[string, Commit]>([
       steps: [recordOf("tool", text)],
     },
   ],
-])("%s is stored once and restored", (_what, commit) => {
+])("the commit codec stores %s once and restores it", (_what, commit) => {
   const body = textOf(commit);
   expect(body.split("a long answer, ").length - 1).toBe(100);
   const back = through(commit);
@@ -237,7 +237,7 @@ test.each<[string, Commit]>([
   expect(back.events?.map(canonicalJson)).toEqual(commit.events?.map(canonicalJson));
 });
 
-test("a message is stored in its event when no step of the commit holds the same message", () => {
+test("the commit codec stores a message in its event when no step of the commit has the same message", () => {
   const other = { ...reply, message: { ...message, content: [] } };
   const events = [eventAt(5, eventDraft("message_end", { ...reply }))];
   for (const steps of [[recordOf("llm", other)], [recordOf("tool", reply)], []]) {
@@ -246,7 +246,7 @@ test("a message is stored in its event when no step of the commit holds the same
   }
 });
 
-test("ledger commands and opened steps are restored unchanged, for the root task and for children", () => {
+test("the commit codec restores ledger commands and opened steps unchanged, for the root task and for children", () => {
   const label = { agentId: run.agentId, provider: "p", modelId: "m" };
   const [root, child] = [formatTaskId(0), formatTaskId(1)];
   const reserve = {
@@ -283,7 +283,7 @@ test("ledger commands and opened steps are restored unchanged, for the root task
   expect(through(commit)).toEqual(commit);
 });
 
-test("a tool_execution_start event is stored as the position of its call in the model's message", () => {
+test("the commit codec stores tool_execution_start as the position of its call in the model's message", () => {
   const call = (callId: string, input: string) =>
     ({ type: "tool_call", callId, toolName: "t", input: { input } }) as const;
   const asking = { ...message, content: [...message.content, call("a", "one input"), call("a", "another")] };
@@ -302,7 +302,7 @@ test("a tool_execution_start event is stored as the position of its call in the 
   expect(() => commitOf(astray, { ...run, number: 1, at: 9, nextEvent: 8 }, () => [])).toThrow(SyntaxError);
 });
 
-test("events of a turn are stored without member names, and additional or missing members are restored", () => {
+test("the commit codec stores events of a turn without member names, and restores additional or missing members", () => {
   const model = { provider: "p", modelId: "m" };
   const result = { output: { type: "text", text: "x" }, isError: false } as const;
   const call = { callId: "c", toolName: "t", result, durationMs: 3 };
@@ -332,7 +332,7 @@ test("events of a turn are stored without member names, and additional or missin
   expect(through(commit)).toEqual(commit);
 });
 
-test("the value of a model call step is restored unchanged, whatever its shape", () => {
+test("the commit codec restores the value of a model call step unchanged, whatever its shape", () => {
   const values = [
     reply,
     { ...reply, more: 1 },
@@ -350,7 +350,7 @@ test("the value of a model call step is restored unchanged, whatever its shape",
   expect(textOf({ number: 1, at: 9, steps: [recordOf("llm", reply)] })).not.toContain("inputTokens");
 });
 
-test("successive session entries are stored as one reference, for any number of entries", () => {
+test("the commit codec stores successive session entries as one reference, for any number of entries", () => {
   const { runId, sessionId, agentId } = run;
   const append = (index: number): SessionChange => ({
     type: "append",
@@ -393,7 +393,7 @@ test("a decoded commit leaves out an entry that was removed from its session", (
   expect(commitOf(textOf(commit), frame, () => []).sessions).toEqual([]);
 });
 
-test("an input is restored unchanged when the session and the agent have the same long name", () => {
+test("the commit codec restores an input unchanged when the session and the agent have the same long name", () => {
   const name = "customer-support-agent";
   const twins = { ...run, agentId: formatAgentId({ name }), sessionId: parseSessionId(name) };
   const [asked, said] = ["please refund order number 4711", "another rather long text"];
@@ -408,7 +408,7 @@ test("an input is restored unchanged when the session and the agent have the sam
   expect(JSON.stringify(back.resolves)).toBe(JSON.stringify(commit.resolves));
 });
 
-test("an object in a user's value keeps the order of its members, even if it looks like a record of the runtime", () => {
+test("the commit codec keeps the order of members in a user's value, even if it looks like a record of the runtime", () => {
   const limits = { deadlineMs: null, maxTurns: null, maxCostUsd: null, maxTokens: null };
   const commit: Commit = {
     number: 0,

@@ -43,7 +43,7 @@ const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
   ),
 }));
 
-test("any items are joined as they were split, and no large value stays in the text", () => {
+test("large values in any items are split off and joined again unchanged, and no large value stays in the text", () => {
   fc.assert(
     fc.property(fc.array(fc.record({ a: value, b: value }), { maxLength: 4 }), (items) => {
       const split = large.splitItems(items);
@@ -55,7 +55,7 @@ test("any items are joined as they were split, and no large value stays in the t
   );
 });
 
-test("the innermost large values are moved out, and equal values have one hash wherever they are", () => {
+test("the innermost large values of a commit are moved out, and equal values have one hash wherever they are", () => {
   const output = { type: "text", text: long };
   const record = large.splitItems([{ output, isError: false }]);
   const entry = large.splitItems([{ message: { role: "tool", content: [{ callId: "c", output }] } }]);
@@ -74,7 +74,7 @@ test("a list of small values is moved out as a whole if its text is large", () =
   expect(joined(split)).toEqual([{ many, more: long }]);
 });
 
-test("a value that is still large without the large values in it is moved out after them", () => {
+test("a value that is still large without the large values inside it is moved out after these", () => {
   const rest = Array.from({ length: 1_000 }, (_, index) => `item ${index}`);
   const [outer, inner] = JSON.parse(
     large.splitItems([{ a: { list: [long, ...rest] } }]).refs ?? "",
@@ -97,7 +97,7 @@ test("a commit without large values is serialised once and has no references", (
   expect([split.refs, split.values.length, reads]).toEqual([null, 0, 1]);
 });
 
-test("a commit whose text is too long for a row is a content itself", () => {
+test("a commit whose text is too long for a database row becomes a content itself", () => {
   const steps = Array.from({ length: 2_000 }, (_, index) => [`${index}`, "step", "work", "digest", index]);
   const split = commitText({ steps } as never, large);
   expect(split.text).toBe("null");
@@ -105,7 +105,7 @@ test("a commit whose text is too long for a row is a content itself", () => {
   expect(joined(split)).toEqual({ steps });
 });
 
-test("joining fails with a SyntaxError if a content is missing or has no place", () => {
+test("joining the large values of a commit fails with a SyntaxError if a content is missing or has no place", () => {
   const split = large.splitItems([{ a: long }]);
   expect(() => joinText(split.text, split.refs, new Map())).toThrow(SyntaxError);
   for (const path of [

@@ -62,7 +62,7 @@ test.each<[string, Commit, number]>([
   },
 );
 
-test("decoding fails with a SyntaxError if run_start refers to a task that the commit does not create", () => {
+test("decoding a commit fails with a SyntaxError if run_start refers to a task that the commit does not create", () => {
   const { tasks: _tasks, ...rest } = encodeCommit(startOf({}), run, hash);
   const frame = { ...run, number: 0, at: 9, nextEvent: 1 };
   expect(() => decodeCommit(rest, frame, () => [])).toThrow(SyntaxError);

@@ -43,13 +43,13 @@ async function talk(runs: number) {
   return { sessions, reads };
 }
 
-test("the cost of appending messages does not grow with the length of the conversation", async () => {
+test("the memory store appends messages at a cost that does not grow with the length of the conversation", async () => {
   const readsOf = async (runs: number): Promise<number> => (await talk(runs)).reads.count;
   const first = (await readsOf(100)) - (await readsOf(50));
   expect((await readsOf(550)) - (await readsOf(500))).toBe(first);
 });
 
-test("the cost of removing a run's messages depends on the number of its messages only", async () => {
+test("the memory store removes a run's messages at a cost that depends on the number of these messages only", async () => {
   const { sessions, reads } = await talk(500);
   reads.count = 0;
   await sessions.apply([{ type: "remove", sessionId, runId: formatRunId("r250") }]);
@@ -57,7 +57,7 @@ test("the cost of removing a run's messages depends on the number of its message
   expect(await sessions.read(sessionId)).toHaveLength(2 * 499);
 });
 
-test("removed messages can be appended again, and messages that are appended twice are stored once", async () => {
+test("the memory store appends removed messages again, and stores messages that are appended twice once", async () => {
   const { sessions } = await talk(3);
   const runId = formatRunId("r2");
   const said: MessageBatch = {

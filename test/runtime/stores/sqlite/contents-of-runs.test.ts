@@ -23,7 +23,7 @@ function sizes(path: string): readonly number[] {
   return rows.map(({ size }) => Number(size));
 }
 
-test("the prompt, the tools and the results of an agent are stored once, for several runs, their sessions and a fork, and after a restart", async () => {
+test("SQLite stores the prompt, tools and results of an agent once for several runs, their sessions and a fork", async () => {
   const path = await newPath();
   const store = `sqlite:${path}` as const;
   const agentFor = (): Agent =>

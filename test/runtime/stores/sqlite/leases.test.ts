@@ -20,7 +20,7 @@ async function claimAll(store: Store, now = 0): Promise<RunId[]> {
   }
 }
 
-test("L2: claim() finds all runs of a worker that is gone, even hundreds", async () => {
+test("L2: claim() on SQLite finds all runs of a worker that is gone, even hundreds of them", async () => {
   const { path, store } = await setup();
   const elsewhere = await openStore(path);
   await elsewhere.leases.enlist("there");
@@ -33,7 +33,7 @@ test("L2: claim() finds all runs of a worker that is gone, even hundreds", async
   expect((await claimAll(store)).length).toBe(700);
 });
 
-test("L2: a worker that enlists again under its old name does not own its earlier runs; any worker can claim them", async () => {
+test("L2: a SQLite worker that enlists again under its old name does not own its earlier runs; any worker can claim them", async () => {
   const path = await newPath();
   const before = await openStore(path);
   const lease = await ownRun(before);
@@ -44,7 +44,7 @@ test("L2: a worker that enlists again under its old name does not own its earlie
   expect(await claimAll(store)).toEqual([lease.runId]);
 });
 
-test("L2: claim() returns all suspended runs whose wake time has come, even hundreds, and no others", async () => {
+test("L2: claim() on SQLite returns all suspended runs whose wake time has come, even hundreds, and no other run", async () => {
   const { store } = await setup();
   const names = Array.from({ length: 600 }, (_, index) => `${index}`);
   await Promise.all(
@@ -59,7 +59,7 @@ test("L2: claim() returns all suspended runs whose wake time has come, even hund
   expect((await claimAll(store, 399)).length).toBe(0);
 });
 
-test("L5: one claim serves tenants in turn, runs without a tenant included, across all agents of the query", async () => {
+test("L5: one claim() on SQLite serves tenants in turn, runs without a tenant included, across all agents of the query", async () => {
   const { store } = await setup();
   const [ann, bob] = [formatAgentId({ name: "ann" }), formatAgentId({ name: "bob" })];
   const create = (
@@ -87,7 +87,7 @@ test("L5: one claim serves tenants in turn, runs without a tenant included, acro
   expect(await claim(9)).toEqual(["a1", "a3"]);
 });
 
-test("L5: within a tenant, claim() returns the run first that has been ready longest, by wake time or mail", async () => {
+test("L5: within a tenant, claim() on SQLite returns the run first that has been ready longest, by wake time or mail", async () => {
   const path = await newPath();
   const clock = new FakeClock(1_000);
   const store = await openStore(path, { clock });

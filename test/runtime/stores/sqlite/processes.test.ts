@@ -17,7 +17,7 @@ async function setup(...names: string[]): Promise<{ path: string; store: Store; 
   return { path, store, runs };
 }
 
-test("L2: the runs of a killed process can be claimed at once, and its lock file is removed", async () => {
+test("L2: the runs of a killed SQLite process can be claimed at once, and its lock file is removed", async () => {
   const { path, store, runs } = await setup("a", "b");
   const other = await startProcess(path, "claim", "there");
   expect(await other.line()).toBe(runs.join());
@@ -28,7 +28,7 @@ test("L2: the runs of a killed process can be claimed at once, and its lock file
   expect(readdirSync(`${path}-workers`).length).toBe(1);
 });
 
-test("L2: a stopped process keeps its runs and still owns them when it resumes", async () => {
+test("L2: a stopped SQLite process keeps its runs and still owns them when it resumes", async () => {
   const { path, store, runs } = await setup("a");
   const other = await startProcess(path, "claim", "there");
   expect(await other.line()).toBe(runs.join());
@@ -39,7 +39,7 @@ test("L2: a stopped process keeps its runs and still owns them when it resumes",
   expect(await other.line()).toBe("owned");
 });
 
-test("J3: a process whose run another worker seized gets lease_lost", async () => {
+test("J3: a SQLite process whose run another worker seized gets lease_lost", async () => {
   const { path, store, runs } = await setup("a");
   const other = await startProcess(path, "claim", "there");
   await other.line();
@@ -48,7 +48,7 @@ test("J3: a process whose run another worker seized gets lease_lost", async () =
   expect(await other.line()).toBe("lease_lost");
 });
 
-test("a worker name cannot be enlisted twice at a time; after the first process dies, the second can claim its runs", async () => {
+test("a SQLite worker name cannot be enlisted twice at a time; after the first process dies, the second claims its runs", async () => {
   const { path, store, runs } = await setup("a");
   const other = await startProcess(path, "claim", "there");
   await other.line();
@@ -58,7 +58,7 @@ test("a worker name cannot be enlisted twice at a time; after the first process 
   expect(await claim(store)).toEqual(runs);
 });
 
-test("onChange() calls its listener when a process that owns runs is killed", async () => {
+test("onChange() on SQLite calls its listener when a process that owns runs is killed", async () => {
   const { path, store, runs } = await setup("a");
   const other = await startProcess(path, "claim", "there");
   await other.line();
@@ -71,7 +71,7 @@ test("onChange() calls its listener when a process that owns runs is killed", as
   stop();
 });
 
-test("E2, E3: a tail in another process sees events, and the deltas of a message until the message is recorded", async () => {
+test("E2, E3: tail() in another SQLite process yields events, and the deltas of a message until the message is recorded", async () => {
   const { path, store } = await setup();
   const other = await startProcess(path, "stream", "a");
   const seen: (Event | Delta)[] = [];
@@ -101,7 +101,7 @@ test("E2, E3: a tail in another process sees events, and the deltas of a message
   ]);
 });
 
-test("onChange() calls its listener when another store writes to the same file", async () => {
+test("onChange() on SQLite calls its listener when another store writes to the same file", async () => {
   const { path, store } = await setup();
   let told = 0;
   const stop = store.onChange(() => told++);

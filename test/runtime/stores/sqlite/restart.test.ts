@@ -25,7 +25,7 @@ import { sqliteStore } from "../../../../src/runtime/stores/sqlite/store.ts";
 import { newPath, openStore } from "./store-files.ts";
 import { startProcess } from "./store-process.ts";
 
-test("E1: a store that is opened without a hash writes a chain of SHA-256", async () => {
+test("E1: a SQLite store that is opened without a hash function writes a chain of SHA-256 hashes", async () => {
   const path = await newPath();
   const store = await sqliteStore({ path });
   const { runId } = await ownRun(store);
@@ -40,11 +40,11 @@ test.each([
   ["url undefined of postgresStore()", () => postgresStore({} as never)],
   ['hash "md5" of postgresStore()', () => postgresStore({ url: "postgres://x", hash: "md5" as never })],
   ['hash "md5" of memoryStore()', async () => memoryStore({ hash: "md5" as never })],
-])("an invalid %s is refused when the store is opened", async (what, open) => {
+])("an invalid %s is refused when the SQLite store is opened", async (what, open) => {
   await expect(open()).rejects.toThrow(`invalid ${what}: expected`);
 });
 
-test("a store that is closed and opened again returns everything that was acknowledged", async () => {
+test("a SQLite store that is closed and opened again returns everything that was acknowledged", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -100,7 +100,7 @@ test("a store that is closed and opened again returns everything that was acknow
   expect(claimed.find((each) => each.runId === runId)?.epoch).toBe(lease.epoch + 1);
 });
 
-test("J1: two stores on the same file share a lease, and both return the commit that was stored first", async () => {
+test("J1: two SQLite stores on the same file share a lease, and both return the commit that was stored first", async () => {
   const path = await newPath();
   const [one, other] = [await openStore(path), await openStore(path)];
   const lease = await ownRun(one);
@@ -122,7 +122,7 @@ test("J1: two stores on the same file share a lease, and both return the commit 
   expect(await one.events.verify(lease.runId)).toMatchObject({ ok: true, events: 5 });
 });
 
-test("everything that a process acknowledged before it was killed is stored", async () => {
+test("everything that a SQLite process acknowledged before it was killed is stored", async () => {
   const path = await newPath();
   for (let round = 0; round < 3; round++) {
     const writer = await startProcess(path, "write", `${round}`);

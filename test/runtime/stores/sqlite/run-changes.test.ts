@@ -11,7 +11,7 @@ async function idsAfter(store: Store, position: string): Promise<readonly string
   return (await store.journal.changes(position)).runs.map(({ runId }) => runId);
 }
 
-test("K5: changes() returns only the runs that another process has changed", async () => {
+test("K5: changes() on SQLite returns only the runs that another process has changed", async () => {
   const path = await newPath();
   const [store, other] = [await openStore(path), await openStore(path)];
   for (const name of ["a", "b", "c"]) await create(store, name);
@@ -29,7 +29,7 @@ test("K5: changes() returns only the runs that another process has changed", asy
   expect(await idsAfter(store, later.next)).toEqual([]);
 });
 
-test("K5: the number of a change is not used again after the row that had it was deleted", async () => {
+test("K5: SQLite does not use the number of a change again after the row that had it was deleted", async () => {
   const path = await newPath();
   const store = await openStore(path);
   await create(store, "a");
@@ -42,7 +42,7 @@ test("K5: the number of a change is not used again after the row that had it was
   expect(await idsAfter(store, next)).toEqual(["run_c"]);
 });
 
-test("K2: list() finds few runs behind many, whichever filter selects them", async () => {
+test("K2: list() on SQLite finds few runs behind many, whichever filter selects them", async () => {
   const path = await newPath();
   const store = await openStore(path);
   await create(store, "rare", { tenantId: "rare", userId: "ann", metadata: { team: "red" } });

@@ -40,7 +40,7 @@ function chain(stem: string, from: number, end: number): SessionChange[] {
   );
 }
 
-test("entries that are appended together share a few rows, and behave like entries that were appended one by one", async () => {
+test("session entries that are appended to SQLite together share a few rows, and behave like entries appended one by one", async () => {
   const path = await newPath();
   const { sessions } = await openStore(path);
   await sessions.apply(chain("run_a/t0", 0, 600));
@@ -57,7 +57,7 @@ test("entries that are appended together share a few rows, and behave like entri
   await expect(sessions.apply([orphan])).rejects.toMatchObject({ code: "not_found" });
 });
 
-test("S2: appending entries again adds only those that are new, wherever the lists overlap", async () => {
+test("S2: appending session entries to SQLite again adds only new ones, wherever the lists overlap", async () => {
   const { sessions } = await openStore(await newPath());
   await sessions.apply(chain("run_a/t0", 0, 5));
   await sessions.apply(chain("run_a/t0", 3, 9));
@@ -119,7 +119,7 @@ test("the SQLite store reads sessions like the memory store after any sequence o
   );
 });
 
-test("V3: a large entry that an application appends is a content of the session's tenant", async () => {
+test("V3: a large entry that an application appends to SQLite is a content of the session's tenant", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const { runtime, scout } = await converse(store, ["Hello."]);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { runRecord } from "../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "./store-files.ts";
 
-test("S5: of many concurrent submits through several connections, exactly one starts a run", async () => {
+test("S5: of many concurrent submissions through several SQLite connections, exactly one starts a run", async () => {
   const path = await newPath();
   const stores = [await openStore(path), await openStore(path), await openStore(path)];
   const creations = await Promise.all(

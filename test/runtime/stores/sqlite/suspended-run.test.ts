@@ -73,7 +73,7 @@ function commitsOf(runId: RunId, id: string): [Commit, Commit] {
   return [first as unknown as Commit, second as unknown as Commit];
 }
 
-test("a suspended run takes less than 3 KB on disk, and claim() does not return it", async () => {
+test("a suspended run takes less than 3 KB in the SQLite file, and claim() does not return it", async () => {
   const path = await newPath();
   const store = await openStore(path);
   await store.leases.enlist("w1");

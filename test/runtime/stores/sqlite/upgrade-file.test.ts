@@ -65,7 +65,7 @@ async function expectUnchanged(path: string, before: string): Promise<void> {
   await store.close();
 }
 
-test("upgradeFile() changes the tables, keeps all rows, and leaves a complete copy of before", async () => {
+test("upgradeFile() changes the SQLite tables, keeps all rows, and leaves a complete copy of the old file", async () => {
   const path = await goldenFile();
   chmodSync(path, 0o640);
   const before = textOfFile(path);
@@ -106,7 +106,7 @@ test("planFileUpgrade() says what would change, and changes no file", async () =
   expect(readFileSync(path).equals(before)).toBe(true);
 });
 
-test("upgradeFile() of a file that has the newest format writes no copy and changes nothing", async () => {
+test("upgradeFile() of a SQLite file of the newest format writes no copy and changes nothing", async () => {
   const path = await goldenFile();
   const before = readFileSync(path);
   expect(await upgradeFile(path, [storeSchema])).toMatchObject({ changes: [], backup: null });
@@ -115,7 +115,7 @@ test("upgradeFile() of a file that has the newest format writes no copy and chan
 });
 
 test.each(["locked", "copied", "changed"])(
-  "a file is as before after kill -9 at the stage %s of its upgrade, and the next upgrade succeeds",
+  "a SQLite file is unchanged after kill -9 at the stage %s of its upgrade, and the next upgrade succeeds",
   async (stage) => {
     const path = await goldenFile();
     const before = textOfFile(path);
@@ -130,7 +130,7 @@ test.each(["locked", "copied", "changed"])(
   },
 );
 
-test("a file has the newest format after kill -9 behind the commit of its upgrade", async () => {
+test("a SQLite file has the newest format after kill -9 directly after the commit of its upgrade", async () => {
   const path = await goldenFile();
   const child = spawn(process.execPath, [main, path, "committed"], { stdio: "ignore" });
   expect(await once(child, "exit")).toEqual([null, "SIGKILL"]);
@@ -138,7 +138,7 @@ test("a file has the newest format after kill -9 behind the commit of its upgrad
   expect(await upgradeFile(path, [plantedSchema])).toMatchObject({ changes: [], backup: null });
 });
 
-test("a file is as before after kill -9 while the copy is written, and the next upgrade replaces the incomplete copy", async () => {
+test("a SQLite file is unchanged after kill -9 while its copy is written, and the next upgrade replaces the partial copy", async () => {
   const path = await goldenFile();
   execute(
     path,
@@ -172,7 +172,7 @@ test("upgradeFile() refuses a file that another process has open, and names the 
   expect(formatOf(path)).toBe(plantedFormat);
 });
 
-test("of two upgrades at once one changes the file, and the other is refused or finds the work done", async () => {
+test("of two upgrades of a SQLite file at once, one changes the file, and the other is refused or finds the work done", async () => {
   const path = await goldenFile();
   const run = promisify(execFile);
   const both = await Promise.allSettled([1, 2].map(() => run(process.execPath, [main, path])));
@@ -186,7 +186,7 @@ test("of two upgrades at once one changes the file, and the other is refused or 
   expect(formatOf(path)).toBe(plantedFormat);
 });
 
-test("a migration that fails, finds a full disk or leaves damage is taken back, and its copy is removed", async () => {
+test("a SQLite migration that fails, finds a full disk or leaves damage is taken back, and its copy is removed", async () => {
   const path = await goldenFile();
   const before = textOfFile(path);
   const failures = {
@@ -202,7 +202,7 @@ test("a migration that fails, finds a full disk or leaves damage is taken back, 
   }
 });
 
-test("upgradeFile() refuses a newer format, a development format, and files that are no stores, and leaves them as they are", async () => {
+test("upgradeFile() refuses a newer format, a development format and files that are no SQLite stores, and changes nothing", async () => {
   const path = await goldenFile();
   const edits = {
     "PRAGMA user_version = 999": {
@@ -242,7 +242,7 @@ test("upgradeFile() upgrades the file of a memory by its own schema", async () =
   expect(rowsOf(path, "SELECT text, mood FROM episodes")).toEqual([{ text: "likes tea", mood: null }]);
 });
 
-test("a store of the first promised format has the tables of a new file after the migrations of this version", async () => {
+test("a SQLite store of the first released format has the tables of a new file after all migrations", async () => {
   const [path, fresh] = [await newPath(), await newPath()];
   const first = new URL(`../../../golden/format-${storeSchema.oldest}.sql`, import.meta.url);
   fileOfText(path, readFileSync(first, "utf8"));

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { Checkpointer } from "../../../../../src/runtime/stores/sqlite/db/checkpointer.ts";
 import { connect, newPath, until } from "../store-files.ts";
 
-test("a Checkpointer writes the log into the file in another thread, and close() waits for it", async () => {
+test("a Checkpointer writes the SQLite log into the file in another thread, and close() waits for it", async () => {
   const path = await newPath();
   const connection = connect(path);
   connection.exec("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; CREATE TABLE t (x)");
@@ -22,6 +22,6 @@ test("a Checkpointer writes the log into the file in another thread, and close()
   expect(row?.["checkpointed"]).toBe(row?.["log"]);
 });
 
-test("close() resolves at once when the Checkpointer never had work", async () => {
+test("close() of a Checkpointer resolves at once when it never had work", async () => {
   await expect(new Checkpointer(await newPath()).close()).resolves.toBeUndefined();
 });

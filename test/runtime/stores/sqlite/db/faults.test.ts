@@ -37,7 +37,7 @@ const commit = (number: number, value: JsonValue = "x"): Commit => ({
 
 const large = "x".repeat(200_000);
 
-test("a write to a full disk fails with store_full, loses no acknowledged write, and succeeds when there is room again", async () => {
+test("a SQLite write to a full disk fails with store_full, loses no acknowledged write, and succeeds when there is space", async () => {
   const { path, database, store, lease } = await setup();
   await store.journal.append(lease, commit(1));
   const { page_count: pages } = database.get<{ page_count: number }>("PRAGMA page_count") ?? {
@@ -56,7 +56,7 @@ test("a write to a full disk fails with store_full, loses no acknowledged write,
   expect((await all(again.journal.read(lease.runId))).map(({ number }) => number)).toEqual([0, 1, 2]);
 });
 
-test("a write that does not fit on the disk does not fail the other writes of its group", async () => {
+test("a SQLite write that does not fit on the disk does not fail the other writes of its group", async () => {
   const { database, store, lease } = await setup();
   const others = [await ownRun(store, "b"), await ownRun(store, "c")];
   const { page_count: pages } = database.get<{ page_count: number }>("PRAGMA page_count") ?? {
@@ -72,7 +72,7 @@ test("a write that does not fit on the disk does not fail the other writes of it
   expect((await all(store.journal.read(lease.runId))).length).toBe(1);
 });
 
-test("a write to a read-only file fails with store_read_only; reads succeed, and writes succeed once the file is writable", async () => {
+test("a write to a read-only SQLite file fails with store_read_only; reads succeed, and writes once the file is writable", async () => {
   const { database, store, lease } = await setup();
   database.exec("PRAGMA query_only = 1");
   await expect(store.journal.append(lease, commit(1))).rejects.toMatchObject({ code: "store_read_only" });
@@ -82,7 +82,7 @@ test("a write to a read-only file fails with store_read_only; reads succeed, and
   expect(await store.journal.append(lease, commit(1))).toEqual(commit(1));
 });
 
-test("a write fails with store_unavailable when the file stays locked too long, and does not block the event loop meanwhile", async () => {
+test("a SQLite write fails with store_unavailable when the file stays locked too long, and does not block the event loop", async () => {
   const { path, store, lease } = await setup();
   const other = connect(path);
   other.exec("BEGIN IMMEDIATE");
@@ -95,7 +95,7 @@ test("a write fails with store_unavailable when the file stays locked too long, 
   expect(await store.journal.append(lease, commit(1))).toEqual(commit(1));
 });
 
-test("a write waits until another process releases its lock, alone and in a group", async () => {
+test("a SQLite write waits until another process releases its lock, alone and in a group", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const leases = [await ownRun(store), await ownRun(store, "b")];
@@ -111,7 +111,7 @@ test("a write waits until another process releases its lock, alone and in a grou
   expect(await writeLocked(commit(2), commit(1))).toBe(2);
 });
 
-test("work that waited for a lock is refused with store_lost if the file was deleted meanwhile", async () => {
+test("SQLite work that waited for a lock is refused with store_lost if the file was deleted meanwhile", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const { path, database } = await setup();
@@ -127,13 +127,13 @@ test("work that waited for a lock is refused with store_lost if the file was del
   expect(worked).toBe(0);
 });
 
-test("opening a file that is not a database fails with store_corrupt", async () => {
+test("opening a file that is not a SQLite database fails with store_corrupt", async () => {
   const path = await newPath();
   writeFileSync(path, "this is not a database, though it is long enough to be read as one ".repeat(200));
   await expect(openStore(path)).rejects.toMatchObject({ code: "store_corrupt" });
 });
 
-test("reading a damaged part of the file fails with store_corrupt", async () => {
+test("reading a damaged part of a SQLite file fails with store_corrupt", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -149,7 +149,7 @@ test("reading a damaged part of the file fails with store_corrupt", async () => 
   await expect(reading()).rejects.toMatchObject({ code: "store_corrupt" });
 });
 
-test("opening a store at an unusable path fails with an error that says how to fix it", async () => {
+test("opening a SQLite store at an unusable path fails with an error that says how to fix it", async () => {
   const path = await newPath();
   const nowhere = join(dirname(path), "nowhere", "store.db");
   await expect(openStore(nowhere)).rejects.toMatchObject({
@@ -174,7 +174,7 @@ async function openUnprivileged(paths: readonly string[]): Promise<readonly stri
   return JSON.parse(stdout) as readonly string[];
 }
 
-test("a store in a folder that cannot be written is refused with store_read_only, which names the place", async () => {
+test("a SQLite store in a folder that cannot be written is refused with store_read_only, which names the place", async () => {
   const path = await newPath();
   const folder = dirname(path);
   const hidden = join(folder, "hidden");
@@ -191,7 +191,7 @@ test("a store in a folder that cannot be written is refused with store_read_only
   for (const each of [folder, hidden]) chmodSync(each, 0o755);
 });
 
-test("a closed store finishes pending writes and rejects new calls with closed; closing it twice is harmless", async () => {
+test("a closed SQLite store finishes pending writes and rejects new calls with closed; a second close() is harmless", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);

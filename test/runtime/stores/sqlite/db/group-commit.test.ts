@@ -25,7 +25,7 @@ async function setup(runs: number): Promise<{ path: string; store: Store; leases
 
 const first = (value: JsonValue = "x"): Commit => ({ number: 1, at: 2, steps: [stepRecord(0, value)] });
 
-test("appends of many runs in the same turn of the event loop share one transaction", async () => {
+test("SQLite appends of many runs in the same turn of the event loop share one transaction", async () => {
   const { path, store, leases } = await setup(40);
   const before = transactions(path);
   await Promise.all(leases.map(async (lease) => store.journal.append(lease, first())));
@@ -33,7 +33,7 @@ test("appends of many runs in the same turn of the event loop share one transact
   for (const { runId } of leases) expect((await all(store.journal.read(runId))).length).toBe(2);
 });
 
-test("runs that append again as soon as their last append resolves keep sharing transactions", async () => {
+test("runs that append to SQLite again as soon as their last append resolves continue to share transactions", async () => {
   const { path, store, leases } = await setup(20);
   const before = transactions(path);
   await Promise.all(
@@ -47,7 +47,7 @@ test("runs that append again as soon as their last append resolves keep sharing 
   expect(transactions(path) - before).toBeLessThan(40);
 });
 
-test("each append of a group succeeds or fails independently of the others", async () => {
+test("each SQLite append of a group succeeds or fails independently of the other appends", async () => {
   const { path, store, leases } = await setup(5);
   const [good, lost, notJson, gap, other] = leases as [Lease, Lease, Lease, Lease, Lease];
   await store.leases.seize(lost.runId, "w2");
@@ -74,7 +74,7 @@ test("each append of a group succeeds or fails independently of the others", asy
   for (const { runId } of leases.slice(1)) expect((await all(store.journal.read(runId))).length).toBe(1);
 });
 
-test("commits of one run that are appended without waiting are written in order", async () => {
+test("commits of one run that are appended to SQLite without waiting are written in order", async () => {
   const { store, leases } = await setup(1);
   const [lease] = leases as [Lease];
   const commits = [1, 2, 3].map((number) => ({
@@ -87,7 +87,7 @@ test("commits of one run that are appended without waiting are written in order"
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: true, events: 4 });
 });
 
-test("a commit that follows a rejected commit of the same run in one group is rejected as a gap", async () => {
+test("a SQLite commit that follows a rejected commit of the same run in one group is rejected as a gap", async () => {
   const { store, leases } = await setup(1);
   const [lease] = leases as [Lease];
   const settled = await Promise.allSettled([
@@ -98,7 +98,7 @@ test("a commit that follows a rejected commit of the same run in one group is re
   expect(await store.journal.append(lease, first())).toEqual(first());
 });
 
-test("J3: an append is rejected with lease_lost when another worker seizes the run earlier in the same group", async () => {
+test("J3: a SQLite append is rejected with lease_lost when another worker seizes the run earlier in the same group", async () => {
   const { store, leases } = await setup(2);
   const [lost, other] = leases as [Lease, Lease];
   await Promise.all([store.journal.append(lost, first()), store.journal.append(other, first())]);
@@ -111,7 +111,7 @@ test("J3: an append is rejected with lease_lost when another worker seizes the r
   expect((await all(store.journal.read(lost.runId))).length).toBe(2);
 });
 
-test("timers and sockets are served while a loop appends without pause", async () => {
+test("timers and sockets are served while a loop appends to SQLite without pause", async () => {
   const { store, leases } = await setup(1);
   const [lease] = leases as [Lease];
   const writing = (async () => {

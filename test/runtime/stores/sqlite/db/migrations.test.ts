@@ -5,7 +5,7 @@ import { createRun } from "../../../../../src/testing/contracts/store-fixtures.t
 import { startProcess } from "../store-process.ts";
 import { connect, newPath, openStore } from "../store-files.ts";
 
-test("a new file gets its tables, Reeve's application id and write-ahead logging", async () => {
+test("a new SQLite file gets its tables, Reeve's application id and write-ahead logging", async () => {
   const path = await newPath();
   await (await openStore(path)).close();
   const connection = connect(path);
@@ -14,7 +14,7 @@ test("a new file gets its tables, Reeve's application id and write-ahead logging
   expect(connection.prepare("PRAGMA journal_mode").get()).toEqual({ journal_mode: "wal" });
 });
 
-test("several processes can open a new file at the same time", async () => {
+test("several processes can open a new SQLite file at the same time", async () => {
   const path = await newPath();
   const processes = await Promise.all(["a", "b", "c"].map((name) => startProcess(path, "open", name)));
   const store = await openStore(path);
@@ -22,7 +22,7 @@ test("several processes can open a new file at the same time", async () => {
   for (const each of processes) await each.kill();
 });
 
-test("a process that opens a new file while another one creates its tables finds the work done", async () => {
+test("a process that opens a new SQLite file while another one creates its tables finds them created", async () => {
   const path = await newPath();
   const options = { path, durability: "full", busyLimitMs: 1_000 } as const;
   const [database, other] = [await Database.open(options), await Database.open(options)];
@@ -45,7 +45,7 @@ test("a process that opens a new file while another one creates its tables finds
   expect(get("PRAGMA user_version")).toEqual({ user_version: 1 });
 });
 
-test("opening a file of a newer version fails with a hint to update, and leaves the file unchanged", async () => {
+test("opening a SQLite file of a newer version fails with a hint to update, and leaves the file unchanged", async () => {
   const path = await newPath();
   await (await openStore(path)).close();
   connect(path).exec("PRAGMA user_version = 999");
@@ -56,7 +56,7 @@ test("opening a file of a newer version fails with a hint to update, and leaves 
   expect(connect(path).prepare("PRAGMA user_version").get()).toEqual({ user_version: 999 });
 });
 
-test("opening the database of another program fails and leaves the database unchanged", async () => {
+test("opening the SQLite database of another program fails and leaves the database unchanged", async () => {
   const path = await newPath();
   connect(path).exec("CREATE TABLE notes (text TEXT); INSERT INTO notes VALUES ('mine')");
   await expect(openStore(path)).rejects.toMatchObject({ code: "invalid_argument" });
@@ -64,7 +64,7 @@ test("opening the database of another program fails and leaves the database unch
 });
 
 test.each([1, 2, 8, 31])(
-  "opening a file of the development format %i fails with a hint to move it away, and leaves the file unchanged",
+  "opening a SQLite file of the development format %i fails with a hint to move it away, and leaves the file unchanged",
   async (version) => {
     const path = await newPath();
     const connection = connect(path);
@@ -81,7 +81,7 @@ test.each([1, 2, 8, 31])(
   },
 );
 
-test("opening a file of an earlier promised format fails with the command that upgrades it, and leaves the file unchanged", async () => {
+test("opening a SQLite file of an earlier released format fails, and the error names the command that upgrades it", async () => {
   const path = await newPath();
   const database = await Database.open({ path, durability: "normal", busyLimitMs: 1_000 });
   onTestFinished(() => database.close());

@@ -256,7 +256,7 @@ async function listEverything({ journal }: Store): Promise<void> {
   }
 }
 
-test("no statement scans all rows of a table, so that no call gets slower as the file grows", async () => {
+test("no SQLite statement scans all rows of a table, so that no call gets slower as the file grows", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const statements = vi.spyOn(database, "statement");
   const store = await storeOn(database, { hash: sha256 });
@@ -275,7 +275,7 @@ test("no statement scans all rows of a table, so that no call gets slower as the
   expect(scans).toEqual([]);
 });
 
-test("no statement has two lower or two upper bounds for the place of an entry, of which SQLite would use only one", async () => {
+test("no SQLite statement has two lower or two upper bounds for an entry's place, of which SQLite would use only one", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const statements = vi.spyOn(database, "statement");
   const store = await storeOn(database, { hash: sha256 });
@@ -288,7 +288,7 @@ test("no statement has two lower or two upper bounds for the place of an entry, 
   expect(ofSession.filter((sql) => bounds(sql, ">") > 1 || bounds(sql, "<") > 1)).toEqual([]);
 });
 
-test("list() reads a page for one filter from an index, in order, and sorts nothing", async () => {
+test("list() on SQLite reads a page for one filter from an index, in order, and sorts nothing", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const store = await storeOn(database, { hash: sha256 });
   onTestFinished(() => store.close());
@@ -322,7 +322,7 @@ test("list() reads a page for one filter from an index, in order, and sorts noth
   }
 });
 
-test("collect() reads unnamed sessions from their index, page by page, and writes nothing if no session is removed", async () => {
+test("collect() on SQLite reads unnamed sessions from their index, page by page, and writes nothing if it removes none", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const store = await storeOn(database, { hash: sha256 });
   onTestFinished(() => store.close());

@@ -12,7 +12,7 @@ test.each([
   { sql: "SELECT ?1 AS a, ?1 AS b, ?2 AS c", values: [1, 2], expected: [1, 1, 2] },
   { sql: "SELECT ?1 AS a, ?12 AS b", values: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12], expected: [1, 12] },
   { sql: "SELECT ?1 AS a, ?2 AS b", values: [1], expected: [1, null] },
-])("Statement binds values to the parameters of $sql by number", ({ sql, values, expected }) => {
+])("the class Statement binds values to the parameters of $sql by number", ({ sql, values, expected }) => {
   const statement = new Statement(connection, sql);
   expect(statement.lists(...values)).toEqual([expected]);
   expect(Object.values(statement.get(...values) ?? {})).toEqual(expected);

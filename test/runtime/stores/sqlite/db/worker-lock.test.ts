@@ -14,7 +14,7 @@ async function setup(): Promise<{ path: string; one: WorkerLocks; other: WorkerL
   return { path, one, other };
 }
 
-test("isGone() is true for a worker before it takes its lock, false while the lock is held, and true after its release", async () => {
+test("isGone() is true for a SQLite worker before it takes its lock, false while the lock is held, and true afterwards", async () => {
   const { one, other } = await setup();
   expect(other.isGone("w")).toBe(true);
   expect(await one.take("w")).toBe(true);
@@ -23,7 +23,7 @@ test("isGone() is true for a worker before it takes its lock, false while the lo
   expect([one.isGone("w"), other.isGone("w")]).toEqual([true, true]);
 });
 
-test("only one holder at a time can take the lock of a worker name", async () => {
+test("only one process at a time can take the lock file of a worker name", async () => {
   const { one, other } = await setup();
   expect(await one.take("w")).toBe(true);
   expect(await one.take("w")).toBe(false);
@@ -32,7 +32,7 @@ test("only one holder at a time can take the lock of a worker name", async () =>
   expect(await other.take("w")).toBe(true);
 });
 
-test("K1: isGone() notices each time that a name's lock is released and taken again", async () => {
+test("K1: isGone() notices each time that the lock file of a worker is released and taken again", async () => {
   const { one, other } = await setup();
   for (let round = 0; round < 5; round++) {
     await one.take("w");
@@ -45,12 +45,12 @@ test("K1: isGone() notices each time that a name's lock is released and taken ag
   }
 });
 
-test("two concurrent take() calls for one name take the lock once", async () => {
+test("two concurrent take() calls for one worker name take the lock file once", async () => {
   const { one } = await setup();
   expect((await Promise.all([one.take("w"), one.take("w")])).toSorted()).toEqual([false, true]);
 });
 
-test("a worker name can be any text, and close() leaves no lock file behind", async () => {
+test("a worker name can be any text, and close() leaves no lock file of the worker behind", async () => {
   const { path, one, other } = await setup();
   const names = ["", "../../up", "a/b", "ü 😀", "x".repeat(5_000)];
   for (const name of names) await one.take(name);
@@ -65,7 +65,7 @@ function lockFiles(path: string): readonly string[] {
   return readdirSync(`${path}-workers`).map((name) => join(`${path}-workers`, name));
 }
 
-test("K1: keep() notices a deleted lock file once, and the worker is alive for others again", async () => {
+test("K1: keep() of a worker lock notices a deleted lock file once, and the worker is alive for others again", async () => {
   const { path, one, other } = await setup();
   await one.take("w");
   one.keep("w");
@@ -79,7 +79,7 @@ test("K1: keep() notices a deleted lock file once, and the worker is alive for o
   expect(other.isGone("w")).toBe(true);
 });
 
-test("K1: keep() notices a deleted folder of lock files", async () => {
+test("K1: keep() of a worker lock notices a deleted folder of lock files", async () => {
   const { path, one, other } = await setup();
   await one.take("w");
   rmSync(`${path}-workers`, { recursive: true });
@@ -88,7 +88,7 @@ test("K1: keep() notices a deleted folder of lock files", async () => {
   expect(other.isGone("w")).toBe(false);
 });
 
-test("K1: a worker whose lock file another worker of the same name has replaced is refused and leaves that file", async () => {
+test("K1: a worker whose lock file another worker of the same name has replaced is refused and leaves the new file", async () => {
   const { path, one, other } = await setup();
   await one.take("w");
   for (const file of lockFiles(path)) rmSync(file);

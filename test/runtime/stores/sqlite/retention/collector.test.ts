@@ -47,7 +47,7 @@ async function setup(): Promise<{ path: string; store: Store; long: Lease; short
 const left = (path: string): number[] =>
   ["runs", "commits", "mail", "mail_ids", "contents", "content_pieces"].map((table) => count(path, table));
 
-test("a deleted run is gone at once, and its rows are freed in slices that do not block the event loop", async () => {
+test("a run that is deleted from SQLite is gone at once, and its rows are freed in slices that do not block the event loop", async () => {
   const { path, store, long, short } = await setup();
   // With this clock every slice takes its full time, so that the number of slices does not depend on the machine.
   let ms = performance.now();
@@ -65,7 +65,7 @@ test("a deleted run is gone at once, and its rows are freed in slices that do no
   expect(await store.events.verify(short.runId)).toMatchObject({ ok: true, events: 2 });
 });
 
-test("the id of a deleted run can be used again while the rows of the deleted run are freed", async () => {
+test("the id of a run that is deleted from SQLite can be used again while its rows are freed", async () => {
   const { store, long } = await setup();
   const deleting = store.journal.delete(long.runId);
   await until(async () => (await store.journal.find(long.runId)) === undefined, "the run is gone");
@@ -79,7 +79,7 @@ test("the id of a deleted run can be used again while the rows of the deleted ru
   expect(await store.contents.get({ runId: long.runId }, hash)).toEqual(new Uint8Array([1]));
 });
 
-test("rows that a closed store did not free are freed when the store is opened again", async () => {
+test("rows that a closed SQLite store did not free are freed when the store is opened again", async () => {
   const { path, store, long } = await setup();
   const deleting = store.journal.delete(long.runId).catch(() => undefined);
   await until(async () => (await store.journal.find(long.runId)) === undefined, "the run is gone");
@@ -93,7 +93,7 @@ test("rows that a closed store did not free are freed when the store is opened a
   expect((await all(again.events.read(next.runId))).length).toBe(2);
 });
 
-test("deleting a session frees its rows", async () => {
+test("deleting a session frees its rows in SQLite", async () => {
   const path = await newPath();
   const { sessions } = await openStore(path);
   const entries = Array.from({ length: 200 }, (_, index) => ({
@@ -116,7 +116,7 @@ test("deleting a session frees its rows", async () => {
   expect([count(path, "sessions"), count(path, "entries")]).toEqual([0, 0]);
 });
 
-test("collect() frees many ended runs in slices that do not block the event loop", async () => {
+test("collect() on SQLite frees many ended runs in slices that do not block the event loop", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const runs = 500;

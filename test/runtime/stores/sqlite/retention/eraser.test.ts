@@ -55,7 +55,7 @@ function rowsOf(connection: DatabaseSync): CommitRow[] {
 
 const words = (path: string): boolean => readFileSync(path).includes(secret);
 
-test("text that retention erased is overwritten in the file, and the chain still verifies", async () => {
+test("text that retention erased is overwritten in the SQLite file, and the hash chain still verifies", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 300);
@@ -76,7 +76,7 @@ async function endAndDie(store: Store, lease: Lease, number: number): Promise<vo
   erase.mockRestore();
 }
 
-test("no reader sees text to be erased after a process died before it erased the text, and the next process erases it", async () => {
+test("no reader of SQLite sees text to be erased after a process died before erasing it, and the next process erases it", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 50);
@@ -90,7 +90,7 @@ test("no reader sees text to be erased after a process died before it erased the
   expect(words(path)).toBe(false);
 });
 
-test("a store without the chain's key hides text to be erased, and a store with the key erases it", async () => {
+test("a SQLite store without the chain's key hides text to be erased, and a store with the key erases it", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "key" });
   const lease = await speak(store, 5);
@@ -104,7 +104,7 @@ test("a store without the chain's key hides text to be erased, and a store with 
   expect(await keyed.events.verify(lease.runId)).toMatchObject({ ok: true, keyed: true });
 });
 
-test("E1: verify() finds a mark of erasure that no commit ordered, and no text is erased for it", async () => {
+test("E1: verify() of SQLite finds a mark of erasure that no commit ordered, and no text is erased because of this mark", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "key" });
   const { runId } = await speak(store, 5);
@@ -123,7 +123,7 @@ test("E1: verify() finds a mark of erasure that no commit ordered, and no text i
   expect(await next.events.verify(runId)).toEqual(whole);
 });
 
-test("E1: verify() finds a mark of erasure that is unreadable or was removed", async () => {
+test("E1: verify() of SQLite finds a mark of erasure that is unreadable or was removed", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 5);
@@ -135,7 +135,7 @@ test("E1: verify() finds a mark of erasure that is unreadable or was removed", a
   }
 });
 
-test("E1: verify() finds an erasure order forged into an erased commit, with a key or against a head kept elsewhere", async () => {
+test("E1: verify() of SQLite finds an erasure order forged into an erased commit, with a key or against a kept head", async () => {
   for (const auditKey of ["key", undefined]) {
     const path = await newPath();
     const store = await openStore(path, auditKey === undefined ? {} : { auditKey });
@@ -157,7 +157,7 @@ test("E1: verify() finds an erasure order forged into an erased commit, with a k
   }
 });
 
-test("E1: with a key, verify() finds an edit of the remaining text of an erased commit", async () => {
+test("E1: verify() of SQLite with a key finds an edit of the remaining text of an erased commit", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "key" });
   const lease = await speak(store, 5);
@@ -167,7 +167,7 @@ test("E1: with a key, verify() finds an edit of the remaining text of an erased 
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 3 });
 });
 
-test("E1: verify() succeeds while an erasure is ordered and carried out", async () => {
+test("E1: verify() of SQLite succeeds while an erasure is ordered and carried out", async () => {
   const path = await newPath();
   const [store, reader] = [await openStore(path), await openStore(path)];
   const lease = await speak(store, 5);
@@ -181,7 +181,7 @@ test("E1: verify() succeeds while an erasure is ordered and carried out", async 
   expect(await reader.events.verify(lease.runId)).toMatchObject({ ok: true, events: 7 });
 });
 
-test("E1: verify() finds a forged seal of an erased commit", async () => {
+test("E1: verify() of SQLite finds a forged seal of an erased commit", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store, 5);
@@ -191,7 +191,7 @@ test("E1: verify() finds a forged seal of an erased commit", async () => {
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: false, seq: 3 });
 });
 
-test("E1: verify() with a head kept elsewhere finds an edit before erased text, even if the chain was linked again", async () => {
+test("E1: verify() of SQLite with a kept head finds an edit before erased text, even if the chain was computed again", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);

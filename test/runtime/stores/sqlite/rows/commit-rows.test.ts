@@ -24,7 +24,7 @@ function commitOf({ runId }: Lease, number: number) {
   return { number, at: number, steps: [stepRecord(number, { number })], events };
 }
 
-test("each run is read completely and in order, whether its commits are placed or fresh", async () => {
+test("SQLite reads each run completely and in order, whether its commits lie in their final rows or in the newest ones", async () => {
   const { store, leases } = await setup(700);
   for (const { runId } of leases) {
     const commits = await all(store.journal.read(runId));
@@ -36,7 +36,7 @@ test("each run is read completely and in order, whether its commits are placed o
   }
 });
 
-test("a read can start at any commit number and at any event seq", async () => {
+test("a read from SQLite can start at any commit number and at any event seq", async () => {
   const { store, leases } = await setup(400);
   const [{ runId }] = leases as [Lease];
   const events = await all(store.events.read(runId));
@@ -50,7 +50,7 @@ test("a read can start at any commit number and at any event seq", async () => {
   expect(await all(store.journal.read(runId, 401))).toEqual([]);
 });
 
-test("J1: an append under the number of an old commit returns the old commit", async () => {
+test("J1: an append to SQLite under the number of an old commit returns the old commit", async () => {
   const { store, leases } = await setup(400);
   const [lease] = leases as [Lease];
   for (const number of [1, 100, 399]) {
@@ -59,7 +59,7 @@ test("J1: an append under the number of an old commit returns the old commit", a
   }
 });
 
-test("a late tail reads all earlier events and then new events", async () => {
+test("a tail of SQLite that starts late reads all earlier events and then new events", async () => {
   const { store, leases } = await setup(300);
   const [lease] = leases as [Lease];
   const seqs: number[] = [];
@@ -75,7 +75,7 @@ test("a late tail reads all earlier events and then new events", async () => {
   expect(seqs).toEqual(Array.from({ length: end + 1 }, (_, seq) => seq));
 });
 
-test("opening the store places the commits of processes that wrote only a few commits each", async () => {
+test("opening a SQLite store moves the commits of processes that wrote only a few commits each to their final rows", async () => {
   const path = await newPath();
   for (let round = 0; round < 8; round++) {
     const store = await openStore(path);
@@ -91,7 +91,7 @@ test("opening the store places the commits of processes that wrote only a few co
   expect(row?.["fresh"]).toBeLessThan(600);
 });
 
-test("reading a run whose commits were deleted by hand fails with store_corrupt, and other runs still work", async () => {
+test("reading a run whose SQLite commits were deleted by hand fails with store_corrupt, and other runs still work", async () => {
   const { path, store, leases } = await setup(200);
   const [lease] = leases as [Lease];
   await store.close();

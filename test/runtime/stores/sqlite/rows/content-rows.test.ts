@@ -76,7 +76,7 @@ function storedBytes(path: string): number {
   return Number(row?.["bytes"]);
 }
 
-test("V4: a large value is stored outside the row of its commit and read back unchanged, in this store and in another", async () => {
+test("V4: SQLite stores a large value outside the row of its commit and reads it back unchanged, in another store too", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const { runId } = await speak(store);
@@ -93,7 +93,7 @@ test("V4: a large value is stored outside the row of its commit and read back un
   }
 });
 
-test("V2: the same value in a record, an event and an entry is stored once, and a second run stores no copy", async () => {
+test("V2: SQLite stores the same value in a record, an event and an entry once, and no copy for a second run", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const text = "result ".repeat(8_000);
@@ -114,7 +114,7 @@ test("V2: the same value in a record, an event and an entry is stored once, and 
   expect(rows(path)).toEqual([0, 0, 0]);
 });
 
-test("V3: each tenant has its own copy of a large value", async () => {
+test("V3: each tenant has its own copy of a large value in SQLite", async () => {
   const path = await newPath();
   const store = await openStore(path);
   for (const tenantId of ["acme", "other", null])
@@ -129,7 +129,7 @@ test("V3: each tenant has its own copy of a large value", async () => {
   expect(first?.steps).toEqual([stepRecord(0, large)]);
 });
 
-test("J1: a run can start with a large value, and a commit that loses to a stored one leaves no content", async () => {
+test("J1: a run in SQLite can start with a large value, and a commit whose number is taken leaves no content", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const first: Commit = { number: 0, at: 1, steps: [stepRecord(0, large)] };
@@ -150,7 +150,7 @@ test("J1: a run can start with a large value, and a commit that loses to a store
 });
 
 test.each([undefined, "key"])(
-  "E1: verify() finds that a large value was edited or removed (auditKey %s)",
+  "E1: verify() of SQLite finds that a large value was edited or removed (auditKey %s)",
   async (auditKey) => {
     const path = await newPath();
     const store = await openStore(path, auditKey === undefined ? {} : { auditKey });
@@ -165,7 +165,7 @@ test.each([undefined, "key"])(
   },
 );
 
-test("E1: verify() finds that a reference was changed to another content", async () => {
+test("E1: verify() of SQLite finds that a reference was changed to another content", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const { runId } = await speak(store);
@@ -177,7 +177,7 @@ test("E1: verify() finds that a reference was changed to another content", async
   expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq: 2 });
 });
 
-test("V5: retention removes large values from the file, and the chain still verifies", async () => {
+test("V5: retention removes large values from the SQLite file, and the hash chain still verifies", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store);
@@ -192,7 +192,7 @@ test("V5: retention removes large values from the file, and the chain still veri
   expect(readFileSync(path).includes(secret)).toBe(false);
 });
 
-test("V5: an erasure keeps large values that another task of the run still has", async () => {
+test("V5: an erasure in SQLite keeps large values that another task of the run still has", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -211,7 +211,7 @@ test("V5: an erasure keeps large values that another task of the run still has",
   expect(await store.events.verify(lease.runId)).toMatchObject({ ok: true });
 });
 
-test("V2: a store that is opened again frees the contents that a dead process left without an owner", async () => {
+test("V2: a SQLite store that is opened again frees the contents that a dead process left without an owner", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await speak(store);
@@ -223,7 +223,7 @@ test("V2: a store that is opened again frees the contents that a dead process le
   expect(lease.runId).toBe(runRecord("a").runId);
 });
 
-test("V4: a frozen value that was stored before is stored again after its content was deleted", async () => {
+test("V4: SQLite stores a frozen value again after its content was deleted", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const value = Object.freeze({ text: large });
@@ -237,7 +237,7 @@ test("V4: a frozen value that was stored before is stored again after its conten
   expect(stored?.steps).toEqual([stepRecord(0, value)]);
 });
 
-test("V4: a value that its caller changes between two commits is stored as it was in each of them", async () => {
+test("V4: SQLite stores a value that its caller changes between two commits as it was in each of them", async () => {
   const store = await openStore(await newPath());
   const lease = await ownRun(store);
   const inner = { text: large };
@@ -250,7 +250,7 @@ test("V4: a value that its caller changes between two commits is stored as it wa
   expect(two?.steps).toEqual([stepRecord(1, { inner: { text: `changed ${large}` } })]);
 });
 
-test("a content without its pieces is reported as missing and never read as an empty text", async () => {
+test("SQLite reports a content without its pieces as missing and never reads it as an empty text", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const entry = { ...sessionEntry("a", null), message: assistantMessage(large) };

@@ -78,7 +78,7 @@ const edits: readonly (readonly [name: string, sql: string, seq: number])[] = [
   ["a tenant of a run that had none", "UPDATE runs SET tenant = '=other'", 0],
 ];
 
-test.each(edits)("E1: verify() finds %s", async (_name, sql, seq) => {
+test.each(edits)("E1: verify() of SQLite finds %s", async (_name, sql, seq) => {
   const { path, store, runId } = await setup();
   connect(path).exec(sql);
   expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq });
@@ -90,7 +90,7 @@ test.each([
   ["another tenant", "UPDATE runs SET tenant = '=other'"],
   ["no tenant", "UPDATE runs SET tenant = '-'"],
   ["user and tenant in each other's place", "UPDATE runs SET user_id = 'acme', tenant = '=ann'"],
-])("E1: verify() finds %s of a run with a user and a tenant", async (_name, sql) => {
+])("E1: verify() of SQLite finds %s of a run with a user and a tenant", async (_name, sql) => {
   const path = await newPath();
   const store = await openStore(path);
   const record = { ...runRecord(), userId: "ann", tenantId: "acme" };
@@ -105,7 +105,7 @@ test.each([
   });
 });
 
-test("E1: verify() finds a truncated log only against a head kept elsewhere", async () => {
+test("E1: verify() of SQLite finds a truncated log only against a head that is kept elsewhere", async () => {
   const it = await setup();
   const head = await headOf(it);
   connect(it.path).exec("DELETE FROM commits WHERE number >= 4");
@@ -113,7 +113,7 @@ test("E1: verify() finds a truncated log only against a head kept elsewhere", as
   expect(await it.store.events.verify(it.runId, head)).toMatchObject({ ok: false, seq: 4 });
 });
 
-test("E1: with a key, verify() finds a chain that was rebuilt with another key", async () => {
+test("E1: verify() of SQLite with a key finds a chain that was computed again with another key", async () => {
   const [honest, forged] = await Promise.all([setup("secret"), setup("guess")]);
   const rows = connect(forged.path).prepare("SELECT number, link FROM commits").all();
   const change = connect(honest.path).prepare("UPDATE commits SET link = ? WHERE number = ?");
@@ -121,7 +121,7 @@ test("E1: with a key, verify() finds a chain that was rebuilt with another key",
   expect(await honest.store.events.verify(honest.runId)).toMatchObject({ ok: false, seq: 0 });
 });
 
-test("E1: verify() reports that a chain is keyed, and succeeds only with its key", async () => {
+test("E1: verify() of SQLite reports that a chain is keyed, and succeeds only with its key", async () => {
   const { path, store, runId } = await setup("secret");
   expect(await store.events.verify(runId)).toMatchObject({ ok: true, keyed: true, events: 7 });
   const other = await openStore(path, { auditKey: "another" });
@@ -130,7 +130,7 @@ test("E1: verify() reports that a chain is keyed, and succeeds only with its key
   expect(await unkeyed.events.verify(runId)).toMatchObject({ ok: false, seq: 0 });
 });
 
-test("E1: an earlier head, forged into a commit as its seal, does not hide an edit of that commit", async () => {
+test("E1: an earlier head that is forged into a SQLite commit as its seal does not hide an edit of that commit", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "secret" });
   const lease = await ownRun(store);
@@ -144,7 +144,7 @@ test("E1: an earlier head, forged into a commit as its seal, does not hide an ed
   expect(await store.events.verify(runId, head)).toMatchObject({ ok: false, seq: 0 });
 });
 
-test("E1: verify() finds an edit that is disguised as an erasure, even without a key", async () => {
+test("E1: verify() of SQLite finds an edit that is disguised as an erasure, even without a key", async () => {
   const { path, store, runId } = await setup();
   const connection = connect(path);
   const [before, row] = connection
@@ -159,7 +159,7 @@ test("E1: verify() finds an edit that is disguised as an erasure, even without a
   expect(await store.events.verify(runId)).toMatchObject({ ok: false, seq: 3 });
 });
 
-test("reading the journal fails with store_corrupt at a commit that is missing or unreadable", async () => {
+test("reading the journal from SQLite fails with store_corrupt at a commit that is missing or unreadable", async () => {
   const { path, store, runId } = await setup();
   connect(path).exec("UPDATE commits SET body = '{' WHERE number = 4");
   await expect(all(store.journal.read(runId))).rejects.toMatchObject({ code: "store_corrupt" });
@@ -169,7 +169,7 @@ test("reading the journal fails with store_corrupt at a commit that is missing o
 });
 
 test.each(entryEdits)(
-  "E1: verify() finds a session entry with %s, and names it",
+  "E1: verify() of SQLite finds a session entry with %s, and names it",
   async (_name, sql, entry) => {
     const path = await newPath();
     const store = await openStore(path);
@@ -181,7 +181,7 @@ test.each(entryEdits)(
   },
 );
 
-test("E1: verify() finds a session entry that was added in the name of another run", async () => {
+test("E1: verify() of SQLite finds a session entry that was added in the name of another run", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const runId = await writeEntries(store);
@@ -194,7 +194,7 @@ test("E1: verify() finds a session entry that was added in the name of another r
   });
 });
 
-test("E1: verify() finds an edited session entry with a new seal that was made without the key", async () => {
+test("E1: verify() of SQLite finds an edited session entry with a new seal that was made without the key", async () => {
   const path = await newPath();
   const store = await openStore(path, { auditKey: "secret" });
   const runId = await writeEntries(store);

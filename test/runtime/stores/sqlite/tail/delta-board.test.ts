@@ -29,7 +29,7 @@ function messageEnd({ runId }: Lease, seq: number, taskId: Delta["taskId"]): Eve
   return { ...placed(runId, seq, eventDraft("message_end", { message })), taskId };
 }
 
-test("E2: an event that records one task's message leaves the deltas of other messages and calls", async () => {
+test("E2: an event that records the message of one task leaves the deltas of other messages and calls in SQLite", async () => {
   const path = await newPath();
   const [store, elsewhere] = [await openStore(path), await openStore(path)];
   const lease = await ownRun(store);
@@ -66,7 +66,7 @@ test("E2: an event that records one task's message leaves the deltas of other me
   expect(types).toEqual(["run_start", "message_end", "tool_execution_end", "message_end", "run_end"]);
 });
 
-test("E2: the deltas of a message that is recorded quickly are never written to the table", async () => {
+test("E2: the deltas of a message that is recorded quickly are never written to the SQLite table", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);
@@ -81,7 +81,7 @@ test("E2: the deltas of a message that is recorded quickly are never written to 
   await late.return?.();
 });
 
-test("E2: the deltas of a former owner are dropped when another worker seizes the run", async () => {
+test("E2: the SQLite deltas of a former owner are dropped when another worker seizes the run", async () => {
   const path = await newPath();
   const store = await openStore(path);
   const lease = await ownRun(store);

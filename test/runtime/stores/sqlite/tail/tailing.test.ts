@@ -13,7 +13,7 @@ import {
 } from "../../../../../src/testing/contracts/store-fixtures.ts";
 import { newPath, openStore } from "../store-files.ts";
 
-test("a tail that selects few of many events keeps up with the run and reads nothing from the file", async () => {
+test("a tail of SQLite that selects few of many events keeps up with the run and reads nothing from the file", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const store = await storeOn(database, { hash: sha256 });
   onTestFinished(() => store.close());
@@ -39,7 +39,7 @@ test("a tail that selects few of many events keeps up with the run and reads not
 test.each([
   ["reads no commit again for a run whose events are in memory", undefined],
   ["returns no text that the last commit erases", [{ taskId: rootTask, agentId }]],
-] as const)("keep() after the tail %s", async (_what, erases) => {
+] as const)("keep() of the SQLite event log after the tail %s", async (_what, erases) => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const store = await storeOn(database, { hash: sha256 });
   onTestFinished(() => store.close());
@@ -67,7 +67,7 @@ test.each([
   );
 });
 
-test("E3: a slow reader sees every event once, even if the feed drops its backlog more than once", async () => {
+test("E3: a slow reader of SQLite events sees every event once, even if its buffer is dropped more than once", async () => {
   const store = await openStore(await newPath());
   const lease = await ownRun(store);
   const { runId } = lease;
