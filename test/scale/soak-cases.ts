@@ -97,7 +97,7 @@ class Yard {
 /** The long cases of crash loops and of outside kills. Only `npm run test:soak` and `npm run test:full` run them. */
 export function soakCases(addressOf: AddressOf): void {
   test.runIf(isFull).for(["child", "ask", "flow"] as const)(
-    "L7: a crash loop in a %s is paused after five deaths, and the run that is resumed after the correction has the result of one without crashes",
+    "L7: a crash loop in a %s is paused after five deaths, and the corrected run has the result of a run without crashes",
     { timeout: 30 * boundMs },
     async (place, { expect }) => {
       const yard = await Yard.open("", addressOf);
@@ -117,7 +117,7 @@ export function soakCases(addressOf: AddressOf): void {
   );
 
   test.runIf(isFull)(
-    "L7: of 50 runs that wait beside a poison run, none is paused, replayed or counted",
+    "L7: of 50 runs that wait while another run kills the worker, none is paused, replayed or counted",
     { timeout: 30 * boundMs },
     async ({ expect }) => {
       const yard = await Yard.open("", addressOf);
@@ -138,7 +138,7 @@ export function soakCases(addressOf: AddressOf): void {
   );
 
   test.runIf(isFull)(
-    "J6, L7: three workers that are killed 300 times in calls complete all runs, repeat no recorded call and pause none",
+    "J6, L7: three workers that are killed 300 times during calls complete all runs, repeat no recorded call and pause none",
     { timeout: 60 * boundMs },
     async ({ expect }) => {
       const server = await CountingServer.open();
@@ -224,7 +224,7 @@ export async function cutPlace(databaseUrl: string): Promise<CutPlace> {
 /** The case of lost networks around two workers, which live on. */
 export function cutCase(network: string, openPlaces: () => Promise<readonly CutPlace[]>): void {
   test.runIf(isFull)(
-    `L7: a run whose workers lose ${network} seven times in one call, and live, is not paused and completes`,
+    `L7: a run whose workers lose ${network} seven times in one call, but stay alive, is not paused and completes`,
     { timeout: 10 * boundMs },
     async ({ expect }) => {
       const server = await CountingServer.open();

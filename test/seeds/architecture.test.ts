@@ -40,7 +40,7 @@ async function received(
   return seen.promise;
 }
 
-test("003:45 class AgentSession starts empty", async () => {
+test("003:45 the class AgentSession starts empty", async () => {
   const { session } = await received({ instructions: "Be brief." });
   expect(session.id).toMatch(/^ses_/u); // 003:55 id: str
   expect(session.instructions).toBe("Be brief."); // 003:56 instructions: str
@@ -56,7 +56,7 @@ test("003:45 class AgentSession starts empty", async () => {
   });
 });
 
-test("003:66 class Dependencies bundles what an architecture may use, and its flags say what is absent", async () => {
+test("003:66 the class Dependencies bundles what an architecture may use, and its flags say what is absent", async () => {
   const { deps, prompt } = await received();
   expect(prompt).toBe("Hello?");
   expect(deps.model.modelId).toBe("script"); // 003:77 model: Model
@@ -116,7 +116,7 @@ test("003:132 tools read the same context with get_run_context()", async () => {
   expect(toolCalls[0]?.output).toEqual({ type: "text", text: "ann" });
 });
 
-test("003:141 class Architecture executes the loop: it yields events, changes the session and declares its workers", async () => {
+test("003:141 the class Architecture executes the loop: it yields events, changes the session and declares its workers", async () => {
   const critic = new Agent({ name: "critic", model: scriptedModel(["No."]) });
   class SecondOpinion implements Architecture {
     readonly name = "second-opinion"; // 003:150 name: str

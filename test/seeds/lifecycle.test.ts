@@ -35,7 +35,7 @@ async function eventsOf(run: RunHandle): Promise<Event[]> {
   return events;
 }
 
-test("004:37 class AgentPhase is idle, turn or compaction, and a busy agent refuses at once", async () => {
+test("004:37 AgentPhase is idle, turn or compaction, and a busy agent refuses a call at once", async () => {
   const clock = new FakeClock();
   const model = scriptedModel(
     [
@@ -163,7 +163,7 @@ test("004:149 a session keeps the user's message once, and only the answer of th
   ]);
 });
 
-test("004:201 each event of the log reaches the handlers of each extension, and their errors abort nothing", async () => {
+test("004:201 each event of the log reaches the handlers of each extension, and an error of a handler aborts nothing", async () => {
   const seen: string[] = [];
   const setup = (name: string) => (api: ExtensionApi) => {
     api.on("message_end", (event, ctx) => void seen.push(`${name} ${event.type} ${typeof ctx.cwd}`)); // 004:205
@@ -223,7 +223,7 @@ test("004:213 extensions block calls, patch results and end the loop, and live s
   expect(stored).not.toMatch(/secret|inbox/u);
 });
 
-test("004:241 the footer of a workspace's prompt says date and places, with a profile also those of the profile", async () => {
+test("004:241 the footer of a workspace's prompt names date and folders, with a profile also those of the profile", async () => {
   const folders = await testFolders();
   const { home, project } = folders;
   await folders.write({ "~/.reeve/profiles/work/SOUL.md": "You are Ada's colleague." });
@@ -281,7 +281,7 @@ test("004:264 a session is compacted after the turn, if it is too large or an ex
   expect(JSON.stringify(noted.calls.at(-1))).toContain("Keep names.");
 });
 
-test("004:317 spawn_child(tools=['skill']) shares the request of its parent and calls only these tools", async () => {
+test("004:317 spawn_child(tools=['skill']) shares the request of its parent and calls only the tools in the list", async () => {
   const skill = tool({
     name: "skill",
     description: "Skills",
@@ -313,7 +313,7 @@ test("004:317 spawn_child(tools=['skill']) shares the request of its parent and 
   expect(JSON.stringify(await runtime.sessions.path(sessionId))).not.toContain("Reviewed.");
 });
 
-test("004:341 guardrails of the agent and of its extensions are merged, and the agent's win by name", async () => {
+test("004:341 guardrails of the agent and of its extensions are merged, and the agent's take precedence by name", async () => {
   const asked: string[] = [];
   const guardrail = (name: string, owner: string): Guardrail => ({
     name,

@@ -67,7 +67,7 @@ test("000:47 Supervision.root() and spawn_child() build the tree", () => {
   expect(childSup.progressTopic).toBe(`agent.progress/${runId}`);
 });
 
-test("000:86 class SpawnBudget caps the agents of a run, and 000:92 class ExecutionBudget the spending of one", async () => {
+test("000:86 the class SpawnBudget caps the agents of a run, and 000:92 the class ExecutionBudget the spending of one", async () => {
   const spawnBudget: SpawnBudget = {
     maxAgents: 50, // 000:87 max_agents: int = 50 # root counts as 1
     allowPreempt: true, // 000:88 allow_preempt: bool = True
@@ -86,7 +86,7 @@ test("000:86 class SpawnBudget caps the agents of a run, and 000:92 class Execut
   expect(status).toBe("budget_exhausted");
 });
 
-test("000:110 class HistoryRetention says how long the notes survive, and 000:103 Priority has its weights", async () => {
+test("000:110 HistoryRetention says how long the history is kept, and 000:103 Priority has its weights", async () => {
   expect(HistoryRetention).toEqual({
     NONE: "none", // 000:111 NONE = "none"
     RUN: "run", // 000:112 RUN = "run"
@@ -101,7 +101,7 @@ test("000:110 class HistoryRetention says how long the notes survive, and 000:10
   expect(await runtime.sessions.get(deleted.sessionId)).toBeUndefined();
 });
 
-test("000:167 class RunMeta is the frozen badge of a run", () => {
+test("000:167 the class RunMeta is the frozen identity of a run", () => {
   const meta = RunMeta.standalone({ deadline: 5_000, tenantId: "acme" });
   expect(meta.runId).toMatch(/^run_/u); // 000:168 run_id: str
   expect(meta.cancellation).toBeInstanceOf(CancellationToken); // 000:169 cancellation: CancellationToken
@@ -154,7 +154,7 @@ test("000:204 class CompactionStrategy shortens the raw history that a model see
   expect(model.calls[2]?.messages.map(messageText)).toEqual(["Two.", "third"]);
 });
 
-test("000:210 class AgentContextProtocol gives the loop its id and the window that it sends", async () => {
+test("000:210 AgentContextProtocol gives the loop its id and the window that the loop sends", async () => {
   let seen: unknown;
   const architecture: Architecture = {
     name: "window",

@@ -43,7 +43,7 @@ test("002:37 a SpawnTracker is made from the budget of a Supervision and counts 
   expect(tracker.budget.maxAgents).toBe(20);
 });
 
-test("002:47 acquire() grants while there is room, refuses NORMAL in a full pool, and lets HIGH preempt the lowest", async () => {
+test("002:47 acquire() grants a free seat, refuses NORMAL without one, and lets HIGH preempt the lowest priority", async () => {
   const tracker = new SpawnTracker({ maxAgents: 3 });
   await tracker.acquire("scout", Priority.LOW); // 002:49 if self._total < self._max_agents:
   await tracker.acquire("clerk", Priority.NORMAL);
@@ -58,7 +58,7 @@ test("002:47 acquire() grants while there is room, refuses NORMAL in a full pool
   expect(tracker.seatsTaken).toBe(3); // 002:62 reallocate — total UNCHANGED
 });
 
-test("002:59 acquire() refuses HIGH if no agent is strictly below it", async () => {
+test("002:59 acquire() refuses HIGH if no agent has a strictly lower priority", async () => {
   const tracker = new SpawnTracker({ maxAgents: 2 });
   await tracker.acquire("first", Priority.HIGH);
   // 002:58 if not candidates: raise BudgetExhaustedError(...)
@@ -128,7 +128,7 @@ test("002:118 class ExecutionTracker adds up tokens, cost and turns, and stops a
   expect(() => tracker.consume(0)).toThrow("4200 > 4000");
 });
 
-test("002:134 a loop records each answer on its tracker and stops mid-loop", async () => {
+test("002:134 a loop records each answer on its tracker and stops in the middle of the loop", async () => {
   const tracker = new ExecutionTracker({ maxTurns: 2 });
   const model = scriptedModel(["One.", "Two.", "Three.", "Four."]);
   const loop: HostedAgent = {
@@ -182,7 +182,7 @@ test("002:202 hooks are registered with on() or register() and watch the agent t
   expect(ended).toEqual(["completed"]);
 });
 
-test("002:217 _safe_call: a callback that throws or rejects is recorded and the agent continues", async () => {
+test("002:217 a hook callback that throws or rejects in _safe_call is recorded, and the agent continues", async () => {
   const failures: unknown[] = [];
   const hooks = new HookManager({ onError: ({ error }) => void failures.push(error) });
   hooks.on(HookEvent.LLM_END, () => {
@@ -215,7 +215,7 @@ test("002:227 CostTracker and RunLogger are ready-made hooks", async () => {
   );
 });
 
-test("002:233 one orchestrated run uses the hiring cap, the tab and the cameras", async () => {
+test("002:233 one orchestrated run uses the limit of agents, the budget and the hooks", async () => {
   const recorded: Usage[] = [];
   const hooks = new HookManager(); // 002:233 hooks = HookManager()
   // 002:234 @hooks.on(HookEvent.LLM_END)  async def watch_cost(ctx): # camera: observe only

@@ -5,7 +5,7 @@ import { workloads } from "./workloads/index.ts";
 
 for (const [name, workload] of workloads) {
   const seeds = casesOf(2_000, 60);
-  test(`${seeds} seeds of the workload ${name} keep all promises of the oracle`, async () => {
+  test(`${seeds} seeds of the simulated workload ${name} keep all promises`, async () => {
     const wrong: string[] = [];
     for (let seed = 1; seed <= seeds; seed++)
       for (const violation of (await runSeed(workload, seed)).violations)
@@ -14,7 +14,7 @@ for (const [name, workload] of workloads) {
   });
 }
 
-test("the same seed gives the same log and the same timeline, byte for byte", async () => {
+test("the same seed gives the same log and the same timeline of a simulation, byte for byte", async () => {
   const differing: string[] = [];
   const all = [...workloads.values()];
   for (let seed = 1; seed <= casesOf(1_000, 200); seed++) {
@@ -28,7 +28,7 @@ test("the same seed gives the same log and the same timeline, byte for byte", as
   expect(differing).toEqual([]);
 });
 
-test("different seeds give different timelines", async () => {
+test("different seeds give different timelines of a simulation", async () => {
   const workload = workloads.get("orders");
   if (workload === undefined) throw new Error("there is no such workload");
   const seen = new Set<string>();

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { FakeClock } from "../../src/testing/index.ts";
 
-test("timers fire in their order, each at its own time, and only when the clock passes them", async () => {
+test("the fake clock fires timers in order, each at its own time, and only when the clock passes them", async () => {
   const clock = new FakeClock(1_000);
   const fired: [string, number][] = [];
   const note = (name: string) => () => void fired.push([name, clock.now()]);
@@ -18,7 +18,7 @@ test("timers fire in their order, each at its own time, and only when the clock 
   expect([clock.now(), clock.pending]).toEqual([2_000, 0]);
 });
 
-test("a timer set by a timer fires in the same advance when it is due", async () => {
+test("a timer of the fake clock that a timer sets fires in the same advance when it is due", async () => {
   const clock = new FakeClock(0);
   const fired: number[] = [];
   const tick = () => {

@@ -37,7 +37,7 @@ test("replayModel() returns recorded replies in any order, both generated and st
   expect(await parts(replayed, asking("one"))).toEqual(streamed);
 });
 
-test("an answer that was not streamed streams in one piece", async () => {
+test("replayModel() streams an answer that was not streamed in one piece", async () => {
   const file = join(folder, "whole.jsonl");
   await recordModel(scriptedModel(["Hello"]), file).generate(asking("one"));
   const [delta, finish] = await parts(replayModel(file), asking("one"));
@@ -45,7 +45,7 @@ test("an answer that was not streamed streams in one piece", async () => {
   expect(finish).toMatchObject({ type: "finish", stopReason: "stop" });
 });
 
-test("an error is of the same kind when it is thrown again, and takes nothing secret into the file", async () => {
+test("replayModel() throws a recorded error with the same kind, and the recording contains no secret", async () => {
   const file = join(folder, "errors.jsonl");
   const error = Object.assign(new Error("Slow down"), {
     name: "AI_APICallError",
@@ -72,7 +72,7 @@ test("an error is of the same kind when it is thrown again, and takes nothing se
   expect(await readFile(file, "utf8")).not.toContain("secret");
 });
 
-test("a request that was not recorded is refused, with the place where the nearest one differs", async () => {
+test("replayModel() refuses a request that was not recorded, and names the place where the nearest one differs", async () => {
   const file = join(folder, "mismatch.jsonl");
   const live = recordModel(scriptedModel(["one", "two"]), file);
   await live.generate({ ...asking("hello"), temperature: 1 });
@@ -91,7 +91,7 @@ test("a request that was not recorded is refused, with the place where the neare
   await expect(replayed.generate(asking("hello"))).rejects.toThrow("no call left");
 });
 
-test("what changes from run to run can be left out of the comparison", async () => {
+test("replayModel() can ignore values in its comparison that change from run to run", async () => {
   const file = join(folder, "compare.jsonl");
   await recordModel(scriptedModel(["one"]), file).generate(asking("today is Monday"));
   const compare = ({ messages }: ModelRequest) => messages.length;
@@ -99,7 +99,7 @@ test("what changes from run to run can be left out of the comparison", async () 
   expect(message.content).toEqual([{ type: "text", text: "one" }]);
 });
 
-test("a file whose last line was cut by a crash is read up to it; one that is no recording is refused", async () => {
+test("replayModel() reads a file whose last line was cut by a crash up to that line, and refuses a file of another kind", async () => {
   const file = join(folder, "cut.jsonl");
   await recordModel(scriptedModel(["one"]), file).generate(asking("one"));
   await appendFile(file, '{"type":"call","requ');

@@ -11,7 +11,7 @@ async function all(parts: AsyncIterable<ModelStreamPart>): Promise<ModelStreamPa
 }
 
 describe("a scripted model", () => {
-  test("a scripted model answers in order and remembers what it was asked", async () => {
+  test("a scripted model answers in order and remembers its requests", async () => {
     const model = scriptedModel(["one", { toolCalls: [{ name: "look", input: { n: 1 } }] }]);
     expect(await model.generate(request)).toMatchObject({
       message: { content: [{ text: "one" }] },
@@ -21,7 +21,7 @@ describe("a scripted model", () => {
     expect(model.calls).toEqual([request, request]);
   });
 
-  test("a scripted model streams what it generates: the finish carries the same answer", async () => {
+  test("a scripted model streams what it generates: the finish part has the same answer", async () => {
     const reply = { deltas: ["Hel", "lo"], reasoning: "hm", usage: { inputTokens: 7 } };
     const parts = await all(scriptedModel([reply]).stream(request));
     expect(parts.map(({ type }) => type)).toEqual(["reasoning_delta", "text_delta", "text_delta", "finish"]);
@@ -30,7 +30,7 @@ describe("a scripted model", () => {
     expect(finish.usage.inputTokens).toBe(7);
   });
 
-  test("a scripted model throws the scripted error, when streaming after its deltas", async () => {
+  test("a scripted model throws the scripted error, and after its deltas when it streams", async () => {
     const reply = { deltas: ["Hel"], error: new Error("cut off") };
     await expect(scriptedModel([reply]).generate(request)).rejects.toThrow("cut off");
     const seen: string[] = [];
@@ -41,12 +41,12 @@ describe("a scripted model", () => {
     expect(seen).toEqual(["text_delta"]);
   });
 
-  test("a cut stream ends without a finish", async () => {
+  test("a cut stream of a scripted model ends without a finish part", async () => {
     const parts = await all(scriptedModel([{ deltas: ["Hel"], cut: true }]).stream(request));
     expect(parts.map(({ type }) => type)).toEqual(["text_delta"]);
   });
 
-  test("a scripted model waits by the clock it is handed, and stops waiting when aborted", async () => {
+  test("a scripted model waits by the clock that it was given, and stops waiting when aborted", async () => {
     const clock = new FakeClock();
     const model = scriptedModel(
       [
@@ -68,7 +68,7 @@ describe("a scripted model", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("a scripted model says so when it is asked more than was scripted, or to wait without a clock", async () => {
+  test("a scripted model reports more requests than were scripted, and a wait without a clock", async () => {
     await expect(scriptedModel([]).generate(request)).rejects.toThrow(
       "has 0 replies and was asked for one more",
     );

@@ -107,7 +107,7 @@ export const addOne = 1;
 export const withoutCode = 2;
 `;
 
-test("every @example block in src type-checks, and the check reports a planted broken one", async () => {
+test("every @example block in src type-checks, and the check reports a broken block that a test adds", async () => {
   const files = readdirSync(join(repository, "src"), { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".ts"))
     .map((file) => posix.join("src", file));

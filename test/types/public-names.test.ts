@@ -60,13 +60,13 @@ function documentedWords(): ReadonlySet<string> {
 describe("public names of reeve", () => {
   const names = namesOf("src/entries/index.ts");
 
-  test("every name of reeve is in code font or in a program of a documentation page", () => {
+  test("every public name of reeve is in code font or in a program of a documentation page", () => {
     const words = documentedWords();
     expect(names.size).toBeGreaterThan(150);
     expect([...names.keys()].filter((name) => !words.has(name))).toEqual([]);
   });
 
-  test("docs/reference/reference.md lists every name of reeve in a row with a link", () => {
+  test("docs/reference/reference.md lists every public name of reeve in a row with a link", () => {
     const reference =
       readFileSync(join(repository, "docs/reference/reference.md"), "utf8").split("## Other subpaths")[0] ??
       "";
@@ -77,7 +77,7 @@ describe("public names of reeve", () => {
     expect(listed.toSorted()).toEqual([...names.keys()].toSorted());
   });
 
-  test("every name of reeve has a comment at its declaration", () => {
+  test("every public name of reeve has a comment at its declaration", () => {
     expect(uncommented(names)).toEqual([]);
   });
 });
@@ -95,7 +95,7 @@ describe("public names of reeve/kernel", () => {
     expect(first.length).toBeLessThanOrEqual(200);
   });
 
-  test("every name of reeve/kernel has a comment at its declaration", () => {
+  test("every public name of reeve/kernel has a comment at its declaration", () => {
     expect(uncommented(names)).toEqual([]);
   });
 });

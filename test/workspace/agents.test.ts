@@ -38,14 +38,14 @@ async function changedAgents(
 }
 
 describe("agents from files", () => {
-  test("a folder without agent files has one agent, assistant", async () => {
+  test("a workspace without agent files has one agent, assistant", async () => {
     const { workspace } = await opened(await testFolders(), []);
     expect(workspace.agents()).toMatchObject([
       { name: "assistant", origin: "built-in", model: "scripted/x" },
     ]);
   });
 
-  test("the list of agents has what each of their runs may spend, as the agent gets it", async () => {
+  test("the list of workspace agents has what each run of an agent may spend, as the agent gets it", async () => {
     const folders = await testFolders();
     await folders.write({
       "~/.reeve/settings.json": '{ "budget": { "maxCostUsd": 2 } }',
@@ -72,7 +72,7 @@ describe("agents from files", () => {
     );
   });
 
-  test("agents of the project replace those of the home folder, and the duplicate is reported", async () => {
+  test("agents of the project replace those of the home folder, and a notice reports the duplicate", async () => {
     const folders = await testFolders();
     await folders.write({
       "~/.reeve/agents/a.md": "---\ndescription: of home\n---\n",
@@ -88,7 +88,7 @@ describe("agents from files", () => {
     expect(workspace.notices).toMatchObject([{ kind: "duplicate", path: join(folders.home, "agents/a.md") }]);
   });
 
-  test("agents of a project that is not trusted are ignored with a notice, and one that is asked for names trust", async () => {
+  test("agents of a project that is not trusted are ignored with a notice, and using one names trust as the reason", async () => {
     const folders = await testFolders();
     await folders.write({
       "~/.reeve/agents/tester.md": "---\ndescription: of home\n---\nTest.",
@@ -128,7 +128,7 @@ describe("agents from files", () => {
     );
   });
 
-  test("an agent that has changed since its project was trusted is refused where every call is approved, also as a sub-agent", async () => {
+  test("an agent file that has changed since the project was trusted is refused if every call is approved, also as a sub-agent", async () => {
     const folders = await testFolders();
     await folders.write({
       "~/.reeve/agents/lead.md": "---\nsubAgents: [tester]\n---\nLead.",
@@ -145,7 +145,7 @@ describe("agents from files", () => {
     await expect(workspace.agent("lead")).resolves.toBeDefined();
   });
 
-  test("the mode bypass of the user's settings does not apply to an agent that has changed since its project was trusted", async () => {
+  test("the mode bypass of the user's settings does not apply to an agent file that has changed since its project was trusted", async () => {
     const folders = await testFolders();
     await folders.write({ "~/.reeve/settings.json": '{ "permissions": { "mode": "bypass" } }' });
     await changedAgents(folders, { tester: "---\ntools: [write]\n---\nWrite." });
@@ -162,7 +162,7 @@ describe("agents from files", () => {
     expect(seen).toContain("approval_request");
   });
 
-  test("the desktop is refused for an agent that has changed since its project was trusted, because its screen is read without a question", async () => {
+  test("the desktop is refused for an agent file that has changed since its project was trusted", async () => {
     const folders = await testFolders();
     await changedAgents(folders, { spy: "---\ntools: [Desktop]\n---\nLook." });
     const { workspace } = await opened(folders, [], { trust: "stored" });
@@ -198,7 +198,7 @@ describe("agents from files", () => {
     await expect(workspace.agent("good")).resolves.toMatchObject({ id: "good" });
   });
 
-  test("retry, compaction, context window and reviewers of front matter and settings reach the agent, and the front matter takes precedence", async () => {
+  test("retry, compaction and reviewers of front matter and settings reach the agent, and front matter takes precedence", async () => {
     const folders = await testFolders();
     await folders.write({
       "~/.reeve/settings.json": JSON.stringify({
@@ -249,7 +249,7 @@ Own.`,
     expect(other.retry).toBe(false);
   });
 
-  test("an agent that has changed since its project was trusted retries no more than the user's settings say", async () => {
+  test("an agent file that has changed since its project was trusted retries no more than the user's settings allow", async () => {
     const folders = await testFolders();
     await changedAgents(folders, { eager: "---\nretry: { maxRetries: 9 }\n---\nx" });
     const { workspace } = await opened(folders, [], { trust: "stored" });
@@ -260,7 +260,7 @@ Own.`,
     expect(accepted.retry).toEqual({ maxRetries: 9 });
   });
 
-  test("an unknown key of an agent file is a warning that suggests the nearest one", async () => {
+  test("an unknown key of an agent file is a warning that suggests the nearest key", async () => {
     const folders = await testFolders();
     await folders.write({ ".reeve/agents/a.md": "---\nmodle: x/y\n---\n", ".reeve/agents/..x.md": "y" });
     const { workspace } = await opened(folders, []);
@@ -269,7 +269,7 @@ Own.`,
     expect(messages).toContainEqual(expect.stringContaining("rename the file"));
   });
 
-  test("an agent hires the sub-agents that its file names", async () => {
+  test("an agent can start the sub-agents that its file names", async () => {
     const folders = await testFolders();
     await folders.write({
       ".reeve/agents/lead.md": "---\ntools: none\nsubAgents: [helper]\n---\nYou lead.",
@@ -283,7 +283,7 @@ Own.`,
     expect(JSON.stringify(model.calls[1])).toContain("You help.");
   });
 
-  test("an agent of a profile uses the temp folder that its prompt names with its file tools", async () => {
+  test("the file tools of a profile's agent use the temp folder that its prompt names", async () => {
     const folders = await testFolders();
     await folders.write({ "~/.reeve/profiles/work/SOUL.md": "You are careful." });
     const temp = join(folders.home, "profiles/work/temp");
@@ -308,7 +308,7 @@ Own.`,
     expect(last).toContain("is outside the workspace");
   });
 
-  test("an ephemeral profile has no temp folder, and one that cannot be created is a warning", async () => {
+  test("an ephemeral profile has no temp folder, and a temp folder that cannot be created is a warning", async () => {
     const folders = await testFolders();
     const { workspace } = await opened(folders, [], { profile: "guest", ephemeral: true });
     const query = { channel: null, sessionId: null, toolNames: [] };
@@ -353,7 +353,7 @@ Own.`,
     await workspace.close();
   });
 
-  test("the tool knowledge reads a document of Reeve that the system prompt lists, and no path that leaves its folder", async () => {
+  test("the tool knowledge reads a document of Reeve that the system prompt lists, and no path outside the folder", async () => {
     const paths = ["reeve/guides/agents.md", "reeve/../README.md"];
     const script = paths.map((path) => ({ toolCalls: [{ name: "knowledge", input: { path } }] }));
     const { workspace, model } = await opened(await testFolders(), [...script, "Done."]);
@@ -365,7 +365,7 @@ Own.`,
     expect(results[2]).toContain("There is no document reeve/../README.md.");
   });
 
-  test("the servers of .mcp.json give their tools to agents of a trusted project, and start for none of an untrusted one", async () => {
+  test("the servers of .mcp.json give their tools to agents of a trusted project, and do not start for an untrusted one", async () => {
     const folders = await testFolders();
     const args = [join(repository, "node_modules/@modelcontextprotocol/server-everything/dist/index.js")];
     const mcpServers = { everything: { command: process.execPath, args } };
@@ -393,16 +393,19 @@ Own.`,
     ["deny", "Bash", "bash"],
     ["ask", "fetsh", "fetch"],
     ["allow", "Read", "read"],
-  ])("a rule of %s for the misspelt tool %s is refused and names %s", async (kind, name, nearest) => {
-    const folders = await testFolders();
-    await folders.write({ "~/.reeve/settings.json": JSON.stringify({ permissions: { [kind]: [name] } }) });
-    const { workspace } = await opened(folders, []);
-    await expect(workspace.agent()).rejects.toThrow(
-      `invalid setting "permissions.${kind}": no tool is named "${name}", so that the rule would have no effect; use "${nearest}"`,
-    );
-  });
+  ])(
+    "a permission rule of %s for the misspelt tool %s is refused and names %s",
+    async (kind, name, nearest) => {
+      const folders = await testFolders();
+      await folders.write({ "~/.reeve/settings.json": JSON.stringify({ permissions: { [kind]: [name] } }) });
+      const { workspace } = await opened(folders, []);
+      await expect(workspace.agent()).rejects.toThrow(
+        `invalid setting "permissions.${kind}": no tool is named "${name}", so that the rule would have no effect; use "${nearest}"`,
+      );
+    },
+  );
 
-  test("a rule for a tool that comes later is accepted: a pattern, a tool of an extension, of the browser, of a server", async () => {
+  test("a permission rule is accepted for tools that come later: of an extension, the browser, a server or a pattern", async () => {
     const folders = await testFolders();
     const deny = [
       "wrtie*",
@@ -418,7 +421,7 @@ Own.`,
     await expect(workspace.agent()).resolves.toMatchObject({ name: "assistant" });
   });
 
-  test("a guardrail with an ending that is not loaded stops the workspace, and other code is named in a notice", async () => {
+  test("a guardrail file with an unknown file extension stops the workspace, and other code files are named in a notice", async () => {
     for (const name of ["words.cjs", "words.cts", "words.tsx", "words.MJS"]) {
       const folders = await testFolders();
       await folders.write({ [`~/.reeve/guardrails/${name}`]: "module.exports = {};" });
@@ -472,12 +475,15 @@ describe("allowed-tools of skills", () => {
     ["Bash(git status)", "git status", true],
     ["Bash(git status)", "git status -s", false],
     ["Bash", "rm -rf x", true],
-  ] as const)("%s approves the command %j: %s", ([entry, command, isApproved]) => {
-    expect(readAllowedTool(entry)).toMatchObject({ tool: "bash" });
-    expect(readAllowedTool(entry)?.fits({ command })).toBe(isApproved);
-  });
+  ] as const)(
+    "allowed-tools of a skill with %s approves the command %j: %s",
+    ([entry, command, isApproved]) => {
+      expect(readAllowedTool(entry)).toMatchObject({ tool: "bash" });
+      expect(readAllowedTool(entry)?.fits({ command })).toBe(isApproved);
+    },
+  );
 
-  test("allowed-tools understands the names of other hosts, and other forms approve nothing", () => {
+  test("allowed-tools of a skill accepts the names of other hosts, and other forms approve nothing", () => {
     expect(readAllowedTool("Glob")?.tool).toBe("find");
     expect(readAllowedTool("Read")?.tool).toBe("read");
     for (const entry of ["Read(./src/**)", "Bash(:*)", "Bash($(x):*)", "a b", ""])

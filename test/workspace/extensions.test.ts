@@ -32,7 +32,7 @@ const blocker = `export default {
 };`;
 
 describe("extensions from files", () => {
-  test("an extension of a file, of a folder and of a setting takes part in the runs of every agent", async () => {
+  test("an extension of a file, of a folder and of a setting is used in the runs of every agent", async () => {
     const folders = await testFolders();
     await folders.write({
       ".reeve/extensions/blocker.mjs": blocker,
@@ -74,7 +74,7 @@ describe("extensions from files", () => {
     ["throws at import", 'throw new Error("broken");', "could not be loaded: broken"],
     ["never finishes its import", "await new Promise(() => {});", "did not load in 50 ms"],
     ["exports no extension", "export default 5;", "export an extension as default"],
-  ] as const)("an extension that %s is left out with a warning", async ([, text, message]) => {
+  ] as const)("an extension file that %s is left out with a warning", async ([, text, message]) => {
     const folders = await testFolders();
     await folders.write({ ".reeve/extensions/bad.mjs": text });
     const { workspace } = await opened(
@@ -91,7 +91,7 @@ describe("extensions from files", () => {
 });
 
 describe("the review of the memory", () => {
-  test("a review updates MEMORY.md after the tool calls of a session, and the next prompt has the text", async () => {
+  test("a review updates MEMORY.md after the tool calls of a session, and the next prompt has the new text", async () => {
     const folders = await testFolders();
     await folders.write({ "~/.reeve/settings.json": '{ "memoryReviewEvery": 1 }' });
     const input = { file: "MEMORY.md", old: "", new: "The build takes 4 minutes." };
@@ -121,7 +121,7 @@ describe("the review of the memory", () => {
     await expect(readFile(join(folders.home, "MEMORY.md"), "utf8")).rejects.toThrow("ENOENT");
   });
 
-  test("a project cannot turn the review on without trust", async () => {
+  test("a project cannot switch the memory review on without trust", async () => {
     const folders = await testFolders();
     await folders.write({ ".reeve/settings.json": '{ "memoryReviewEvery": 1 }' });
     const { workspace } = await opened(folders, ["x"], { trust: "never" });

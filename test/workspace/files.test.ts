@@ -10,7 +10,7 @@ import { findPlaces } from "../../src/workspace/files/places.ts";
 import { testFolders } from "./folders.ts";
 
 describe("files of a workspace", () => {
-  test("a text is read without its byte order mark and with line feeds only", async () => {
+  test("a workspace file is read without its byte order mark and with line feeds only", async () => {
     const { project, write } = await testFolders();
     await write({ "a.md": "\uFEFFone\r\ntwo\rthree" });
     expect(await readTextFile(join(project, "a.md"), { maxBytes: 100 })).toMatchObject({
@@ -19,7 +19,7 @@ describe("files of a workspace", () => {
     });
   });
 
-  test("a long text is cut between characters", async () => {
+  test("a long workspace file is cut between characters", async () => {
     const { project, write } = await testFolders();
     await write({ "a.md": "aä€😀".repeat(1_000) });
     for (let maxBytes = 1; maxBytes < 12; maxBytes++) {
@@ -29,7 +29,7 @@ describe("files of a workspace", () => {
     }
   });
 
-  test("a link out of the project, a cyclic link, a pipe and a folder are notices and count as absent", async () => {
+  test("a link out of the project, a cyclic link, a pipe and a folder are notices and count as absent files", async () => {
     const { project, user, write } = await testFolders();
     await write({ "~/.ssh/id_rsa": "the key" });
     await symlink(join(user, ".ssh/id_rsa"), join(project, "leak.md"));
@@ -46,7 +46,7 @@ describe("files of a workspace", () => {
     expect(notices.all[1]?.message).toContain("a link that leads to itself");
   });
 
-  test("a link inside the project is followed", async () => {
+  test("a workspace link that stays inside the project is followed", async () => {
     const { project, write, link } = await testFolders();
     await write({ "docs/rules.md": "rules" });
     await link("AGENTS.md", "docs/rules.md");
@@ -55,7 +55,7 @@ describe("files of a workspace", () => {
   });
 
   test.for(["..", "../x", "a/b", "a..b", "", ".hidden", "a\0b", "x".repeat(65), "C:\\x"])(
-    "the name %j is refused",
+    "the file name %j is refused in a workspace",
     (name) => {
       expect(() => entryOf("/folder", name, "profile name")).toThrow("invalid profile name");
     },
@@ -77,12 +77,12 @@ describe("front matter", () => {
     ["a list", "---\n- a\n---\n", "expected a mapping"],
     ["an unknown alias", "---\na: *b\n---\n", "invalid YAML in the front matter of f.md"],
     ["repeated keys", "---\na: 1\na: 2\n---\n", "invalid YAML"],
-  ] as const)("%s is an error that names the file", ([, text, message]) => {
+  ] as const)("front matter with %s is an error that names the file", ([, text, message]) => {
     expect(() => parseMarkdown(text, "f.md")).toThrow(message);
     expect(() => parseMarkdown(text, "f.md")).toThrow("f.md");
   });
 
-  test("YAML bombs are refused: aliases that expand, deep nesting and long texts", () => {
+  test("YAML bombs in front matter are refused: aliases that expand, deep nesting and long texts", () => {
     const levels = "bcdefghij"
       .split("")
       .map((name, index) => `${name}: &${name} [${Array(9).fill(`*${"abcdefghi"[index]}`).join(", ")}]`);
@@ -92,7 +92,7 @@ describe("front matter", () => {
     expect(() => parseYaml(`a: ${"x".repeat(20_000)}`, "bomb.yaml")).toThrow("longer than 16384 bytes");
   });
 
-  test("a key __proto__ does not change other objects", () => {
+  test("a key __proto__ in front matter does not change other objects", () => {
     const { data } = parseMarkdown("---\n__proto__: { polluted: true }\n---\n", "f.md");
     expect(Object.keys(data)).toEqual(["__proto__"]);
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined();
@@ -100,7 +100,7 @@ describe("front matter", () => {
 });
 
 describe("places", () => {
-  test("the project is the nearest folder with .reeve, else the root of the repository", async () => {
+  test("the project of a workspace is the nearest folder with .reeve, else the root of the repository", async () => {
     const { project, home, write } = await testFolders();
     await write({
       "packages/a/.reeve/settings.json": "{}",
@@ -113,13 +113,13 @@ describe("places", () => {
     expect(b).toMatchObject({ project, projectFolder: join(project, ".reeve"), instructionsRoot: project });
   });
 
-  test("the folder of the user is not the folder of a project", async () => {
+  test("the .reeve folder of the user does not make the home folder a project", async () => {
     const { user, home } = await testFolders();
     const places = await findPlaces({ cwd: user, home });
     expect(places.projectFolder).toBeUndefined();
   });
 
-  test("the folder of the user is not the folder of a project if it is a link to a folder with dotfiles", async () => {
+  test("the .reeve folder of the user does not make a project if it is a link to a folder with dotfiles", async () => {
     const { user } = await testFolders();
     await mkdir(join(user, "dotfiles/reeve"), { recursive: true });
     await mkdir(join(user, "work"));
@@ -130,14 +130,14 @@ describe("places", () => {
     expect((await findPlaces({ cwd: join(user, "work"), home })).project).toBe(join(user, "work"));
   });
 
-  test("the search ends at the user's home folder", async () => {
+  test("the search for the project of a workspace ends at the user's home folder", async () => {
     const { user, home } = await testFolders();
     await mkdir(join(user, "../.reeve"));
     await mkdir(join(user, "work"));
     expect((await findPlaces({ cwd: join(user, "work"), home })).project).toBe(join(user, "work"));
   });
 
-  test("a profile must exist unless it is ephemeral, and its name is one part of a path", async () => {
+  test("a profile of a workspace must exist unless it is ephemeral, and its name is one part of a path", async () => {
     const { project, home, write } = await testFolders();
     await write({ "~/.reeve/profiles/work/SOUL.md": "" });
     const find = (profile: string, ephemeral = false) =>
@@ -152,7 +152,7 @@ describe("places", () => {
     await expect(find("../../etc", true)).rejects.toThrow("invalid profile name");
   });
 
-  test("a working folder that does not exist is an error", async () => {
+  test("a working folder of a workspace that does not exist is an error", async () => {
     const { project, home } = await testFolders();
     await writeFile(join(project, "x"), "");
     await rm(join(project, "x"));

@@ -8,7 +8,7 @@ import { openWorkspace } from "../../src/workspace/workspace.ts";
 import { testFolders } from "./folders.ts";
 
 describe("memory files", () => {
-  test("a change replaces a text that occurs once, or adds at the end, and returns the difference", async () => {
+  test("a change of a memory file replaces a text that occurs once, or adds at the end, and returns the difference", async () => {
     const { home } = await testFolders();
     const change = (old: string, added: string) =>
       changeMemoryFile(home, { file: "MEMORY.md", old, new: added });
@@ -22,7 +22,7 @@ describe("memory files", () => {
     expect(await readdir(home)).toEqual(["MEMORY.md"]);
   });
 
-  test("a file never grows over its limit, and can shrink to it", async () => {
+  test("a memory file never grows over its limit, and can shrink to it", async () => {
     const { home, write } = await testFolders();
     const grow = changeMemoryFile(home, { file: "USER.md", old: "", new: "x".repeat(9_000) });
     await expect(grow).rejects.toThrow("the limit is 8192");
@@ -30,7 +30,7 @@ describe("memory files", () => {
     expect(await changeMemoryFile(home, { file: "USER.md", old: "start ", new: "" })).not.toBe("");
   });
 
-  test("concurrent changes are applied one after another, and all of them are kept", async () => {
+  test("concurrent changes of a memory file are applied one after another, and all of them are kept", async () => {
     const { home } = await testFolders();
     const changes = Array.from({ length: 50 }, (_, index) =>
       changeMemoryFile(home, { file: "MEMORY.md", old: "", new: `- line ${index}.` }),
@@ -39,7 +39,7 @@ describe("memory files", () => {
     expect((await readFile(join(home, "MEMORY.md"), "utf8")).trim().split("\n")).toHaveLength(50);
   });
 
-  test("a file that another process writes is refused, and the lock of a dead process is removed", async () => {
+  test("a memory file that another process is writing is refused, and the lock of a dead process is removed", async () => {
     const { home } = await testFolders();
     const lock = join(home, "MEMORY.md.lock");
     await writeFile(lock, String(process.ppid));
@@ -50,7 +50,7 @@ describe("memory files", () => {
   });
 
   test.for(["", "x", "0", "-1"])(
-    "a lock with the content %j, which a crash left behind, is removed, and the lock of a live process is named",
+    "a memory file's lock with the content %j that a crash left is removed, and the lock of a live process is named",
     async (content) => {
       const { home } = await testFolders();
       const lock = join(home, "MEMORY.md.lock");
@@ -64,7 +64,7 @@ describe("memory files", () => {
     },
   );
 
-  test("an agent changes the memory with its tool: an event has the difference, and the next prompt the text", async () => {
+  test("an agent changes its memory file with the memory tool: an event has the difference, and the next prompt the text", async () => {
     const { project, home, write } = await testFolders();
     await write({ "~/.reeve/agents/keeper.md": "---\ntools: [update_memory_file]\n---\nKeep the memory." });
     const input = { file: "MEMORY.md", old: "", new: "Ada likes tea." };

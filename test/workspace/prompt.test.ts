@@ -55,7 +55,7 @@ describe("the system prompt", () => {
 
   test.for(
     Object.keys(layers).filter((path) => !/knowledge\/(?:house|api)|packages\/AGENTS\.md$/u.test(path)),
-  )("the layer of %s is as expected", async (path) => {
+  )("the part of the system prompt about %s has the expected text", async (path) => {
     const folders = await testFolders();
     const needed = Object.entries(layers).filter(([name]) => name === path || name.startsWith(dirname(path)));
     await folders.write({ "packages/a/x": "", "~/.reeve/profiles/work/x": "" });
@@ -99,7 +99,7 @@ describe("the system prompt", () => {
     expect(text).toContain("Current date: 2026-11-16\n");
   });
 
-  test("skills and documents are listed only for tools that can read them", async () => {
+  test("the system prompt lists skills and documents only for tools that can read them", async () => {
     const folders = await testFolders();
     await folders.write({
       ...layers,
@@ -127,7 +127,7 @@ describe("the system prompt", () => {
     expect(prompts[0]).not.toContain("<available_skills>");
   });
 
-  test("the second invocation's prompt comes from the cache, and reload() reads the files again", async () => {
+  test("the second invocation takes its system prompt from the cache, and reload() reads the files again", async () => {
     const folders = await testFolders();
     await folders.write({ "AGENTS.md": "first" });
     const workspace = await opened(folders);
@@ -144,7 +144,7 @@ describe("the system prompt", () => {
     expect(after.text).toContain("second");
   });
 
-  test("the prefix up to the footer is the same in all sessions, and the whole prompt within a session and day", async () => {
+  test("the system prompt up to its footer is the same in all sessions, and the whole prompt within a session and day", async () => {
     const folders = await testFolders();
     await folders.write(layers);
     let now = noon;
@@ -162,7 +162,7 @@ describe("the system prompt", () => {
     expect(prefix(await build("ses_1"))).toBe(prefix(one));
   });
 
-  test("the memory is read again after clearPrompts()", async () => {
+  test("the memory file is read again for the system prompt after clearPrompts()", async () => {
     const folders = await testFolders();
     await folders.write({ "~/.reeve/MEMORY.md": "old memory" });
     const workspace = await opened(folders);
@@ -172,7 +172,7 @@ describe("the system prompt", () => {
     expect((await workspace.prompts.build(query)).text).toContain("new memory");
   });
 
-  test("clearPrompts() clears the prompts of agents from before a reload, and of other workspaces with the profile", async () => {
+  test("clearPrompts() clears the prompts of agents from before a reload, and of other workspaces with the same profile", async () => {
     const folders = await testFolders();
     await folders.write({ "~/.reeve/profiles/work/MEMORY.md": "old memory" });
     const workspace = await opened(folders, { profile: "work" });
@@ -190,7 +190,7 @@ describe("the system prompt", () => {
     expect((await unrelated.build(query)).fromCache).toBe(true);
   });
 
-  test("a 10 MB AGENTS.md is cut, and both the model and the notices say so", async () => {
+  test("a 10 MB AGENTS.md is cut in the system prompt, and both the model and the notices say so", async () => {
     const folders = await testFolders();
     await folders.write({ "AGENTS.md": "Rule.\n".repeat(1_750_000) });
     const workspace = await opened(folders);
@@ -230,7 +230,7 @@ describe("the system prompt", () => {
 });
 
 describe("platform hints", () => {
-  test.for(platforms)("%s has rules for answers", (platform) => {
+  test.for(platforms)("the platform %s has rules for answers", (platform) => {
     expect(platformHint(platform)).toMatch(/^You answer /u);
     expect(platformHint(`${platform}:4711`)).toBe(platformHint(platform));
   });
@@ -266,14 +266,14 @@ describe("platform hints", () => {
     expect(prompts.every((text) => text.includes("You answer in Slack"))).toBe(true);
   });
 
-  test("channels of one platform share the cached prompt", async () => {
+  test("channels of one platform share the cached system prompt", async () => {
     const { prompts } = await opened(await testFolders());
     await prompts.build({ ...query, channel: "telegram:1" });
     expect((await prompts.build({ ...query, channel: "telegram:2" })).fromCache).toBe(true);
     expect((await prompts.build({ ...query, channel: "discord:2" })).fromCache).toBe(false);
   });
 
-  test("the channel null is the terminal, and an unknown channel has no rules", () => {
+  test("the channel null has the rules of the terminal, and an unknown channel has no rules", () => {
     expect(platformHint(null)).toBe(platformHint("terminal"));
     expect(platformHint("pager")).toBe("");
     expect(platformHint("constructor")).toBe("");

@@ -19,7 +19,7 @@ const files = {
 const reloads = casesOf(1_000, 100);
 
 describe("reload", () => {
-  test(`${reloads} reloads of unchanged files load each module once and keep memory flat`, async () => {
+  test(`${reloads} reloads of unchanged workspace files load each module once and keep memory constant`, async () => {
     const { project, home, write } = await testFolders();
     await write(files);
     const loads = globalThis as { guardrailLoads?: number };
@@ -52,7 +52,7 @@ describe("reload", () => {
     expect(process.listenerCount("SIGHUP")).toBe(0);
   });
 
-  test("a running invocation keeps its agent, and the next agent has the new files", async () => {
+  test("an invocation in progress keeps its agent after reload(), and the next agent has the new files", async () => {
     const { project, home, write } = await testFolders();
     await write(files);
     const model = scriptedModel(["one", "two"]);
@@ -74,7 +74,7 @@ describe("reload", () => {
     expect(JSON.stringify(model.calls[1])).toContain("Agent with new text.");
   });
 
-  test("an invalid file leaves the workspace as it was", async () => {
+  test("an invalid file leaves the workspace unchanged after reload()", async () => {
     const { project, home, write } = await testFolders();
     await write(files);
     const workspace = await openWorkspace({ cwd: project, home, env: {}, trust: "always" });
@@ -83,7 +83,7 @@ describe("reload", () => {
     expect(workspace.settings.model).toBe("scripted/x");
   });
 
-  test("SIGHUP reloads a workspace, and a failed reload goes to the callback", async () => {
+  test("SIGHUP reloads a workspace, and the callback receives the error of a failed reload", async () => {
     const { project, home, write } = await testFolders();
     await write(files);
     const workspace = await openWorkspace({ cwd: project, home, env: {}, trust: "always" });

@@ -21,7 +21,7 @@ async function setUp() {
 }
 
 describe("saveInstructions()", () => {
-  test("saveInstructions() replaces the body, keeps front matter and permissions, and the agent stays accepted", async () => {
+  test("saveInstructions() replaces the body of an agent file, keeps front matter and permissions, and keeps the trust", async () => {
     const { path, open, model } = await setUp();
     await using workspace = await open();
     await workspace.trust();
@@ -48,7 +48,7 @@ describe("saveInstructions()", () => {
     expect(changed).toBe(whole.replace("Sort by name.\n\n---\n\nThen by date.", "Sort by size."));
   });
 
-  test("a file that has changed, a project without trust, a link out of the project and an agent in code are refused", async () => {
+  test("saveInstructions() refuses a changed file, a project without trust, a link out of the project and an agent in code", async () => {
     const { path, project, open, write } = await setUp();
     await using untrusted = await open();
     const before = await untrusted.instructions("sorter");
@@ -82,7 +82,7 @@ describe("saveInstructions()", () => {
     expect(await readFile(outside, "utf8")).toBe("secret");
   });
 
-  test("instructions that would be read as front matter are refused", async () => {
+  test("saveInstructions() refuses instructions that would be read as front matter", async () => {
     const { path, open } = await setUp();
     await writeFile(path, "Sort.\n");
     await using workspace = await open();

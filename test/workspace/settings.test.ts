@@ -23,20 +23,20 @@ async function read(text: string) {
 }
 
 describe("settings.json", () => {
-  test("an absent or empty file has no settings", async () => {
+  test("an absent or empty settings.json has no settings", async () => {
     const { project } = await testFolders();
     expect(await readSettings(join(project, "absent.json"), new Notices())).toEqual({});
     expect(await (await read("")).settings).toEqual({});
   });
 
-  test("a file with a byte order mark and CRLF is read", async () => {
+  test("a settings.json with a byte order mark and CRLF is read", async () => {
     const { settings } = await read(
       '\uFEFF{\r\n  "model": "anthropic/claude-sonnet-5",\r\n  "browser": { "useScreenshot": true }\r\n}\r\n',
     );
     expect(await settings).toEqual({ model: "anthropic/claude-sonnet-5", browser: { useScreenshot: true } });
   });
 
-  test("an unknown key is ignored with a warning that suggests the nearest key", async () => {
+  test("an unknown key of settings.json is ignored with a warning that suggests the nearest key", async () => {
     const { settings, notices, path } = await read(
       '{ "modle": "x/y", "budget": { "maxCostUsd": 1 }, "zzzzzzzz": 1 }',
     );
@@ -62,7 +62,7 @@ describe("settings.json", () => {
     ['{ "budget": { "maxUsd": 1 } }', 'unknown setting "budget.maxUsd"', 'use "budget.maxCostUsd"'],
     ['{ "budgets": { "maxCostUsd": 1 } }', 'unknown setting "budgets"', 'use "budget"'],
     ['{ "sandbx": "enforce" }', 'unknown setting "sandbx"', 'use "sandbox"'],
-  ])("the misspelt policy %s is refused: %s", async ([text, what, fix]) => {
+  ])("the misspelt policy %s in settings.json is refused: %s", async ([text, what, fix]) => {
     const { settings } = await read(text ?? "");
     await expect(settings).rejects.toThrow(what);
     await expect(settings).rejects.toThrow(fix);
@@ -78,16 +78,19 @@ describe("settings.json", () => {
     ['{ "desktop": { "useAccessibility": "yes" } }', '"desktop.useAccessibility"', "expected true or false"],
     ["[1]", "", "expected an object"],
     ["{", "", "invalid settings"],
-  ] as const)("%s is an error that names the file and the key %s", async ([text, key, message]) => {
-    const { settings, path } = await read(text);
-    await expect(settings).rejects.toThrow(expect.objectContaining({ code: "invalid_argument" }));
-    const error: unknown = await settings.catch((cause: unknown) => cause);
-    expect((error as Error).message).toContain(path);
-    expect((error as Error).message).toContain(key);
-    expect((error as Error).message).toContain(message);
-  });
+  ] as const)(
+    "%s in settings.json is an error that names the file and the key %s",
+    async ([text, key, message]) => {
+      const { settings, path } = await read(text);
+      await expect(settings).rejects.toThrow(expect.objectContaining({ code: "invalid_argument" }));
+      const error: unknown = await settings.catch((cause: unknown) => cause);
+      expect((error as Error).message).toContain(path);
+      expect((error as Error).message).toContain(key);
+      expect((error as Error).message).toContain(message);
+    },
+  );
 
-  test("settings of later places take precedence, groups are combined and lists are joined", () => {
+  test("a later settings.json takes precedence, its groups are combined and its lists are joined", () => {
     const home = { model: "a/1", budget: { maxTokens: 5, maxCostUsd: 1 }, permissions: { deny: ["bash"] } };
     const project = { model: "b/2", budget: { maxTokens: 3 }, permissions: { deny: ["fetch", "bash"] } };
     expect(combineSettings(home, project, { maxTurns: 4 })).toEqual({
@@ -98,7 +101,7 @@ describe("settings.json", () => {
     });
   });
 
-  test("a model of another provider does not inherit the address and the key of an earlier place", () => {
+  test("a model of another provider in settings.json does not inherit the address and the key of an earlier file", () => {
     const home = { model: "a/1", baseUrl: "http://a.example", apiKeyEnv: "A_KEY" };
     expect(combineSettings(home, { model: "b/2" })).toEqual({ model: "b/2" });
     expect(combineSettings(home, { model: "a/2" })).toEqual({ ...home, model: "a/2" });
@@ -110,7 +113,7 @@ describe("settings.json", () => {
     expect(combineSettings(window, { maxTurns: 3 })).toEqual({ ...window, maxTurns: 3 });
   });
 
-  test("a group that one place switches off is on again if a later place sets it, and stays off for a project without trust", () => {
+  test("a group that one settings.json switches off is on again if a later one sets it, except for an untrusted project", () => {
     expect(combineSettings({ retry: { maxRetries: 2 } }, { retry: false })).toEqual({ retry: false });
     expect(combineSettings({ retry: false }, { retry: { maxRetries: 2 } })).toEqual({
       retry: { maxRetries: 2 },
@@ -135,12 +138,12 @@ describe("settings.json", () => {
     expect(await settingsWith("always")).toMatchObject({ apiKeyEnv: "A_KEY", model: "b/2" });
   });
 
-  test("the environment sets settings, and an empty variable sets none", () => {
+  test("environment variables set settings, and an empty variable sets no setting", () => {
     const env = { REEVE_MODEL: "a/b", REEVE_TOOLS: "", REEVE_AGENT: "scout", PATH: "/bin" };
     expect(settingsOfEnvironment(env)).toEqual({ model: "a/b", defaultAgent: "scout" });
   });
 
-  test("models, agents, commands, variables, addresses, modes and wider limits of a project need trust", () => {
+  test("models, agents, commands, variables, addresses, modes and wider limits in a project's settings need trust", () => {
     const project = {
       model: "a/b",
       defaultAgent: "helper",
@@ -192,12 +195,12 @@ describe("settings.json", () => {
     ]);
   });
 
-  test("a narrower limit of a project needs no trust", () => {
+  test("a narrower limit in a project's settings needs no trust", () => {
     const project = { tools: "none", maxTurns: 3, budget: { maxCostUsd: 0.5 } } as const;
     expect(divideSettings(project, { budget: { maxCostUsd: 1 } })).toEqual({ free: project, guarded: [] });
   });
 
-  test("the published schema is current, and accepts and refuses the same values as the reader", async () => {
+  test("the published schema of settings.json is current, and accepts and refuses the same values as the reader", async () => {
     const published: unknown = JSON.parse(await readFile(join(repository, "settings.schema.json"), "utf8"));
     expect(published).toEqual(settingsSchema());
     const accepts = new Ajv2020({ strict: true }).compile(published as object);

@@ -27,7 +27,7 @@ function skillsOf({ project }: TestFolders, notices = new Notices()) {
 }
 
 describe("skills", () => {
-  test("skills-ref accepts 20 skills, and its to-prompt equals our block", async () => {
+  test("skills-ref accepts 20 skills, and its to-prompt equals the list of skills in the system prompt", async () => {
     const folders = await testFolders();
     const kinds = [
       "",
@@ -58,7 +58,7 @@ describe("skills", () => {
     expect(await lint?.read()).toBe("New body of lint.");
   });
 
-  test("the first of two skills with one name wins, and the second is reported", async () => {
+  test("the first of two skills with one name is used, and the second is reported", async () => {
     const folders = await testFolders();
     await folders.write({ "first/lint/SKILL.md": skill("lint"), "second/lint/SKILL.md": skill("lint") });
     const notices = new Notices();
@@ -93,7 +93,7 @@ describe("skills", () => {
     expect(notices.all[0]?.message).toContain(message);
   });
 
-  test("an unknown key is a warning, and disable-model-invocation hides a skill from the model", async () => {
+  test("an unknown key of a skill is a warning, and disable-model-invocation hides the skill from the model", async () => {
     const folders = await testFolders();
     await folders.write({ "first/a/SKILL.md": skill("a", "disable-model-invocation: true\nowner: me\n") });
     const notices = new Notices();
@@ -101,7 +101,7 @@ describe("skills", () => {
     expect(notices.all[0]?.message).toContain('unknown key "owner"');
   });
 
-  test("allowed-tools is a text with spaces or a list", async () => {
+  test("allowed-tools of a skill is a text with spaces or a list", async () => {
     const folders = await testFolders();
     await folders.write({
       "first/a/SKILL.md": skill("a", "allowed-tools: Bash(git status:*) Read, Grep\n"),
@@ -125,7 +125,7 @@ describe("skills", () => {
 });
 
 describe("knowledge", () => {
-  test("index.yaml lists documents, and always_load adds their content", async () => {
+  test("index.yaml of knowledge lists documents, and always_load adds their content to the prompt", async () => {
     const { project, write } = await testFolders();
     await write({
       "k/index.yaml":
@@ -143,7 +143,7 @@ describe("knowledge", () => {
     expect(await readDocument(documents[1] as (typeof documents)[number])).toBe("GET /lamps");
   });
 
-  test("without index.yaml every Markdown file is read on demand, and the first folder wins", async () => {
+  test("every Markdown file of knowledge is read on demand without index.yaml, and the first folder takes precedence", async () => {
     const { project, write } = await testFolders();
     await write({ "k/a.md": "1", "k/b.txt": "2", "l/a.md": "3", "l/c.md": "4" });
     const notices = new Notices();
@@ -161,7 +161,7 @@ describe("knowledge", () => {
     ["- always_load: true\n", "the path is missing"],
     ["- path: a.md\n  priority: urgent\n", "priority of a.md is none of"],
     ["a: 1\n", "expected a list of documents"],
-  ] as const)("the index %j is a warning", async ([text, message]) => {
+  ] as const)("the index.yaml %j of knowledge is a warning", async ([text, message]) => {
     const { project, write } = await testFolders();
     await write({ "k/index.yaml": text, "k/a.md": "", "secret.md": "s" });
     const notices = new Notices();
@@ -183,14 +183,14 @@ describe("prompt templates", () => {
     expect(fillTemplate(body, words)).toBe(expected);
   });
 
-  test("an input /name is a template, and a path or another text is not", () => {
+  test("an input /name is a prompt template, and a path or another text is not", () => {
     expect(parseSlash("/review src/a.ts")).toEqual({ name: "review", argumentText: "src/a.ts" });
     expect(parseSlash("/skill:lint fix\nall")).toEqual({ name: "skill:lint", argumentText: "fix\nall" });
     for (const text of ["/etc/passwd", "/../x", "review", "/", "// comment"])
       expect(parseSlash(text)).toBeUndefined();
   });
 
-  test("templates are files, the first folder wins, and a bad name is a warning", async () => {
+  test("prompt templates are files, the first folder takes precedence, and a bad name is a warning", async () => {
     const { project, write } = await testFolders();
     await write({
       "p/review.md": "---\ndescription: Reviews\n---\nReview $1",

@@ -337,7 +337,7 @@ const attacks: readonly (readonly [name: string, files: Files, change: Files])[]
 ];
 
 describe("trust does not survive a change of what runs", () => {
-  test.for(attacks)("trust does not survive a change of what runs through %s", async ([, files, change]) => {
+  test.for(attacks)("trust ends when the executed code changes through %s", async ([, files, change]) => {
     const folders = await testFolders();
     await folders.write(files);
     const workspace = await open(folders);
@@ -347,7 +347,7 @@ describe("trust does not survive a change of what runs", () => {
     expect(await holds(folders)).toBe(false);
   });
 
-  test("trust does not survive a change of what runs through a link that leads to another file", async () => {
+  test("trust ends when the executed code changes because a link leads to another file", async () => {
     const folders = await testFolders();
     const { project, write, link } = folders;
     await write({
@@ -364,7 +364,7 @@ describe("trust does not survive a change of what runs", () => {
     expect(await holds(folders)).toBe(false);
   });
 
-  test("trust does not survive a change of what runs through a program of the project that the search path finds first", async () => {
+  test("trust ends when the project gets a program that the search path finds first", async () => {
     const folders = await testFolders();
     const { project, home, write } = folders;
     await write({ ".mcp.json": server("tool-of-the-folder"), "bin/tool-of-the-folder": "#!/bin/sh\ntrue\n" });
@@ -384,7 +384,7 @@ describe("trust does not survive a change of what runs", () => {
     ],
     ["a folder that a program may read", { ".mcp.json": server("files-server", ["docs", "."]) }, "docs/a.md"],
     ["a package that nothing imports", { ".reeve/extensions/a.mjs": start }, "node_modules/p/index.js"],
-  ] as const)("trust survives a change of %s", async ([, files, path]) => {
+  ] as const)("a decision of trust survives a change of %s", async ([, files, path]) => {
     const folders = await testFolders();
     await folders.write({ ...files, [path]: "1" });
     await (await open(folders)).trust({ acceptUnresolved: true });
@@ -400,7 +400,7 @@ describe("what a decision cannot cover", () => {
     ["docker", ["run", "-i", "image"], "docker run -i image"],
     ["env", ["A=b", "npx", "tool"], "npx tool"],
   ] as const)(
-    "the scope names the code that %s %j fetches, and its literal arguments count",
+    "the question of trust names the code that %s %j fetches, and its literal arguments count",
     async ([command, args, shown]) => {
       const folders = await testFolders();
       await folders.write({ ".mcp.json": server(command, args) });
@@ -451,7 +451,7 @@ describe("what a decision cannot cover", () => {
       "a virtual environment",
       { ".mcp.json": server(".venv/bin/python", ["a.py"]), ".venv/bin/python": "", ".venv/pyvenv.cfg": "" },
     ],
-  ] as const)("%s is refused without a person, and accepted by one", async ([, files]) => {
+  ] as const)("%s needs a person to be trusted, and is refused without one", async ([, files]) => {
     const folders = await testFolders();
     await folders.write(files);
     const workspace = await open(folders);
@@ -469,14 +469,14 @@ describe("what a decision cannot cover", () => {
   test.for([
     'import x from "./b.mjs"; await import("./b.mjs"); require("./c.js"); import(/* why */ `./b.mjs`);',
     "const required = (x) => x; export default { import: 1 };",
-  ])("the code %j is resolved", async (text) => {
+  ])("the check of trust finds the file of the code %j", async (text) => {
     const folders = await testFolders();
     await folders.write({ ".mcp.json": server("node", ["a.mjs"]), "a.mjs": text });
     expect((await (await open(folders)).trustScope()).unresolved).toEqual([]);
   });
 });
 
-test("an extension may compute names and load for its own module, because each file is checked when it is loaded", async () => {
+test("an extension may compute the names of files that it loads, because each file is checked when it is loaded", async () => {
   const folders = await testFolders();
   await folders.write({
     ".reeve/extensions/a.mjs": `const load = createRequire(import.meta.url); load(name); import(name); ${start}`,
@@ -488,7 +488,7 @@ describe("programs are checked when they are started", () => {
   const ran = (path: string, word = "ran"): string =>
     `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(path)}, "${word}");`;
 
-  test("a server of the project that changes after the files were read is not started, and runs in the root of the project", async () => {
+  test("a server of the project that changes after the files were read is not started, and starts in the project's root", async () => {
     const folders = await testFolders();
     const mark = join(folders.user, "mark");
     await folders.write({

@@ -184,7 +184,7 @@ async function seen(root: string, line: Line) {
 
 describe("program lines", () => {
   test.for(hiddenPrograms)(
-    "%s is refused without a person, or its change is seen",
+    "%s in a command of a project is refused without a person, or its change ends the trust",
     async ([, line, files, change]) => {
       const { project, write } = await testFolders();
       await write(files);
@@ -204,7 +204,7 @@ describe("program lines", () => {
     ["uvx", ["tool==1.0", "--repository", "."], {}],
     ["docker", ["run", "-i", "--rm", "-e", "TOKEN", "ghcr.io/s/server:1", "stdio"], {}],
     ["/opt/vendor/server", ["--url", "https://example.test/x", "stdio"], { API_KEY: "k" }],
-  ] as const)("the line %s %j is understood", async ([command, args, env]) => {
+  ] as const)("the check of trust understands the command line %s %j", async ([command, args, env]) => {
     const { project, write } = await testFolders();
     await write({
       "a.mjs": "// The servers require a port.",
@@ -222,16 +222,19 @@ describe("program lines", () => {
     ["memory.jsonl", { command: "npx", args: ["-y", "@s/memory", "memory.jsonl"] }],
     ["shop.duckdb", { command: "uvx", args: ["duck", "--db-path=shop.duckdb"] }],
     ["main.js", { command: "npx", args: ["-y", "@s/files", "."] }],
-  ] as const)("a change of %s, which is data of the program, is no change", async ([path, line]) => {
-    const { project, write } = await testFolders();
-    await write({ "package.json": '{ "main": "main.js" }', [path]: "1" });
-    const before = await seen(project, line);
-    await write({ [path]: "2" });
-    expect(await seen(project, line)).toEqual(before);
-    expect(before.unresolved).toEqual([]);
-  });
+  ] as const)(
+    "a change of %s, which is data of the program, does not end the trust",
+    async ([path, line]) => {
+      const { project, write } = await testFolders();
+      await write({ "package.json": '{ "main": "main.js" }', [path]: "1" });
+      const before = await seen(project, line);
+      await write({ [path]: "2" });
+      expect(await seen(project, line)).toEqual(before);
+      expect(before.unresolved).toEqual([]);
+    },
+  );
 
-  test("Python of a project writes no compiled files, because they would end the trust", async () => {
+  test("Python of a trusted project writes no compiled files, because these would end the trust", async () => {
     const { project, write } = await testFolders();
     const env = { A: "b" };
     await write({

@@ -49,7 +49,7 @@ async function projectHash(project: string, limits: CoverageOptions = {}): Promi
 describe("the hash of a project", () => {
   // The manifest counts by the files that it names; see the attacks.
   test.for(Object.keys(covered).filter((path) => path !== "package.json"))(
-    "the hash changes with %s",
+    "the hash of a project changes with %s",
     async (path) => {
       const { project, write, link } = await testFolders();
       await write(covered);
@@ -130,7 +130,7 @@ describe("decisions of trust", () => {
     await expect(open()).rejects.toMatchObject({ details: { lostTrust: project } });
   });
 
-  test("a project that changes between the question and the answer is not trusted", async () => {
+  test("a project that changes between the question of trust and the answer is not trusted", async () => {
     const { project, home, write } = await testFolders();
     await write({ ".reeve/extensions/a.ts": "export default () => {};" });
     await using workspace = await openWorkspace({ cwd: project, home, env: {} });
@@ -141,19 +141,19 @@ describe("decisions of trust", () => {
     expect(workspace.isTrusted).toBe(false);
   });
 
-  test("an invalid trust.json is an error, not trust", async () => {
+  test("an invalid trust.json is an error and gives no trust", async () => {
     const { project, home, write } = await testFolders();
     await write({ ".reeve/settings.json": "{}", "~/.reeve/trust.json": "{" });
     await expect(openWorkspace({ cwd: project, home, env: {} })).rejects.toThrow("invalid trust file");
   });
 
-  test("the project named __proto__ or constructor is not trusted by accident", async () => {
+  test("a project named __proto__ or constructor is not trusted by accident", async () => {
     const { home } = await testFolders();
     const decisions = await new TrustStore(home).all();
     for (const name of ["__proto__", "constructor", "toString"]) expect(decisions.get(name)).toBeUndefined();
   });
 
-  test("a project that is too large for a decision cannot be trusted, and stays usable", async () => {
+  test("a project that is too large for a decision of trust cannot be trusted, and stays usable", async () => {
     const { project, home, write } = await testFolders();
     await write({
       ".mcp.json": '{ "mcpServers": { "a": { "command": "node", "args": ["a.mjs"] } } }',
@@ -175,7 +175,7 @@ describe("decisions of trust", () => {
     await expect(workspace.trust()).rejects.toMatchObject({ code: "too_large" });
   });
 
-  test("links of a trusted project to files outside are not followed, whatever they are", async () => {
+  test("links of a trusted project to files outside are not followed, whatever their targets are", async () => {
     const { project, home, user, write, link } = await testFolders();
     const code = 'globalThis.hasRun = true; export default { name: "x", setup() {} };';
     await write({
@@ -206,7 +206,7 @@ describe("decisions of trust", () => {
     expect(skipped).toContain(join(project, ".reeve/extensions/two/index.mjs"));
   });
 
-  test("cyclic links are named in plain words, in errors and in notices", async () => {
+  test("cyclic links in a project are named in plain words, in errors and in notices", async () => {
     const { project, home, write, link } = await testFolders();
     await write({ ".reeve/extensions/a.mjs": 'export default function a() { return "./loop.mjs"; }' });
     for (const path of [

@@ -27,7 +27,7 @@ async function project(): Promise<{ readonly home: string; readonly project: str
   return { home: join(folder, "home"), project: folder, cwd: join(folder, "evals") };
 }
 
-test("the experiments of a project are found by their names and loaded once the person trusts them", async () => {
+test("the experiments of a project are found by their names and loaded once the person trusts the project", async () => {
   const places = await project();
   const found = await ProjectEvals.find(places);
   expect(found.files).toEqual(["evals/b.eval.js", "evals/deep/a.eval.mjs"]);
@@ -45,7 +45,7 @@ test("the experiments of a project are found by their names and loaded once the 
   ]);
 });
 
-test("a change of a file that an experiment loads ends the trust, and a change after the decision is refused", async () => {
+test("a change of a file that an experiment loads ends the project's trust, and a change after the decision is refused", async () => {
   const places = await project();
   const found = await ProjectEvals.find(places);
   await found.trust();
@@ -54,7 +54,7 @@ test("a change of a file that an experiment loads ends the trust, and a change a
   await expect(found.load()).rejects.toThrow(/cases\.js.*changed|changed.*cases\.js|not.*trust/u);
 });
 
-test("a project without experiments, and a file without one, are errors that say what to write", async () => {
+test("a project without experiments, and a file without an experiment, are errors that say what to write", async () => {
   const places = await project();
   const other = join(places.cwd, "cases.js");
   await expect(experimentsOfFile(other)).rejects.toThrow("cases.js exports no experiment; export one");

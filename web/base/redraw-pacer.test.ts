@@ -57,7 +57,7 @@ function redraws(costMs: number, seconds: number, costOfFirst = costMs): number 
 }
 
 describe("RedrawPacer", () => {
-  test("RedrawPacer draws in every frame, and once per frame, while redraws are cheap", () => {
+  test("RedrawPacer draws in every frame, and once per frame, while redraws are fast", () => {
     const drawn = redraws(2, 10);
     expect(drawn).toBe(10_000 / frameMs);
   });
@@ -73,7 +73,7 @@ describe("RedrawPacer", () => {
     },
   );
 
-  test("RedrawPacer draws cheap redraws in every frame after a dear first one", () => {
+  test("RedrawPacer draws fast redraws in every frame after a slow first one", () => {
     expect(redraws(2, 10, 500)).toBeGreaterThan(550);
   });
 

@@ -3,7 +3,7 @@ import { earlierInput } from "./attached.ts";
 
 const recorded = { isRecorded: true, kind: "agent" } as const;
 
-test("a recorded input of an agent with a schema is its value, and that of a workflow is the value itself", () => {
+test("the page shows a recorded input of an agent with a schema, or of a workflow, as its value", () => {
   const value = { city: "Rome", nights: 2 };
   expect(earlierInput({ prompt: '{"city":"Rome"}', value }, recorded).value).toEqual(value);
   const ofWorkflow = earlierInput({ value: 3, unit: "cm" }, { isRecorded: true, kind: "workflow" });
@@ -12,7 +12,7 @@ test("a recorded input of an agent with a schema is its value, and that of a wor
   expect(earlierInput(value, { isRecorded: false, kind: "agent" })).toMatchObject({ value, isJson: true });
 });
 
-test("a recorded message is its text and its files, also inside of a request", () => {
+test("the page shows a recorded message as its text and its files, also inside a request", () => {
   const file = { type: "file", filename: "a.txt", mediaType: "text/plain" };
   const parts = [{ type: "text", text: "Read it." }, file];
   const message = { text: "Read it.", attached: [{ name: "a.txt", part: file }], value: null, isJson: false };

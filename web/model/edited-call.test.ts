@@ -19,7 +19,7 @@ function write(draft: CallDraft, texts: Readonly<Record<string, string>>): CallD
   return { ...draft, entered: { ...draft.entered, ...texts } };
 }
 
-test("a call has a field per argument with the name that the tool reads, and untouched ones stay as they were asked", () => {
+test("the page's form for a call has a field per argument with the tool's name for it, and unedited ones stay the same", () => {
   const request = { inputSchema, input: { command: "ls", quiet: false, extra: { a: 1 }, tag: "beta" } };
   const draft = draftOf(request);
   expect(draft.form?.fields.map(({ label, kind }) => [label, kind])).toEqual([
@@ -47,7 +47,7 @@ test("a call has a field per argument with the name that the tool reads, and unt
   });
 });
 
-test("the arguments that the tool runs with are edited, as JSON without a schema, and a change of either form is counted", () => {
+test("the page edits the arguments that the tool receives, as JSON without a schema, and counts a change of either form", () => {
   const parsedInput = { command: "ls", tries: 1 };
   const request = { input: '{"command":"ls"}', parsedInput };
   const draft = draftOf(request);
@@ -70,7 +70,7 @@ test("the arguments that the tool runs with are edited, as JSON without a schema
   for (const other of ["ls", ["ls"], null]) expect(fieldDraft(known, other)).toBeNull();
 });
 
-test("a text with hidden characters is edited in quotes with its escapes, and returns the same text", () => {
+test("the page edits a text with hidden characters in quotes with escapes, and returns the same text", () => {
   const input = { command: "a\u202Eb\u{e0041}\r\n\t", "na\u200bme": ["\\u202e", "\ud800", 1e-7] };
   const json = jsonDraft(input);
   if (json.form !== null) throw new Error("The draft is JSON.");

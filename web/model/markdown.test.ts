@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { blocksOf, inlineOf } from "./markdown.ts";
 
-test("a text of a model has headings, lists with their numbers, quotes, tables and code", () => {
+test("the Markdown parser of the page reads headings, numbered lists, quotes, tables and code", () => {
   const text = [
     "# Plan",
     "First words",
@@ -43,7 +43,7 @@ test("a text of a model has headings, lists with their numbers, quotes, tables a
   ]);
 });
 
-test("a line has code, emphasis and links, and a link never runs a script", () => {
+test("the Markdown parser of the page reads code, emphasis and links in a line, and a link never runs a script", () => {
   expect(inlineOf("see **this** and *that*, `a*b*c`, snake_case_name and _so_")).toEqual([
     { kind: "text", text: "see " },
     { kind: "strong", text: "this" },
@@ -63,7 +63,7 @@ test("a line has code, emphasis and links, and a link never runs a script", () =
     expect(inlineOf(`[x](${href})`)).toEqual([{ kind: "text", text: `[x](${href})` }]);
 });
 
-test("the parser returns blocks and inline parts for a line of a million marks", () => {
+test("the Markdown parser of the page reads a line of a million marks", () => {
   for (const mark of ["[", "*", "`", "_", "| ", "http://", "](", "> ", "- "]) {
     const text = mark.repeat(1_000_000 / mark.length);
     const [block] = blocksOf(text);

@@ -34,20 +34,20 @@ function tokens(sum: number | null): readonly number[] {
   return sharesOfRequest(request(sum)).map((share) => share.tokens);
 }
 
-test("the parts of a request add up to the tokens that the provider reports", () => {
+test("the parts of a model request on the page add up to the tokens that the provider reports", () => {
   expect(tokens(null)).toEqual([10, 0, 20, 10]);
   expect(tokens(80)).toEqual([20, 0, 40, 20]);
   expect(tokens(7)).toEqual([2, 0, 3, 2]);
 });
 
-test("a part is counted on the scale of the whole request", () => {
+test("a part of a model request on the page is counted on the scale of the whole request", () => {
   expect(counterOf(request(80))("m".repeat(80))).toBe(40);
   expect(counterOf(request(null))("m".repeat(80))).toBe(20);
   const erased = { ...request(80), messages: { state: "erased", reason: "retention" } } as SizedRequest;
   expect(sharesOfRequest(erased).map((share) => share.tokens)).toEqual([80, 0, 0, 0]);
 });
 
-test("a request whose answer was cut has the tokens that the provider reported", () => {
+test("a model request whose answer was cut shows on the page the tokens that the provider reported", () => {
   const cut = sized(request(null), { inputTokens: 80 } as Usage);
   expect(sharesOfRequest(cut).map((share) => share.tokens)).toEqual([20, 0, 40, 20]);
 });

@@ -14,7 +14,7 @@ const schema = {
   required: ["city", "room"],
 } as const;
 
-test("the fields of a schema have kinds, limits and defaults, the required ones first", () => {
+test("the form of a schema has fields with kinds, limits and defaults, the required fields first", () => {
   const fields = fieldsOf(schema);
   expect(fields.map(({ label, kind, isRequired }) => [label, kind, isRequired])).toEqual([
     ["City", "text", true],
@@ -33,7 +33,7 @@ test("the fields of a schema have kinds, limits and defaults, the required ones 
   });
 });
 
-test("entered texts become a value, and each wrong one is named by its field", () => {
+test("the form of a schema turns texts into a value, and names the field of each wrong text", () => {
   const fields = fieldsOf(schema);
   expect(
     valueOf(fields, { city: "Rome", room: "double", nights: "3", pets: "true", guests: '["a"]' }),
@@ -49,7 +49,7 @@ test("entered texts become a value, and each wrong one is named by its field", (
   });
 });
 
-test("a message has a field per property, one field for a plain value, and no field for a list or without a schema", () => {
+test("the form of a schema has a field per property, one field for a plain value, and no field for a list", () => {
   expect(formOf(schema)?.fields).toEqual(fieldsOf(schema));
   expect(formOf(schema)?.read({ city: "Rome", room: "double" }).value).toEqual({
     city: "Rome",
@@ -70,13 +70,13 @@ test("a message has a field per property, one field for a plain value, and no fi
     expect(formOf(other)).toBeNull();
 });
 
-test("the limits of exact integers are no hint", () => {
+test("the form of a schema does not show the limits of exact integers as a hint", () => {
   const count = { type: "integer", minimum: -9007199254740991, maximum: 9007199254740991 } as const;
   expect(fieldsOf({ properties: { count } })[0]?.hint).toBe("");
   expect(fieldsOf({ properties: { count: { ...count, minimum: 0 } } })[0]?.hint).toBe("At least 0.");
 });
 
-test("an optional text that may be null is a text, and a list, an object and a number of a list are checked as such", () => {
+test("the form of a schema accepts a text that may be null, and checks a list, an object and a number in a list", () => {
   const fields = fieldsOf({
     properties: {
       branch: { anyOf: [{ type: "string", minLength: 2 }, { type: "null" }], description: "Branch" },
@@ -99,7 +99,7 @@ test("an optional text that may be null is a text, and a list, an object and a n
   });
 });
 
-test("a pattern that could keep the browser busy is left to the server, and a plain one is checked", () => {
+test("the form of a schema leaves a pattern that could block the browser to the server, and checks a simple one", () => {
   const patterns = ["^[a-z]+$", "^(a+)+$", "^(?:a|a)*$", "^a*a*a*a*a*a*$"];
   const properties = Object.fromEntries(patterns.map((pattern) => [pattern, { type: "string", pattern }]));
   const entered = Object.fromEntries(patterns.map((pattern) => [pattern, `${"a".repeat(40)}!`]));
@@ -108,7 +108,7 @@ test("a pattern that could keep the browser busy is left to the server, and a pl
   });
 });
 
-test("properties that objects inherit or treat specially are ordinary fields", () => {
+test("the form of a schema treats properties that objects inherit or treat specially as ordinary fields", () => {
   const names = ["constructor", "toString", "__proto__"];
   const properties = Object.fromEntries(names.map((name) => [name, { type: "string" }]));
   const fields = fieldsOf({ properties, required: names });

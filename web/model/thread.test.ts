@@ -14,12 +14,12 @@ function events(kind: string): readonly Event[] {
   ].map((event, seq) => ({ ...event, seq, at: seq }) as unknown as Event);
 }
 
-test("the question of a tool is shown once, as its card, and a call that needs an approval beside its card", () => {
+test("a conversation on the page shows the question of a tool once, and a call that needs approval with its card", () => {
   expect(threadOf(events("input"), Infinity).map(({ kind }) => kind)).toEqual(["question"]);
   expect(threadOf(events("tool_call"), Infinity).map(({ kind }) => kind)).toEqual(["tool", "question"]);
 });
 
-test("a call that a person edited has the arguments that were asked and those that ran", () => {
+test("a conversation on the page shows for a call that a person edited the original and the executed arguments", () => {
   const call = { callId: "c1", toolName: "send", input: { to: "ada" } };
   const other = { callId: "c2", toolName: "send", input: { to: "eve" } };
   const result = { output: { type: "text", text: "sent" }, isError: false };
@@ -39,7 +39,7 @@ test("a call that a person edited has the arguments that were asked and those th
   ]);
 });
 
-test("a fork at the first event has one brief, that of the agent", () => {
+test("a conversation on the page of a fork at the first event shows one task description, that of the agent", () => {
   const log = [
     { type: "run_start", data: { input: "Sort by date" } },
     { type: "run_fork", data: { origin: "run_1", at: 0, by: "api" } },
@@ -51,7 +51,7 @@ test("a fork at the first event has one brief, that of the agent", () => {
   ]);
 });
 
-test("the call of a program keeps what the program told at its start, and what it told when it ended", () => {
+test("a conversation on the page shows what a program reported at the start and at the end of its call", () => {
   const call = { callId: "c1", toolName: "edit", input: { path: "a.txt" } };
   const result = { output: { type: "text", text: "done" }, isError: false };
   const [location, other] = [
@@ -76,7 +76,7 @@ function hired(name: string, data: object): object {
   return { type: "architecture_event", data: { architecture: "hired", name, data } };
 }
 
-test("the conversation says that a prompt of a hired agent was sent again, and that its cost differs", () => {
+test("a conversation on the page says that a hired agent's prompt was sent again, and that its cost differs", () => {
   const log = [
     hired("session_loaded", { agent: "coder", version: "1" }),
     hired("prompt_resent", { from: "input" }),

@@ -30,7 +30,7 @@ function words(change: Partial<Series>): Readonly<Record<string, string>> {
   );
 }
 
-test("a measure without a call in the times that are over says so, and not that it was not recorded before", () => {
+test("a usage panel on the page says that a measure has no calls, and not that it was not recorded earlier", () => {
   const details = { ...figures.details, calls: 0, medianMs: null, slowMs: null };
   const closed = { ...figures, inputTokens: 0, cachedTokens: 0, details };
   expect(words({ closed })).toMatchObject({
@@ -41,7 +41,7 @@ test("a measure without a call in the times that are over says so, and not that 
   expect(words({ earlier: closed })).toMatchObject({ latency: "No call before", cache: "No input before" });
 });
 
-test("a time is shown as not recorded only if an earlier version did not record it", () => {
+test("a usage panel on the page shows a time as not recorded only if an earlier version did not record it", () => {
   const before = { ...columns, failedRuns: [null, 0], slowMs: [null, 900] };
   const earlier = { ...figures, details: { ...figures.details, isComplete: false } };
   expect(words({ before, earlier })).toMatchObject({
@@ -55,7 +55,7 @@ test("a time is shown as not recorded only if an earlier version did not record 
   );
 });
 
-test("a change against the days before says which time it leaves out", () => {
+test("a usage panel on the page says which time its comparison with the days before leaves out", () => {
   expect([leftOut("2026-11-16"), leftOut("2026-11-16T13"), leftOut(undefined)]).toEqual([
     "without today",
     "without this hour",

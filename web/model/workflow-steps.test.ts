@@ -9,7 +9,7 @@ function events(...drafts: readonly (readonly [type: string, data: object])[]): 
 const failed = { name: "charge", durationMs: 5, status: "error" };
 const failure = { code: "internal", message: "closed" };
 
-test("stepsOf() joins the attempts of a step, and leaves out the wait between them", () => {
+test("stepsOf() of a workflow joins the attempts of a step, and leaves out the wait between them", () => {
   const { rows, waits } = stepsOf(
     events(
       ["step_end", failed],
@@ -35,7 +35,7 @@ test("stepsOf() joins the attempts of a step, and leaves out the wait between th
   });
 });
 
-test("stepsOf() shows a final failure, ended waits and what is undone, up to the playhead", () => {
+test("stepsOf() of a workflow shows a final failure, ended waits and what is undone, up to the playhead", () => {
   const all = events(
     ["task_suspend", { waitsFor: ["signal paid"], until: null }],
     ["task_signal", { name: "paid", by: "ada" }],
@@ -55,6 +55,6 @@ test("stepsOf() shows a final failure, ended waits and what is undone, up to the
   expect(stepsOf(all, 1).waits?.signals).toEqual(["paid"]);
 });
 
-test("promiseIdOf() is the id that ctx.promise() returns", () => {
+test("promiseIdOf() returns the same id as ctx.promise()", () => {
   expect(promiseIdOf("run_order-7", "promise.0")).toBe("prm_WyJydW5fb3JkZXItNyIsInQwIiwicHJvbWlzZS4wIl0");
 });

@@ -18,7 +18,7 @@ const edit = {
   input: { path: "src/round.js", oldText: "one\ntwo\n", newText: "one\n2\n3\n" },
 };
 
-test("an edit that waits for a person names its file and shows its change as a diff without line numbers", () => {
+test("the page's card of an edit names its file and shows the change as a diff without line numbers", () => {
   expect(sentence("build", edit)).toBe("build wants to edit src/round.js");
   const patch = patchOf(edit) ?? "";
   expect(diffCount(patch)).toBe("+3 −2");
@@ -26,7 +26,7 @@ test("an edit that waits for a person names its file and shows its change as a d
   expect(patchOf({ ...edit, toolName: "publish" })).toBeNull();
 });
 
-test("a command and any other call are shown as they run", () => {
+test("the page's card of a command, or of any other call, shows what will be executed", () => {
   const command = { kind: "tool_call", toolName: "bash", input: { command: "npm publish" } };
   expect([sentence("build", command), callText(command)]).toEqual([
     "build wants to run a command",
@@ -42,7 +42,7 @@ test("a command and any other call are shown as they run", () => {
   expect(reasonWords(call)).toBe("The tool publish is set to ask a person first.");
 });
 
-test("a question shows its own text as its reason, and has choices", () => {
+test("the page's card of a question shows its own text as its reason, and has choices", () => {
   const question = {
     kind: "input",
     toolName: "ask_human",
@@ -53,12 +53,12 @@ test("a question shows its own text as its reason, and has choices", () => {
   expect(sentence("support", { ...question, input: null })).toBe("support asks a question");
 });
 
-test("an answer that came too late names who was first, also if it was the same person", () => {
+test("the page's card of an answer that came too late names who was first, also if it was the same person", () => {
   expect(firstWords("Ada", "approved", 3_200)).toBe("Ada approved this 3 s ago.");
   expect(firstWords("person", "denied", 200)).toBe("You denied this just now, in another window.");
 });
 
-test("a request shows the characters that hide or reverse a text as escapes", () => {
+test("the page's card of a request shows characters that hide or reverse a text as escapes", () => {
   const command = "rm -rf \u202Etxt.ssentoh/\u200b\u001b[2J\u{e0041}";
   const shown = String.raw`rm -rf \u202etxt.ssentoh/\u200b\u001b[2J\udb40\udc41`;
   const call = { kind: "tool_call", toolName: "bash", input: { command }, reason: command };
@@ -70,7 +70,7 @@ test("a request shows the characters that hide or reverse a text as escapes", ()
   expect(reasonWords({ ...call, kind: "confirm", input: { message: command } })).toBeNull();
 });
 
-test("a request shows the arguments that its command or diff does not contain", () => {
+test("the page's card of a request shows the arguments that its command or diff does not contain", () => {
   const call = { kind: "tool_call", toolName: "ssh", input: { command: "ls", host: "prod\u200b" } };
   expect(otherArguments(call)).toBe('{\n  "host": "prod\\u200b"\n}');
   expect(otherArguments({ ...call, input: { command: "ls" } })).toBeNull();
@@ -81,7 +81,7 @@ test("a request shows the arguments that its command or diff does not contain", 
   expect(otherArguments({ ...edit, input: { ...edit.input, path: ["/etc"] } })).toContain("/etc");
 });
 
-test("a question for a top-up says in dollars what is missing and what it offers", () => {
+test("the page's card of a question for a top-up says in dollars what is missing and what it offers", () => {
   const input = { taskId: "t0", name: "maxCostUsd", limit: 0.05, short: 0.00002, amount: 0.03, message: "?" };
   const asked = { kind: "top_up", toolName: "top_up", input, reason: "Cost budget exceeded: 0.05002 > 0.05" };
   expect(sentence("poor", asked)).toBe(

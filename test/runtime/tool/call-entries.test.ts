@@ -39,7 +39,7 @@ const before = (name: string, decide: BeforeCall["decide"]): BeforeCall => ({ na
 const failed = (message: string): ToolResult => ({ ...text(message), isError: true });
 
 describe("entries before a tool call", () => {
-  test("arguments that an entry edits pass all entries before the call again, which may then deny the call", async () => {
+  test("arguments that a hook or guardrail edits pass all checks before the call again, which may then deny the call", async () => {
     const seen: unknown[] = [];
     const rules = before("rules", ({ call: { input } }) => {
       seen.push(input);
@@ -54,12 +54,12 @@ describe("entries before a tool call", () => {
     expect(result).toEqual(failed("[denied: too late]"));
   });
 
-  test("an entry that makes the same edit again changes nothing, and the edited arguments are executed", async () => {
+  test("a check that makes the same edit of arguments again changes nothing, and the edited arguments are executed", async () => {
     const editing = before("editing", () => ({ decision: "edit", input: { at: 10 } }));
     expect(await call({ before: [editing] })).toMatchObject({ executed: [{ at: 10 }], result: text("done") });
   });
 
-  test("a call whose arguments an entry edits again and again is not executed", async () => {
+  test("a tool call whose arguments a check edits again and again is not executed", async () => {
     const rising = before("rising", ({ sent }) => ({
       decision: "edit",
       input: { at: (sent as { at: number }).at + 1 },
@@ -71,7 +71,7 @@ describe("entries before a tool call", () => {
     );
   });
 
-  test("the first entry that allows a call ends the questions, and the tool's needsApproval does not count", async () => {
+  test("the first check that allows a tool call ends the questions, and the tool's needsApproval does not count", async () => {
     const allow = before("allow", () => ({ decision: "allow" }));
     const deny = before("deny", () => ({ decision: "deny", by: "deny", reason: "never asked" }));
     const { executed, types } = await call({ before: [allow, deny] }, { at: 1 }, { needsApproval: true });
@@ -79,21 +79,21 @@ describe("entries before a tool call", () => {
     expect(types).not.toContain("approval_request");
   });
 
-  test("an entry that answers takes the place of the call, and no denial is recorded", async () => {
+  test("a check that answers a tool call itself takes the place of the call, and no denial is recorded", async () => {
     const answer = before("answer", () => ({ decision: "answer", result: text("known") }));
     const { executed, result, types } = await call({ before: [answer] });
     expect({ executed, result }).toEqual({ executed: [], result: text("known") });
     expect(types).not.toContain("permission_deny");
   });
 
-  test("an entry that warns does not decide, and the next entry is asked", async () => {
+  test("a check of a tool call that warns does not decide, and the next check is asked", async () => {
     const warn = before("warn", () => ({ decision: "warn", objections: [{ by: "warn", reason: "hm" }] }));
     const deny = before("deny", () => ({ decision: "deny", by: "deny", reason: "no" }));
     expect((await call({ before: [warn, deny] })).result).toEqual(failed("[denied: no]"));
   });
 
   test.each(["before", "after"] as const)(
-    "an entry %s a call that halts stops the run as guardrail_tripped",
+    "a check %s a tool call that halts stops the run as guardrail_tripped",
     async (phase) => {
       const halt = {
         name: "halt",
@@ -127,20 +127,26 @@ const invalid: readonly (readonly [verdict: unknown, problem: string])[] = [
 ];
 
 describe("an invalid verdict", () => {
-  test.each(invalid)("an invalid verdict before a call denies the call: %j", async (verdict, problem) => {
-    const { executed, result, types, status } = await call({
-      before: [before("rules", () => verdictOf(verdict)), before("allow", () => ({ decision: "allow" }))],
-    });
-    expect({ executed, status }).toEqual({ executed: [], status: "completed" });
-    expect(result).toEqual(failed(`[denied: rules failed: invalid verdict: ${problem}]`));
-    expect(types).toContain("permission_deny");
-  });
+  test.each(invalid)(
+    "an invalid verdict of a check before a tool call denies the call: %j",
+    async (verdict, problem) => {
+      const { executed, result, types, status } = await call({
+        before: [before("rules", () => verdictOf(verdict)), before("allow", () => ({ decision: "allow" }))],
+      });
+      expect({ executed, status }).toEqual({ executed: [], status: "completed" });
+      expect(result).toEqual(failed(`[denied: rules failed: invalid verdict: ${problem}]`));
+      expect(types).toContain("permission_deny");
+    },
+  );
 
-  test.each(invalid)("an invalid verdict after a call withholds its result: %j", async (verdict, problem) => {
-    const { result, status } = await call({ after: [{ name: "rules", decide: () => verdictOf(verdict) }] });
-    expect(status).toBe("completed");
-    expect(result).toEqual(failed(`[withheld: rules failed: invalid verdict: ${problem}]`));
-  });
+  test.each(invalid)(
+    "an invalid verdict of a check after a tool call withholds its result: %j",
+    async (verdict, problem) => {
+      const { result, status } = await call({ after: [{ name: "rules", decide: () => verdictOf(verdict) }] });
+      expect(status).toBe("completed");
+      expect(result).toEqual(failed(`[withheld: rules failed: invalid verdict: ${problem}]`));
+    },
+  );
 });
 
 describe("the result of an entry that answers before a call", () => {
@@ -149,7 +155,7 @@ describe("the result of an entry that answers before a call", () => {
     return { before: [before("cache", () => verdictOf({ decision: "answer", result }))] };
   };
 
-  test("J10: the result of an entry that answers before a call is frozen like the result of a body", async () => {
+  test("J10: the result of a check that answers before a call is frozen like the result of a tool body", async () => {
     const { result } = await call(answering({ at: [1] }));
     expect(result).toEqual({ output: { type: "json", value: { at: [1] } }, isError: false });
     expect(Object.isFrozen(result?.output)).toBe(true);
@@ -159,16 +165,19 @@ describe("the result of an entry that answers before a call", () => {
     ["a BigInt", { n: 10n }],
     ["a Date", { d: new Date(0) }],
     ["a function", { f: () => 1 }],
-  ])("T2: a result with %s is an error for the model, and the run continues", async (_name, value) => {
-    const { result, status, executed } = await call(answering(value));
-    expect({ status, executed }).toEqual({ status: "completed", executed: [] });
-    expect(result).toMatchObject({
-      isError: true,
-      output: { text: expect.stringContaining("the result of tool write") },
-    });
-  });
+  ])(
+    "T2: the result %s of a check that answers before a call is an error for the model, and the run continues",
+    async (_name, value) => {
+      const { result, status, executed } = await call(answering(value));
+      expect({ status, executed }).toEqual({ status: "completed", executed: [] });
+      expect(result).toMatchObject({
+        isError: true,
+        output: { text: expect.stringContaining("the result of tool write") },
+      });
+    },
+  );
 
-  test("a result above maxValueBytes is an error for the model, and the run continues", async () => {
+  test("the result of a check above maxValueBytes is an error for the model, and the run continues", async () => {
     const { result, status } = await call(answering("x".repeat(5000)), { at: 1 }, { maxValueBytes: 4000 });
     expect(status).toBe("completed");
     expect(result).toMatchObject({
@@ -188,7 +197,7 @@ describe("entries after a tool call", () => {
       }) as const,
   };
 
-  test("each entry sees the result as the entries before it left it", async () => {
+  test("each check after a tool call sees the result as the checks before it left it", async () => {
     const warn = {
       name: "warn",
       decide: () => ({ decision: "warn", objections: [{ by: "warner", reason: "hm" }] }) as const,
@@ -198,14 +207,14 @@ describe("entries after a tool call", () => {
     );
   });
 
-  test("an entry that denies withholds the result, and the entries after it see what is left", async () => {
+  test("a check that denies after a tool call withholds the result, and the checks after it see what is left", async () => {
     const deny = { name: "deny", decide: () => ({ decision: "deny", by: "rule", reason: "no" }) as const };
     const { result, executed } = await call({ after: [deny, shout] });
     expect(executed).toHaveLength(1);
     expect(result).toEqual(text("[WITHHELD BY THE RULE: NO]"));
   });
 
-  test("an entry that throws withholds the result", async () => {
+  test("a check that throws after a tool call withholds the result", async () => {
     const broken = {
       name: "broken",
       decide: () => {
@@ -215,12 +224,12 @@ describe("entries after a tool call", () => {
     expect((await call({ after: [broken] })).result).toEqual(failed("[withheld: broken failed: boom]"));
   });
 
-  test("an entry that terminates replaces the result, which asks the loop to end", async () => {
+  test("a check after a tool call that terminates replaces the result and asks the agent's loop to end", async () => {
     const last = { name: "last", decide: () => ({ decision: "terminate", result: text("bye") }) as const };
     expect((await call({ after: [last] })).result).toEqual({ ...text("bye"), terminate: true });
   });
 
-  test("a decision that is not possible in its phase counts as an error of the entry", async () => {
+  test("a decision that a check cannot make before or after a tool call counts as an error of the check", async () => {
     const edit = { name: "late", decide: () => ({ decision: "edit", input: {} }) as const };
     expect((await call({ after: [edit] })).result).toEqual(
       failed("[withheld: late failed: the decision edit is not possible in this phase of a call]"),

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { GatedCall, RunContext, ToolPipeline } from "../../../src/kernel/index.ts";
 import { agent, setUp, settle, simpleTool, text } from "../runtime-setup.ts";
 
-it("J7: the entries before a call see the same history in every process: calls in call order, without calls that a record hides", async () => {
+it("J7: the checks before a tool call see the same history in every process: calls in order, without hidden ones", async () => {
   const { runtime, open } = await setUp({ suspendAfterMs: 0 });
   const seen: string[] = [];
   let slow = Promise.withResolvers<void>();

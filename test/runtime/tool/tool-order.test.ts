@@ -45,7 +45,7 @@ const mixed = [
   ["read", "f"],
 ] as const;
 
-test("O5: a sequential call is a barrier at its position; between barriers calls run in parallel", async () => {
+test("O5: a sequential tool call runs alone at its position in the turn; the calls between run in parallel", async () => {
   const { runtime } = await setUp();
   const { work, told, openEach } = caller(mixed);
   const run = await runtime.submit(work, null);
@@ -55,7 +55,7 @@ test("O5: a sequential call is a barrier at its position; between barriers calls
   await runtime.close();
 });
 
-test("ctx.tools() runs at most maxParallel calls at a time and starts the others in their order", async () => {
+test("ctx.tools() runs at most maxParallel calls at a time and starts the remaining calls in order", async () => {
   const { runtime } = await setUp();
   const reads = ["a", "b", "c", "d", "e"].map((input) => ["read", input] as const);
   const { work, told, openEach } = caller(reads, { maxParallel: 2 });
@@ -66,7 +66,7 @@ test("ctx.tools() runs at most maxParallel calls at a time and starts the others
   await runtime.close();
 });
 
-test("a sequential call stays a barrier if maxParallel limits the calls around it", async () => {
+test("a sequential tool call still runs alone if maxParallel limits the calls around it", async () => {
   const { runtime } = await setUp();
   const { work, told, openEach } = caller(mixed, { maxParallel: 1 });
   const run = await runtime.submit(work, null);
@@ -76,7 +76,7 @@ test("a sequential call stays a barrier if maxParallel limits the calls around i
   await runtime.close();
 });
 
-test("calls that wait for their place do not start after the run is cancelled", async () => {
+test("tool calls that wait because of maxParallel do not start after the run is cancelled", async () => {
   const { runtime } = await setUp();
   const { work, told, openEach } = caller(mixed, { maxParallel: 1 });
   const run = await runtime.submit(work, null);

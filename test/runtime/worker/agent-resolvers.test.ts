@@ -71,7 +71,7 @@ for (const [storeName, prepare] of twoStores)
       expect(asked[0]).toMatchObject({ runId: submitted[0]?.runId, userId: "ann", title: "x" });
     });
 
-    it("a run for which the resolver returns undefined is asked about once, and another worker executes it", async () => {
+    it("a worker asks its resolver once about a run for which the resolver returns undefined, and another worker executes it", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();
       const asked: RunRecord[] = [];
@@ -106,7 +106,7 @@ for (const [storeName, prepare] of twoStores)
     });
   });
 
-it("a registered agent takes precedence over a resolver of its name", async () => {
+it("a registered agent takes precedence over an agent resolver of its name", async () => {
   const { runtime } = await setUp();
   const asked: RunRecord[] = [];
   runtime.register(resolver(asked));
@@ -115,7 +115,7 @@ it("a registered agent takes precedence over a resolver of its name", async () =
   expect(asked).toEqual([]);
 });
 
-it("an error of the resolver goes to onError, and the worker asks again later", async () => {
+it("an error of an agent resolver goes to onError, and the worker asks again later", async () => {
   const { clock, store, open, errors } = await setUp();
   const submitting = await open();
   const run = await submitting.submit(greeter("a", "Hello"), "x");
@@ -144,7 +144,7 @@ it("an error of the resolver goes to onError, and the worker asks again later", 
   await worker.close();
 });
 
-it("a resolver that returns an agent with another id is refused, and its run is not executed", async () => {
+it("an agent resolver that returns an agent with another id is refused, and its run is not executed", async () => {
   const { clock, open, errors } = await setUp();
   const submitting = await open();
   const startAt = clock.now() + 1_000;
@@ -161,7 +161,7 @@ it("a resolver that returns an agent with another id is refused, and its run is 
   await worker.close();
 });
 
-it("a resolver that returns null is refused with a hint, because only undefined leaves a run alone", async () => {
+it("an agent resolver that returns null is refused with a hint, because only undefined leaves a run alone", async () => {
   const { clock, open, errors } = await setUp();
   const submitting = await open();
   await submitting.submit(greeter("a", "Hello"), "x", { startAt: clock.now() + 1_000 });
@@ -177,7 +177,7 @@ it("a resolver that returns null is refused with a hint, because only undefined 
   await worker.close();
 });
 
-it("a resolver that never returns is reported after 30 s, and close() does not wait longer", async () => {
+it("an agent resolver that never returns is reported after 30 s, and close() does not wait longer", async () => {
   const { clock, open, errors } = await setUp();
   const submitting = await open();
   await submitting.submit(greeter("a", "Hello"), "x", { startAt: clock.now() + 1_000 });
@@ -198,7 +198,7 @@ it("a resolver that never returns is reported after 30 s, and close() does not w
   expect(errors).toMatchObject([{ code: "internal", message }]);
 });
 
-it("the context factory of a resolver makes the context of a resolved run", async () => {
+it("the context factory of an agent resolver makes the context of a resolved run", async () => {
   const { open } = await setUp();
   const asker: HostedAgent = {
     id: formatAgentId({ name: "greeter", key: "c" }),
@@ -219,7 +219,7 @@ it("the context factory of a resolver makes the context of a resolved run", asyn
   await worker.close();
 });
 
-it("register() refuses a resolver without a function, with a key in its name, or for a name that is taken", async () => {
+it("register() refuses an agent resolver without a function, with a key in its name, or for a name that is taken", async () => {
   const { runtime } = await setUp();
   runtime.register(resolver());
   const refused: readonly (readonly [unknown, RegExp])[] = [
@@ -234,7 +234,7 @@ it("register() refuses a resolver without a function, with a key in its name, or
     expect(() => runtime.register(value as AgentResolver)).toThrow(message);
 });
 
-it("a worker remembers the latest 10,000 runs that its resolver leaves to other workers, and asks again about older ones", async () => {
+it("a worker remembers the latest 10,000 runs that its agent resolver leaves to other workers, and asks again about older ones", async () => {
   const resolvers = new AgentResolvers();
   resolvers.register({ name: "greeter", resolve: async () => undefined }, false);
   const run = (index: number) =>

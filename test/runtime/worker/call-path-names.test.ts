@@ -98,25 +98,28 @@ const policies: readonly (readonly [option: string, value: unknown, fix: string]
 ];
 
 describe("an agent of your own with policy that only Agent takes", () => {
-  test.each(policies)("register() and submit() refuse %s, also of a class", async (option, value, fix) => {
-    const { runtime } = await setUp();
-    class Clerk implements HostedAgent {
-      readonly id = formatAgentId({ name: "clerk" });
-      run = async (): Promise<string> => "done";
-    }
-    // The member belongs to the class, not to the instance.
-    Object.defineProperty(Clerk.prototype, option, { get: () => value });
-    const clerk = new Clerk();
-    const fault = expect.objectContaining({
-      code: "invalid_argument",
-      message: expect.stringContaining(`agent clerk has ${option}, which would have no effect`),
-    });
-    expect(() => runtime.register(clerk)).toThrow(fault);
-    expect(() => runtime.register(clerk)).toThrow(fix);
-    expect(() => runtime.register(agent("lead", async () => null, { subAgents: [clerk] }))).toThrow(fault);
-    await expect(runtime.submit(clerk, null)).rejects.toThrow(fault);
-    await runtime.close();
-  });
+  test.each(policies)(
+    "register() and submit() refuse %s of an agent without the class Agent, also of a class",
+    async (option, value, fix) => {
+      const { runtime } = await setUp();
+      class Clerk implements HostedAgent {
+        readonly id = formatAgentId({ name: "clerk" });
+        run = async (): Promise<string> => "done";
+      }
+      // The member belongs to the class, not to the instance.
+      Object.defineProperty(Clerk.prototype, option, { get: () => value });
+      const clerk = new Clerk();
+      const fault = expect.objectContaining({
+        code: "invalid_argument",
+        message: expect.stringContaining(`agent clerk has ${option}, which would have no effect`),
+      });
+      expect(() => runtime.register(clerk)).toThrow(fault);
+      expect(() => runtime.register(clerk)).toThrow(fix);
+      expect(() => runtime.register(agent("lead", async () => null, { subAgents: [clerk] }))).toThrow(fault);
+      await expect(runtime.submit(clerk, null)).rejects.toThrow(fault);
+      await runtime.close();
+    },
+  );
 });
 
 describe("a callPath with a member that has no meaning", () => {
@@ -151,7 +154,7 @@ describe("a callPath with a member that has no meaning", () => {
   });
 });
 
-test("a callPath with all of its members is accepted", async () => {
+test("a callPath of an agent with all of its members is accepted", async () => {
   const { runtime } = await setUp();
   const around = { process: async (_context: unknown, next: () => Promise<void>) => next() };
   const callPath: CallPath = {

@@ -8,7 +8,7 @@ import { sqliteStore } from "../../../src/runtime/stores/sqlite/store.ts";
 import { agent } from "../runtime-setup.ts";
 import { newPath } from "../stores/sqlite/store-files.ts";
 
-test("a worker reports that its lock file was deleted, keeps its waiting run and completes it", async () => {
+test("a worker reports that its lock file was deleted, keeps its waiting run and completes the run", async () => {
   const path = await newPath();
   const errors: Fault[] = [];
   const open = async (workerId: string) =>

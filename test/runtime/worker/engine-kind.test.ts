@@ -13,7 +13,7 @@ function engineOf(kind: string | null): EngineFactory {
   });
 }
 
-test("G5: an engine without a kind opens a store of any kind, and leaves the choice of a new store to the first worker", async () => {
+test("G5: an engine without a kind opens a store of any kind, and the first worker of a new store sets the kind", async () => {
   const { store, open, runtime } = await setUp({ engine: engineOf(null) });
   expect(await store.records.get({ namespace: "engine", key: "kind" })).toBeUndefined();
   const worker = await open({ engine: engineOf("other") });

@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 test.each(twoStores)(
-  "%s: a worker whose slots are taken leaves further runs in the store, and a second worker executes them",
+  "%s: a worker without free slots leaves further runs in the store, and a second worker executes them",
   async (_name, prepare) => {
     const open = await prepare();
     const working: string[] = [];

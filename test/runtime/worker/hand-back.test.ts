@@ -8,7 +8,7 @@ import { removeStoresAfterEach, twoStores } from "../two-stores.ts";
 
 removeStoresAfterEach();
 
-it("G2: a run is released after its store failed, and resumed from its stored state", async () => {
+it("G2: a run whose store fails is released, and then resumed from its stored state", async () => {
   const clock = new FakeClock();
   const real = memoryStore({ hash: sha256 });
   let failures = 1;

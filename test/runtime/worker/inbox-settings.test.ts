@@ -27,7 +27,7 @@ test("the inbox option of a runtime sets how often and after which delays a mess
   await runtime.close();
 });
 
-test("redeliveryDelayMs() grows by a factor of 4 up to maxDelayMs", () => {
+test("redeliveryDelayMs() grows by a factor of 4 up to maxDelayMs of the option inbox", () => {
   const delays = (deliveries: readonly number[], options = {}): number[] =>
     deliveries.map((each) => redeliveryDelayMs(each, inboxSettings(options)));
   expect(delays([1, 2, 3, 4, 5, 6])).toEqual([1_000, 4_000, 16_000, 64_000, 256_000, 300_000]);
@@ -35,7 +35,7 @@ test("redeliveryDelayMs() grows by a factor of 4 up to maxDelayMs", () => {
   expect(delays([1, 10_000], { baseDelayMs: 0 })).toEqual([0, 0]);
 });
 
-test("with maxDeliveries: Infinity, a message never becomes a dead letter", async () => {
+test("with maxDeliveries: Infinity in the option inbox, a message never becomes a dead letter", async () => {
   const { inbox } = await openStore("memory:", { inbox: { maxDeliveries: Infinity } });
   const to = agent("broken", async () => undefined).id;
   const message: Message = { id: "m", from: null, to, body: null, sentAt: 0 };

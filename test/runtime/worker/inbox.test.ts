@@ -51,7 +51,7 @@ async function exhaustDeliveries({ clock }: Pick<Bench, "clock">): Promise<void>
 }
 
 describe("an inbox message whose run fails", () => {
-  it("an inbox message whose run fails does not affect the asks beside it: each is answered and paid once", async () => {
+  it("an inbox message whose run fails does not affect other asks: each is answered and paid once", async () => {
     const { runtime } = await setUp(noRetry);
     const calls: string[] = [];
     const clerk = clerkOf(calls);
@@ -75,7 +75,7 @@ describe("an inbox message whose run fails", () => {
     expect(calls.toSorted()).toEqual(["one", "poison", "three"]);
   });
 
-  it("an inbox message whose run fails becomes a dead letter, while the messages beside it are processed once and in order", async () => {
+  it("an inbox message whose run fails becomes a dead letter, while other messages are processed once and in order", async () => {
     const bench = await setUp(noRetry);
     const { runtime } = bench;
     const calls: string[] = [];
@@ -113,7 +113,7 @@ describe("an inbox message whose run fails", () => {
   });
 });
 
-it("a message whose run waits for a person does not delay other messages", async () => {
+it("an inbox message whose run waits for a person does not delay other messages", async () => {
   const { runtime } = await setUp();
   const waits: RunId[] = [];
   const clerk = agent("clerk", async (ctx, inbox) => {
@@ -137,7 +137,7 @@ it("a message whose run waits for a person does not delay other messages", async
   expect((await hard.result()).output).toMatchObject({ kind: "replied", body: 'answer to "hard"' });
 });
 
-it("asks of parallel branches are processed concurrently", async () => {
+it("asks that parallel branches send to an agent are processed concurrently", async () => {
   const { runtime } = await setUp();
   const both = gate();
   let running = 0;
@@ -182,7 +182,7 @@ it('with inbox: "together", one run at a time receives all waiting messages', as
   expect(batches[1]).toEqual(["c", "d"]);
 });
 
-it('S6: with inbox: "together", no run receives messages of two tenants, at its start or when it drains', async () => {
+it('S6: with inbox: "together", no run receives messages of two tenants, at its start or later', async () => {
   const { runtime } = await setUp();
   const go = gate();
   const batches: unknown[] = [];
@@ -214,7 +214,7 @@ it('S6: with inbox: "together", no run receives messages of two tenants, at its 
   ]);
 });
 
-it('S6: with inbox: "together", a run drains the messages of its tenant behind 100 messages of another one', async () => {
+it('S6: with inbox: "together", a run reads the messages of its tenant behind 100 messages of another tenant', async () => {
   const { runtime, store } = await setUp();
   const go = gate();
   const drained: unknown[] = [];
@@ -332,7 +332,7 @@ describe("a message that a run handed back", () => {
     expect(await store.inbox.peek(broken.id)).toEqual([]);
   });
 
-  it("a message that a run handed back belongs again to its failed run when that is resumed, also as a dead letter", async () => {
+  it("a message that a failed run handed back belongs to that run again when it is resumed, also as a dead letter", async () => {
     const bench = await setUp(noRetry);
     const { runtime, store, events } = bench;
     let isFixed = false;
@@ -365,7 +365,7 @@ describe("a message that a run handed back", () => {
     expect(runs).toHaveLength(5);
   });
 
-  it("a message that a run handed back is not handed back by a fork of its run", async () => {
+  it("a message that a run handed back is not handed back again by a fork of that run", async () => {
     const { runtime, store } = await setUp(noRetry);
     const runs: RunId[] = [];
     const worker = agent("worker", async (ctx) => {
@@ -389,32 +389,35 @@ describe("a message that a run handed back", () => {
   });
 });
 
-it.each(twoStores)("%s: the delay before the next delivery outlasts the process", async (_name, prepare) => {
-  const openStore = await prepare();
-  const clock = new FakeClock();
-  const deliveredAt: number[] = [];
-  const start = clock.now();
-  const broken = agent("broken", async () => {
-    deliveredAt.push(clock.now() - start);
-    if (deliveredAt.length < 2) throw new Error("broken");
-  });
-  const open = async (): Promise<{ store: Store; close: () => Promise<void> }> => {
-    const store = await openStore();
-    const runtime = await createRuntime({ ...noRetry, store, clock });
-    runtime.register(broken);
-    return { store, close: () => runtime.close() };
-  };
-  const first = await open();
-  await first.store.inbox.deliver(message(broken, "m"));
-  await until(async () => (await first.store.inbox.peek(broken.id))[0]?.deliveries === 1);
-  await first.close();
-  await clock.advance(400);
-  const second = await open();
-  onTestFinished(second.close);
-  await settle();
-  await clock.advance(599);
-  expect(deliveredAt).toEqual([0]);
-  await clock.advance(1);
-  await until(async () => (await second.store.inbox.peek(broken.id)).length === 0);
-  expect(deliveredAt).toEqual([0, 1_000]);
-});
+it.each(twoStores)(
+  "%s: the delay before the next delivery of a message outlasts the process",
+  async (_name, prepare) => {
+    const openStore = await prepare();
+    const clock = new FakeClock();
+    const deliveredAt: number[] = [];
+    const start = clock.now();
+    const broken = agent("broken", async () => {
+      deliveredAt.push(clock.now() - start);
+      if (deliveredAt.length < 2) throw new Error("broken");
+    });
+    const open = async (): Promise<{ store: Store; close: () => Promise<void> }> => {
+      const store = await openStore();
+      const runtime = await createRuntime({ ...noRetry, store, clock });
+      runtime.register(broken);
+      return { store, close: () => runtime.close() };
+    };
+    const first = await open();
+    await first.store.inbox.deliver(message(broken, "m"));
+    await until(async () => (await first.store.inbox.peek(broken.id))[0]?.deliveries === 1);
+    await first.close();
+    await clock.advance(400);
+    const second = await open();
+    onTestFinished(second.close);
+    await settle();
+    await clock.advance(599);
+    expect(deliveredAt).toEqual([0]);
+    await clock.advance(1);
+    await until(async () => (await second.store.inbox.peek(broken.id)).length === 0);
+    expect(deliveredAt).toEqual([0, 1_000]);
+  },
+);

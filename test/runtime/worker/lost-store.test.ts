@@ -40,7 +40,7 @@ const removals: Readonly<Record<string, (path: string) => void>> = {
 };
 
 for (const [what, remove] of Object.entries(removals))
-  test(`a worker stops with store_lost and ends the calls in flight after ${what}`, async () => {
+  test(`a worker stops with store_lost and ends the calls in flight after ${what} of its store`, async () => {
     const { path, runtime, errors } = await openWorker(5);
     const started = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<void>();
@@ -62,7 +62,7 @@ for (const [what, remove] of Object.entries(removals))
     expect(existsSync(dirname(path))).toBe(what !== "its folder was deleted");
   });
 
-test("a run whose file was deleted during a call starts no other call, although no poll has noticed it", async () => {
+test("a run whose store file was deleted during a call starts no other call, although no poll has noticed the deletion", async () => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
   const { path, runtime } = await openWorker(600_000);
@@ -81,7 +81,7 @@ test("a run whose file was deleted during a call starts no other call, although 
   expect(steps).toEqual([]);
 });
 
-test("a reader of the events of a run gets store_lost, and the files of a new store stay as they are", async () => {
+test("a reader of the events of a deleted store gets store_lost, and the files of a new store stay unchanged", async () => {
   const path = await newPath();
   const store = await openStore(path, { watchEveryMs: 5 });
   const runtime = await createRuntime({ store: await openStore(path), onError: () => undefined });

@@ -106,7 +106,7 @@ it("a task that awaited another run takes a slot again before its code continues
   await runtime.close();
 });
 
-it("1,100 runs that each await another run all complete, because a waiting run takes no capacity", async () => {
+it("1,100 runs that each await another run all complete, because a run that waits takes no slot", async () => {
   const { runtime } = await setUp();
   const outer = toolCaller(() => ask(runtime));
   const runs = await Promise.all(Array.from({ length: 1_100 }, () => runtime.submit(outer, null)));
@@ -136,7 +136,7 @@ it("a suspended run takes no slot again when its observer awaits another run", a
   await runtime.close();
 });
 
-it("cancel() ends the wait for another run at once, so that a finally block runs in agent code and in a tool", async () => {
+it("cancel() ends the wait for another run at once, so that a finally block is executed in agent code and in a tool", async () => {
   const { runtime } = await setUp({ stopGraceMs: 1_000 });
   const waiting = agent("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
   for (const kind of ["code", "tool"]) {
@@ -160,7 +160,7 @@ it("cancel() ends the wait for another run at once, so that a finally block runs
   }
 });
 
-it("close() does not wait for a call that only waits for another run", async () => {
+it("close() of a runtime does not wait for a call that only waits for another run", async () => {
   const { runtime } = await setUp({ closeGraceMs: 3_000 });
   const waiting = agent("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
   const outer = toolCaller(async () => (await (await runtime.submit(waiting, null)).result()).output);

@@ -16,7 +16,7 @@ function setUp(): { readonly retention: RetentionSweep; readonly sweeps: () => n
   return { retention, sweeps: () => sweeps };
 }
 
-test("when many runs end in one turn of the event loop, their callers continue before the sweep", async () => {
+test("when many runs end in one turn of the event loop, their callers continue before the runs are deleted", async () => {
   const { retention, sweeps } = setUp();
   for (let count = 0; count < 50; count++) retention.note();
   for (let count = 0; count < 100; count++) await Promise.resolve();
@@ -28,7 +28,7 @@ test("when many runs end in one turn of the event loop, their callers continue b
   await retention.stop();
 });
 
-test("a single ended run is swept at the end of the turn of the event loop", async () => {
+test("a single run that has ended is deleted at the end of the turn of the event loop", async () => {
   const { retention, sweeps } = setUp();
   retention.note();
   await new Promise((resolve) => {

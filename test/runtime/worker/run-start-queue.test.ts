@@ -14,7 +14,7 @@ async function start(queue: RunStartQueue, name: string, log: string[]): Promise
   log.push(`${name} blocks`);
 }
 
-test("a run starts when the run before it is blocked", async () => {
+test("a worker starts a run when the run before it is blocked", async () => {
   const queue = new RunStartQueue(systemEventLoop, new EventLoopTurn(systemEventLoop, 60_000));
   const log: string[] = [];
   await Promise.all(["a", "b", "c"].map((name) => start(queue, name, log)));
@@ -22,13 +22,13 @@ test("a run starts when the run before it is blocked", async () => {
   expect(log).toEqual(["a", "b", "c", "d"].flatMap((name) => [`${name} starts`, `${name} blocks`]));
 });
 
-test("waitTurn() returns undefined for the first run of a tick and a promise for the second", () => {
+test("waitTurn() of the start queue returns undefined for the first run of a tick and a promise for the second run", () => {
   const queue = new RunStartQueue(systemEventLoop, new EventLoopTurn(systemEventLoop, 60_000));
   expect(queue.waitTurn()).toBeUndefined();
   expect(queue.waitTurn()).toBeInstanceOf(Promise);
 });
 
-test("no run starts in an exhausted turn of the event loop", async () => {
+test("a worker starts no run in a turn of the event loop whose time is used up", async () => {
   const turn = new EventLoopTurn(systemEventLoop, 0);
   expect(turn.isExhausted).toBe(false);
   const queue = new RunStartQueue(systemEventLoop, turn);
@@ -40,7 +40,7 @@ test("no run starts in an exhausted turn of the event loop", async () => {
   expect(log).toEqual(["a starts", "a blocks"]);
 });
 
-test("a run that never waits for I/O ends before the next run starts", async () => {
+test("a run that never waits for I/O ends before the worker starts the next run", async () => {
   const { runtime } = await setUp();
   const log: string[] = [];
   const quick = agent("quick", async (ctx) => {
@@ -73,13 +73,13 @@ async function endOrder(
   return { ended };
 }
 
-test("a late run of higher priority starts before earlier runs that wait", async () => {
+test("a worker starts a late run of higher priority before earlier runs that wait", async () => {
   const { ended } = await endOrder({ priority: Priority.LOW }, { priority: Priority.CRITICAL });
   expect(ended).toHaveLength(201);
   expect(ended.indexOf("late")).toBeLessThan(20);
 });
 
-test("a late run of another tenant does not wait for all runs of the first tenant", async () => {
+test("a worker starts a late run of another tenant without waiting for all runs of the first tenant", async () => {
   const { ended } = await endOrder({ tenantId: "many" }, { tenantId: "few" });
   expect(ended.indexOf("late")).toBeLessThan(20);
 });

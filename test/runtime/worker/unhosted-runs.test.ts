@@ -23,7 +23,7 @@ const faultsIn = (errors: readonly unknown[]): string[] =>
 
 describe("a caller that awaits a run whose agent is not registered", () => {
   it.each(["result", "events"] as const)(
-    "%s() reports the missing agent once while no process executes the run, and resolves after register()",
+    "%s() reports that no process hosts the agent of a run once, and resolves after register()",
     async (wait) => {
       const { clock, errors, other, runId } = await abandonedRun();
       const run = await other.find(runId);
@@ -45,7 +45,7 @@ describe("a caller that awaits a run whose agent is not registered", () => {
     },
   );
 
-  it("result() reports a run that is pinned to a version that no process hosts", async () => {
+  it("result() reports a run that is pinned to a version of the agent that no process hosts", async () => {
     const { clock, errors, other, runId } = await abandonedRun("pin");
     other.register({ ...clerk, version: "1" });
     void (await other.find(runId))?.result();
@@ -94,7 +94,7 @@ describe("a caller that awaits a run whose agent is not registered", () => {
     expect(errors).toEqual([]);
   });
 
-  it("result() reports an ended run whose resume no process handles", async () => {
+  it("result() reports an ended run if no process executes its resume", async () => {
     const { runtime, open, clock, errors, store } = await setUp({ runRetry: { maxRetries: 0 } });
     const broken = agent("broken", () => Promise.reject(new Error("broken")));
     const { runId } = await runtime.submit(broken, null);
@@ -108,7 +108,7 @@ describe("a caller that awaits a run whose agent is not registered", () => {
     expect(faultsIn(errors).join()).toContain("agent broken is not registered in this process");
   });
 
-  it("a caller that stops waiting receives no further report", async () => {
+  it("a caller that stops waiting for a run without a host receives no further report", async () => {
     const { clock, errors, other, runId } = await abandonedRun();
     const run = await other.find(runId);
     for await (const event of run?.events() ?? []) if (event.type === "run_start") break;

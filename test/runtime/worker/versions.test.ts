@@ -97,13 +97,13 @@ async function setUp(policy: VersionPolicy) {
   return { clock, old, current, handle };
 }
 
-it("J9: versionPolicy resume: a worker resumes a run of another version", async () => {
+it("J9: with versionPolicy resume, a worker resumes a run of another version", async () => {
   const { current, handle } = await setUp("resume");
   await current.start();
   expect((await handle.result()).output).toBe("2");
 });
 
-it("J9: versionPolicy pin: a worker does not claim a run of another version", async () => {
+it("J9: with versionPolicy pin, a worker does not claim a run of another version", async () => {
   const { clock, old, current, handle } = await setUp("pin");
   await current.start();
   await settle();
@@ -114,7 +114,7 @@ it("J9: versionPolicy pin: a worker does not claim a run of another version", as
   expect((await handle.result()).output).toBe("1");
 });
 
-it("J9: versionPolicy refuse: a worker fails a run of another version with version_mismatch", async () => {
+it("J9: with versionPolicy refuse, a worker fails a run of another version with version_mismatch", async () => {
   const { current, handle } = await setUp("refuse");
   await current.start();
   const { status, error: failure } = await handle.result();
@@ -152,13 +152,13 @@ async function setUpChild(policy: VersionPolicy) {
   };
 }
 
-it("J9: versionPolicy resume: a worker resumes a run whose child has another version", async () => {
+it("J9: with versionPolicy resume, a worker resumes a run whose child has another version", async () => {
   const { current, handle } = await setUpChild("resume");
   await current.start();
   expect((await handle.result()).output).toBe("2");
 });
 
-it("J9: versionPolicy pin: a worker claims a run whose child has another version once, and leaves it to a worker of that version", async () => {
+it("J9: with versionPolicy pin, a worker claims a run whose child has another version once, and leaves it to that version", async () => {
   const { clock, current, restarted, handle } = await setUpChild("pin");
   await current.start();
   await settle();
@@ -169,7 +169,7 @@ it("J9: versionPolicy pin: a worker claims a run whose child has another version
   expect((await handle.result()).output).toBe("1");
 });
 
-it("J9: versionPolicy refuse: a worker fails a run whose child has another version with version_mismatch", async () => {
+it("J9: with versionPolicy refuse, a worker fails a run whose child has another version with version_mismatch", async () => {
   const { current, handle } = await setUpChild("refuse");
   await current.start();
   const { status, error: failure } = await handle.result();

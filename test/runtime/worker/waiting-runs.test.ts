@@ -4,7 +4,7 @@ import { agent, setUp, settle } from "../runtime-setup.ts";
 /** More runs than a worker executes at the same time. */
 const runCount = 1_100;
 
-it("runs that wait for a signal take no capacity: a worker executes other runs meanwhile, and resumes each when it is signalled", async () => {
+it("runs that wait for a signal take no slot: a worker executes other runs meanwhile, and resumes each run on its signal", async () => {
   const { runtime } = await setUp({ suspendAfterMs: Number.MAX_SAFE_INTEGER });
   const waiting = agent("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
   const runs = await Promise.all(Array.from({ length: runCount }, () => runtime.submit(waiting, null)));

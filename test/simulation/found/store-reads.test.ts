@@ -18,7 +18,7 @@ function withRead({ events }: Store, read: EventLog["read"]): EventLog {
 }
 
 // Workload programs, seed 31.
-test("update() with the id of an earlier update returns its reply if the run ends between two reads of its log", async () => {
+test("update() with the id of an earlier update returns the reply of that update if the run ends between two reads of its log", async () => {
   const store = memoryStore({ hash: sha256 });
   let staleReads = 0;
   const events = withRead(store, async function* (runId, from) {
@@ -41,7 +41,7 @@ test("update() with the id of an earlier update returns its reply if the run end
 });
 
 // Workload programs, seed 9.
-test("a run continues if the store could not be used while its code sent a signal", async () => {
+test("a run continues if its store could not be used while its code sent a signal", async () => {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256 });
   const listener = formatRunId("listener");

@@ -16,7 +16,7 @@ it.each([
   ],
   ["tokens", 2_000, { ...nothing, maxTurns: 3 }, "stopped at its limit of 2,000 tokens; only an admin"],
 ] as const)(
-  "the answer of a run that stopped at %s of %d says what it lacks and who may add it",
+  "the answer in a channel for a run that stopped at %s of %d says what is missing and who may add it",
   (dimension, limit, left, text) => {
     const error = {
       code: "budget_exhausted",
@@ -29,14 +29,14 @@ it.each([
   },
 );
 
-it("the answer of a run that stopped at its deadline says who may add time", () => {
+it("the answer in a channel for a run that stopped at its deadline says who may add time", () => {
   const ended = { status: "deadline_exceeded", output: null, runId, error: null } as const;
   expect(answerText(ended, { ...nothing, deadlineMs: 60_000 })).toBe(
     "[stopped at its deadline; you can add up to 1 min here or on the page of the server, and an admin any amount: run_1]",
   );
 });
 
-it("the question about a merge offers Merge only if the whole diff is shown", () => {
+it("the question in a channel about a merge offers Merge only if the whole diff is shown", () => {
   const form = (lines: number, isCut?: true): ReturnType<typeof questionForm> => {
     const hunk = `@@ -0,0 +1,${lines} @@\n${"+line\n".repeat(lines)}`;
     const diff = `diff --git a/a.txt b/a.txt\n--- a/a.txt\n+++ b/a.txt\n${hunk}`;

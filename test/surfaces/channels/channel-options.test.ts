@@ -24,7 +24,7 @@ test.each([
   [{ channels: [], notifications: [{ name: "log", ...rule.to }] }, 'unknown option "url" of a notification'],
   [{ channels: [], notifications: [{ name: "log" }] }, "invalid to undefined of a notification"],
 ] as const)(
-  "createChannels() refuses %j, because it would reach or notify others",
+  "createChannels() refuses %j, which would reach or notify other people",
   async (options, error) => {
     const store = await openStore("memory:");
     await using runtime = await openRuntime({ store });

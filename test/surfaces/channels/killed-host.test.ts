@@ -66,7 +66,7 @@ function textOf(chat: string, number: number, count: number): string {
 const perChat = casesOf(50, 6);
 
 test(
-  `${2 * chats.length * perChat} messages with duplicates, in any order, with approvals by button, are each answered by one run and in order, although the process is killed twice`,
+  `${2 * chats.length * perChat} channel messages in any order are each answered by one run, although the process is killed twice`,
   { timeout: 240_000 },
   async () => {
     const [path, telegram, program] = [

@@ -8,7 +8,7 @@ import { botToken, FakeTelegram } from "./fake-telegram.ts";
 import { secret, SignedProgram } from "./signed-program.ts";
 import { newPath, startHost } from "./test-host.ts";
 
-test("notifications tell an address and a channel, once each, which runs wait for a person and which have ended, also while no server was open", async () => {
+test("channel notifications report each run that waits for a person or has ended once, also if no server was open meanwhile", async () => {
   const [path, telegram, program] = [
     await newPath(),
     await FakeTelegram.start(),
@@ -85,7 +85,7 @@ test("notifications tell an address and a channel, once each, which runs wait fo
   expect([program.received.length, program.repeated]).toEqual([6, 0]);
 });
 
-test("createChannels() refuses notifications to unknown channels, with short secrets, unknown causes and names", async () => {
+test("createChannels() refuses notifications to unknown channels, with short secrets, or with unknown causes and names", async () => {
   const store = await sqliteStore({ path: await newPath(), hash: sha256 });
   const runtime = await openRuntime({ store });
   onTestFinished(() => runtime.close());

@@ -16,7 +16,7 @@ function open() {
 }
 
 describe("pairings", () => {
-  test("a code admits its sender once, in any case and with or without the dash", async () => {
+  test("a pairing code admits its sender once, in any case and with or without the dash", async () => {
     const { pairings } = open();
     const { code } = await pairings.request({ channel: "telegram", senderId: "7", senderName: "Eve" });
     const typed = ` ${code.toLowerCase().replace("-", " ")}`;
@@ -34,7 +34,7 @@ describe("pairings", () => {
     expect(await pairings.find("telegram", "7")).toBeUndefined();
   });
 
-  test("a code expires after an hour, and a newer one replaces it", async () => {
+  test("a pairing code expires after an hour, and a newer code replaces it", async () => {
     const { pairings, clock } = open();
     const { code: first } = await pairings.request({ channel: "telegram", senderId: "7" });
     const { code: second } = await pairings.request({ channel: "telegram", senderId: "7" });
@@ -44,7 +44,7 @@ describe("pairings", () => {
     await expect(pairings.approve(second)).rejects.toMatchObject({ code: "not_found" });
   });
 
-  test("after 10 wrong codes no code is accepted for an hour, also the right one", async () => {
+  test("after 10 wrong pairing codes no code is accepted for an hour, not even the right one", async () => {
     const { pairings, clock } = open();
     const { code } = await pairings.request({ channel: "telegram", senderId: "7" });
     for (let attempt = 0; attempt < 10; attempt++)
@@ -55,14 +55,14 @@ describe("pairings", () => {
     expect(await pairings.approve(next)).toMatchObject({ senderId: "7", userId: "telegram:7" });
   });
 
-  test("a sender receives at most 3 codes an hour", async () => {
+  test("a sender on a channel receives at most 3 pairing codes an hour", async () => {
     const { pairings } = open();
     const ask = (): Promise<unknown> => pairings.request({ channel: "telegram", senderId: "1" });
     for (let time = 0; time < 3; time++) await ask();
     await expect(ask()).rejects.toMatchObject({ code: "rate_limited" });
   });
 
-  test("strangers that take all 200 codes of a channel keep no other sender out, and the oldest code becomes invalid", async () => {
+  test("strangers that take all 200 pairing codes of a channel keep no sender out, because the oldest code becomes invalid", async () => {
     const { pairings, clock } = open();
     const ask = async (senderId: string, channel = "telegram"): Promise<string> => {
       await clock.advance(1);
@@ -81,7 +81,7 @@ describe("pairings", () => {
     expect(await pairings.approve(await ask("1"))).toMatchObject({ senderId: "1" });
   });
 
-  test("codes are random and are not stored", async () => {
+  test("pairing codes are random and are not stored in plain text", async () => {
     const { pairings, records } = open();
     const { code } = await pairings.request({ channel: "telegram", senderId: "7" });
     const { code: other } = await pairings.request({ channel: "telegram", senderId: "8" });
@@ -93,7 +93,7 @@ describe("pairings", () => {
 });
 
 describe("N6: the lease of a channel", () => {
-  test("the lease is held by one host, and passes to another one when it is released or its process is dead", async () => {
+  test("N6: one host has the lease of a channel, which passes to another host when it is released or its process is dead", async () => {
     const { records, clock } = open();
     const [one, other] = [new ChannelLease(records, clock, "c"), new ChannelLease(records, clock, "c")];
     expect([await one.hold(), await other.hold(), await one.hold()]).toEqual([true, false, true]);
@@ -138,7 +138,7 @@ describe("N5: messages that a platform does not accept", () => {
     return { queue, clock, times };
   }
 
-  test("N5: messages that a platform does not accept are sent again after the time that the platform names, and meanwhile nothing else is sent", async () => {
+  test("N5: a channel sends refused messages again after the time that the platform names, and nothing else meanwhile", async () => {
     const { queue, clock, times } = queueOf([{ kind: "retry", reason: "429", afterMs: 30_000 }]);
     const sent = Promise.all([
       queue.send(message, clock.now()),
@@ -151,7 +151,7 @@ describe("N5: messages that a platform does not accept", () => {
     expect(times).toEqual([0, 30_000, 30_000]);
   });
 
-  test("N5: messages that a platform does not accept are sent again with growing delays after network errors, and given up after a day", async () => {
+  test("N5: a channel sends messages again with growing delays after network errors, and gives up after a day", async () => {
     const { queue, clock, times } = queueOf(Array.from({ length: 1_000 }, () => new Error("down")));
     const sent = queue.send(message, clock.now());
     await clock.advance(86_400_000 + 600_000);

@@ -6,7 +6,7 @@ import { createChannels, type ChannelAdapter, type ChannelPort } from "../../../
 import { FakeClock } from "../../../src/testing/index.ts";
 import { channelAgent } from "../../../src/testing/contracts/index.ts";
 
-test("a message whose answer cannot be delivered for ever is abandoned, and those after it are answered", async () => {
+test("a channel abandons a message whose answer can never be delivered, and answers the messages after it", async () => {
   const clock = new FakeClock();
   const store = memoryStore({ hash: sha256 });
   const runtime = await openRuntime({ store, clock });

@@ -29,7 +29,7 @@ function speaker(answer: string): HostedAgent {
 }
 
 describe("the Telegram channel", () => {
-  test("the Telegram channel refuses updates without the secret token and stores none of them", async () => {
+  test("the Telegram channel refuses updates without the secret token and stores no refused update", async () => {
     const secretToken = "a-secret-token-of-the-webhook";
     const { url, store } = await start({
       mode: "webhook",
@@ -66,7 +66,7 @@ describe("the Telegram channel", () => {
     });
   });
 
-  test("the Telegram channel ignores edited messages, bots, anonymous senders, stickers and commands of other bots, and sends no code to a group", async () => {
+  test("the Telegram channel ignores edits, bots, anonymous senders, stickers and foreign commands, and sends a group no code", async () => {
     const { telegram, lines } = await start();
     const group = { chat: { id: -5, type: "group" } };
     telegram.push({ edited_message: messageOf("1", "1", "1", "edited") });
@@ -93,7 +93,7 @@ describe("the Telegram channel", () => {
     [12, 12],
     [120, 99],
   ] as const)(
-    "the Telegram channel shows %i choices as %i buttons, and takes the last one",
+    "the Telegram channel shows %i choices as %i buttons, and accepts the last choice",
     async ([count, shown]) => {
       const choices = Array.from({ length: count }, (_, index) => `Colour ${index + 1}`);
       const painter: HostedAgent = {
@@ -121,7 +121,7 @@ describe("the Telegram channel", () => {
     },
   );
 
-  test("the Telegram channel sends an answer as text with entities, so that no markup of a model is interpreted, and without previews", async () => {
+  test("the Telegram channel sends an answer as text with entities and without previews, so that a model's markup stays text", async () => {
     const answer =
       "**bold** <b>html</b> [ok](https://ok.example/a) [run](javascript:alert(1)) [bank.example](https://evil.example) `a*b*`\n# Title\n_it_ snake_case_name ```";
     const { telegram } = await start({}, { agents: [speaker(answer)] });
@@ -193,7 +193,7 @@ describe("the Telegram channel", () => {
     ]);
   });
 
-  test("the Telegram channel continues after the updates that it has stored, and asks without an offset after six days of silence", async () => {
+  test("the Telegram channel continues after its stored updates, and asks without an offset after six days of silence", async () => {
     const telegram = await FakeTelegram.start();
     onTestFinished(() => telegram.close());
     const clock = new FakeClock();
@@ -230,7 +230,7 @@ describe("the Telegram channel", () => {
     ]);
   });
 
-  test("the channel never writes the token of the bot to the log", async () => {
+  test("the Telegram channel never writes the token of the bot to the log", async () => {
     const { telegram, lines, said } = await start();
     telegram.disturb = () => "hang up";
     telegram.say("1", "1", "1", "hello");

@@ -58,7 +58,7 @@ async function bot(agent: Agent) {
   return { fake, host, sent, press };
 }
 
-test("B8, N4: a run that stopped at a limit is continued once by the button of its user, and is answered", async () => {
+test("B8, N4: a run that stopped at a limit continues once when its user presses the button of a channel, and is answered", async () => {
   const { fake, host, sent, press } = await bot(clerk({ maxTurns: 2 }));
   fake.say("1", "1", "7", "Where is order 17?");
   const [stopped, offer] = await sent(2);
@@ -76,7 +76,7 @@ test("B8, N4: a run that stopped at a limit is continued once by the button of i
   await fake.until(() => fake.calls.some(({ method }) => method === "editMessageText"));
 });
 
-test("B8: a run that stopped at a limit has no button if its user may add nothing", async () => {
+test("B8: a channel shows no button for a run that stopped at a limit if its user may add nothing", async () => {
   const { fake, sent } = await bot(clerk());
   fake.say("1", "1", "7", "Where is order 17?");
   await sent(1);
@@ -86,7 +86,7 @@ test("B8: a run that stopped at a limit has no button if its user may add nothin
   expect(next?.text).toContain("You are connected to clerk");
 });
 
-test("B8: a webhook without a callback receives the offer with the answer, and waits for the continued run", async () => {
+test("B8: a webhook without a callback receives the offer of a top-up with the answer, and waits for the continued run", async () => {
   const channel = webhookChannel({ name: "shop", secret });
   const host = await startHost(await newPath(), channel, {
     agents: [clerk({ maxTurns: 2 })],
@@ -109,7 +109,7 @@ test("B8: a webhook without a callback receives the offer with the answer, and w
   });
 });
 
-test("B8: a top-up that is repeated after a crash is added once", async () => {
+test("B8: a top-up through a channel that is repeated after a crash is added once", async () => {
   const { fake, host, sent } = await bot(clerk({ maxTurns: 2 }));
   fake.say("1", "1", "7", "Where is order 17?");
   await sent(2);

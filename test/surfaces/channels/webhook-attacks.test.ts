@@ -58,7 +58,7 @@ function heldAgent(): {
 const hello = { type: "message", senderId: "1", messageId: "1", text: "hello" };
 
 describe("the webhook channel", () => {
-  test("the webhook channel answers in the response, asks there, and gives the same answer to a message that is sent again", async () => {
+  test("the webhook channel answers in the response, asks questions there, and gives a repeated message the same answer", async () => {
     const { at, runtime } = await start();
     const answered = { state: "answered", status: "completed", text: "echo: hello" };
     expect(await post(at, hello)).toMatchObject({ status: 200, json: answered });
@@ -90,7 +90,7 @@ describe("the webhook channel", () => {
     expect(other).toEqual({ status: 202, json: { state: "queued" } });
   });
 
-  test("the webhook channel tells the sender of a message that /stop has discarded so", async () => {
+  test("the webhook channel tells the sender of a message that /stop has discarded the message", async () => {
     const { agent, started, release } = heldAgent();
     const { at, store } = await start({}, { agents: [agent] });
     onTestFinished(release);
@@ -135,7 +135,7 @@ describe("the webhook channel", () => {
           ),
         }),
       ],
-    ])("a request with %s with 401 and stores nothing", async ([, headers]) => {
+    ])("the webhook channel refuses a request with %s with 401 and stores nothing", async ([, headers]) => {
       const answer = await post(host.at, hello, { headers: headers(JSON.stringify(hello)) });
       expect(answer).toMatchObject({ status: 401, json: { code: "unauthenticated" } });
       expect(await stored(host.store.records)).toBe(0);
@@ -169,12 +169,12 @@ describe("the webhook channel", () => {
       ["an empty text", 400, { ...hello, text: " " }],
       ["a long id", 400, { ...hello, messageId: "x".repeat(256) }],
       ["an unpaired surrogate", 400, { ...hello, messageId: "\ud800" }],
-    ])("a body with %s", async ([, status, body, headers = {}]) => {
+    ])("the webhook channel refuses a body with %s", async ([, status, body, headers = {}]) => {
       expect((await post(host.at, body, { headers })).status).toBe(status);
       expect(await stored(host.store.records)).toBe(0);
     });
 
-    test("the webhook channel refuses senders that are not in the allow list with 403 and one line in the log, whatever they claim", async () => {
+    test("the webhook channel refuses senders outside the allow list with 403 and one log line, whatever they claim", async () => {
       for (const senderId of ["3", "1 ", "01", "*", "1\u0000"])
         for (const messageId of ["1", "2"])
           expect((await post(host.at, { ...hello, senderId, messageId })).status).toBe(403);
@@ -210,7 +210,7 @@ describe("the webhook channel", () => {
     expect(program.received).toEqual([]);
   });
 
-  test("the webhook channel does not follow a redirect of the callback address to another one", async () => {
+  test("the webhook channel does not follow a redirect of the callback address to another address", async () => {
     const program = await SignedProgram.start();
     const redirecting = createServer((_request, response) => {
       response.writeHead(307, { location: program.url }).end();
@@ -244,7 +244,7 @@ describe("the webhook channel", () => {
       expect((await post(at, { ...hello, messageId: String(request) })).status).toBe(200);
   });
 
-  test("N6: two processes with one webhook channel and one store both receive messages, and one of them answers", async () => {
+  test("N6: two processes with one webhook channel and one store both receive messages, and one of the processes answers", async () => {
     const path = await newPath();
     const program = await SignedProgram.start();
     onTestFinished(() => program.close());

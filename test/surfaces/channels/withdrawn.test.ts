@@ -6,7 +6,7 @@ import { newPath, startHost } from "./test-host.ts";
 
 const question = { toolName: "write", callId: "call-1", input: { path: "a.txt" }, reason: "writes a file" };
 
-test("the question of a program that has ended loses its buttons in Telegram, and its late answer is refused", async () => {
+test("the question of a program that has ended loses its buttons in Telegram, and a late answer is refused", async () => {
   const fake = await FakeTelegram.start();
   onTestFinished(() => fake.close());
   const isShown = Promise.withResolvers<void>();

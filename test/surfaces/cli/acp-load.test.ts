@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { openEditor } from "./editor.ts";
 import { env, setUp } from "./model-server.ts";
 
-test("reeve acp answers the running prompt of a session if the session does not exist in the folder in which it is loaded", async () => {
+test("reeve acp answers the running prompt of a session that does not exist in the folder in which it is loaded", async () => {
   const { folder, url, asked } = await setUp(() => undefined);
   const other = join(folder, "other");
   await mkdir(other);

@@ -72,7 +72,7 @@ describe("reeve acp", () => {
     expect(await editor.leave()).toBe(0);
   });
 
-  test("reeve acp asks the editor for permission with a diff, and does what its user decides", async () => {
+  test("reeve acp asks the editor for permission with a diff, and does what the user of the editor decides", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request % 2 === 1
         ? { tool: "write", input: { path: "plan.txt", content: `Paint it ${request}.\n` } }
@@ -118,7 +118,7 @@ describe("reeve acp", () => {
     expect(await readFile(path, "utf8")).toBe("Paint it 7.\n");
   });
 
-  test("reeve acp asks again if a later prompt of the session leads to the same call", async () => {
+  test("reeve acp asks for permission again if a later prompt of the session leads to the same call", async () => {
     const input = { path: "plan.txt", content: "Paint it.\n" };
     const { folder, url } = await setUp((request) =>
       request % 2 === 1 ? { tool: "write", input } : { text: "Done." },
@@ -131,7 +131,7 @@ describe("reeve acp", () => {
     expect(editor.asked.length).toBe(2);
   });
 
-  test("reeve acp cancels the run of a prompt, also while its user is asked", async () => {
+  test("reeve acp cancels the run of a prompt, also while its user is asked for permission", async () => {
     const { folder, url, asked } = await setUp((request) =>
       request === 2 ? { tool: "write", input: { path: "x", content: "" } } : undefined,
     );
@@ -218,7 +218,7 @@ describe("reeve acp", () => {
     await expect(prompt(editor, sessionId, "/resume")).rejects.toThrow("nothing to resume");
   });
 
-  test("reeve acp asks again what a killed process had asked, and continues with a message of the user", async () => {
+  test("reeve acp repeats a question that a killed process had asked, and continues with a message of the user", async () => {
     const { folder, url, requests } = await setUp(writes);
     const args = ["--tools", "all", "--sandbox", "off"];
     const questions = Promise.withResolvers<void>();
@@ -286,7 +286,7 @@ describe("reeve acp", () => {
     expect(await editor.leave()).toBe(0);
   });
 
-  test("reeve acp refuses what does not exist or is not supported, with the code of the fault, and keeps serving", async () => {
+  test("reeve acp refuses what does not exist or is not supported, with the code of the fault, and continues to serve", async () => {
     const { folder, url } = await setUp((request) => (request === 1 ? { error: 401 } : { text: "Fine." }));
     const editor = await openEditor({ cwd: folder, env: env(url) });
     const { agent } = editor;
@@ -335,7 +335,7 @@ describe("reeve acp", () => {
     expect((await list()).sessions).toEqual([]);
   });
 
-  test("reeve acp reads the files of its folders again on SIGHUP, says what is wrong with them, and keeps serving", async () => {
+  test("reeve acp reads its files again on SIGHUP, says what is wrong with them, and continues to serve", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "Green." }));
     const editor = await openEditor({ cwd: folder, env: env(url) });
     const sessionId = await newSession(editor, folder);
@@ -350,7 +350,7 @@ describe("reeve acp", () => {
     expect(await editor.leave()).toBe(0);
   });
 
-  test("reeve acp offers agents as modes, templates as commands and the editor's MCP servers, keeps stdout clean and prints what extensions report to stderr", async () => {
+  test("reeve acp offers agents, templates and the editor's MCP servers, and prints what extensions report only to stderr", async () => {
     const { folder, url, requests } = await setUp((request) =>
       request === 1 ? { tool: "mcp__own__hello", input: {} } : { text: "Greeted." },
     );

@@ -31,11 +31,14 @@ describe("the approval prompt", () => {
     { answers: ["", "nope", "yy", "y"], decision: { decision: "approved" } },
     { answers: ["", null], decision: undefined },
     { answers: [undefined], decision: undefined },
-  ])("the approval prompt decides $decision after the answers $answers", async ({ answers, decision }) => {
-    const { terminal, questions } = person(answers);
-    expect(await askDecision(request, terminal)).toEqual(decision);
-    expect(questions).toHaveLength(answers.length);
-  });
+  ])(
+    "the approval prompt in the terminal decides $decision after the answers $answers",
+    async ({ answers, decision }) => {
+      const { terminal, questions } = person(answers);
+      expect(await askDecision(request, terminal)).toEqual(decision);
+      expect(questions).toHaveLength(answers.length);
+    },
+  );
 
   test.each([
     { kind: "select", answers: ["c", " b "], decision: { decision: "approved", input: "b" } },
@@ -76,7 +79,7 @@ describe("the spinner", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  test("the spinner shows the activity with its elapsed time, and is removed by stop()", () => {
+  test("the terminal spinner shows the activity with its elapsed time, and stop() removes it", () => {
     const lines: string[] = [];
     const spinner = new Spinner({ status: (line) => void lines.push(line) });
     spinner.start("gpt-4o");
@@ -89,7 +92,7 @@ describe("the spinner", () => {
     expect(lines).toHaveLength(shown);
   });
 
-  test("the spinner starts no timer without a terminal", () => {
+  test("the spinner starts no timer if there is no terminal", () => {
     new Spinner({}).start("gpt-4o");
     expect(vi.getTimerCount()).toBe(0);
   });

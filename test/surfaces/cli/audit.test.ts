@@ -121,7 +121,7 @@ describe("reeve audit verify", () => {
   ];
 
   test.for(edits)(
-    "E1: reeve audit verify finds $what, names the run and accepts the other runs",
+    "E1: reeve audit verify finds $what, names the run and accepts other runs",
     async ({ how }) => {
       const { store, path, runIds } = await setUp({ runs: 2 });
       tamper(path, how(path));
@@ -144,7 +144,7 @@ describe("reeve audit verify", () => {
     expect(out[1]).toMatch(new RegExp(`^${runIds[1]}  ok  `));
   });
 
-  test("E1: reeve audit verify finds a cut tail only against a head that was kept elsewhere", async () => {
+  test("E1: reeve audit verify finds that the end of a log is missing only against a head that was kept elsewhere", async () => {
     const { store, path, runIds } = await setUp();
     const before = await reeve(["audit", "verify", "--store", store, "--json"]);
     const { head } = JSON.parse(before.out[0] ?? "") as { head: string };
@@ -323,7 +323,7 @@ describe("reeve", () => {
     { args: ["watch", "--json"] },
     { args: ["watch", "--cwd", "/tmp"] },
     { args: ["sessions", "show", "ses_7f", "--system", "Hello"] },
-  ])("reeve $args exits with 2 and advises no option that the command lacks", async ({ args }) => {
+  ])("reeve $args exits with 2 and suggests no option that the command lacks", async ({ args }) => {
     const { code, talk } = await reeve(args);
     expect(code).toBe(2);
     expect(talk).toMatch(/unknown option/u);

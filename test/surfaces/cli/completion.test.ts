@@ -13,7 +13,7 @@ async function offered(script: string, ...words: string[]): Promise<readonly str
   return stdout.split("\n").filter((line) => line !== "");
 }
 
-test("reeve completion bash completes commands, their commands and options", async () => {
+test("reeve completion bash prints a script that completes commands, subcommands and options", async () => {
   const { code, out } = await reeve(["completion", "bash"]);
   expect(code).toBe(0);
   const script = out.join("\n");
@@ -60,13 +60,13 @@ async function scriptFile(shell: string): Promise<string> {
   return path;
 }
 
-test.skipIf(lacks("zsh"))("zsh reads the script for it without an error of syntax", async () => {
+test.skipIf(lacks("zsh"))("zsh reads the script of reeve completion zsh without a syntax error", async () => {
   const { stderr } = await promisify(execFile)("zsh", ["-f", "-n", await scriptFile("zsh")]);
   expect(stderr).toBe("");
 });
 
 test.skipIf(lacks("fish"))(
-  "fish offers commands, their commands and options with the script for it",
+  "fish offers commands, subcommands and options with the script of reeve completion fish",
   async () => {
     const path = await scriptFile("fish");
     const offer = async (line: string): Promise<readonly string[]> => {
@@ -108,7 +108,7 @@ function fishLine(line: string): FishLine {
   return { needs: needs ?? [], excludes: excludes ?? [], word };
 }
 
-test("the script for fish offers what the one for bash offers, in every command", async () => {
+test("the completion script for fish offers the same as the script for bash, in every command", async () => {
   const lines = (await reeve(["completion", "fish"])).out.map(fishLine);
   const bash = (await reeve(["completion", "bash"])).out.join("\n");
   const groups = lines.filter(({ needs, word }) => needs.length === 1 && !word.startsWith("-"));

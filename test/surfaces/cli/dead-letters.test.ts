@@ -28,7 +28,7 @@ async function setUp(): Promise<readonly string[]> {
   return ["--store", store];
 }
 
-test("reeve dead-letters lists dead letters, and reeve redeliver redelivers all or the named ones of an agent", async () => {
+test("reeve dead-letters lists dead letters, and reeve redeliver redelivers all dead letters of an agent or the named ones", async () => {
   const store = await setUp();
   const all = await reeve(["dead-letters", ...store]);
   expect([all.code, all.out.length]).toEqual([0, 4]);

@@ -79,7 +79,7 @@ const story = [
 ];
 
 test.skipIf("problem" in bubblewrap)(
-  "reeve demo --hire shows two hired agents in worktrees under one budget, and merges their work after an approval (skipped without bubblewrap)",
+  "reeve demo --hire shows two hired agents in worktrees, and merges their work after an approval (skipped without bubblewrap)",
   async () => {
     const { code, out, talk, folder, cwd } = await play();
     const text = out.join("\n");
@@ -116,7 +116,7 @@ test.skipIf("problem" in bubblewrap)(
   },
 );
 
-test("reeve demo --hire says that its agents run without a sandbox where bubblewrap is missing, and ends the same", async () => {
+test("reeve demo --hire says that its agents run without a sandbox where bubblewrap is missing, and otherwise ends the same", async () => {
   const { code, out, talk } = await play({ PATH: await pathWithout("bwrap") });
   const text = out.join(" ").replaceAll(/ +/gu, " ");
   expect(code === 0 || talk).toBe(true);
@@ -126,7 +126,7 @@ test("reeve demo --hire says that its agents run without a sandbox where bubblew
   expect(text).toContain("The checkout has the work of both");
 });
 
-test("reeve demo --hire names git where it is missing, and leaves nothing behind", async () => {
+test("reeve demo --hire names git if git is missing, and leaves no files behind", async () => {
   const temp = await tempFolder();
   const { code, talk } = await reeveProcess(["demo", "--hire"], {
     env: { PATH: await pathWithout("git"), TMPDIR: temp },
@@ -135,7 +135,7 @@ test("reeve demo --hire names git where it is missing, and leaves nothing behind
   expect(await readdir(temp)).toEqual([]);
 });
 
-test("reeve demo --hire that gets SIGINT in the middle of its story ends its agents and deletes its files", async () => {
+test("reeve demo --hire ends its agents and deletes its files when it gets SIGINT in the middle", async () => {
   const temp = await tempFolder();
   const child = spawn(process.execPath, [main, "demo", "--hire", "--pace", "30000"], {
     env: { ...process.env, TMPDIR: temp },

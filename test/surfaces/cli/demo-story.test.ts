@@ -47,7 +47,7 @@ describe("DemoStory", () => {
     ]);
   });
 
-  test("DemoStory names the task that takes a seat, also if the other task only waited", () => {
+  test("DemoStory names the task that takes a seat, also if the task before it only waited", () => {
     const wanted: Draft = {
       type: "spawn_wait",
       data: { childTaskId: "t2", agentId: "licence", priority: Priority.HIGH, victim: "t1" },
@@ -98,7 +98,7 @@ describe("storyLine", () => {
     expect(storyLine(line, { ...plain, width: Number.POSITIVE_INFINITY })).toContain("x".repeat(90));
   });
 
-  test("storyLine uses colours in a terminal, and none with NO_COLOR", () => {
+  test("storyLine uses colours in a terminal, and no colours with NO_COLOR", () => {
     const coloured = storyLine(line, { paint: paintFor(true, {}), width: 80 });
     expect(coloured).toContain("\u{1b}[33m");
     expect(storyLine(line, { paint: paintFor(true, { NO_COLOR: "1" }), width: 80 })).toBe(
@@ -110,7 +110,7 @@ describe("storyLine", () => {
     expect(storyLine({ ...line, text: "\u{1b}[2J" }, plain)).toContain("\\u001b[2J");
   });
 
-  test("wrapped breaks a text at spaces", () => {
+  test("wrapped() breaks a text at spaces", () => {
     expect(wrapped("one two three", 7)).toEqual(["one two", "three"]);
   });
 });
@@ -136,7 +136,7 @@ describe("compareBooks", () => {
     ],
     ["the run was charged another amount", [asked("a"), asked("b")], { ...ledger, chargedUsd: 0.31 }, false],
     ["the run has not ended", [asked("a"), asked("b")], { ...ledger, chargedUsd: null }, false],
-  ] as const)("if %s, compareBooks says whether the books agree", ([, billed, books, isRight]) => {
+  ] as const)("compareBooks() says whether the amounts agree if %s", ([, billed, books, isRight]) => {
     const compared = compareBooks(billed, books);
     expect(compared.isRight).toBe(isRight);
     expect(compared.words.join(" ")).toContain(

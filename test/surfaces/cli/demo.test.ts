@@ -71,7 +71,7 @@ function ofType<Type extends Event["type"]>(events: readonly Event[], type: Type
 }
 
 describe("reeve demo", () => {
-  test("reeve demo without a terminal prints the address first, tells what the store contains, names a document that is there, and ends with 0", async () => {
+  test("reeve demo without a terminal prints the address first, says what the store contains, and ends with 0", async () => {
     const cwd = await mkdtemp(join(tmpdir(), "reeve-demo-cwd-"));
     onTestFinished(() => rm(cwd, { recursive: true, force: true, maxRetries: 10 }));
     const { code, out, talk } = await reeveProcess(["demo", "--pace", "60", "--keep"], { cwd });
@@ -142,7 +142,7 @@ describe("reeve demo", () => {
     expect(workers.filter(isAlive)).toEqual([]);
   });
 
-  test("reeve demo --stay serves finished runs, which can be forked with the other model, a question, a tree and a schedule until SIGINT, and leaves nothing behind", async () => {
+  test("reeve demo --stay serves finished runs, a question, a tree and a schedule until SIGINT, and leaves no files behind", async () => {
     const { child, lines, line } = startDemo("--stay");
     const url = await line("http://");
     await line("Next");
@@ -178,7 +178,7 @@ describe("reeve demo", () => {
   });
 
   test.for(["SIGTERM", "SIGKILL"] as const)(
-    "the workers of a demo that gets %s in the middle of its story end",
+    "the workers of reeve demo end when it gets %s in the middle",
     async (signal) => {
       const { child, lines, line } = startDemo("--exit");
       await line("hires research");

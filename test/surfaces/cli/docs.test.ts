@@ -46,7 +46,7 @@ async function crawl() {
   return { pages, dead };
 }
 
-test("every link, anchor and picture of the pages of reeve docs leads to a page", async () => {
+test("every link, anchor and picture of the pages of reeve docs has an existing target", async () => {
   const { pages, dead } = await crawl();
   expect(dead).toEqual([]);
   expect([...pages.keys()].filter((path) => path.startsWith("/docs/guides/")).length).toBeGreaterThan(30);
@@ -88,13 +88,13 @@ test.each([
   [["agents", "--list"], 2, "--list takes no page; use reeve docs agents --print"],
   [["--port", "70000"], 2, "invalid --port 70000: expected an integer from 0 to 65535"],
   [["--list", "--print"], 2, "option '--list' cannot be used with option '--print'"],
-])("reeve docs %j ends with code %i and says why", async (args, code, talk) => {
+])("reeve docs %j ends with code %i and says what is wrong", async (args, code, talk) => {
   const said = await reeve(["docs", ...args]);
   expect(said.code).toBe(code);
   expect(said.talk).toContain(talk);
 });
 
-test("the search finds the section whose heading has the words first, and shows the query as text", async () => {
+test("the search of reeve docs finds first the section whose heading has the words, and shows the query as text", async () => {
   const found = await (await get("/search?q=command+line+exit+codes")).text();
   const [first] = valuesOf(found.slice(found.indexOf('class="found"')), "href");
   expect(first).toBe("/docs/reference/command-line.md#exit-codes");
@@ -104,7 +104,7 @@ test("the search finds the section whose heading has the words first, and shows 
   expect(none).not.toContain("<script");
 });
 
-test("the server of the documents serves no other file of the package, and refuses other methods", async () => {
+test("the server of reeve docs serves no other file of the package, and refuses other methods", async () => {
   const paths = [
     "/package.json",
     "/docs/%2e%2e/package.json",
@@ -123,7 +123,7 @@ async function emptyRoot(): Promise<string> {
   return root;
 }
 
-test("a name that two listed pages share is refused with their paths, and a package without documents by name", async () => {
+test("reeve docs refuses two listed pages with one name, and a package without documents", async () => {
   const root = await emptyRoot();
   expect(() => new DocumentFiles(root)).toThrow("the documents are missing: ");
   await mkdir(join(root, "docs"));
@@ -131,7 +131,7 @@ test("a name that two listed pages share is refused with their paths, and a pack
   expect(() => new DocumentFiles(root).find("b")).toThrow('page "b" is ambiguous; use a/b or c/b');
 });
 
-test("a picture that the package lacks is shown as its text", async () => {
+test("reeve docs shows a picture that the package lacks as its text", async () => {
   const root = await emptyRoot();
   await cp(join(repository, "docs/README.md"), join(root, "docs/README.md"));
   const page = await documentServer(new DocumentFiles(root)).fetch(

@@ -106,7 +106,7 @@ test("reeve doctor finds no error in a project that works, names keys without th
   expect(await contents(root)).toEqual(before);
 });
 
-test("reeve doctor reads a store in use and a copy of it without changing them, and says who uses it", async () => {
+test("reeve doctor reads a store in use and a copy of it without changing them, and says which process uses the store", async () => {
   const { root, doctor, store } = await place();
   await mkdir(join(root, "copy"));
   await fill(store("reeve.db"), async () => {
@@ -157,7 +157,7 @@ test.skipIf(process.platform !== "linux")(
   },
 );
 
-test("reeve doctor refuses a store of the folder that leads out of it, and reports a list of MCP servers that is no JSON", async () => {
+test("reeve doctor refuses a store path that leads out of the folder, and reports a list of MCP servers that is no JSON", async () => {
   const { root, project, doctor, store } = await place({ "~/mcp.json": "{", ".reeve/settings.json": "{}" });
   await fill(store("other.db"));
   await symlink(join(root, "other.db"), join(project, ".reeve/reeve.db"));
@@ -226,7 +226,7 @@ test("reeve doctor ends with 1 and names a command for each problem of a store",
   expect(findings.filter(({ state, fix }) => state === "warning" && fix === undefined)).toEqual([]);
 });
 
-test("reeve doctor loads no code of a project that is not trusted, and names what is not used", async () => {
+test("reeve doctor loads no code of a project that is not trusted, and names what it does not use", async () => {
   const { root, doctor, run } = await place({
     "reeve.config.ts": `import { writeFileSync } from "node:fs"; writeFileSync("../ran", "");`,
     ".reeve/agents/evil.ts": `import { writeFileSync } from "node:fs"; writeFileSync("../ran", "");`,
@@ -260,7 +260,7 @@ test("reeve doctor loads no code of a project that is not trusted, and names wha
   expect(text.talk).toMatch(/\d errors?, \d warnings?\.\n$/u);
 });
 
-test("reeve doctor reports settings that cannot be read, and a server of Restate that does not answer", async () => {
+test("reeve doctor reports settings that cannot be read, and a Restate server that does not answer", async () => {
   const { doctor, home } = await place({ "~/settings.json": `{ "budget": { "maxCost": 1 } }` });
   const { findings } = await doctor("--admin-url", "http://127.0.0.1:1");
   expect(of("workspace", findings)).toEqual([
@@ -271,7 +271,7 @@ test("reeve doctor reports settings that cannot be read, and a server of Restate
   ]);
 });
 
-test("reeve doctor reports a server of Restate that answers, with the versions of workers that it knows", async () => {
+test("reeve doctor reports a Restate server that answers, with the worker versions that the server knows", async () => {
   const services = [{ name: "reeve-runs", revision: 1 }];
   const known = ["dp_1", "dp_2"].map((id) => ({
     id,
@@ -330,7 +330,7 @@ test("reeve doctor says that the root folder has no sandbox, and not that bubble
   expect(of("sandbox", findings)).toMatchObject([{ state: "warning", fix: "cd PROJECT" }]);
 });
 
-test("a clock that is behind the store, and a port in use, are findings", async () => {
+test("reeve doctor reports a clock that is behind the store, and a port in use", async () => {
   const now = Date.UTC(2026, 10, 19);
   expect(clockFindings(now, now + 30_000)).toMatchObject([{ state: "ok" }]);
   expect(clockFindings(now, now + 90_000)).toMatchObject([{ state: "warning" }]);

@@ -26,7 +26,7 @@ async function storedRun(): Promise<{ folder: string; store: `sqlite:${string}`;
   return { folder, store, runId: run.runId };
 }
 
-test("reeve eval add makes a case of a run, and says what it removed but not the secret", async () => {
+test("reeve eval add makes a case of a run, and reports that it removed a secret without the secret", async () => {
   const { folder, store, runId } = await storedRun();
   const file = join(folder, "cases.jsonl");
   const { code, out } = await reeve(["eval", "add", runId.slice(0, 12), "--to", file, "--store", store]);
@@ -38,7 +38,7 @@ test("reeve eval add makes a case of a run, and says what it removed but not the
   expect(await readFile(join(folder, "cases.recordings", `${runId}.json`), "utf8")).not.toContain("4711");
 });
 
-test("reeve eval add chooses runs with --where, and refuses a second case of a run, no run, and both", async () => {
+test("reeve eval add chooses runs with --where, and refuses a second case of a run, no run, and a run with --where", async () => {
   const { folder, store, runId } = await storedRun();
   const given = ["--to", join(folder, "cases.jsonl"), "--store", store];
   const where = ["--where", "agent=clerk", "status=completed"];

@@ -38,7 +38,7 @@ export const polite = experiment({
 });
 `;
 
-test("reeve eval fork tries instructions on stored runs, pays only what is new also after a kill, and scores both ends", async () => {
+test("reeve eval fork tries instructions on stored runs, pays only new calls also after a kill, and scores both ends", async () => {
   const folder = await mkdtemp(join(tmpdir(), "reeve-eval-fork-"));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   await mkdir(join(folder, "evals"));

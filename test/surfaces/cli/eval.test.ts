@@ -77,7 +77,7 @@ async function project(): Promise<{
 
 const file = "evals/capitals.eval.js";
 
-test("reeve eval reports the scores, writes reports and a baseline, and compares with it later", async () => {
+test("reeve eval reports the scores, writes reports and a baseline, and later compares with the baseline", async () => {
   const { folder, run } = await project();
   const first = await run([
     file,
@@ -143,7 +143,7 @@ test("reeve eval starts no run for a gate that needs a baseline, nor for a broke
   expect(broken.talk).toContain("capitals.jsonl:2 is not JSON");
 });
 
-test("reeve eval runs code of the project without a FILE only if the person trusts it", async () => {
+test("reeve eval executes the project's experiments without a FILE only if the person trusts the project", async () => {
   const { call } = await project();
   const refused = await call([]);
   expect(refused).toMatchObject({ code: 8, out: [] });
@@ -153,7 +153,7 @@ test("reeve eval runs code of the project without a FILE only if the person trus
 
 // The crash suite kills experiments at each write.
 test.each(isFull ? (["SIGKILL", "SIGINT"] as const) : (["SIGINT"] as const))(
-  "reeve eval --resume continues a run after %s and after a top-up, and asks for no recorded answer again",
+  "reeve eval --resume continues a run after %s and after a top-up, and repeats no recorded answer",
   async (signal) => {
     const { folder, home, run, call } = await project();
     const calls = async (): Promise<number> =>

@@ -115,7 +115,7 @@ async function filledStore() {
   return { folder, store, session: sessionId ?? "" };
 }
 
-test("every command with --json prints JSON only, and says everything else on stderr", async () => {
+test("every command with --json prints only JSON on stdout, and everything else on stderr", async () => {
   const { folder, store, session } = await filledStore();
   const exported = join(folder, "session.jsonl");
   const prepared = [

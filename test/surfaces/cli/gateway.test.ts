@@ -101,7 +101,7 @@ async function ask(baseURL: string, apiKey: string, max_tokens = 100): Promise<s
   }
 }
 
-test("a token of the gateway survives restarts, stops at its budget, continues after a top-up, and ends when it is revoked", async () => {
+test("a gateway token survives restarts, stops at its budget, continues after a top-up, and ends when it is revoked", async () => {
   const { folder, billed, run } = await place();
   const created = await run(
     "gateway",
@@ -153,7 +153,7 @@ test("a token of the gateway survives restarts, stops at its budget, continues a
   expect(["provider-key", token, prompt].filter((text) => said.includes(text))).toEqual([]);
 });
 
-test("a token of one tenant pays from its own run, and reeve cost counts it for its user, tenant and program", async () => {
+test("a gateway token of a tenant pays from its own run, and reeve cost counts it for its user, tenant and program", async () => {
   const { folder, billed, run } = await place();
   const create = async (name: string, tenant: string): Promise<string> => {
     const owner = ["--user", "ann", "--tenant", tenant];
@@ -210,7 +210,7 @@ test.each([
   expect([code, talk]).toEqual([2, expect.stringContaining(`invalid ${option}`)]);
 });
 
-test("B7: a gateway token with --per and --wire spends its budget once per period, on its wire only", async () => {
+test("B7: a gateway token with --per and --wire spends its budget once per period, only on the named protocol", async () => {
   const { folder, billed, run } = await place();
   for (const wrong of [
     ["--per", "week"],
@@ -240,7 +240,7 @@ test("B7: a gateway token with --per and --wire spends its budget once per perio
   await server.stop("SIGTERM");
 });
 
-test("reeve gateway env starts a program with a token of its own and without keys, and returns its exit code", async () => {
+test("reeve gateway env starts a program with a token of its own and without provider keys, and returns its exit code", async () => {
   const { folder, upstream, run } = await place();
   await run("gateway", "token", "--max-budget-usd", "1", "--name", "bot", "--models", "m");
   const server = await serve(folder, {});
@@ -295,7 +295,7 @@ test("reeve gateway env starts a program with a token of its own and without key
   await other.stop("SIGTERM");
 });
 
-test("a server that does not execute the run of a token answers with 503, and tokens of gateway and API are refused by the other", async () => {
+test("a server that does not execute the run of a gateway token answers with 503, and gateway and API refuse each other's tokens", async () => {
   const { folder, run } = await place();
   const { out } = await run("gateway", "token", "--max-budget-usd", "1");
   const servers = [await serve(folder, {}), await serve(folder, {})];

@@ -44,7 +44,7 @@ test.each([
   { what: "the sources", path: join(repository, "src/surfaces/cli/main.ts") },
   { what: "the bundle", path: main },
 ])(
-  "reeve --help of $what loads neither another layer nor a package but the parser of arguments",
+  "reeve --help of $what loads no other layer and no package but the parser of arguments",
   async ({ path }) => {
     const { code, stderr } = await runNode(["--input-type=module", "-e", recorder, path], repository);
     expect(code).toBe(0);
@@ -63,7 +63,7 @@ test.each([
   },
 );
 
-test("reeve names the command that does what a command of another tool does", async () => {
+test("reeve names its own command if a person types the command of another tool", async () => {
   const { code, out, talk } = await reeve(["settings"]);
   expect({ code, out, talk }).toEqual({
     code: 2,

@@ -54,7 +54,7 @@ async function inbox() {
   return { cli, address };
 }
 
-test("reeve inbox lists what waits for a person with the command that answers it, and hides no character", async () => {
+test("reeve inbox lists what waits for a person with the command that answers it, and shows hidden characters", async () => {
   const { cli, address } = await inbox();
   const { code, out } = await cli("inbox");
   expect(code).toBe(0);

@@ -89,7 +89,7 @@ test("reeve config prints each setting with the places that set it, why others h
   expect(await hasRun()).toBe(false);
 });
 
-test("reeve config drops the address of another model, and says so", async () => {
+test("reeve config drops the address that belongs to another model, and says so", async () => {
   const { run } = await place({
     "~/settings.json": JSON.stringify({ model: "vllm/a", baseUrl: "http://127.0.0.1:8000/v1" }),
     "~/profiles/work/settings.json": JSON.stringify({ model: "openai/gpt-5.2" }),
@@ -128,7 +128,7 @@ test("reeve mcp list prints the servers of all files with their state, starts no
   expect(await hasRun()).toBe(false);
 });
 
-test("reeve models prints window, price, agents and what a call lacks, and reeve skills what a skill approves", async () => {
+test("reeve models prints window, price, agents and what a call lacks, and reeve skills prints what a skill approves", async () => {
   const { run, hasRun } = await place({
     "~/settings.json": JSON.stringify({ model: "openai/gpt-5.2" }),
     "~/agents/cheap.md": "---\nmodel: vllm/house\n---\nx",

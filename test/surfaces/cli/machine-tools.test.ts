@@ -39,7 +39,7 @@ const said = [
   /this machine cannot offer the tool desktop: there is no X display: .+\. Refused, because they name it: clicker\./,
 ];
 
-test("reeve serve starts without bubblewrap, Chromium and a display, says what is missing, and refuses only agents that name it", async () => {
+test("reeve serve starts without bubblewrap, Chromium and a display, and refuses only agents that need a missing one", async () => {
   const { folder, url, alone, requests } = await bareMachine(() => ({ text: "done" }));
   for (const [name, value] of Object.entries(alone)) vi.stubEnv(name, value);
   onTestFinished(() => void vi.unstubAllEnvs());
@@ -74,7 +74,7 @@ test("reeve serve starts without bubblewrap, Chromium and a display, says what i
   expect(tools.map((each) => each.function.name)).not.toContain("bash");
 });
 
-test("reeve worker starts without bubblewrap, Chromium and a display, says what is missing, and leaves runs of agents that name it to others", async () => {
+test("reeve worker starts without bubblewrap, Chromium and a display, and leaves runs that need a missing one to others", async () => {
   const { folder, alone } = await bareMachine(() => ({ text: "done" }));
   const worker = await startWorker({ main, cwd: folder, env: alone });
   const started = await worker.logged(({ event }) => event === "worker_started");
@@ -98,7 +98,7 @@ test("reeve worker starts without bubblewrap, Chromium and a display, says what 
   expect(await (await submit("handy")).result()).toMatchObject({ status: "completed", output: "done" });
 });
 
-test("reeve run refuses an agent that names the shell before it creates a store, and runs one that has all tools", async () => {
+test("reeve run refuses an agent whose shell is missing before it creates a store, and runs an agent that has all tools", async () => {
   const { folder, alone } = await bareMachine(() => ({ text: "done" }));
   const run = (...args: readonly string[]) => reeve(["run", "Hi", ...args], { cwd: folder, env: alone });
   const refused = await run("--agent", "coder");

@@ -66,7 +66,7 @@ test("reeve ps lists the runs that fit the filters of the page, and sorts them b
   }
 });
 
-test("an order with filters says what will happen to each run, and needs an answer", async () => {
+test("an order with filters for many runs says what will happen to each run, and needs an answer", async () => {
   const { cli, ids, store, runtime } = await office();
   const where = ["--where", "user=ann"];
   const dry = await cli("delete", "--dry-run", ...where);
@@ -95,7 +95,7 @@ test("an order with filters says what will happen to each run, and needs an answ
   ]);
 });
 
-test("orders refuse RUN together with filters, neither of them, and a task of many runs", async () => {
+test("commands with filters for many runs refuse a run id with filters, neither of them, and a task of many runs", async () => {
   const { cli } = await office();
   for (const [args, problem] of [
     [["cancel"], "missing RUN; use reeve cancel RUN, or reeve cancel --where FILTER"],

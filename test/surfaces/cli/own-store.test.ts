@@ -47,7 +47,7 @@ describe("a store of the command line", () => {
     expect(readdirSync(dirname(path))).toEqual(["reeve.db"]);
   });
 
-  test("a store of the command line that others created is refused, says how to accept it, and stays readable", async () => {
+  test("a store of the command line that another user created is refused, and the error says how to accept it", async () => {
     const { path } = await place();
     await createElsewhere(path);
     await expect(drive(path)).rejects.toMatchObject({
@@ -65,7 +65,7 @@ describe("a store of the command line", () => {
   });
 
   test.for(["../../trust", "", "x".repeat(36), "0f0f0f0f-0000-4000-8000-000000000000"])(
-    "that others created with the id %j is refused",
+    "a store of the command line that another user created with the id %j is refused",
     async (id) => {
       const { path, home } = await place();
       mkdirSync(join(home, "stores"), { recursive: true });
@@ -85,7 +85,7 @@ describe("a store of the command line", () => {
     expect(listed()).toHaveLength(1);
   });
 
-  test("a store of the command line that is a copy is refused until it is accepted, and then both belong to the user", async () => {
+  test("a copy of a store of the command line is refused until it is accepted, and then both stores belong to the user", async () => {
     const { path, root } = await place();
     await drive(path);
     const copy = join(root, "copy/.reeve/reeve.db");
@@ -141,7 +141,7 @@ describe("a store of the command line", () => {
     await drive(join(root, "why?/reeve.db"));
   });
 
-  test("a store of the command line belongs to the user if a command that created it was killed before", async () => {
+  test("a store of the command line belongs to the user if a command that created it was killed before it had ended", async () => {
     const { path, home } = await place();
     // The two traces of a killed command: an id without a store, and a store without its name.
     mkdirSync(join(home, "stores"), { recursive: true });

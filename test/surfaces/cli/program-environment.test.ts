@@ -55,7 +55,7 @@ test.each([
   expect([env[name], removed]).toEqual(["1", []]);
 });
 
-test("the address and the token of the gateway win over variables that the person keeps", () => {
+test("the address and the token of the gateway take precedence over variables that the person keeps", () => {
   const variables = { ANTHROPIC_BASE_URL: "http://evil.example", OPENAI_API_KEY: "sk" };
   const { env, removed } = gatewayCommand(
     ["claude"],
@@ -76,27 +76,30 @@ test.each([
   [["npx", "-y", "@openai/codex@0.169.0", "exec", "hi"], 3],
   [["pnpm", "dlx", "@openai/codex", "exec"], 3],
   [["node", "/x/node_modules/.bin/codex.js", "exec"], 2],
-])("the settings of Codex follow the program in the command %o", (command, place) => {
-  const { args, warning } = gatewayCommand(command, gateway, {});
-  expect(args.slice(0, place)).toEqual(command.slice(0, place));
-  expect(args.slice(place, place + 2)).toEqual(["-c", 'model_provider="reeve"']);
-  expect(args.slice(-command.slice(place).length)).toEqual(command.slice(place));
-  expect(warning).toBeUndefined();
-});
+])(
+  "reeve gateway env inserts the settings of Codex behind the program in the command %o",
+  (command, place) => {
+    const { args, warning } = gatewayCommand(command, gateway, {});
+    expect(args.slice(0, place)).toEqual(command.slice(0, place));
+    expect(args.slice(place, place + 2)).toEqual(["-c", 'model_provider="reeve"']);
+    expect(args.slice(-command.slice(place).length)).toEqual(command.slice(place));
+    expect(warning).toBeUndefined();
+  },
+);
 
 test.each([
   [["sh", "-c", "codex exec hi"], true],
   [["git", "clone", "codex"], true],
   [["python", "report.py"], false],
 ])(
-  "the command %o is not changed, and a warning says whether it may start Codex unseen (%s)",
+  "reeve gateway env does not change the command %o, and warns if it may start Codex unseen (%s)",
   (command, warns) => {
     const { args, warning } = gatewayCommand(command, gateway, {});
     expect([args, warning !== undefined]).toEqual([command, warns]);
   },
 );
 
-test("OpenCode behind a launcher receives its settings", () => {
+test("OpenCode that another program starts behind reeve gateway env receives its settings", () => {
   const { env } = gatewayCommand(["npx", "-y", "opencode-ai@1", "run"], gateway, {});
   expect(env["OPENCODE_CONFIG_CONTENT"]).toContain(gateway.token);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { exposition } from "../../../src/surfaces/cli/commands/worker/prometheus.ts";
 import { parseExposition } from "./prometheus-parser.ts";
 
-test("exposition() escapes label values and help texts so that a strict reader returns them unchanged", () => {
+test("the Prometheus exposition() escapes label values and help texts so that a strict reader returns them unchanged", () => {
   const model = 'a"b\\c\nd{e="f",g}';
   const text = exposition([
     {
@@ -22,7 +22,7 @@ test("exposition() escapes label values and help texts so that a strict reader r
   expect(families.get("reeve_runs_owned")?.samples).toEqual([{ labels: {}, value: 0.1 + 0.2 }]);
 });
 
-test("exposition() writes values that are not finite, very small or very large as Prometheus reads them", () => {
+test("the Prometheus exposition() writes values that are not finite, very small or very large as Prometheus reads them", () => {
   const values = [Number.NaN, Infinity, -Infinity, 1e-9, 1e21, 0];
   const samples = values.map((value, index) => ({ labels: { index: String(index) }, value }));
   const families = parseExposition(exposition([{ name: "g", type: "gauge", help: "", samples }]));
@@ -37,6 +37,6 @@ test.for([
   ["# HELP a b\n# TYPE a gauge\na one\n", "a value that is no number"],
   ["# TYPE a gauge\na 1\n", "a family without a help text"],
   ["# HELP a b\n# TYPE a gauge\na 1", "a missing line feed at the end"],
-] as const)("the parser of these tests refuses %j: %s", ([text]) => {
+] as const)("the Prometheus parser of the tests refuses %j: %s", ([text]) => {
   expect(() => parseExposition(text)).toThrow(/^(?:invalid|the last line)/u);
 });

@@ -92,7 +92,7 @@ describe.skipIf(process.env["REEVE_REAL_AGENTS"] !== "1")("programs behind the g
   });
 
   test.each(programs)(
-    "B1: $name in an endless loop is billed at most its budget, is refused once, and at most both after a top-up",
+    "B1: $name in an endless loop behind the gateway is billed at most its budget, and is refused once",
     async ({ name, package: packageName, args, env }) => {
       const provider = await EndlessProvider.open();
       const folder = await mkdtemp(join(tmpdir(), "reeve-real-"));

@@ -58,7 +58,7 @@ test.for([
   { isWatched: true, shown: String.raw`red\u001b[31m` + "\nnext" },
   { isWatched: false, shown: "red\u{1b}[31m\nnext" },
 ])(
-  "control characters in an answer that was not streamed are escaped on a terminal (terminal: $isWatched)",
+  "reeve run escapes control characters in an answer that was not streamed on a terminal (terminal: $isWatched)",
   async ({ isWatched, shown }) => {
     const { terminal, out } = screen(isWatched);
     await new TextWatcher(terminal).end(ended("red\u{1b}[31m\nnext"));
@@ -143,7 +143,7 @@ test("reeve worker logs errors and notices of extensions with their run", () => 
   ]);
 });
 
-test("B3: unreported tokens are printed next to the reported ones", async () => {
+test("B3: reeve run prints unreported tokens next to the reported tokens", async () => {
   const { terminal, said } = screen();
   const lost = { tokens: 11_187, costUsd: null };
   await new TextWatcher(terminal).end({ ...ended("half"), status: "cancelled", unreported: lost });
@@ -156,7 +156,7 @@ test("B3: unreported tokens are printed next to the reported ones", async () => 
   expect(said.at(-1)).toContain("· $0.0950 (likely not known) ·");
 });
 
-test("an unknown price is reported with the command-line options that solve it", async () => {
+test("reeve run reports an unknown price with the command-line options that solve the problem", async () => {
   const { terminal, said } = screen();
   const failure = {
     code: "unknown_price",
@@ -168,7 +168,7 @@ test("an unknown price is reported with the command-line options that solve it",
   expect(said.join("\n")).not.toContain("openRuntime");
 });
 
-test("text of a cancelled answer that was already streamed is not printed again", async () => {
+test("reeve run does not print the text of a cancelled answer again if it was already streamed", async () => {
   const { terminal, out, put } = screen(true);
   const watcher = new TextWatcher(terminal);
   await watcher.see({ type: "message_update", taskId: formatTaskId(0), kind: "text", text: "half" } as Delta);
@@ -180,7 +180,7 @@ test.for([
   { input: { path: "a" }, hasShown: true },
   { input: { path: "a".repeat(200) }, hasShown: false },
 ])(
-  "a call that needs approval counts as shown only if it was printed in full",
+  "a call that needs approval counts as shown only if the terminal printed the whole call",
   async ({ input, hasShown }) => {
     const { terminal, said } = screen(true);
     const watcher = new TextWatcher(terminal);
@@ -212,13 +212,13 @@ test.for([
   { costUsd: 0, shown: "$0.0000" },
   { costUsd: 0.00035, shown: "$0.000350" },
   { costUsd: 0.5, shown: "$0.5000" },
-])("a cost of $costUsd is printed as $shown", async ({ costUsd, shown }) => {
+])("reeve run prints a cost of $costUsd as $shown", async ({ costUsd, shown }) => {
   const { terminal, said } = screen();
   await new TextWatcher(terminal).end({ ...ended("x"), costUsd });
   expect(said.at(-1)).toContain(` · ${shown} · `);
 });
 
-test("a request is shown with its tool and arguments, also as executed, and says if it is a question", () => {
+test("the terminal shows a request with its tool and arguments, also as executed, and says if it is a question", () => {
   const request: ApprovalRequest = {
     approvalId: "p",
     kind: "tool_call",

@@ -121,7 +121,7 @@ describe("reeve run", () => {
     expect(requests).toHaveLength(3);
   });
 
-  test("a worker of the folder executes the run that a killed reeve run left, from the metadata of the run", async () => {
+  test("a worker of the folder executes the run that a killed reeve run left, using the metadata of the run", async () => {
     let isKilled = false;
     const { folder, url, requests, asked } = await setUp((request) => {
       if (request === 1) return { tool: "read", input: { path: "notes.txt" } };
@@ -205,7 +205,7 @@ describe("reeve run", () => {
     { args: ["x", "--session", "a", "--continue"], says: "cannot be combined" },
     { args: ["x", "--root", "nowhere"], says: "invalid --root nowhere: the folder does not exist" },
     { args: [], says: "missing prompt" },
-  ])("reeve run $args is refused: $says", async ({ args, says }) => {
+  ])("reeve run $args is refused and the error says: $says", async ({ args, says }) => {
     const { run, requests } = await setUp(() => ({ text: "never" }));
     const { code, out, talk } = await run(...args);
     expect({ code, out }).toEqual({ code: 2, out: [] });
@@ -218,7 +218,7 @@ describe("reeve run", () => {
     expect(await run("--resume", "run_7")).toMatchObject({ code: 3, out: [] });
   });
 
-  test("reeve run --resume of a run that another program started says that only that program can continue it, and does not advise reeve trust", async () => {
+  test("reeve run --resume of another program's run says that only that program can continue it, and does not suggest trust", async () => {
     const { folder, run } = await setUp(() => ({ text: "never" }));
     const store = `sqlite:${join(folder, "program.db")}` as const;
     const runtime = await openRuntime({ store });
@@ -372,7 +372,7 @@ describe("reeve run", () => {
       expect(changes).toBe(1);
     };
 
-    test("reeve run ends after the runs that follow its run", async () => {
+    test("reeve run ends after the compaction and the review that follow its run", async () => {
       const { run, store } = await afterwards(looksThenAnswers);
       const { code, out, talk } = await run("Which colour?");
       expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
@@ -387,46 +387,49 @@ describe("reeve run", () => {
     test.each([
       { what: "", forgets: false },
       { what: ", also a review that an earlier version stored without settings", forgets: true },
-    ])("what a process leaves is executed by a worker and by --continue$what", async ({ forgets }) => {
-      let isKilled = false;
-      const { run, store, folder, variables, asked } = await afterwards((request) =>
-        request > 2 && !isKilled ? undefined : looksThenAnswers(request, {}),
-      );
-      const child = spawn(process.execPath, [main, "run", "Which colour?"], {
-        cwd: folder,
-        env: { ...process.env, ...variables },
-      });
-      await asked(3);
-      child.kill("SIGKILL");
-      await once(child, "exit");
-      isKilled = true;
-      if (forgets) forgetSettings(join(folder, ".reeve/reeve.db"));
-      for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
-      onTestFinished(() => void vi.unstubAllEnvs());
-      {
-        await using worker = await openRuntime({ store });
-        worker.register(runResolver({ accepts: inFolder(folder), runs: worker }));
-        const [review] = (await worker.list({ kind: "child" })).runs;
-        expect((await (await worker.find(review?.runId ?? ""))?.result())?.status).toBe("completed");
-      }
-      {
-        await using desk = await openRuntime({ store, engine: idleEngine });
-        const [invocation] = (await desk.list({ kind: "invocation" })).runs;
-        const resolver = runResolver({ accepts: () => true });
-        const agent = await resolver.resolve(invocation as RunRecord);
-        if (agent !== undefined) desk.register(agent);
-        const left = await desk.sessions.compact(invocation?.sessionId ?? "");
-        expect(await left.summary()).toMatchObject({ status: "pending", metadata: invocation?.metadata });
-      }
-      const { code, out } = await run("--continue", "And now?");
-      expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
-      expect(new Set(await standing(store))).toEqual(
-        new Set(["child completed", "compaction completed", "invocation completed"]),
-      );
-    });
+    ])(
+      "a compaction or review that a process leaves is executed by a worker and by --continue$what",
+      async ({ forgets }) => {
+        let isKilled = false;
+        const { run, store, folder, variables, asked } = await afterwards((request) =>
+          request > 2 && !isKilled ? undefined : looksThenAnswers(request, {}),
+        );
+        const child = spawn(process.execPath, [main, "run", "Which colour?"], {
+          cwd: folder,
+          env: { ...process.env, ...variables },
+        });
+        await asked(3);
+        child.kill("SIGKILL");
+        await once(child, "exit");
+        isKilled = true;
+        if (forgets) forgetSettings(join(folder, ".reeve/reeve.db"));
+        for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+        onTestFinished(() => void vi.unstubAllEnvs());
+        {
+          await using worker = await openRuntime({ store });
+          worker.register(runResolver({ accepts: inFolder(folder), runs: worker }));
+          const [review] = (await worker.list({ kind: "child" })).runs;
+          expect((await (await worker.find(review?.runId ?? ""))?.result())?.status).toBe("completed");
+        }
+        {
+          await using desk = await openRuntime({ store, engine: idleEngine });
+          const [invocation] = (await desk.list({ kind: "invocation" })).runs;
+          const resolver = runResolver({ accepts: () => true });
+          const agent = await resolver.resolve(invocation as RunRecord);
+          if (agent !== undefined) desk.register(agent);
+          const left = await desk.sessions.compact(invocation?.sessionId ?? "");
+          expect(await left.summary()).toMatchObject({ status: "pending", metadata: invocation?.metadata });
+        }
+        const { code, out } = await run("--continue", "And now?");
+        expect({ code, out }).toEqual({ code: 0, out: ["It is green."] });
+        expect(new Set(await standing(store))).toEqual(
+          new Set(["child completed", "compaction completed", "invocation completed"]),
+        );
+      },
+    );
   });
 
-  test("reeve run --resume of a run that timed out asks for --timeout, and continues with the time that it adds", async () => {
+  test("reeve run --resume of a run that timed out asks for --timeout, and continues with the time that the option adds", async () => {
     let isSlow = true;
     const { run } = await setUp(() => (isSlow ? undefined : { text: "Green." }));
     const late = await run("Which colour?", "--timeout", "0.2", "--mode", "json");
@@ -504,7 +507,7 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
 }
 
 describe("an unhandled rejection", () => {
-  test("reeve run prints a rejection that no code handles, and the run completes", async () => {
+  test("reeve run prints a promise rejection that no code handles, and the run completes", async () => {
     const { folder, url } = await setUp(() => ({ text: "Green." }));
     const careless = `const { fetch: send } = globalThis;
       globalThis.fetch = (...request) => {

@@ -65,7 +65,7 @@ test.each([["trust"], ["ps", "--status"], ["ps", "--limit"]])(
   },
 );
 
-test("reeve show --request lists the model calls of a run and prints what one was sent, without terminal codes", async () => {
+test("reeve show --request lists the model calls of a run and prints the request of one call, without terminal codes", async () => {
   const { runtime, cli } = await desk();
   const hostile = "Erase \u001b[31mall\u202e <b>disks</b>";
   const agent = new Agent({
@@ -98,7 +98,7 @@ test("reeve --version prints the version of the package", async () => {
 });
 
 describe("reeve ps", () => {
-  test("reeve ps lists the runs that have not ended with what they wait for, and with --all ended ones, too", async () => {
+  test("reeve ps lists the runs that have not ended with what they wait for, and with --all also ended runs", async () => {
     const { cli, waiting, runtime } = await desk();
     await waiting("run_waits");
     await new Agent({ name: "quick", model: scriptedModel(["Yes."]) }).invoke("?", {
@@ -130,7 +130,7 @@ describe("reeve ps", () => {
     expect((await cli("show", "run_good")).out.join("\n")).toMatch(/^scores +thumbs 1 \(ann\)$/mu);
   });
 
-  test("reeve ps, show and steer name the machine to which a run is bound, and reeve cancel ends the run from another one", async () => {
+  test("reeve ps, show and steer name the machine of a bound run, and reeve cancel ends the run from another machine", async () => {
     const { cli, address, runtime } = await desk();
     await runtime.close();
     const there = await openRuntime({ store: address, host: "build-1" });
@@ -160,7 +160,7 @@ describe("reeve ps", () => {
     expect((await cli("ps", "--all")).out).toEqual([expect.stringContaining("run_bound  cancelled")]);
   });
 
-  test("reeve ps shows a run whose process is dead as pending and a crash loop as paused, and reeve show tells what is known about it", async () => {
+  test("reeve ps shows a run whose process is dead as pending and a crash loop as paused, and reeve show explains both", async () => {
     const { cli, address, runtime } = await desk();
     // No process hosts this agent afterwards, and none takes the run of a worker that does not exist.
     await runtime.close();
@@ -227,7 +227,7 @@ describe("reeve ps", () => {
 });
 
 describe("the id of a run", () => {
-  test("the id of a run may be shortened to a prefix that no other run has", async () => {
+  test("a run id on the command line may be shortened to a prefix that no other run has", async () => {
     const { cli, waiting } = await desk();
     await waiting("run_alpha");
     await waiting("run_alps");
@@ -245,7 +245,7 @@ describe("the id of a run", () => {
     expect((await cli("audit", "verify", "run_alph")).out[0]).toMatch(/^run_alpha {2}ok/u);
   });
 
-  test("the id of a run is whole if one run has it, although it is a prefix of another one", async () => {
+  test("a run id on the command line is whole if a run has exactly this id, although it is a prefix of another id", async () => {
     const { cli, waiting } = await desk();
     await waiting("run_a");
     await waiting("run_ab");
@@ -285,7 +285,7 @@ describe("reeve show, tree and cost", () => {
     expect(shown.out.at(-1)).toBe("It is seven.");
   });
 
-  test("show prints the request that a run waits for, and the error of a failed one", async () => {
+  test("reeve show prints the request that a run waits for, and the error of a failed run", async () => {
     const { cli, waiting, runtime } = await desk();
     await waiting("run_waits");
     const { out } = await cli("show", "run_waits");
@@ -317,7 +317,7 @@ describe("reeve logs", () => {
 });
 
 describe("reeve cancel", () => {
-  test("reeve cancel cancels a run that another process executes, and leaves an ended one as it is", async () => {
+  test("reeve cancel cancels a run that another process executes, and leaves an ended run unchanged", async () => {
     const { cli, waiting } = await desk();
     const run = await waiting("run_waits");
     const { code, out } = await cli("cancel", "run_w", "--reason", "no longer needed");
@@ -329,7 +329,7 @@ describe("reeve cancel", () => {
 });
 
 describe("orders to runs", () => {
-  test("reeve pause, resume and top-up change a run that another process executes, and print its id", async () => {
+  test("reeve pause, resume and top-up change a run that another process executes, and print the run's id", async () => {
     const { cli, runtime } = await desk();
     const model = scriptedModel([erasing, "Done."]);
     const agent = new Agent({ name: "clerk", model, tools: [erase], budget: { maxTurns: 1 } });
@@ -357,7 +357,7 @@ describe("orders to runs", () => {
     expect(await cli("resume", "run_p")).toMatchObject({ code: 2, out: [] });
   });
 
-  test("reeve resume continues a failed run, and refuses one that has nothing left to repeat", async () => {
+  test("reeve resume continues a failed run, and refuses a run that has nothing left to repeat", async () => {
     const { cli, runtime } = await desk();
     const limited = new Agent({
       name: "limited",
@@ -388,7 +388,7 @@ describe("orders to runs", () => {
     await expect.poll(async () => (await failed.summary()).status).toBe("completed");
   });
 
-  test("reeve cancel says that no process executes the run", async () => {
+  test("reeve cancel says so if no process executes the run", async () => {
     const { cli, runtime, waiting } = await desk();
     await waiting("run_q");
     await runtime.close();
@@ -490,7 +490,7 @@ describe("tasks of a run", () => {
   });
 });
 
-test("reeve withdraw lists inputs, takes one back, and says which came too late or got no answer", async () => {
+test("reeve withdraw lists inputs, takes one back, and says which inputs came too late or got no answer", async () => {
   const { cli, runtime } = await desk();
   const reader: HostedAgent = {
     id: formatAgentId({ name: "reader" }),
@@ -534,7 +534,7 @@ test("reeve withdraw lists inputs, takes one back, and says which came too late 
 });
 
 describe("reeve approve", () => {
-  test("reeve approve lists the open requests of all runs, the one that has waited longest first", async () => {
+  test("reeve approve lists the open requests of all runs, and first the request that has waited longest", async () => {
     const { cli, waiting } = await desk();
     expect((await cli("approve")).talk).toContain("No run waits for an approval.");
     await waiting("run_one");
@@ -554,7 +554,7 @@ describe("reeve approve", () => {
     { flags: ["--yes"], decision: "approved", result: "erased sda" },
     { flags: ["--deny", "not today"], decision: "denied", result: "not today" },
   ])(
-    "reeve approve answers the requests of one run with $flags, in another process than the run's",
+    "reeve approve answers the requests of one run with $flags, in another process than that of the run",
     async (example) => {
       const { cli, waiting } = await desk();
       const run = await waiting("run_one");
@@ -594,7 +594,7 @@ async function approvalOf(run: RunHandle): Promise<string> {
 }
 
 describe("reeve fork", () => {
-  test("reeve fork starts a run with the message and the model, which a process of the store executes", async () => {
+  test("reeve fork stores a run with the message and the model, which a worker of the store executes", async () => {
     const { cli, runtime } = await desk();
     const model = scriptedModel(["Yes.", "No.", "Maybe."]);
     const agent = new Agent({ name: "quick", model });

@@ -33,7 +33,7 @@ async function newStore(): Promise<readonly string[]> {
   return ["--store", `sqlite:${join(folder, "data", "reeve.db")}`];
 }
 
-test("reeve schedule add stores a schedule, list prints it, and remove removes it", async () => {
+test("reeve schedule add stores a schedule, reeve schedule list prints it, and reeve schedule remove deletes it", async () => {
   const store = await newStore();
   const cron = ["--cron", "0 9 * * 1-5", "--time-zone", "Europe/Berlin"];
   const add = [
@@ -89,7 +89,7 @@ test("reeve schedule add reads intervals and single times", async () => {
   expect(times).toMatchObject([{ everyMs: 900_000 }, { at: Date.parse("2999-12-01T00:00Z") }]);
 });
 
-test("reeve schedule add warns about an agent that the workspace of the folder does not have", async () => {
+test("reeve schedule add warns about an agent that the workspace does not have", async () => {
   const store = await newStore();
   const add = (agent: string) =>
     reeve(["schedule", "add", agent, "go", "--agent", agent, "--every", "1h", ...store]);
@@ -101,7 +101,7 @@ test("reeve schedule add warns about an agent that the workspace of the folder d
   expect((await add("assistant")).talk).not.toContain("warning");
 });
 
-test("reeve schedule add says what is wrong with its arguments and stores nothing", async () => {
+test("reeve schedule add says which argument is wrong and stores nothing", async () => {
   const store = await newStore();
   const refused: readonly [string[], string][] = [
     [[], "needs exactly one of --cron, --every and --at"],
@@ -121,7 +121,7 @@ test("reeve schedule add says what is wrong with its arguments and stores nothin
   expect((await reeve(["schedule", "list", ...store])).out).toEqual([]);
 });
 
-test("reeve schedule edit changes a schedule, run starts it, and add --from takes over an earlier run", async () => {
+test("reeve schedule edit changes a schedule, run starts it, and add --from takes agent and input from an earlier run", async () => {
   const store = await newStore();
   await reeve(["schedule", "add", "report", "Summarise", "--agent", "reporter", "--every", "1h", ...store]);
   const edited = await reeve([

@@ -56,7 +56,7 @@ async function writeSettings(folder: string, telegram: JsonObject): Promise<void
   await writeFile(join(folder, "settings.json"), JSON.stringify(settings));
 }
 
-test("reeve serve answers a Telegram sender after reeve pair approve, with the rules of the platform, until reeve pair revoke", async () => {
+test("reeve serve answers a Telegram sender from reeve pair approve until reeve pair revoke, by the rules of the platform", async () => {
   const { folder, url, requests } = await setUp(() => ({ text: "It is **green**." }));
   const telegram = await FakeTelegram.start();
   onTestFinished(() => telegram.close());

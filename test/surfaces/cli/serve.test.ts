@@ -17,14 +17,14 @@ describe("reeve serve", () => {
     [{ sandbox: "off" }, false, false],
     [{ baseUrl: "https://evil.example", sandbox: "off" }, true, true],
   ] as const)(
-    "a stored run with the settings %o in a project with trust %s is executed: %s",
+    "reeve serve executes a stored run with the settings %o in a project with trust %s: %s",
     ([stored, isTrusted, isExecuted]) => {
       const settings = { baseUrl: "https://own.example" };
       expect(whyLeftAlone(stored, { isTrusted, settings }) === undefined).toBe(isExecuted);
     },
   );
 
-  test("reeve serve prints the runs that it leaves alone, and why", async () => {
+  test("reeve serve prints the runs that it does not execute, and the reason", async () => {
     const { folder, url, run } = await setUp(() => ({ error: 400 }));
     const { out } = await run("run", "Hi", "--sandbox", "off", "--mode", "json");
     const { runId } = JSON.parse(out.at(-1) ?? "{}") as { runId: string };
@@ -41,7 +41,7 @@ describe("reeve serve", () => {
     expect(server.said().split("is left alone")).toHaveLength(2);
   });
 
-  test("reeve serve prints a link that opens the page once, starts runs of the default agent, and ends on SIGTERM with code 0", async () => {
+  test("reeve serve prints a link that opens the page once, starts runs of the default agent, and ends on SIGTERM with 0", async () => {
     const answer = Promise.withResolvers<{ readonly text: string }>();
     const { folder, url, requests } = await setUp(() => answer.promise);
     const server = await serve(folder, url);
@@ -101,7 +101,7 @@ describe("reeve serve", () => {
     expect(idle.said()).toContain("Runs are not executed here (--no-worker)");
   });
 
-  test("reeve serve fires the schedules of the folder's agents, and reads their files again on SIGHUP", async () => {
+  test("reeve serve fires the schedules of the folder's agents, and reads the files again on SIGHUP", async () => {
     const seen = { gate: Promise.withResolvers<void>(), tower: Promise.withResolvers<void>() };
     const { folder, url } = await setUp((_number, { messages }) => {
       for (const [place, { resolve }] of Object.entries(seen))
@@ -125,7 +125,7 @@ describe("reeve serve", () => {
     expect(await server.stop("SIGTERM")).toBe(0);
   });
 
-  test("ctx.reload() and SIGHUP of reeve serve pick up new agents, and its agents are listed with tools, skills and sub-agents", async () => {
+  test("ctx.reload() and SIGHUP of reeve serve load new agents, and agents are listed with tools, skills and sub-agents", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
     const files = {
       "home/extensions/broken.mjs": 'export default () => { throw new Error("no key"); };',
@@ -204,7 +204,7 @@ describe("reeve serve", () => {
     expect([refused.code, refused.talk]).toEqual([3, expect.stringContaining('agent "clerk" not found')]);
   });
 
-  test("POST /api/runs and steering expand /name and /skill:name as reeve run does", async () => {
+  test("POST /api/runs and steering expand /name and /skill:name in the same way as reeve run", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "Done." }));
     const files = {
       ".reeve/prompts/explain.md": "Explain $1 in $2.",
@@ -251,7 +251,7 @@ describe("reeve serve", () => {
     expect(await server.stop("SIGTERM")).toBe(0);
   });
 
-  test("reeve serve --no-worker serves a store of others to this machine, and refuses to serve it to other machines", async () => {
+  test("reeve serve --no-worker serves another user's store to this machine, and refuses to serve it to other machines", async () => {
     const { folder } = await setUp(() => ({ text: "no" }));
     await mkdir(join(folder, ".reeve"));
     const store = await openStore(`sqlite:${join(folder, ".reeve/reeve.db")}`);
@@ -268,7 +268,7 @@ describe("reeve serve", () => {
     expect(await local.stop("SIGTERM")).toBe(0);
   });
 
-  test("reeve serve refuses addresses that other machines reach without tokens, and invalid ports", async () => {
+  test("reeve serve refuses addresses that other machines reach if it has no tokens, and invalid ports", async () => {
     const { folder } = await setUp(() => ({ text: "no" }));
     const options = { cwd: folder };
     const open = await reeve(["serve", "--host", "0.0.0.0", "--port", "0"], options);

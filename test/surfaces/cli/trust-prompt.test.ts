@@ -29,7 +29,7 @@ test.for([
   ["", false],
   [null, false],
   [undefined, false],
-] as const)("the answer %j to the question about trust means %s", async ([answer, isTrusted]) => {
+] as const)("the answer %j to the question of reeve trust means %s", async ([answer, isTrusted]) => {
   const { project, home, write } = await testFolders();
   await write({ ".reeve/SYSTEM.md": "x\u{1b}[2J" });
   const workspace = await openWorkspace({ cwd: project, home, env: {} });
@@ -41,7 +41,7 @@ test.for([
   expect(said).toEqual(answer === undefined ? [] : asked);
 });
 
-test("reeve trust asks nothing if nothing needs trust", async () => {
+test("reeve trust asks no question if nothing needs trust", async () => {
   const { project, home, write } = await testFolders();
   await write({ "AGENTS.md": "x", ".reeve/prompts/a.md": "x" });
   const { said, terminal } = terminalOf("y");
@@ -49,7 +49,7 @@ test("reeve trust asks nothing if nothing needs trust", async () => {
   expect(said).toEqual([]);
 });
 
-test("the question names code that is fetched, and what cannot be checked, which only a person can accept", async () => {
+test("the question of reeve trust names code that is fetched, and what cannot be checked, which only a person can accept", async () => {
   const { project, home, write } = await testFolders();
   const mcpServers = { a: { command: "npx", args: ["tool"] }, b: { command: "make", args: ["serve"] } };
   await write({ ".mcp.json": JSON.stringify({ mcpServers }) });
@@ -80,7 +80,7 @@ test.for([
   ["n", false],
   [undefined, false],
 ] as const)(
-  "a person who answers %j about a changed guardrail lets the project run: %s",
+  "a person who answers %j to the question of trust about a changed guardrail lets the project run: %s",
   async ([answer, runs]) => {
     const { project, home, write } = await testFolders();
     await write({ ".reeve/guardrails/g.mjs": 'export default { name: "g" };' });

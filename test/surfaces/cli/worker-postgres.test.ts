@@ -61,7 +61,7 @@ async function status(url: string): Promise<readonly [number, string]> {
 describe("reeve worker --store postgres://", () => {
   // In `npm test` a worker on SQLite gets the signal.
   test.runIf(isFull)(
-    "SIGTERM records the call in flight and releases the run, so that the next worker does not repeat the call",
+    "SIGTERM makes a PostgreSQL worker record the call in flight and release the run; the next worker repeats no call",
     async () => {
       const answer = Promise.withResolvers<{ readonly tool: string; readonly input: { path: string } }>();
       const { folder, url, asked, requests } = await setUp((request) =>
@@ -91,7 +91,7 @@ describe("reeve worker --store postgres://", () => {
     },
   );
 
-  test("/readyz answers 503 while the database is away and 200 when it is back, and runs continue", async () => {
+  test("/readyz of a PostgreSQL worker answers 503 while the database is away and 200 when it is back, and runs continue", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
     const { address } = newStore();
     await (await caller(address)).close();
@@ -135,12 +135,15 @@ describe("reeve worker --store postgres://", () => {
       4,
       "max_connections",
     ],
-  ])("a worker on a store with %s ends with a clear fault", async ([, addressOf, code, text]) => {
-    const { folder, url } = await setUp(() => undefined);
-    const result = await reeve(["worker", "--store", await addressOf()], { cwd: folder, env: env(url) });
-    expect([result.code, result.talk]).toEqual([code, expect.stringContaining(text)]);
-    expect(result.talk).not.toContain("secret");
-  });
+  ])(
+    "reeve worker on a PostgreSQL store with %s ends with a clear fault",
+    async ([, addressOf, code, text]) => {
+      const { folder, url } = await setUp(() => undefined);
+      const result = await reeve(["worker", "--store", await addressOf()], { cwd: folder, env: env(url) });
+      expect([result.code, result.talk]).toEqual([code, expect.stringContaining(text)]);
+      expect(result.talk).not.toContain("secret");
+    },
+  );
 });
 
 /** A store whose tables exist, after this statement. */

@@ -57,7 +57,7 @@ async function metrics(url: string): Promise<ReturnType<typeof parseExposition>>
 }
 
 describe("reeve worker", () => {
-  test("a worker ends with exit code 4 and names the file when its store was deleted", async () => {
+  test("reeve worker ends with exit code 4 and names the file when its store was deleted", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
     const place = { cwd: folder, env: { ...env(url), REEVE_HOME: join(folder, "home") } };
     const ended = reeve(["worker"], place);
@@ -68,7 +68,7 @@ describe("reeve worker", () => {
     expect([code, talk]).toEqual([4, expect.stringContaining("reeve.db was deleted or moved away")]);
   });
 
-  test("a worker executes submitted runs, answers its probes and counts runs, steps, tokens and dollars", async () => {
+  test("reeve worker executes submitted runs, answers its probes and counts runs, steps, tokens and dollars", async () => {
     const { folder, url } = await setUp(() => ({ text: "Done." }));
     const one = await worker(folder, url, "--concurrency", "4", "--allow-host", "probes.example");
     const runtime = await caller(folder);
@@ -110,7 +110,7 @@ describe("reeve worker", () => {
     expect(await one.ended).toBe(0);
   });
 
-  test("SIGTERM stops claiming, records the call in flight and releases the run, so that the next worker does not repeat the call", async () => {
+  test("reeve worker on SIGTERM claims no more runs, records the call in flight and releases the run to the next worker", async () => {
     const answer = Promise.withResolvers<{ readonly tool: string; readonly input: { path: string } }>();
     const { folder, url, asked, requests } = await setUp((request) =>
       request === 1 ? answer.promise : { text: "Green." },
@@ -140,7 +140,7 @@ describe("reeve worker", () => {
     expect(await other.ended).toBe(0);
   });
 
-  test("a worker whose calls do not settle ends after --drain-timeout, and at once on a second signal", async () => {
+  test("reeve worker whose calls do not settle ends after --drain-timeout, and at once on a second signal", async () => {
     const { folder, url, asked } = await setUp(() => undefined);
     const hasty = await worker(folder, url, "--drain-timeout", "0.05");
     await submit(await caller(folder), "assistant", "One");
@@ -156,7 +156,7 @@ describe("reeve worker", () => {
     expect(await patient.ended).toBe("SIGKILL");
   });
 
-  test("a worker reads the files of its agents again on SIGHUP", async () => {
+  test("reeve worker reads the files of its agents again on SIGHUP", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "All is well." }));
     const file = join(folder, ".reeve/agents/watch.md");
     const agentFile = (place: string): string =>
@@ -178,7 +178,7 @@ describe("reeve worker", () => {
     expect(await one.ended).toBe(0);
   });
 
-  test("a worker uses the model of settings.json for new runs after SIGHUP", async () => {
+  test("reeve worker uses the model of settings.json for new runs after SIGHUP", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "All is well." }));
     const settings = join(folder, ".reeve/settings.json");
     await mkdir(join(folder, ".reeve"), { recursive: true });
@@ -203,7 +203,7 @@ describe("reeve worker", () => {
     expect(await one.ended).toBe(0);
   });
 
-  test("a worker that finds invalid settings on SIGHUP says so and keeps what it has until they are valid", async () => {
+  test("reeve worker that finds invalid settings on SIGHUP says so and keeps the old settings until they are valid", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "All is well." }));
     await mkdir(join(folder, ".reeve/agents"), { recursive: true });
     const [settings, agentFile] = [

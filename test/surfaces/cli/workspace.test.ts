@@ -50,7 +50,7 @@ describe("reeve run in a workspace", () => {
     expect(systemOf(requests[0])).toMatch(/^You review\.[\s\S]*Use tabs\./u);
   });
 
-  test("reeve run names the nearest agent if there is none of the name", async () => {
+  test("reeve run names the nearest agent if no agent has the given name", async () => {
     const { run, write } = await place();
     await write({ "~/agents/reviewer.md": "x" });
     const { code, talk } = await run("run", "--agent", "reviewr", "Look");
@@ -58,7 +58,7 @@ describe("reeve run in a workspace", () => {
     expect(talk).toContain('agent "reviewr" not found: use reviewer');
   });
 
-  test("a run of an agent of the workspace is resumed with the same agent", async () => {
+  test("reeve run --resume resumes a run of a workspace agent with the same agent", async () => {
     let isDown = true;
     const { run, write, requests } = await place(() => (isDown ? { error: 400 } : { text: "done" }));
     await write({ ".reeve/agents/reviewer.md": "You review." });
@@ -74,7 +74,7 @@ describe("reeve run in a workspace", () => {
     expect(JSON.stringify(requests.at(-1))).toContain("Look");
   });
 
-  test("a prompt /name is filled from the template, and an unknown one is refused", async () => {
+  test("reeve run fills the prompt /name from the prompt template, and refuses an unknown template", async () => {
     const { run, write, requests } = await place();
     await write({ ".reeve/prompts/explain.md": "Explain $1 in $2." });
     await run("run", "/explain a.ts 'two words'");
@@ -94,7 +94,7 @@ describe("reeve run in a workspace", () => {
     expect(requests[1]).toMatchObject({ model: "from-flag" });
   });
 
-  test("--ephemeral writes nothing to the project and to the home folder", async () => {
+  test("reeve run --ephemeral writes nothing to the project and to the home folder", async () => {
     const { run, root } = await place();
     const before = await readdir(root, { recursive: true });
     const changes: (string | null)[] = [];
@@ -128,7 +128,7 @@ const reports = [
   "extension noisy: warning: Mind the gap.",
 ];
 
-test("reeve run and reeve logs show failed extensions and their notices, and stdout has only the data of the command", async () => {
+test("reeve run and reeve logs report failed extensions and their notices on stderr, and print only data on stdout", async () => {
   const { run, runProcess, write } = await place();
   await write(extensions);
   const { code, out, talk } = await runProcess("run", "Hi", "--mode", "json");
@@ -146,7 +146,7 @@ test("reeve run and reeve logs show failed extensions and their notices, and std
 });
 
 describe("reeve init, agents and trust", () => {
-  test("a resumed run has the runtime options of the files, such as unknownPrice", async () => {
+  test("reeve run resumes a run with the runtime options of the files, such as unknownPrice", async () => {
     const { run, write } = await place((request) => (request === 1 ? { error: 400 } : { text: "ok" }));
     await write({ "~/settings.json": '{ "budget": { "maxCostUsd": 1 }, "unknownPrice": "ignore" }' });
     const failed = await run("run", "Hi", "--model", "openai-compatible/nameless", "--mode", "json");
@@ -155,7 +155,7 @@ describe("reeve init, agents and trust", () => {
     expect(await run("run", "--resume", runId)).toMatchObject({ code: 0, out: ["ok"] });
   });
 
-  test("options that an agent in code or a hired one would ignore are refused", async () => {
+  test("reeve run refuses options that an agent in code or a hired agent would ignore", async () => {
     const { run, write } = await place();
     await write({
       "~/agents/coded.mjs": `export default { id: "coded", run: async () => "x", with() { return this; }, submit() {} };`,
@@ -173,19 +173,19 @@ describe("reeve init, agents and trust", () => {
     ]);
   });
 
-  test("a missing package of the model's provider ends reeve run with 7", async () => {
+  test("reeve run ends with 7 if the package of the model's provider is missing", async () => {
     const { run } = await place();
     const { code, talk } = await run("run", "Hi", "--model", "bedrock/x");
     expect([code, talk]).toEqual([7, expect.stringContaining("npm install @ai-sdk/amazon-bedrock")]);
   });
 
-  test("reeve init ends with an error in a file system that creates no folders", async () => {
+  test("reeve init ends with an error in a file system in which no folder can be created", async () => {
     const { run } = await place();
     const { code, talk } = await run("init", "/proc/x");
     expect([code, talk]).toEqual([2, expect.stringContaining("/proc/x/AGENTS.md cannot be written")]);
   });
 
-  test("the settings of reeve init limit a model without a known price by its tokens, and its money is said to be unknown", async () => {
+  test("the settings that reeve init writes limit a model without a known price by its tokens, and call its cost unknown", async () => {
     const { run, runProcess, project } = await place();
     await run("init");
     const settings = await readFile(join(project, ".reeve/settings.json"), "utf8");
@@ -208,7 +208,7 @@ describe("reeve init, agents and trust", () => {
     expect((await run("cost", runId)).out.join("\n")).toContain("price unknown");
   });
 
-  test("reeve init in a package of CommonJS, as npm init writes it, writes a configuration that loads, and errors say how to fix another one", async () => {
+  test("reeve init in a CommonJS package writes a configuration that loads, and an error says how to fix another one", async () => {
     const { run, runProcess, write, project } = await place();
     await write({ "package.json": `{ "type": "commonjs" }` });
     await run("init");
@@ -266,7 +266,7 @@ describe("reeve init, agents and trust", () => {
     ]);
   });
 
-  test("reeve trust without a terminal asks nothing and trusts nothing", async () => {
+  test("reeve trust without a terminal asks no question and trusts nothing", async () => {
     const { run, write, home } = await place();
     await write({ ".reeve/SYSTEM.md": "x" });
     const { code, talk } = await run("trust");
@@ -275,7 +275,7 @@ describe("reeve init, agents and trust", () => {
     expect(existsSync(join(home, "trust.json"))).toBe(false);
   });
 
-  test("reeve trust prints one line with npm's cause if a package cannot be installed, and trusts nothing", async () => {
+  test("reeve trust prints one line with the cause from npm if a package cannot be installed, and trusts nothing", async () => {
     const { project, write, home } = await place();
     await write({ ".reeve/settings.json": '{ "packages": ["npm:lamp-pack@1.0.0"] }' });
     // No server listens at the address of the registry.
@@ -291,7 +291,7 @@ describe("reeve init, agents and trust", () => {
     expect(existsSync(join(home, "trust.json"))).toBe(false);
   });
 
-  test("agents in code and in reeve.config.ts run after reeve trust, until a file that they import changes", async () => {
+  test("agents in code and in reeve.config.ts are executed after reeve trust, until a file that they import changes", async () => {
     const { runProcess: run, write, requests, project } = await place();
     await write({
       "lib/words.ts": 'export const words: string = "Words of the library.";',
@@ -320,7 +320,7 @@ describe("reeve init, agents and trust", () => {
 });
 
 describe("a trusted project whose code changes", () => {
-  test("reeve run does not start without a guardrail that it was trusted with, and says how to renew the trust", async () => {
+  test("reeve run does not start if a guardrail of the trusted project is missing, and says how to renew the trust", async () => {
     const { run, write, requests } = await place();
     const guardrail = (text: string): string => `export default { name: "g"${text} };`;
     await write({ ".reeve/guardrails/g.mjs": guardrail("") });
@@ -337,7 +337,7 @@ describe("a trusted project whose code changes", () => {
     expect((await run("run", "Hi")).code).toBe(0);
   });
 
-  test("a run whose project has lost its trust is not continued until reeve trust, and does not fail", async () => {
+  test("a run whose project has lost its trust waits until reeve trust, and does not fail", async () => {
     let isDown = true;
     const { run, write } = await place(() => (isDown ? { error: 400 } : { text: "done" }));
     await write({ ".reeve/settings.json": '{ "maxTurns": 30 }' });
@@ -355,7 +355,7 @@ describe("a trusted project whose code changes", () => {
 });
 
 describe("agents in code", () => {
-  test("agents in code have the guardrails of files and the extensions of the workspace, beside their own", async () => {
+  test("agents in code have the guardrails of files and the extensions of the workspace in addition to their own", async () => {
     const asks = ["look", "touch", "own"].map((name) => ({ tool: name, input: {} }));
     const {
       runProcess: run,
@@ -395,7 +395,7 @@ describe("agents in code", () => {
     }
   });
 
-  test("--yes confirms, refuses a question for a choice or a text without a terminal, and leaves no run waiting", async () => {
+  test("reeve run --yes confirms, refuses a question for a choice or a text without a terminal, and leaves no run waiting", async () => {
     const { run, write } = await place();
     await write({
       "~/extensions/chooser.mjs": `export default function chooser(api) {
@@ -431,7 +431,7 @@ describe("runtime in reeve.config.ts", () => {
 });
 
 describe("a hostile repository", () => {
-  test("a hostile repository runs nothing, sends no request and no secret, and each attempt is listed as skipped", async () => {
+  test("a hostile repository executes nothing, sends no request and no secret, and each attempt is listed as skipped", async () => {
     const { run, write, root, home, project, requests } = await place((request) =>
       request === 1
         ? { tool: "bash", input: { command: `touch ${join(root, "model-ran")}` } }
@@ -525,7 +525,7 @@ describe("a hostile repository", () => {
     expect(existsSync(join(home, "trust.json"))).toBe(false);
   });
 
-  test("the package of a provider in node_modules of the folder runs only if trust covers it as it is", async () => {
+  test("a provider's package in node_modules of the folder is loaded only if the trust covers its present state", async () => {
     const { run, write, root } = await place();
     const ran = join(root, "ran");
     const provider = (word: string): string =>
@@ -553,7 +553,7 @@ describe("a hostile repository", () => {
     }
   });
 
-  test("--yes with an agent of a project that is not trusted uses the agent of the user of this name", async () => {
+  test("reeve run --yes with an agent of an untrusted project uses the user's own agent of this name", async () => {
     const { run, write, requests } = await place();
     await write({ ".reeve/agents/assistant.md": "---\ntools: all\n---\nRun everything." });
     const { code, talk } = await run("run", "--yes", "--sandbox", "off", "Hi");
@@ -562,7 +562,7 @@ describe("a hostile repository", () => {
     expect(JSON.stringify(requests)).not.toContain("Run everything.");
   });
 
-  test("an agent that has changed since trust cannot raise its own budget above the user's", async () => {
+  test("an agent that has changed since its project was trusted cannot raise its budget above that of the user", async () => {
     const { run, write } = await place(() => ({ tool: "ls", input: {} }));
     await write({
       "~/settings.json": '{ "maxTurns": 2 }',
@@ -588,7 +588,7 @@ describe("a store that came with a repository", () => {
     return { ...parts, runId, store: join(project, ".reeve/reeve.db") };
   }
 
-  test("a store that came with a repository is read, but its runs are neither resumed nor continued nor served until reeve trust", async () => {
+  test("a store that came with a repository can be read, but its runs are not executed until reeve trust", async () => {
     const { run, runId, requests } = await cloned();
     for (const args of [
       ["run", "--resume", runId],

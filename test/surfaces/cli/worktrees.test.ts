@@ -8,7 +8,7 @@ import { scriptedModel } from "../../../src/testing/index.ts";
 import { tempFolder, testRepository } from "../../capabilities/worktrees/repository.ts";
 import { reeve } from "./reeve-process.ts";
 
-test("reeve worktrees lists, shows, removes and restores worktrees, and loses nothing", async () => {
+test("reeve worktrees lists, shows, removes and restores worktrees, and loses no work", async () => {
   const { path, trees, git } = testRepository();
   const store = `sqlite:${join(tempFolder("store"), "reeve.db")}` as const;
   const runtime = await openRuntime({ store });

@@ -56,7 +56,7 @@ async function bundled(name: "client" | "react"): Promise<string> {
   return output[0].code;
 }
 
-test("a run is submitted, followed and read with its result", async () => {
+test("the client submits a run, follows it and reads its result", async () => {
   const { run, isSteered } = await client.runs.submit({ agent: "echo", input: "Hi" });
   expect(isSteered).toBe(false);
   const items = await all(client.runs.events(run.runId));
@@ -67,7 +67,7 @@ test("a run is submitted, followed and read with its result", async () => {
   expect(await client.runs.get(run.runId)).toMatchObject({ runId: run.runId, status: "completed" });
 });
 
-test("submit() starts one run if the answer of the server is lost", async () => {
+test("submit() of the client starts one run if the answer of the server is lost", async () => {
   let posts = 0;
   const lossy = createClient({
     url: server.url,
@@ -86,7 +86,7 @@ test("submit() starts one run if the answer of the server is lost", async () => 
   expect(runs[0]?.runId).toBe(run.runId);
 });
 
-test("events() yields each event once when the connection breaks again and again", async () => {
+test("events() of the client yields each event once when the connection breaks again and again", async () => {
   const { run } = await client.runs.submit({ agent: "clerk", input: "Write" });
   const lost: number[] = [];
   const breaking = createClient({
@@ -127,7 +127,7 @@ function firstBytes(response: Response, bytes: number): Response {
   return new Response(response.body?.pipeThrough(cut), response);
 }
 
-test("result() waits for a run that waits for a person", async () => {
+test("result() of the client waits for a run that waits for a person", async () => {
   const { run } = await client.runs.submit({ agent: "clerk", input: "Write" });
   const result = client.runs.result(run.runId);
   for await (const item of client.runs.events(run.runId)) if (item.type === "approval_request") break;
@@ -137,7 +137,7 @@ test("result() waits for a run that waits for a person", async () => {
   expect((await result).status).toBe("completed");
 });
 
-test("changes() yields undefined when the server answers, and then each run that changes", async () => {
+test("changes() of the client yields undefined when the server answers, and then each run that changes", async () => {
   const changes = client.runs.changes();
   expect((await changes.next()).value).toBeUndefined();
   const { run } = await client.runs.submit({ agent: "echo", input: "Hi" });
@@ -146,7 +146,7 @@ test("changes() yields undefined when the server answers, and then each run that
   await changes.return();
 });
 
-test("a session is read, named, copied and deleted", async () => {
+test("the client reads, names, copies and deletes a session", async () => {
   const { run } = await client.runs.submit({ agent: "echo", input: "Remember me" });
   await client.runs.result(run.runId);
   const { sessionId } = run;
@@ -159,7 +159,7 @@ test("a session is read, named, copied and deleted", async () => {
   await expect(client.sessions.get(copy)).rejects.toMatchObject({ code: "not_found", status: 404 });
 });
 
-test("a schedule is created, paused, started at once and removed", async () => {
+test("the client creates a schedule, pauses it, starts it at once and removes it", async () => {
   const created = await client.schedules.create({
     name: "daily",
     agent: "echo",
@@ -175,7 +175,7 @@ test("a schedule is created, paused, started at once and removed", async () => {
   await expect(client.schedules.get("daily")).rejects.toMatchObject({ status: 404 });
 });
 
-test("a refused request throws the code, the status and the words of the server", async () => {
+test("the client throws the code, the status and the message of the server for a refused request", async () => {
   const refused = client.runs.submit({ agent: "ecco", input: "Hi" });
   await expect(refused).rejects.toBeInstanceOf(RequestError);
   await expect(refused).rejects.toMatchObject({ code: "not_found", status: 404, message: /"?echo"?/u });
@@ -184,12 +184,12 @@ test("a refused request throws the code, the status and the words of the server"
   await expect(all(stranger.runs.changes())).rejects.toMatchObject({ status: 401 });
 });
 
-test("a server that is not there is refused with its address", async () => {
+test("the client names the address of a server that does not answer", async () => {
   const nowhere = createClient({ url: "http://127.0.0.1:9/" });
   await expect(nowhere.runs.list()).rejects.toMatchObject({ code: "offline", status: 0 });
 });
 
-test("createClient() refuses a missing address and one that is no address of a server", () => {
+test("createClient() refuses a missing address and a text that is no address of a server", () => {
   expect(() => createClient()).toThrow("missing url: expected the address of a server");
   expect(() => createClient({ url: "localhost:4711" })).toThrow(`invalid url "localhost:4711"`);
 });
@@ -206,6 +206,6 @@ test("the client works in an edge runtime, without Node's modules", async () => 
   expect(await edge.evaluate<Promise<string>>(program)).toBe('["run_end","Hello."]');
 });
 
-test("the client is smaller than 6 KB, compressed", async () => {
+test("the client is smaller than 6 KB when it is compressed", async () => {
   expect(gzipSync(await bundled("client")).byteLength).toBeLessThan(6_000);
 });

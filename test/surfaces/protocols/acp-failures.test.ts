@@ -68,7 +68,7 @@ async function openSession(refused: Mail["body"]["type"], outcome: object | Prom
 
 const prompt = [{ type: "text", text: "Write to bob" }] as const;
 
-it("a session of an editor continues, and says so, if the store does not take the cancel of a question", async () => {
+it("a session of an editor continues, and says so, if the store does not accept the cancel of a question", async () => {
   const { session, runtime, shown, lines, broken } = await openSession("cancel", { outcome: "cancelled" });
   const answer = session.prompt(prompt, new AbortController().signal);
   await eventually(() => shown.some((each) => each.includes("the run was not cancelled: the disk is away")));
@@ -79,7 +79,7 @@ it("a session of an editor continues, and says so, if the store does not take th
   await runtime.close();
 });
 
-it("a session of an editor continues if the store does not take the cancel of a request, and the pipe is broken", async () => {
+it("a session of an editor continues if the store does not accept the cancel of a request, and the pipe is broken", async () => {
   const { session, runtime, lines, broken } = await openSession("cancel", new Promise(() => {}));
   const abort = new AbortController();
   const answer = session.prompt(prompt, abort.signal);
@@ -98,7 +98,7 @@ it("a session of an editor continues if the store does not take the cancel of a 
   await runtime.close();
 });
 
-it("a session of an editor continues if neither the answer to a question is stored nor the pipe takes the error", async () => {
+it("a session of an editor continues if the answer to a question is not stored and the pipe does not accept the error", async () => {
   const selected = { outcome: "selected", optionId: "allow" };
   const { session, runtime, lines, broken } = await openSession("approval", selected);
   broken.pipe = /The answer was not stored/u;

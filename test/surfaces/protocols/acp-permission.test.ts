@@ -14,19 +14,19 @@ const request: ApprovalRequest = {
 
 const selected = (optionId: string) => ({ outcome: { outcome: "selected", optionId } }) as const;
 
-it("an option that stands for a choice selects that choice", () => {
+it("a permission option of an editor that stands for a choice selects that choice", () => {
   expect(decisionOf(selected("choice 1"), request)).toEqual({ decision: "approved", input: "blue" });
 });
 
 it.for(["choice ", "choice 0x1", "choice 2", "allow", "allow_always"])(
-  "the option %j, which was not offered, is no permission",
+  "the permission option %j, which was not offered to the editor, permits nothing",
   (optionId) => {
     expect(decisionOf(selected(optionId), request)).toMatchObject({ decision: "denied" });
   },
 );
 
 it.for(["question", "confirm", "elicitation", "input"] as const)(
-  "a %s cannot be allowed for ever",
+  "an editor cannot allow a %s for ever",
   (kind) => {
     for (const optionId of ["allow always", "always", "allow_always"])
       expect(decisionOf(selected(optionId), { ...request, kind })).toMatchObject({ decision: "denied" });

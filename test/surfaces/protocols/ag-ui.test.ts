@@ -114,7 +114,7 @@ function texts(messages: readonly Message[]): readonly string[] {
 }
 
 describe("@ag-ui/client's HttpAgent", () => {
-  it("@ag-ui/client's HttpAgent holds a conversation of several turns, whose history is that of the store", async () => {
+  it("@ag-ui/client's HttpAgent holds a conversation of several turns, whose history comes from the store", async () => {
     const client = clientOf("echo", "turns");
     const first = await say(client, "m1", "hi");
     expect(texts(first.newMessages)).toEqual(["reasoning: Hm.", "assistant: 1: hi"]);
@@ -175,7 +175,7 @@ describe("@ag-ui/client's HttpAgent", () => {
 });
 
 describe("AG-UI", () => {
-  it("AG-UI answers a known message from the store, once, and an edited one in a new branch", async () => {
+  it("AG-UI answers a known message from the store, once, and an edited message in a new branch", async () => {
     const client = clientOf("echo", "known");
     await say(client, "m1", "hi");
     const before = structuredClone(client.messages);
@@ -192,7 +192,7 @@ describe("AG-UI", () => {
     expect(path.filter(({ type }) => type === "message").length).toBe(2);
   });
 
-  it("AG-UI sends several new messages together, and those that are known not again", async () => {
+  it("AG-UI sends several new messages to the agent together, and does not repeat known ones", async () => {
     const client = clientOf("echo", "several");
     await say(client, "m1", "one");
     client.addMessage({ id: "m2", role: "user", content: "two" });
@@ -203,7 +203,7 @@ describe("AG-UI", () => {
     expect(client.messages).toEqual(before);
   });
 
-  it("AG-UI gives a message that became steering to the model once, and answers its repetition with what followed it", async () => {
+  it("AG-UI gives a message that became steering to the model once, and answers its repetition with the messages after it", async () => {
     const client = clientOf("porter", "steered");
     await say(client, "m1", "one");
     for (const [id, content] of [
@@ -246,7 +246,7 @@ describe("AG-UI", () => {
     }
   });
 
-  it("AG-UI reports a failed run as RUN_ERROR, and a cancelled one as its outcome", async () => {
+  it("AG-UI reports a failed run as RUN_ERROR, and a cancelled run as its outcome", async () => {
     const client = clientOf("broken", "broken");
     let code: string | undefined;
     client.subscribe({ onRunErrorEvent: ({ event }) => void (code = event.code) });

@@ -100,7 +100,7 @@ test("ui-messages are valid for the AI SDK, which converts them to messages of a
   ]);
 });
 
-test("a chat that starts with the stored messages continues, edits and regenerates", async () => {
+test("a chat of the AI SDK that starts with the stored messages continues, edits and regenerates", async () => {
   const reloaded = chat("trip", await historyOf("trip"));
   await reloaded.sendMessage({ text: "And for Tours again?" });
   expect(reloaded.messages.length).toBe(4);
@@ -111,7 +111,7 @@ test("a chat that starts with the stored messages continues, edits and regenerat
   expect(regenerated.length).toBe(4);
 });
 
-test("ui-messages of a session whose run waits end with the user's message, and the client resumes the stream of the answer", async () => {
+test("ui-messages of a session whose run waits end with the user's message, and the client resumes the answer's stream", async () => {
   const live = chat("letters");
   await live.sendMessage({ text: "Send a letter" });
   const stored = await historyOf("letters");
@@ -128,7 +128,7 @@ test("ui-messages?limit returns the newest entries and leaves out results withou
   expect((await safeValidateUIMessages({ messages })).success).toBe(true);
 });
 
-test("ui-messages of an unknown session are not found, also if another tenant has one of this name", async () => {
+test("ui-messages of an unknown session are not found, also if another tenant has a session of this name", async () => {
   const stranger = await server.tokenOf("umbrella", "read", "bob");
   for (const [id, bearer] of [
     ["nothing", token],

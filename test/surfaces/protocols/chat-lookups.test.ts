@@ -5,7 +5,7 @@ import { endlessModel } from "./endless-model.ts";
 
 const echo = new Agent({ name: "echo", model: endlessModel(() => "Done.") });
 
-it("a chat reads no events of earlier runs to find out that a message is new", async () => {
+it("a chat of the AI SDK reads no events of earlier runs to find out that a message is new", async () => {
   const server = await startServer([echo]);
   onTestFinished(() => server.close());
   const token = await server.tokenOf("acme", "run", "ann");

@@ -137,7 +137,7 @@ async function approve(chat: TestChat, type: string, approved: boolean): Promise
 const automatically = { sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses };
 
 describe("a chat of the AI SDK", () => {
-  it("a chat of the AI SDK receives text, run and usage of an answer, and the next question sees the history of the store", async () => {
+  it("a chat of the AI SDK receives text, run and usage of an answer, and the next question sees the stored history", async () => {
     const chat = chatWith("echo");
     await chat.sendMessage({ text: "hi" });
     expect([chat.status, chat.error]).toEqual(["ready", undefined]);
@@ -178,7 +178,7 @@ describe("a chat of the AI SDK", () => {
     expect(textsOf(last).join()).toMatch(/look \(text,image,file\)$/u);
   });
 
-  it("a chat of the AI SDK replaces the text of a broken attempt by that of the next one", async () => {
+  it("a chat of the AI SDK replaces the text of a broken attempt by that of the next attempt", async () => {
     const chat = chatWith("echo");
     isBroken = false;
     await chat.sendMessage({ text: "cut" });
@@ -187,7 +187,7 @@ describe("a chat of the AI SDK", () => {
     expect(textsOf(chat.lastMessage).join()).toMatch(/^\d+: cut \(text\)$/u);
   });
 
-  it("a chat of the AI SDK shows an approval as a tool part, and continues the same message with the answer", async () => {
+  it("a chat of the AI SDK shows an approval as a tool part, and continues the same message after the answer", async () => {
     const chat = chatWith("clerk", automatically);
     await chat.sendMessage({ text: "Write to bob" });
     expect(part(chat, "tool-send")).toMatchObject({ state: "approval-requested", input: { to: "bob" } });
@@ -306,7 +306,7 @@ describe("a chat of the AI SDK", () => {
     expect(chat.messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
   });
 
-  it("a chat of the AI SDK gives a message that became steering to the model once, answers its repetition, and refuses to answer it again alone", async () => {
+  it("a chat of the AI SDK gives a message that became steering to the model once, and refuses to answer it again alone", async () => {
     const sessionId = "steered";
     const [one, two, three] = ["one", "two", "three"].map((text) => ({
       id: `id-${text}`,
@@ -391,7 +391,7 @@ describe("a chat of the AI SDK", () => {
     expect((await view.list({ sessionId: await sessionOfAnn(view, "dup") })).runs.length).toBe(1);
   });
 
-  it("a chat of the AI SDK answers an approval that is sent twice once, and both requests receive the result", async () => {
+  it("a chat of the AI SDK makes an approved call once if the approval is sent twice, and both requests receive the result", async () => {
     const chat = chatWith("clerk");
     await chat.sendMessage({ text: "Write to bob" });
     const id = approvalOf(chat, "tool-send");
@@ -407,7 +407,7 @@ describe("a chat of the AI SDK", () => {
     }
   });
 
-  it("a chat of the AI SDK breaks the connection when the server closes, so that the client does not take the answer for complete", async () => {
+  it("a chat of the AI SDK loses the connection when the server closes, so that the answer does not seem complete", async () => {
     dug = Promise.withResolvers();
     const closing = await startServer([worker]);
     const transport = transportTo({ url: closing.url, token: closing.admin });

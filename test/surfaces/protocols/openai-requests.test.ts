@@ -58,7 +58,7 @@ describe("parameters", () => {
     ["temprature", 1],
     ["max_tokens", 0],
   ])(
-    "parameters of an OpenAI request that cannot be honoured are refused with 400 that names %s",
+    "parameters of an OpenAI request that cannot be honoured are refused with 400, and the error names %s",
     async (param, value) => {
       const runs = (await world.runsOf("echo")).length;
       const error = await thrownBy(
@@ -69,7 +69,7 @@ describe("parameters", () => {
     },
   );
 
-  it("response_format with a JSON Schema returns only the checked JSON, streamed or not", async () => {
+  it("response_format of an OpenAI request with a JSON Schema returns only the checked JSON, streamed or not", async () => {
     const body = {
       model: "structured",
       messages: [user("Sky?")],
@@ -87,7 +87,7 @@ describe("parameters", () => {
   });
 });
 
-it("an agent that is made for each run, in a session of its own, receives the messages as history", async () => {
+it("an agent that is made for each OpenAI request receives the messages as history, in a session of its own", async () => {
   const made: ServedAgent = {
     name: "made",
     start: ({ runId }) => ({ agent: echo, sessionId: formatSessionId(runId) }),
@@ -104,7 +104,7 @@ it("an agent that is made for each run, in a session of its own, receives the me
 });
 
 describe("repeated requests", () => {
-  it("the client does not repeat a request whose run has failed, although the status is 501", async () => {
+  it("the OpenAI client does not repeat a request whose run has failed, because the status is 501", async () => {
     const runs = (await world.runsOf("failing")).length;
     const body = { model: "failing", messages: [user("Go")] };
     const error = await thrownBy(world.client.chat.completions.create(body));
@@ -117,7 +117,7 @@ describe("repeated requests", () => {
     expect([world.posts, (await world.runsOf("failing")).length]).toEqual([2, runs + 2]);
   });
 
-  it("the client repeats a request that was refused before a run existed, until it is accepted", async () => {
+  it("the OpenAI client repeats a request that was refused before a run existed, until it is accepted", async () => {
     const busy = await startServer([echo], { limits: { maxStreamsPerToken: 1, requestBurst: 100 } });
     const { signal, release } = holdStream(busy);
     await signal;
@@ -131,7 +131,7 @@ describe("repeated requests", () => {
     await busy.close();
   });
 
-  it("a request with an Idempotency-Key that is sent again joins the same run", async () => {
+  it("an OpenAI request with an Idempotency-Key that is sent again joins the same run", async () => {
     const options = { headers: { "Idempotency-Key": "once" } };
     const body = { model: "slow", messages: [user("Go")] };
     const before = (await world.runsOf("slow")).length;
@@ -154,24 +154,27 @@ describe("repeated requests", () => {
     expect(error).toMatchObject({ status: 400, code: "already_exists" });
   });
 
-  it.each([false, true])("C3: a client that aborts leaves the run alone (stream: %s)", async (stream) => {
-    const abort = new AbortController();
-    const body = { model: "slow", messages: [user("Go")] };
-    const { signal } = abort;
-    const answer: Promise<unknown> = stream
-      ? world.streamed(body, { signal })
-      : world.client.chat.completions.create(body, { signal });
-    const left = Promise.allSettled([answer]);
-    await work.started.promise;
-    abort.abort();
-    await left;
-    work.gate.resolve();
-    const [latest] = await world.runsOf("slow");
-    expect(await (await world.view.find(latest?.runId ?? ""))?.result()).toMatchObject({
-      status: "completed",
-      output: "Finished.",
-    });
-  });
+  it.each([false, true])(
+    "C3: an OpenAI client that aborts its request does not stop the run (stream: %s)",
+    async (stream) => {
+      const abort = new AbortController();
+      const body = { model: "slow", messages: [user("Go")] };
+      const { signal } = abort;
+      const answer: Promise<unknown> = stream
+        ? world.streamed(body, { signal })
+        : world.client.chat.completions.create(body, { signal });
+      const left = Promise.allSettled([answer]);
+      await work.started.promise;
+      abort.abort();
+      await left;
+      work.gate.resolve();
+      const [latest] = await world.runsOf("slow");
+      expect(await (await world.view.find(latest?.runId ?? ""))?.result()).toMatchObject({
+        status: "completed",
+        output: "Finished.",
+      });
+    },
+  );
 });
 
 /** Opens a stream of the server's admin, until it is released. */

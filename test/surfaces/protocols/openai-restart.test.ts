@@ -42,7 +42,7 @@ async function readAll(items: AsyncIterable<unknown>): Promise<readonly unknown[
   return all;
 }
 
-it("a client continues its session, and the run of its idempotency key, at a server that was killed and started again", async () => {
+it("an OpenAI client continues its session and its run by idempotency key at a server that was killed and restarted", async () => {
   const url = `http://127.0.0.1:${port}`;
   const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: "none", maxRetries: 0 });
   const session = { headers: { "x-reeve-session": "talk" } };

@@ -81,7 +81,7 @@ describe("the openai package", () => {
 });
 
 describe("messages without a session", () => {
-  it("messages without a session are the history, system and developer texts follow the agent's instructions, and the session keeps nothing", async () => {
+  it("OpenAI messages without a session are the history, and system texts follow the agent's instructions", async () => {
     const before = echoModel.calls.length;
     const { data, response } = await world.client.chat.completions
       .create({
@@ -106,7 +106,7 @@ describe("messages without a session", () => {
     expect(await world.view.sessions.get(run?.sessionId ?? "")).toBeUndefined();
   });
 
-  it("messages without a session may contain images, audio and files", async () => {
+  it("OpenAI messages without a session may contain images, audio and files", async () => {
     const before = echoModel.calls.length;
     await world.client.chat.completions.create({
       model: "echo",
@@ -170,7 +170,7 @@ describe("messages without a session", () => {
     ["no message", [], "messages"],
     ["an unknown role", [{ role: "root", content: "a" }], "messages[0].role"],
   ])(
-    "messages without a session are refused with 400 before a run exists if they contain %s",
+    "OpenAI messages without a session are refused with 400 before a run exists if they contain %s",
     async (_name, messages, param) => {
       const runs = (await world.runsOf("echo")).length;
       const body = { model: "echo", messages: messages as ChatCompletionMessageParam[] };
@@ -184,7 +184,7 @@ describe("messages without a session", () => {
 });
 
 describe("messages with a session", () => {
-  it("messages with a session continue the conversation of the store: only new messages of the user are used, whatever the client says about the past", async () => {
+  it("OpenAI messages with a session continue the stored conversation: only new messages of the user are used", async () => {
     const session = world.newSession();
     const before = echoModel.calls.length;
     await world.client.chat.completions.create({ model: "echo", messages: [user("One")] }, session);
@@ -203,7 +203,7 @@ describe("messages with a session", () => {
     ]);
   });
 
-  it("messages with a session are refused with 400, which the client does not repeat, while the session is busy", async () => {
+  it("OpenAI messages to a busy session are refused with 400, which the client does not repeat", async () => {
     const session = world.newSession();
     const first = world.client.chat.completions.create({ model: "slow", messages: [user("Go")] }, session);
     const answered = first.then(({ choices }) => choices[0]?.message.content);
@@ -220,7 +220,7 @@ describe("messages with a session", () => {
     expect((await world.runsOf("slow")).filter(({ sessionId }) => sessionId === stored)).toHaveLength(1);
   });
 
-  it("messages with a session do not reach the session of another tenant", async () => {
+  it("OpenAI messages with a session do not reach the session of another tenant", async () => {
     const session = world.newSession();
     await world.client.chat.completions.create({ model: "echo", messages: [user("Secret")] }, session);
     const other = world.clientWith(await world.server.tokenOf("evil", "run", "eve"));
@@ -238,7 +238,7 @@ describe("messages with a session", () => {
 
 describe("a run that waits for a person", () => {
   it.each([false, true])(
-    "a run that waits for a person ends the answer with a sentence that names run and approval (stream: %s)",
+    "an OpenAI request whose run waits for a person ends with a sentence that names run and approval (stream: %s)",
     async (stream) => {
       const session = world.newSession();
       const { data, response } = await world.client.chat.completions

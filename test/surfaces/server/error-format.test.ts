@@ -43,7 +43,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-it("a route writes every error in its own format: access, body, size, path, method and unexpected errors", async () => {
+it("a server route writes every error in its own format: access, body, size, path, method and unexpected errors", async () => {
   const token = await server.tokenOf("acme");
   const seen: unknown[] = [];
   const call = async (
@@ -85,7 +85,7 @@ it("a route writes every error in its own format: access, body, size, path, meth
   ]);
 });
 
-it("a route writes 429 in its own format, with Retry-After", async () => {
+it("a server route writes 429 in its own format, with Retry-After", async () => {
   const token = await server.tokenOf("acme");
   let last = await server.call("POST", "/own/say", { token });
   for (let count = 0; count < 20; count++) last = await server.call("POST", "/own/say", { token });
@@ -93,7 +93,7 @@ it("a route writes 429 in its own format, with Retry-After", async () => {
   expect(Number(last.headers.get("retry-after"))).toBeGreaterThan(0);
 });
 
-it("other routes keep problem+json, and the document shows the format of each route", async () => {
+it("server routes without a format of their own use problem+json, and the document shows the format of each route", async () => {
   const other = await server.call("GET", "/api/none");
   expect([other.status, other.headers.get("content-type")]).toEqual([404, "application/problem+json"]);
   const { json } = await server.call("GET", "/openapi.json");

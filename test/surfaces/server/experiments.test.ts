@@ -4,7 +4,7 @@ import { experiment } from "../../../src/experiments/index.ts";
 import { answering, askedIn } from "../../experiments/answering-model.ts";
 import { startServer } from "./test-server.ts";
 
-it("experiments are listed with their gates, read with their cases and compared, and hidden from other tenants", async () => {
+it("the server lists experiments with their gates, reads and compares them, and hides them from other tenants", async () => {
   const known = ["France", "Peru"];
   const clerk = new Agent({
     name: "clerk",

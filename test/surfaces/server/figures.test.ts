@@ -53,7 +53,7 @@ async function start(input: string, agent = "clerk"): Promise<RunHandle> {
   return run;
 }
 
-it("the figures of a run have its agents, steps, cost and budget, and unknown runs are left out", async () => {
+it("the figures of a run on the server have its agents, steps, cost and budget, and leave out unknown runs", async () => {
   const run = await start("Report.");
   const { costUsd } = await run.result();
   const { json } = await server.call("GET", `/api/figures?runId=${run.runId}&runId=run_unknown`);
@@ -79,7 +79,7 @@ it("the figures of a run have its agents, steps, cost and budget, and unknown ru
   ]);
 });
 
-it("the steps that a fork shares with its origin are free in its figures", async () => {
+it("the figures of a fork on the server count the steps that it shares with its origin as free", async () => {
   const run = await start("Report again.");
   await run.result();
   let last = 0;
@@ -100,14 +100,14 @@ it("the steps that a fork shares with its origin are free in its figures", async
   });
 });
 
-it("a token of a tenant reads no figures of other runs", async () => {
+it("a token of a tenant cannot read figures of runs of others from the server", async () => {
   const run = (await server.runtime.list()).runs[0];
   const token = await server.tokenOf("acme", "read");
   const { json } = await server.call("GET", `/api/figures?runId=${run?.runId ?? ""}`, { token });
   expect(json["figures"]).toEqual([]);
 });
 
-it("what a working run has spent counts on its day before the run waits or ends", async () => {
+it("what a run in progress has spent counts on its day before the run waits or ends", async () => {
   const spent = async (): Promise<number> =>
     (await server.call("GET", "/api/facts")).json["spentTodayUsd"] as number;
   const before = await spent();
@@ -122,7 +122,7 @@ it("what a working run has spent counts on its day before the run waits or ends"
   expect(await spent()).toBeCloseTo(before + (costUsd ?? 0), 9);
 });
 
-it("the facts have what was spent in each of the last 24 hours, by the hours of the calls, for the caller's tenant", async () => {
+it("the server's facts contain the spending of each of the last 24 hours for the caller's tenant", async () => {
   const now = Date.UTC(2026, 10, 16, 8, 30);
   const own = await startServer([], {
     store: memoryStore({ hash: sha256 }),
@@ -171,7 +171,7 @@ async function storeRecovered(store: Store, name: string): Promise<string> {
   return runId;
 }
 
-it("a second request for the facts lists no runs, and reads only the logs of runs that have changed", async () => {
+it("a second request for the server's facts lists no runs, and reads only the logs of runs that have changed", async () => {
   const own = await startServer([], { store: memoryStore({ hash: sha256 }) });
   onTestFinished(() => own.close());
   await storeRecovered(own.store, "crashed");

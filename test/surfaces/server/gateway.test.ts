@@ -19,7 +19,7 @@ async function drivingServer(): Promise<TestServer> {
   return server;
 }
 
-it("S6: the tokens and open requests of gateway runs are shown to callers of their tenant only", async () => {
+it("S6: the server shows the tokens and open requests of gateway runs only to callers of their tenant", async () => {
   const server = await drivingServer();
   const { json: all } = await server.call("GET", "/api/gateway/runs");
   expect((all["runs"] as unknown[]).length).toBe(2);
@@ -51,7 +51,7 @@ it("S6: the tokens and open requests of gateway runs are shown to callers of the
   expect((await server.call("GET", path, { token })).json).toMatchObject({ tokens: [] });
 });
 
-it("runs are listed by the name of their agent, and those of one program by its whole id", async () => {
+it("the server lists runs by the name of their agent, and gateway runs of one program by the whole id", async () => {
   const server = await drivingServer();
   const count = async (agent: string): Promise<number> => {
     const { json } = await server.call("GET", `/api/runs?agent=${encodeURIComponent(agent)}`);
@@ -61,7 +61,7 @@ it("runs are listed by the name of their agent, and those of one program by its 
   expect(await Promise.all(names.map(count))).toEqual([2, 2, 0, 0]);
 });
 
-it("a server without a gateway says so, and a run of another kind is no gateway run", async () => {
+it("a server without a gateway says so, and a run of another kind is refused as a gateway run", async () => {
   const server = await startServer([], { gateway: undefined as never });
   onTestFinished(() => server.close());
   const run = `/api/gateway/runs/${await startGatewayRun(server, {})}`;

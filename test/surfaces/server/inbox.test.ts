@@ -77,7 +77,7 @@ function idsOf(part: Part<{ readonly runId: string }>): readonly string[] {
   return part.items.map(({ runId }) => runId);
 }
 
-it("the inbox fills its pages with what the caller has not put away, and lists the rest of it apart", async () => {
+it("the server's inbox fills its pages with items that the caller has not hidden, and lists hidden items separately", async () => {
   const { server, stopped, asked } = await serve();
   const whole = await read(server);
   expect(idsOf(whole.runs)).toEqual(stopped.toReversed());
@@ -116,7 +116,7 @@ it("the inbox fills its pages with what the caller has not put away, and lists t
   expect(await read(server)).toMatchObject({ away: 0, waiting: 2 });
 });
 
-it("the inbox can be narrowed to one kind, one agent and one run", async () => {
+it("the server's inbox can be limited to one kind, one agent and one run", async () => {
   const { server, stopped, asked } = await serve();
   const poor = await read(server, "?agent=poor");
   expect([idsOf(poor.runs).length, poor.questions.items, poor.letters.items]).toEqual([5, [], []]);

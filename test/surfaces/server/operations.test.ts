@@ -26,7 +26,7 @@ async function serve(
 }
 
 describe("agents that a function lists", () => {
-  it("agents that a function lists change with the list, and a hidden one is neither listed nor found, and says at its start why", async () => {
+  it("agents that a function lists change with the list, and a hidden agent is neither listed nor found", async () => {
     const served = (name: string): ServedAgent => ({
       name,
       start: () => {
@@ -65,7 +65,7 @@ describe("the routes of schedules", () => {
     return { clock, server, create };
   }
 
-  it("the routes of schedules create a schedule that fires, and that pauses, resumes and is removed with its runs kept", async () => {
+  it("the routes of schedules create a schedule that fires, pause and resume it, and remove it without its runs", async () => {
     const { clock, server, create } = await clerks();
     const created = await create({ name: "hourly", everyMs: 3_600_000 });
     expect(created).toMatchObject({
@@ -103,7 +103,7 @@ describe("the routes of schedules", () => {
     expect(await runs()).toHaveLength(2);
   });
 
-  it("the routes of schedules return the same schedule for a repeated request, refuse other options without replace, and refuse bad times", async () => {
+  it("the routes of schedules return the same schedule for a repeated request, and refuse other options and bad times", async () => {
     const { server, create } = await clerks();
     const daily = { name: "daily", cron: "0 9 * * *", timeZone: "Europe/Berlin" };
     const { json: first } = await create(daily);
@@ -152,7 +152,7 @@ describe("the routes of schedules", () => {
 });
 
 describe("the routes of dead letters", () => {
-  it("the routes of dead letters list a message whose delivery failed too often, and deliver it again once", async () => {
+  it("the routes of dead letters list a message whose delivery failed too often, and deliver the message again once", async () => {
     let isBroken = true;
     const got: unknown[] = [];
     const worker = agent("worker", async (_ctx, inbox) => {
@@ -204,7 +204,7 @@ describe("top-ups by tokens", () => {
     return (json["run"] as { readonly runId: string }).runId;
   };
 
-  it("B8: a run token adds in all at most what the agent allows, and an admin token adds any amount", async () => {
+  it("B8: a token with scope run adds at most what the agent allows, and an admin token adds any amount", async () => {
     const server = await serve([waiter({ maxCostUsd: 0.5 })]);
     const [run, admin, read] = [
       await server.tokenOf("acme", "run"),
@@ -234,7 +234,7 @@ describe("top-ups by tokens", () => {
     expect(ledger?.accounts[rootTaskId]?.caps.nanoUsd).toBe(toNanoUsd(101.5));
   });
 
-  it("B5, B8: a question for a top-up is answered by a run token within what the agent allows, by an admin token, and by no other", async () => {
+  it("B5, B8: a question for a top-up can be answered by a token with scope run within its limit and by an admin token", async () => {
     const server = await serve(
       [
         {
@@ -286,7 +286,7 @@ describe("top-ups by tokens", () => {
     });
   });
 
-  it("B8: the server says how much each caller may add, in dollars, tokens and turns", async () => {
+  it("B8: the server says how much each caller may add to a run, in dollars, tokens and turns", async () => {
     const server = await serve([waiter({ maxCostUsd: 0.5, maxTurns: 3 })]);
     const run = await server.tokenOf("acme", "run");
     const path = `/api/runs/${await begin(server, run)}/top-up`;
@@ -305,7 +305,7 @@ describe("top-ups by tokens", () => {
     ["maxTokens", { maxTokens: 5 }, { limit: 5, amount: 1_000 }],
     ["deadlineMs", { deadlineMs: 1 }, { limit: 1, amount: 1_000 }],
   ] as const)(
-    "B8: a run that stopped at %s is offered what it lacks, by those who may, and continues with it",
+    "B8: the server offers callers who may top up a run that stopped at %s what the run lacks, and the run continues",
     async (name, budget, { limit, amount }) => {
       let hasStopped = false;
       const look = tool({
@@ -348,7 +348,7 @@ describe("top-ups by tokens", () => {
     },
   );
 
-  it("B8: a run token adds nothing to a run of an agent without the option, nor after the option was raised for later runs", async () => {
+  it("B8: a token with scope run adds nothing if the agent lacks the option when the run starts", async () => {
     const store = memoryStore({ hash: sha256 });
     const server = await serve([waiter()], { store });
     const token = await server.tokenOf("acme", "run");
@@ -365,7 +365,7 @@ describe("top-ups by tokens", () => {
     expect(() => poor({ maxUsd: 1 })).toThrow('unknown option "maxUsd"');
   });
 
-  it("B8: several servers that top a run up at the same time do not exceed the budget together, also after a restart", async () => {
+  it("B8: several servers that top up a run at the same time do not exceed the limit together, also after a restart", async () => {
     const store = memoryStore({ hash: sha256 });
     const [one, other] = [await serve([waiter({ maxCostUsd: 1 })], { store }), await serve([], { store })];
     const token = await one.tokenOf("acme", "run");
@@ -388,7 +388,7 @@ describe("top-ups by tokens", () => {
 });
 
 describe("requests without a valid token", () => {
-  it("requests without a valid token are limited for each address, and leave valid tokens of the same address alone", async () => {
+  it("requests without a valid token are limited for each address, and do not affect valid tokens of the same address", async () => {
     const store = memoryStore({ hash: sha256 });
     await using runtime = await openRuntime({ store });
     const tokens = storedTokens(store.records);
@@ -414,7 +414,7 @@ describe("requests without a valid token", () => {
     expect(await get("2001:db8:0:1::2", "guess")).toBe(401);
   });
 
-  it("requests without a valid token have one key per IPv4 address and per IPv6 network", () => {
+  it("requests without a valid token are counted per IPv4 address and per IPv6 network", () => {
     const keyOf = (remoteAddress?: string): string => addressKey({ incoming: { socket: { remoteAddress } } });
     expect(keyOf("::ffff:10.0.0.1")).toBe("10.0.0.1");
     expect(keyOf("::1")).toBe("0:0:0:0");

@@ -77,12 +77,12 @@ describe("the page of a run", () => {
     );
   });
 
-  it("the page of a run is the page without a run for callers without a token, with a wrong one, and of another tenant", async () => {
+  it("the page of a run shows no run to callers without a token, with a wrong token, and of another tenant", async () => {
     const other = await server.tokenOf("other", "admin");
     for (const token of [null, "wrong", other]) expect(await text(`/runs/${run.runId}`, token)).toBe(html);
   });
 
-  it("the page of a run is the page without a run for a run that does not exist, and for other views", async () => {
+  it("the page of a run that does not exist, and of other views, contains no run", async () => {
     for (const path of ["/runs/run_00000000", "/runs", "/", "/inbox", `/sessions/${run.runId}`])
       expect(await text(path)).toBe(html);
   });

@@ -103,7 +103,7 @@ describe("every route of the table", () => {
     expect(server.server.routes.map(({ id }) => id).toSorted()).toEqual(Object.keys(calls).toSorted());
   });
 
-  it("every route of the table answers its example with a documented status and a body that matches the schema of the document", async () => {
+  it("every route of the table answers its example with a documented status and a body that matches its schema", async () => {
     const ajv = documentValidator((await server.call("GET", "/openapi.json")).json);
     const byId = new Map(server.server.routes.map((each) => [each.id, each]));
     const problems: string[] = [];
@@ -116,7 +116,7 @@ describe("every route of the table", () => {
     expect(server.errors).toEqual([]);
   });
 
-  it("a session is created with a setting, for an agent of the server, under an id that is free", async () => {
+  it("a session is created over HTTP with a setting, for an agent of the server, under an id that is free", async () => {
     const create = async (body: JsonObject) => (await server.call("POST", "/api/sessions", { body })).json;
     expect(await create({ agent: "clerk", sessionId: "new", model: "openai/gpt-5" })).toMatchObject({
       sessionId: "new",

@@ -42,7 +42,7 @@ async function readsOfOneLook(ended: number, readers: number): Promise<number> {
   return reads;
 }
 
-it("one look at the runs costs the same reads for one reader and for many tenants, with and without ended runs", async () => {
+it("the stream of all runs reads the same for one reader and for many tenants, with and without ended runs", async () => {
   const reads = await readsOfOneLook(0, 1);
   expect(reads).toBe(1);
   expect(await readsOfOneLook(0, 20)).toBe(reads);
@@ -50,7 +50,7 @@ it("one look at the runs costs the same reads for one reader and for many tenant
   expect(await readsOfOneLook(250, 20)).toBe(reads);
 });
 
-it("all runs that were created since the last look reach a reader, also if they have ended and are more than a page", async () => {
+it("all runs that were created since the last poll reach a reader, also if they have ended and are more than a page", async () => {
   await using runtime = await openRuntime({ unknownPrice: "ignore" });
   const changes = new RunChanges(runtime, never, (error) => expect.fail(String(error)));
   const leave = new AbortController();

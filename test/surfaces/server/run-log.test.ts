@@ -78,7 +78,7 @@ describe("GET /events?taskId=", () => {
     expect(found).toEqual(log.filter(({ taskId }) => taskId === "t1"));
   });
 
-  it("GET /events?taskId= returns the events that fit both filters if the caller also names types", async () => {
+  it("GET /events?taskId= returns the events that match both filters if the caller also names types", async () => {
     const page = await read<EventPage>("/events?taskId=t0&types=step_end&types=task_end&limit=5000");
     expect(page.events.map(({ type }) => type)).toEqual(["step_end", "step_end", "task_end"]);
     expect(page.events.every(({ taskId }) => taskId === "t0")).toBe(true);
@@ -88,7 +88,7 @@ describe("GET /events?taskId=", () => {
     expect(await read<EventPage>("/events?taskId=t99&from=3")).toEqual({ events: [], next: 3, isLast: true });
   });
 
-  it("GET /events?last=true returns the last events that fit, in the order of their seq", async () => {
+  it("GET /events?last=true returns the last events that match, in the order of their seq", async () => {
     const page = await read<EventPage>("/events?taskId=t0&last=true&limit=3");
     expect(page.events).toEqual(log.filter(({ taskId }) => taskId === "t0").slice(-3));
     expect(page.isLast).toBe(true);
@@ -104,7 +104,7 @@ describe("GET /tasks?at=", () => {
   const seqOf = (type: Event["type"], taskId: string): number =>
     log.find((event) => event.type === type && event.taskId === taskId)?.seq ?? NaN;
 
-  it("GET /tasks?at= returns the run as it was after that event", async () => {
+  it("GET /tasks?at= returns the run as it was after that event number", async () => {
     const before = await read<View>(`/tasks?at=${seqOf("spawn_start", "t0") - 1}`);
     expect(before.tasks.map(({ agentId }) => agentId)).toEqual(["lead"]);
     const end = seqOf("task_end", "t1");
@@ -115,7 +115,7 @@ describe("GET /tasks?at=", () => {
     expect(ended.tasks.find(({ taskId }) => taskId === "t1")).toMatchObject({ status: "completed" });
   });
 
-  it("GET /tasks?at= returns the newest view without `at`, at the last event, and after it", async () => {
+  it("GET /tasks?at= returns the newest view without `at`, and for the last event and later numbers", async () => {
     const latest = await read<View>("/tasks");
     expect(latest).toMatchObject({ seq: log.length - 1, status: "completed" });
     expect(await read<View>(`/tasks?at=${log.length - 1}`)).toEqual(latest);
@@ -149,7 +149,7 @@ describe("GET /steps", () => {
     expect(await namesOf("?taskId=t99")).toEqual([]);
   });
 
-  it("GET /steps returns the steps that were in progress after an event, and of these only those of the named tasks", async () => {
+  it("GET /steps returns the steps of the named tasks that were in progress after an event", async () => {
     const waits = await server.runtime.submit(asker, "Ask.");
     await waits.result();
     const asked = `/api/runs/${waits.runId}/steps`;

@@ -73,7 +73,7 @@ async function previewOf(server: TestServer, body: Record<string, unknown>): Pro
   return json as unknown as Preview;
 }
 
-it("a preview says which runs an order changes, lists the others by reason, and changes nothing", async () => {
+it("the preview of an order for many runs says which runs the order changes, lists others by reason, and changes nothing", async () => {
   const { server, runs } = await serverWithRuns();
   const filter = { metadata: ["case=orders"] };
   const resumed = await previewOf(server, { order: "resume", filter });
@@ -95,7 +95,7 @@ it("a preview says which runs an order changes, lists the others by reason, and 
   expect(json).toEqual({ count: 1, isMore: false });
 });
 
-it("an order changes only the given runs, and not those that fit the filter of its preview later", async () => {
+it("an order for many runs changes only the given runs, not others that match the filter of its preview later", async () => {
   const { server, runs } = await serverWithRuns();
   const filter = { metadata: ["case=orders"], status: ["completed"] };
   const { runIds } = await previewOf(server, { order: "delete", filter });
@@ -113,7 +113,7 @@ it("an order changes only the given runs, and not those that fit the filter of i
   expect(await server.runtime.find(late)).toBeDefined();
 });
 
-it("an order judges each run again, and a repeated order refuses what was done", async () => {
+it("an order for many runs checks each run again, and a repeated order refuses runs that it has changed", async () => {
   const { server, runs } = await serverWithRuns();
   const order = (body: Record<string, unknown>) => server.call("POST", "/api/run-orders", { body: body });
   const { json } = await order({ order: "delete", runIds: [runs.done, runs.waiting, "run_unknown"] });
@@ -133,7 +133,7 @@ it("an order judges each run again, and a repeated order refuses what was done",
   expect(resumed["count"]).toBe(1);
 });
 
-it("an order of more than 200 runs is refused with the number", async () => {
+it("an order for more than 200 runs is refused with the number", async () => {
   const { server } = await serverWithRuns();
   const runIds = Array.from({ length: 312 }, (_each, at) => `run_${at}`);
   for (const path of ["/api/run-orders", "/api/run-orders/preview"]) {

@@ -71,7 +71,7 @@ describe("a server", () => {
     expect(refused.json).toMatchObject({ status: 404, code: "not_found" });
   });
 
-  it("a server starts an agent by the id of an instance that it made, which sessions show, and no agent of a fixed id", async () => {
+  it("a server starts an agent by the id of an instance that it made and that sessions show, and no agent of a fixed id", async () => {
     const fixed = new Agent({ name: "fixed", model: scriptedModel(["Done."]) });
     const maker: ServedAgent = {
       name: "maker",
@@ -121,7 +121,7 @@ describe("a server", () => {
     expect(steered.status).toBe(200);
   });
 
-  it("a server gives a run the input of an idempotency key once, and refuses another input with this key", async () => {
+  it("a server gives an idempotency key to one run, and refuses another input with this key", async () => {
     const server = await serve([waiter]);
     const { json } = await server.call("POST", "/api/runs", { body: { agent: "waiter", input: "one" } });
     const { runId } = json["run"] as { readonly runId: string };
@@ -142,7 +142,7 @@ describe("a server", () => {
     expect(inputs).toMatchObject([{ kind: "steer" }, { kind: "follow_up" }]);
   });
 
-  it("a server forks a run with another message and model, and refuses invalid ones before anything is stored", async () => {
+  it("a server forks a run with another message and model, and refuses invalid changes before anything is stored", async () => {
     const model = scriptedModel(["One.", "Two."]);
     const clerk = new Agent({ name: "clerk", model });
     const server = await serve([clerk]);
@@ -216,7 +216,7 @@ describe("a server", () => {
     expect(() => createServer(runtime, wrong)).toThrow(/invalid tokens of createServer\(\): .*storedTokens/u);
   });
 
-  it("a request that names an agent with more than 256 characters is refused by its schema", async () => {
+  it("a request to a server that names an agent with more than 256 characters is refused by its schema", async () => {
     await using runtime = await openRuntime();
     const server = createServer(runtime, { agents: [waiter], tokens: null });
     const sender = { incoming: { socket: { remoteAddress: "127.0.0.1" } } };

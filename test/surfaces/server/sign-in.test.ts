@@ -38,7 +38,7 @@ async function enter(token: string, to: string): Promise<Response> {
   });
 }
 
-test("a view of the page without a valid token shows a form that keeps the address, and files need no token", async () => {
+test("a view of the page without a valid token shows a sign-in form that keeps the address, and files need no token", async () => {
   const view = await open('/runs/run_a/events?event=7&x="><script>');
   const html = await view.text();
   expect([view.status, view.headers.get("content-type")]).toEqual([401, "text/html; charset=utf-8"]);
@@ -56,7 +56,7 @@ test("a view of the page without a valid token shows a form that keeps the addre
   expect((await fetch(`${server.url}/runs`)).status).toBe(200);
 });
 
-test("a token that a person enters becomes the cookie, and the address that follows does not contain it", async () => {
+test("a token that a person enters in the sign-in form becomes a cookie, and the next address does not contain it", async () => {
   const { token } = await server.tokens.create({ name: "desk", scope: "admin" });
   const entered = await enter(` ${token} `, "/runs/run_a?at=3");
   expect([entered.status, entered.headers.get("location")]).toEqual([303, "/runs/run_a?at=3"]);
@@ -71,7 +71,7 @@ test("a token that a person enters becomes the cookie, and the address that foll
   expect((await open("/runs/run_a", headers)).status).toBe(401);
 });
 
-test("a token that is unknown is refused in words, stays in the field, and sets no cookie", async () => {
+test("the sign-in form explains why an unknown token is refused, keeps it in the field, and sets no cookie", async () => {
   const refused = await enter('reeve_"><b>', "https://evil.example/");
   const html = await refused.text();
   expect([refused.status, refused.headers.get("set-cookie")]).toEqual([401, null]);
@@ -85,7 +85,7 @@ test("a token that is unknown is refused in words, stays in the field, and sets 
   ]);
 });
 
-test("a used link leads to the form, whose address has no code", async () => {
+test("a sign-in link that was used leads to the form, whose address has no code", async () => {
   const link = server.server.pageLink() ?? "";
   expect((await open(link)).status).toBe(303);
   const used = await open(link);
@@ -94,7 +94,7 @@ test("a used link leads to the form, whose address has no code", async () => {
   expect((await open("/login")).status).toBe(401);
 });
 
-test("too many requests without a token are answered with the time to wait", async () => {
+test("too many sign-in requests without a token are answered with the time to wait", async () => {
   const strict = await startServer([], { page: folder, limits: { requestsPerSecond: 1, requestBurst: 1 } });
   const ask = (): Promise<Response> => fetch(`${strict.url}/runs`, { headers: person });
   await ask();

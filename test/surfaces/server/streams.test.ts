@@ -77,7 +77,7 @@ describe("the stream of a run", () => {
     expect(wrong.json).toMatchObject({ status: 400, code: "invalid_argument" });
   });
 
-  it("the stream of a run sends text deltas without an id, those so far to a reader that joins late, and none with deltas=false", async () => {
+  it("the stream of a run sends text deltas without an id, earlier ones to late readers, and none with deltas=false", async () => {
     const held = gate();
     const model = scriptedModel([{ text: "Hello there", deltas: ["Hello", " there"] }]);
     const slow: typeof model = Object.assign(Object.create(model) as typeof model, {
@@ -137,7 +137,7 @@ describe("the stream of a run", () => {
     expect(stream.chunks()).toBeLessThan(50);
   });
 
-  it("C3: watchers that come and leave change nothing in the journal, and the run continues", async () => {
+  it("C3: watchers that open and close the stream of a run change nothing in the journal, and the run continues", async () => {
     const server = await serve([counter]);
     const run = await server.runtime.submit(counter, null);
     await until(async () => (await run.summary()).status === "waiting");
@@ -167,7 +167,7 @@ describe("the stream of a run", () => {
     stream.leave();
   });
 
-  it("the stream of a run ends the streams of a token that was revoked", async () => {
+  it("the server ends the stream of a run when the token of its reader is revoked", async () => {
     const server = await serve([counter], { limits: { heartbeatMs: 5 } });
     const run = await server.runtime.submit(counter, null, { tenantId: "acme" });
     const token = await server.tokenOf("acme", "read");
@@ -179,7 +179,7 @@ describe("the stream of a run", () => {
     expect((await server.call("GET", path(run), { token })).status).toBe(401);
   });
 
-  it("the stream of a run refuses a stream above the limit of a token with 429, and accepts one again when another has left", async () => {
+  it("the stream of a run is refused above the limit of a token with 429, and accepted again when another has ended", async () => {
     const server = await serve([counter], { limits: { maxStreamsPerToken: 2 } });
     const run = await server.runtime.submit(counter, null);
     const options = { token: server.admin };
@@ -295,7 +295,7 @@ describe("the stream of a session", () => {
 });
 
 describe("the stream of all runs", () => {
-  it("the stream of all runs sends each changed run as it is in the list, and nothing that happened before", async () => {
+  it("the stream of all runs sends each changed run as it is in the list, and no earlier change", async () => {
     const server = await serve([counter]);
     const before = await server.runtime.submit(counter, null);
     await until(async () => (await before.summary()).status === "waiting");

@@ -104,7 +104,7 @@ async function started(
 }
 
 describe("changes of callers", () => {
-  test("a run token changes nothing that the agent does not allow, and an admin token everything", async () => {
+  test("a token with scope run changes nothing that the agent does not allow, and an admin token can change everything", async () => {
     const { runId, second, callId } = await started("strict");
     const fork = { at: second, keepsCommit: true };
     const wanted = [
@@ -137,7 +137,7 @@ describe("changes of callers", () => {
     expect((await server.call("PATCH", path, { token: admin, body })).status).toBe(200);
   });
 
-  test("a run token makes the changes that the agent allows, and only with names that exist", async () => {
+  test("a token with scope run makes the changes that the agent allows, and only with names that exist", async () => {
     const { runId, second, callId } = await started("open");
     const body = {
       at: second,
@@ -175,7 +175,7 @@ describe("changes of callers", () => {
     expect(direct.status).toBe(201);
   });
 
-  test("an input that does not match the schema is refused before a run exists", async () => {
+  test("an input over HTTP that does not match the schema of its agent is refused before a run exists", async () => {
     const token = await server.tokenOf("schemas", "run");
     for (const [input, problem] of [
       ["Rome", "expected an object"],
@@ -193,7 +193,7 @@ describe("changes of callers", () => {
 });
 
 describe("GET /api/agents/{name}/options and PUT instructions", () => {
-  test("the options are those of the caller, and the instructions are shown only to a caller who may change them", async () => {
+  test("GET options of an agent returns those of the caller, and instructions only to a caller who may change them", async () => {
     const options = async (agent: string, token: string) =>
       (await server.call("GET", `/api/agents/${agent}/options`, { token })).json;
     expect(await options("strict", run)).toMatchObject({
@@ -217,7 +217,7 @@ describe("GET /api/agents/{name}/options and PUT instructions", () => {
     });
   });
 
-  test("a prompt is saved by an admin of no tenant, and only over the text that was read", async () => {
+  test("an admin without a tenant saves a prompt over HTTP, and only over the text that was read", async () => {
     const save = (token: string, hash: string) =>
       server.call("PUT", "/api/agents/filed/instructions", {
         token,

@@ -40,7 +40,7 @@ interface Series {
   readonly before: Readonly<Record<string, readonly (number | null)[]>>;
 }
 
-it("usage over time has the sums of each day, the days before, and the values with the highest cost", async () => {
+it("the server's usage over time has the sums of each day, the days before, and the values with the highest cost", async () => {
   const server = await serve();
   const on = (day: string, costUsd: number, more: object = {}) =>
     delta({ day, hour: 0, turns: 1, nanoUsd: costUsd * 1e9, latency: { b9: 1 }, ...more });
@@ -81,7 +81,7 @@ it("usage over time has the sums of each day, the days before, and the values wi
   ]);
 });
 
-it("usage over time of a store without details and hours has days without failures, and no hours", async () => {
+it("the server's usage over time of a store without hours has days without failures, and no hours", async () => {
   const path = await newPath();
   fileOfText(path, readFileSync(new URL("../../golden/format-32.sql", import.meta.url), "utf8"));
   const file = new DatabaseSync(path);
@@ -101,7 +101,7 @@ it("usage over time of a store without details and hours has days without failur
   ]);
 });
 
-it("what a working run has spent under a cap counts once in the amount that is spent today", async () => {
+it("what a run in progress has spent under a cap counts once in the amount that is spent today", async () => {
   const held = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   const hold = tool({

@@ -8,7 +8,7 @@ const order = workflow("order", { input: z.object({ cents: z.number() }) }, asyn
   return { cents, paid: paid ?? null };
 });
 
-test("a caller starts a workflow, sends it a signal and reads its output; a wrong input starts nothing", async () => {
+test("a caller of the server starts a workflow, sends it a signal and reads its output; a wrong input starts nothing", async () => {
   const server = await startServer([order]);
   onTestFinished(() => server.close());
   const start = (input: object) =>
@@ -32,7 +32,7 @@ test("a caller starts a workflow, sends it a signal and reads its output; a wron
   expect(result.json["output"]).toEqual({ cents: 900, paid: 900 });
 });
 
-test("a caller sends an update, reads a published value and settles a promise; other tenants get 404", async () => {
+test("a caller of the server sends an update, reads a published value and settles a promise; other tenants get 404", async () => {
   const move = update("move", { input: z.string(), output: z.object({ movedTo: z.string() }) });
   const parcel = workflow("parcel", async (ctx) => {
     const { id, promise } = ctx.promise();
@@ -103,7 +103,7 @@ test("a server starts a workflow that its option `workflows` names, and the run 
     expect(JSON.stringify((await server.call("GET", path)).json)).not.toContain("sessionId");
 });
 
-test("a run that is started with delayMs or startAt waits for its time, and wrong times are refused", async () => {
+test("a run that is started over HTTP with delayMs or startAt waits for its time, and wrong times are refused", async () => {
   const server = await startServer([order], { workflows: ["elsewhere"] });
   onTestFinished(() => server.close());
   const start = (body: object, key: string) =>
@@ -129,7 +129,7 @@ test("a run that is started with delayMs or startAt waits for its time, and wron
   }
 });
 
-test("S6: a caller reads the states of an object of its own tenant, and a caller with a user is refused", async () => {
+test("S6: a caller of the server reads the states of an object of its own tenant, and a caller with a user is refused", async () => {
   const cart = object("cart", {
     add: async (ctx, cents: number) => {
       ctx.setState({ cents });
@@ -177,7 +177,7 @@ test("S6: a caller reads the states of an object of its own tenant, and a caller
   });
 });
 
-test("a caller sees what agents, workflows and objects accept, and of which key a run is a call", async () => {
+test("a caller of the server sees what agents, workflows and objects accept, and of which key a run is a call", async () => {
   const paid = signal("paid", z.object({ cents: z.number() }));
   const invoice = workflow("invoice", { signals: [paid], updates: [update("stop")] }, async () => null);
   const cart = object("cart", { add: async () => null, clear: async () => null });
@@ -199,7 +199,7 @@ test("a caller sees what agents, workflows and objects accept, and of which key 
   expect(json["flow"]).toEqual({ object: { name: "cart", key: "a/1" } });
 });
 
-test("a value that does not match a declared signal is refused before it is sent", async () => {
+test("the server refuses a value that does not match a declared signal before it is sent", async () => {
   const mail = signal("mail", z.email());
   const member = workflow(
     "member",

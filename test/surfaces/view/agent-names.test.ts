@@ -3,7 +3,7 @@ import { nameAgents } from "../../../src/surfaces/view/agent-names.ts";
 
 const id = "support/ses_run_62ed83f9-0000-4000-8000-000000000000";
 
-test("an agent with a session as its key is shown by its name in runs, tasks, events and questions", () => {
+test("the view shows an agent whose key is a session by its name in runs, tasks, events and questions", () => {
   const answer = {
     agentId: id,
     run: { agentId: id },
@@ -33,6 +33,6 @@ test("an agent with a session as its key is shown by its name in runs, tasks, ev
   });
 });
 
-test("the agent of a gateway run is shown by the name of the run", () => {
+test("the view shows the agent of a gateway run by the name of the run", () => {
   expect(nameAgents({ agentId: "reeve:gateway/claude" })).toEqual({ agentId: "claude" });
 });

@@ -43,7 +43,7 @@ function readUntil(last: number): { readonly fold: RunFold; readonly steps: Step
   return { fold, steps };
 }
 
-test("a root that waits for a report which a top-up continues is live again, holds its seat and is counted", () => {
+test("a root task that waits for a child that a top-up continues is live again, has its seat and is counted", () => {
   expect(events[topUp - 1]?.type).toBe("run_end");
   const view = readUntil(indexAfter("message_end", child)).fold.view();
   expect(view).toMatchObject({ status: "running", endedAt: null, live: 2, seats: 2 });
@@ -51,13 +51,13 @@ test("a root that waits for a report which a top-up continues is live again, hol
   expect(view.tasks.get(child)).toMatchObject({ status: "running", endedAt: null, hasSeat: true });
 });
 
-test("a report that a top-up continues is live from the event on that gives it a seat", () => {
+test("the view shows a child that a top-up continues as live from the event on that gives it a seat", () => {
   const view = readUntil(indexAfter("seat_grant", child)).fold.view();
   expect(view.tasks.get(child)).toMatchObject({ status: "running", endedAt: null, hasSeat: true });
   expect(view.live).toBeGreaterThan(0);
 });
 
-test("a hand-off that the end of its task interrupted continues with the task, and has the result of the report", () => {
+test("a hand-off that the end of its task interrupted continues with the task, and gets the result of the child", () => {
   const { fold, steps } = readUntil(events.length - 1);
   expect(fold.view()).toMatchObject({ status: "completed", live: 0, active: 0, seats: 0, recorded: 0 });
   const handOffs = steps.of(rootTaskId).filter(({ kind }) => kind === "tool");
@@ -67,7 +67,7 @@ test("a hand-off that the end of its task interrupted continues with the task, a
   ]);
 });
 
-test("a crash at any event replays as many steps as the tasks that have not ended have recorded, also before their end", () => {
+test("a crash at any event replays as many steps as the unfinished tasks have recorded, also before their end", () => {
   const counts = events.map((_event, last) => {
     const { fold, steps } = readUntil(last);
     const { agentId, taskId, parentId, runId, at } = events[0] as Event;

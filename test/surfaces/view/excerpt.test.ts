@@ -7,7 +7,7 @@ test("excerpt() returns one line of at most 80 characters", () => {
   expect([long.length, long.endsWith("…")]).toEqual([80, true]);
 });
 
-test("argumentOf() returns the argument that says most, the only argument, or all of them", () => {
+test("argumentOf() returns the most telling argument of a call, the only argument, or all of them", () => {
   expect(argumentOf({ limit: 5, path: "a.ts" })).toBe("a.ts");
   expect(argumentOf({ module: "b.ts" })).toBe("b.ts");
   expect(argumentOf({ limit: 5 })).toBe('{"limit":5}');

@@ -16,7 +16,7 @@ async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
 }
 
 test.each([{ input: "Shorter." }, {}])(
-  "a fork with %j at any event shares the events up to the named one, and every call that it makes is a step after it",
+  "a fork with %j at any event shares the events up to this event, and its own calls are steps after it",
   async (change) => {
     const model = scriptedModel(Array.from({ length: 100 }, (_each, at) => `answer ${at}`));
     const origin = await runtime.submit(
@@ -51,7 +51,7 @@ test.each([{ input: "Shorter." }, {}])(
   },
 );
 
-test("a call that a fork with an input makes again is not in flight twice", async () => {
+test("the view shows a call that a fork with an input makes again as in flight once", async () => {
   const model = scriptedModel(["one", "two"]);
   const origin = await runtime.submit(new Agent({ name: "guide", model }), "look");
   await origin.result();

@@ -4,14 +4,14 @@ import { filePatches, mergeLines } from "../../../src/surfaces/view/merge-words.
 
 const first = "diff --git a/a.txt b/a.txt\nindex 78981922..5626abf0 100644\n--- a/a.txt\n+++ b/a.txt\n";
 
-test("filePatches shows each hunk of a file whose content looks like the header of another file", () => {
+test("filePatches() shows each hunk of a file whose content looks like the header of another file", () => {
   for (const end of ["\r", "\u2028", "\u2029", "\v"]) {
     const hunks = `@@ -1 +1,2 @@\n-a\n+x${end}diff --git a/b b/b\n+hidden\n@@ -9 +10 @@\n-y\n+z`;
     expect(filePatches(`${first}${hunks}\n`)).toEqual([{ path: "a.txt", notes: [], patch: hunks }]);
   }
 });
 
-test("filePatches says that a file is a link, executable, binary, renamed or deleted", () => {
+test("filePatches() says that a file is a link, executable, binary, renamed or deleted", () => {
   const diff = [
     ["diff --git a/l b/l", "new file mode 120000", "index 0000000..1", "--- /dev/null", "+++ b/l"],
     ["@@ -0,0 +1 @@", "+/etc", "\\ No newline at end of file"],
@@ -42,7 +42,7 @@ test("filePatches says that a file is a link, executable, binary, renamed or del
   ]);
 });
 
-test("mergeLines says that the rest of a diff is missing", () => {
+test("mergeLines() says that the rest of a diff is missing", () => {
   const question = {
     message: "",
     diff: `${first}@@ -1 +1 @@\n-a\n`,

@@ -26,7 +26,7 @@ async function read(run: RunHandle, fold: RunFold, last: Event["type"]): Promise
   }
 }
 
-test("the question of an agent that ended without an answer is not open, and is again when the agent continues", async () => {
+test("the view closes the question of an agent that ended without an answer, and opens it when the agent continues", async () => {
   const model = scriptedModel([{ toolCalls: [{ name: "publish", input: {} }] }, "Done."]);
   const agent = new Agent({ name: "release", model, tools: [publish] });
   const run = await runtime.submit(agent, "Publish.");

@@ -61,7 +61,7 @@ function byStart(steps: Iterable<StepView>): readonly StepView[] {
 }
 
 describe("the past of a run", () => {
-  test("a history of a run that continues from any position, through JSON, is that of all events", () => {
+  test("the past of a run that continues from any position, through JSON, equals that of all events", () => {
     const log = events(400);
     const whole = pastOf(log);
     expect(stepsOf(whole).some(({ outcome }) => outcome === "lost")).toBe(true);
@@ -77,7 +77,7 @@ describe("the past of a run", () => {
     }
   });
 
-  test("a history of a run that continues from the newest steps has every step that ended at or after its first event", () => {
+  test("the past of a run that continues from the newest steps has every step that ended at or after its first event", () => {
     const log = events(400);
     const whole = pastOf(log);
     const from = throughJson(pastOf(log.slice(0, 200)), 10);
@@ -91,7 +91,7 @@ describe("the past of a run", () => {
 });
 
 describe("a log of steps with a bound", () => {
-  test("a log of steps with a bound keeps at least so many ended steps and fewer than twice as many, and every step in progress", () => {
+  test("a bounded log of steps keeps a minimum of ended steps and fewer than twice as many, and every step in progress", () => {
     const log = events(700);
     const [whole, bounded] = [new StepLog(), new StepLog({ most: 20 })];
     for (const event of log) {

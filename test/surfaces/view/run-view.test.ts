@@ -60,7 +60,7 @@ function stepsOf(events: readonly Event[]): StepLog {
 }
 
 describe("the view of a run", () => {
-  test("the view of every recorded run has the status and the end that the run list shows", () => {
+  test("the view of every recorded run has the same status and the same end as the run list", () => {
     expect(runs.length).toBeGreaterThan(5);
     for (const { summary, events } of runs) {
       const view = folded(events);
@@ -75,7 +75,7 @@ describe("the view of a run", () => {
     }
   });
 
-  test("the root's total of every ended run is the cost in its run_end, so that a parent includes its reports", () => {
+  test("the root task's total of every ended run is the cost in its run_end, so that a parent includes its children", () => {
     for (const { events } of runs) {
       const end = events.findLast((event) => event.type === "run_end");
       if (end === undefined) continue;
@@ -89,7 +89,7 @@ describe("the view of a run", () => {
     }
   });
 
-  test("seats taken never exceed the cap at any event, and equal the tasks that hold one", () => {
+  test("the seats taken in a view never exceed the cap at any event, and equal the tasks that have one", () => {
     for (const { events } of runs) {
       const fold = new RunFold();
       for (const event of events) {
@@ -101,7 +101,7 @@ describe("the view of a run", () => {
     }
   });
 
-  test("an event that the view contains already changes nothing", () => {
+  test("adding an event that the view of a run already contains changes nothing", () => {
     for (const { events } of runs) {
       const fold = new RunFold();
       for (const event of [...events, ...events]) fold.add(event);
@@ -111,7 +111,7 @@ describe("the view of a run", () => {
 });
 
 describe("the history of a run", () => {
-  test("at(seq) returns what a fold of the events up to seq returns, at every position of every recorded run", async () => {
+  test("at(seq) of a run's history returns what all events up to seq give, at every position of every recorded run", async () => {
     for (const { events } of runs) {
       const history = new RunHistory(async function* (from, to) {
         yield* events.slice(from, to + 1);
@@ -122,7 +122,7 @@ describe("the history of a run", () => {
     }
   });
 
-  test("at(seq) reads fewer than 1,000 events of a long run", async () => {
+  test("at(seq) of a run's history reads fewer than 1,000 events of a long run", async () => {
     const events = longRun(4_500);
     const reads: number[] = [];
     const history = new RunHistory(async function* (from, to) {
@@ -135,7 +135,7 @@ describe("the history of a run", () => {
     expect(reads).toEqual([1, 999, 1, 999, 401]);
   });
 
-  test("a returned view stays as it was when later events are added", async () => {
+  test("a view that the history of a run has returned does not change when later events are added", async () => {
     const events = longRun(300);
     const history = new RunHistory(async function* () {});
     const views: { readonly view: RunView; readonly content: object }[] = [];
@@ -147,14 +147,14 @@ describe("the history of a run", () => {
     for (const { view, content } of views) expect(plain(view)).toEqual(content);
   });
 
-  test("add() refuses a gap and names the expected event", () => {
+  test("add() of a run's history refuses a gap and names the expected event", () => {
     const [first, , third] = longRun(3) as [Event, Event, Event];
     const history = new RunHistory(async function* () {});
     history.add(first);
     expect(() => history.add(third)).toThrow("invalid event 2: expected event 1; read the log from there");
   });
 
-  test("at() refuses a number that is no event number", async () => {
+  test("at() of a run's history refuses a number that is no event number", async () => {
     const history = new RunHistory(async function* () {});
     await expect(history.at(Number.NaN)).rejects.toThrow(
       "invalid event number NaN: expected an integer from 0",
@@ -163,14 +163,14 @@ describe("the history of a run", () => {
   });
 });
 
-test("the view of a run counts the results up to its event", () => {
+test("the view of a run counts the results of calls up to its event", () => {
   const events = longRun(6);
   const results = [2, 3, 4, 5, 6].map((count) => folded(events.slice(0, count)).results);
   expect(results).toEqual([0, 1, 1, 2, 2]);
 });
 
 describe("the steps of a run", () => {
-  test("every step of every ended run has an end, and the model calls cost what the tasks spent", () => {
+  test("every step of every ended run has an end in the view, and the model calls cost what the tasks spent", () => {
     for (const { summary, events } of runs) {
       if (summary.endedAt === null || events.some(({ type }) => type === "run_fork")) continue;
       const log = stepsOf(events);
@@ -185,7 +185,7 @@ describe("the steps of a run", () => {
 });
 
 describe("a step", () => {
-  test("stepAt() shows a step as it was at an earlier event, without what happened later", () => {
+  test("stepAt() shows a step of a run as it was at an earlier event, without later changes", () => {
     const [, done] = stepsOf(longRun(5)).of(rootTaskId) as [StepView, StepView];
     expect(done).toMatchObject({ startSeq: 3, endSeq: 4, outcome: "ok", costUsd: 0.25 });
     expect(stepAt(done, 2)).toBeNull();
@@ -193,7 +193,7 @@ describe("a step", () => {
     expect(stepAt(done, 4)).toBe(done);
   });
 
-  test("open() lists what is in progress, and inProgressAt() what was in progress after an earlier event", () => {
+  test("open() lists the steps in progress, and inProgressAt() the steps in progress after an earlier event", () => {
     const log = stepsOf(longRun(6));
     expect([...log.open()]).toMatchObject([{ startSeq: 5, endSeq: null }]);
     const startsAt = (seq: number): readonly number[] =>
@@ -201,7 +201,7 @@ describe("a step", () => {
     expect([0, 1, 2, 3, 4, 5].map(startsAt)).toEqual([[], [1], [], [3], [], [5]]);
   });
 
-  test("the next attempt of a call that failed is in flight after the delay of its retry", () => {
+  test("the view shows the next attempt of a failed call as in flight after the delay of its retry", () => {
     const failed = { attempt: 1, maxAttempts: 3, delayMs: 10, kind: "overloaded", message: "busy" };
     const events = [...longRun(2), at(2, "retry_start", failed)];
     expect(stepsOf(events).of(rootTaskId)).toMatchObject([
@@ -211,7 +211,7 @@ describe("a step", () => {
     expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
   });
 
-  test("a call that was charged as unreported and is tried again is in flight, also in a continued log, and each attempt is a step", () => {
+  test("the view shows a call that was unreported and is tried again as in flight, and each attempt as a step", () => {
     const retry = { attempt: 1, maxAttempts: 3, delayMs: 10, kind: "timeout", message: "no answer" };
     const lost = { reservationId: "t0 1 1", attempt: 1, tokens: 50, costUsd: 0.5 };
     const events = [
@@ -246,7 +246,7 @@ describe("a step", () => {
     expect(list.calls).toMatchObject([{ seq: 1, retries: 3 }]);
   });
 
-  test("attempts that middleware reports with the answer are steps that start before it", () => {
+  test("attempts that middleware reports with the answer are steps in the view that start before the answer", () => {
     const retry = { attempt: 1, maxAttempts: 3, delayMs: 10, kind: "timeout", message: "no answer" };
     const events = [
       ...longRun(2),
@@ -265,7 +265,7 @@ describe("a step", () => {
     expect(folded(events).tasks.get(rootTaskId)).toMatchObject({ openCalls: 0 });
   });
 
-  test("a model that replaces one that failed is called in a step of its own, and a tool that is tried again starts no model call", () => {
+  test("a model that replaces a failed model has a step of its own in the view, and a retried tool starts no model call", () => {
     const to = { provider: "stage", modelId: "haiku-5" };
     const fallback = { from: { ...to, modelId: "sonnet-5" }, to, kind: "overloaded", message: "busy" };
     const events = [...longRun(2), at(2, "model_fallback", fallback)];
@@ -285,12 +285,12 @@ describe("a step", () => {
     expect(folded(tool).tasks.get(rootTaskId)).toMatchObject({ openCalls: 1 });
   });
 
-  test("a call that the budget did not cover is refused", () => {
+  test("the view shows a call that the budget did not cover as refused", () => {
     const events = [...longRun(2), at(2, "task_end", { status: "budget_exhausted" })];
     expect(stepsOf(events).of(rootTaskId)).toMatchObject([{ endSeq: 2, outcome: "refused", costUsd: 0 }]);
   });
 
-  test("a task is paused from the moment at which it leaves its seat, not while it finishes its call", () => {
+  test("the view shows a task as paused from the moment at which it leaves its seat, not while it finishes its call", () => {
     const events = [
       ...longRun(2),
       at(2, "seat_yield", { taskId: rootTaskId, yieldsTo: "t2" }),
@@ -305,7 +305,7 @@ describe("a step", () => {
 });
 
 describe("a recovery", () => {
-  test("a recovery counts the recorded calls of live tasks as replayed and their cost as not paid again", () => {
+  test("the view of a recovery counts the recorded calls of live tasks as replayed and their cost as not paid again", () => {
     const events = longRun(8);
     const recovered = at(8, "run_recover", { epoch: 2, recoveries: 1 });
     const { recoveries, recorded, recordedUsd } = folded([...events, recovered]);
@@ -326,7 +326,7 @@ describe("a recovery", () => {
     ]);
   });
 
-  test("a call that was in flight at a crash is lost when its worker died, and in flight again after the recovery", () => {
+  test("the view shows a call in flight at a crash as lost when its worker died, and as in flight again after the recovery", () => {
     const events = [
       ...longRun(2),
       at(2, "run_recover", { epoch: 2, recoveries: 1 }),
@@ -346,7 +346,7 @@ describe("a recovery", () => {
     expect(folded(answered).tasks.get(rootTaskId)).toMatchObject({ openCalls: 0 });
   });
 
-  test("a task that a limit stopped names the limit until it continues", () => {
+  test("the view of a task that a limit stopped names the limit until the task continues", () => {
     const end = (details: object): Event =>
       at(2, "task_end", {
         status: "budget_exhausted",
@@ -359,7 +359,7 @@ describe("a recovery", () => {
     expect(stoppedAt(end({ dimension: "turns" }), at(3, "turn_start", { turn: 2 }))).toBe(null);
   });
 
-  test("a call that was in flight when its owner released the run is cut and made again, not lost in a crash", () => {
+  test("the view shows a call in flight at a release of the run as cut and made again, not as lost in a crash", () => {
     const events = [
       ...longRun(2),
       at(2, "run_recover", { epoch: 2 }),
@@ -371,7 +371,7 @@ describe("a recovery", () => {
     ]);
   });
 
-  test("a time in which all agents wait, or the run has ended, is a wait, and one in which an agent works is none", () => {
+  test("the view shows a time in which all agents wait, or the run has ended, as a wait", () => {
     const hour = 3_600_000;
     const later = (seq: number, type: string, data: object): Event => ({
       ...at(seq, type, data),
@@ -391,7 +391,7 @@ describe("a recovery", () => {
     expect(folded([...stopped, later(3, "run_resume", { by: "ann" })]).waits).toMatchObject([{ seq: 3 }]);
   });
 
-  test("a fork with another model makes the call in flight again with that model, and names the model that answers", () => {
+  test("a fork with another model repeats the call in flight with that model, and its view names the model that answers", () => {
     const changed = { provider: "stage", modelId: "haiku-5" };
     const fork = { origin: "run_0", at: 1, sessionId: "ses_2", inherited: usage, by: "ann", model: changed };
     const events = [...longRun(2), at(2, "run_fork", fork)];
@@ -404,7 +404,7 @@ describe("a recovery", () => {
     expect(stepsOf(answered).of(rootTaskId).at(-1)).toMatchObject({ name: "sonnet-5", outcome: "ok" });
   });
 
-  test("a step shows the arguments that a person changed from the decision on, also in a continued log", () => {
+  test("the view of a step shows arguments that a person changed from the decision on, also in a continued log", () => {
     const asked = {
       approvalId: "a1",
       kind: "tool_call",
@@ -425,7 +425,7 @@ describe("a recovery", () => {
     expect([2, 3].map((seq) => stepAt(call as StepView, seq)?.about)).toEqual(["ada", "bob"]);
   });
 
-  test("B3: the usage of an unreported call replaces its charge in the task and its model, and the run stays ended", () => {
+  test("B3: the usage of an unreported call replaces its charge in the view of the task and its model; the run stays ended", () => {
     const lost = { tokens: 50, costUsd: 0.5 };
     const ended = [
       ...longRun(2),
@@ -449,7 +449,7 @@ describe("a recovery", () => {
     expect([view.status, view.endedAt]).toEqual(["completed", 5]);
   });
 
-  test("a call of a task that is cancelled after a recovery is cut, not lost in a crash", () => {
+  test("the view shows a call of a task that is cancelled after a recovery as cut, not as lost in a crash", () => {
     const events = [
       ...longRun(1),
       at(1, "run_recover", { epoch: 2, recoveries: 1 }),
@@ -463,7 +463,7 @@ describe("a recovery", () => {
 });
 
 describe("a run that continues after its end", () => {
-  test("a task that works after a top-up lives again, and so does its run", () => {
+  test("the view shows a task that works after a top-up as live again, and so is its run", () => {
     const ended = [
       ...longRun(3),
       at(3, "task_end", { status: "budget_exhausted" }),

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { dayRange, filterWord, scoreRange } from "../../../src/surfaces/view/run-words.ts";
 
-test("days of a filter are those of the process, and dates with Z are UTC days and hours", () => {
+test("the days of a run filter are those of the process, and dates with Z are UTC days and hours", () => {
   const day = { from: new Date(2026, 2, 1).getTime(), to: new Date(2026, 2, 2).getTime() };
   expect(dayRange("2026-03-01")).toEqual(day);
   expect(dayRange("2026-03-01Z")).toEqual({ from: Date.UTC(2026, 2, 1), to: Date.UTC(2026, 2, 2) });
@@ -17,7 +17,7 @@ test("days of a filter are those of the process, and dates with Z are UTC days a
     expect(dayRange(wrong)).toBeNull();
 });
 
-test("a word of a search is a filter, a wrong value of a filter, or a word to look for", () => {
+test("a word in the search for runs is a filter, a wrong value of a filter, or a word to search for", () => {
   expect(filterWord("cost>1.5")).toEqual({ name: "above", value: "1.5" });
   expect(filterWord("score.thumbs<0.5")).toEqual({ name: "score", value: "thumbs<0.5" });
   expect([filterWord("score."), filterWord("score.thumbs<x")]).toEqual(["problem", "problem"]);

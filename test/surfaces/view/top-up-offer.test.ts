@@ -24,13 +24,13 @@ it.each([
   [lack("deadlineMs", 259_200_000), "36 h"],
   [lack("deadlineMs", null), "1 min"],
 ] as const)(
-  "the offer for %o is %s: about half of the limit, and enough for the refused call",
+  "the top-up that is offered for %o is %s: about half of the limit, and enough for the refused call",
   (of, words) => {
     expect(amountWords(of.name, offeredAmount(of, Infinity))).toBe(words);
   },
 );
 
-it("an offer is at most what the person may add", () => {
+it("the top-up that is offered is at most what the person may add", () => {
   expect(offeredAmount(lack("maxTurns", 100), 2)).toBe(2);
   expect(offeredAmount(lack("maxCostUsd", 0), 0)).toBe(0);
 });
@@ -44,12 +44,12 @@ it.each([
   ["seats", "budget_exhausted", { dimension: "agents", limit: 2, used: 3 }],
   ["a limit of the loop", "max_turns", {}],
   ["an error", "failed", { dimension: "turns" }],
-])("a run that stopped at %s lacks nothing that a top-up adds", (_what, status, details) => {
+])("a run that stopped at %s is offered no top-up", (_what, status, details) => {
   const failure = { code: "budget_exhausted", message: "", details } as never;
   expect(lackOf({ status, failure, budget: null })).toBeNull();
 });
 
-it("a run that stopped long after its deadline needs the time beyond it, and time to work", () => {
+it("a run that stopped long after its deadline is offered the time beyond the deadline, and time to work", () => {
   const stopped = (details: object): Lack | null =>
     lackOf({
       status: "deadline_exceeded",
@@ -64,7 +64,7 @@ it("a run that stopped long after its deadline needs the time beyond it, and tim
   expect(stopped({ status: "deadline_exceeded" })).toEqual(lack("deadlineMs", 120_000));
 });
 
-it("a top-up of several limits is said in words, also of time", () => {
+it("a top-up of several limits is described in words, also of time", () => {
   expect(addedWords({ maxCostUsd: 0.5, deadlineMs: 300_000 })).toBe("$0.50 and 5 min of time");
   expect(addedWords({ maxCostUsd: 0.5, maxTurns: 1, maxTokens: 2_000 })).toBe(
     "$0.50, 1 turn and 2,000 tokens",
@@ -72,7 +72,7 @@ it("a top-up of several limits is said in words, also of time", () => {
   expect(addedWords({})).toBe("");
 });
 
-it("the lack of a run names the task whose limit was reached, and what the refused call needed", () => {
+it("the lack of a stopped run names the task whose limit was reached, and what the refused call needed", () => {
   const refused = { reserved: 900, remaining: 100, spent: 0, unreported: 0 };
   const details = { dimension: "tokens", limit: 100, used: 900, taskId: "t3", refused };
   const failure = { code: "budget_exhausted", message: "", details } as never;

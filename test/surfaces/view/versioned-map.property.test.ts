@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { VersionedMap } from "../../../src/surfaces/view/versioned-map.ts";
 import { propertyRuns } from "../../effort.ts";
 
-test("a version of a map keeps its content, whatever changes the map and its copies receive", () => {
+test("a version of a versioned map keeps its content, whatever changes the map and its copies receive", () => {
   const change = fc.tuple(fc.integer({ min: 0, max: 200 }), fc.integer(), fc.constantFrom("map", "copy"));
   fc.assert(
     fc.property(fc.array(change, { maxLength: 400 }), fc.integer({ min: 1, max: 40 }), (changes, every) => {

@@ -28,7 +28,7 @@ async function executions(work: () => void): Promise<number> {
   return count;
 }
 
-test("an event costs the same work in a run of 5,000 tasks as in a run of 10, also with a view per frame", async () => {
+test("an event costs the view the same work in a run of 5,000 tasks as in a run of 10, also with a view per frame", async () => {
   const costs: number[] = [];
   for (const tasks of [10, 5_000]) {
     const [fold, steps] = [new RunFold(), new StepLog()];
@@ -51,7 +51,7 @@ test("an event costs the same work in a run of 5,000 tasks as in a run of 10, al
   expect(many).toBeLessThan(few * 1.1);
 });
 
-test("the changes between two views of a large run are the tasks that changed, and cost the chunks that contain them", async () => {
+test("the difference of two views of a large run has the tasks that changed, and costs only the parts that contain them", async () => {
   const fold = new RunFold();
   for (const event of hired(5_000)) fold.add(event);
   const before = fold.view();
@@ -66,7 +66,7 @@ test("the changes between two views of a large run are the tasks that changed, a
   expect(cost).toBeLessThan(1_000);
 });
 
-test("a history that can read views keeps 16 of them, and reads fewer than 1,000 events for any position", async () => {
+test("a run history that can read stored views keeps 16 of them, and reads fewer than 1,000 events for any position", async () => {
   const events = [...hired(10), ...turns(10, 40_000)];
   const whole = new RunHistory(async function* () {});
   const viewsRead: number[] = [];
@@ -102,7 +102,7 @@ test("a history that can read views keeps 16 of them, and reads fewer than 1,000
   expect(viewsRead).toEqual([4_999]);
 });
 
-test("a fold that continues from a stored view returns what a fold of all events returns", () => {
+test("a view that is continued from a stored view equals the view of all events", () => {
   const events = [...hired(100), ...turns(100, 500)];
   const first = new RunFold();
   for (const event of events.slice(0, 300)) first.add(event);

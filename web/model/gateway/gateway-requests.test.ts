@@ -8,7 +8,7 @@ function row(type: EventType, data: object): ReturnType<typeof requestOf> {
   return requestOf({ seq: 7, at: 5, type, data } as unknown as Event);
 }
 
-test("a call shows its model, its limits, what was reserved and what it cost", () => {
+test("the page shows a gateway call with its model, its limits, what was reserved and what it cost", () => {
   const usage = { inputTokens: 10, outputTokens: 20, costUsd: 0.03 };
   const limit = { asked: 90, sent: 40 };
   const reserved = { tokens: 50, costUsd: 0.04 };
@@ -27,7 +27,7 @@ test("a call shows its model, its limits, what was reserved and what it cost", (
   });
 });
 
-test("a cut call shows what it is charged, and one that the provider refused costs nothing", () => {
+test("the page shows a cut gateway call with its charge, and one that the provider refused as free", () => {
   const charged = { tokens: 50, costUsd: 0.04 };
   expect(row("metered_call", { model, usage: null, durationMs: 9, status: "error", charged })).toMatchObject({
     outcome: "cut",
@@ -41,7 +41,7 @@ test("a cut call shows what it is charged, and one that the provider refused cos
   });
 });
 
-test("a call of a log of an earlier version shows what the log says", () => {
+test("the page shows a gateway call from the log of an earlier version with what the log contains", () => {
   expect(row("metered_call", { model, usage: null, durationMs: 9, status: "error" })).toMatchObject({
     limit: null,
     reservedUsd: null,
@@ -49,7 +49,7 @@ test("a call of a log of an earlier version shows what the log says", () => {
   });
 });
 
-test("a refused request shows its status, its model and its reason", () => {
+test("the page shows a refused gateway request with its status, its model and its reason", () => {
   const cap = { name: "perDayUsd", limitUsd: 1 };
   expect(row("budget_exhausted", { model })).toMatchObject({
     outcome: "budget",
@@ -72,7 +72,7 @@ test("a refused request shows its status, its model and its reason", () => {
   );
 });
 
-test("a count of tokens is no refusal, and other events are no requests", () => {
+test("the page shows a count of tokens not as a refusal, and other events not as gateway requests", () => {
   const counted = row("gateway_request", { endpoint: "/v1/messages/count_tokens", status: 200, model: "x" });
   expect(counted).toMatchObject({ outcome: "counted", words: "counted tokens, free", isBad: false });
   expect([counted, row("budget_exhausted", {})].map((each) => each && isRefused(each))).toEqual([
@@ -86,7 +86,7 @@ test.each([
   [{ maxBudgetUsd: 5 }, "$5.00"],
   [{ maxBudgetUsd: 0.5, per: "day" }, "$0.50 per day"],
   [{}, null],
-])("the budget of %o is %s", (metadata, words) => {
+])("the page describes the gateway budget of %o as %s", (metadata, words) => {
   expect(gatewayBudget(metadata)).toBe(words);
 });
 
@@ -111,7 +111,7 @@ test.each([
   ["completed", 9, here, '{"reason":"expired","requests":3}', /has expired/],
   ["completed", 9, here, null, /has ended/],
 ] as const)(
-  "a gateway run that is %s (ended at %o) with %o and the result %o says %o",
+  "the page says of a gateway run that is %s (ended at %o) with %o and the result %o: %o",
   (status, endedAt, run, result, words) => {
     const state = gatewayState({ status, endedAt }, run, result);
     expect(state === null ? null : words?.test(state)).toBe(words === null ? null : true);

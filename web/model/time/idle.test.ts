@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { workedMs } from "./idle.ts";
 
-test("the time that a run worked leaves out waits and crashes after its start, and a wait that goes on", () => {
+test("the working time of a run leaves out waits, a wait in progress, and crashes after its start", () => {
   const waits = [
     { seq: 1, at: 500, lastAt: 100 },
     { seq: 9, at: 4_000, lastAt: 1_500 },

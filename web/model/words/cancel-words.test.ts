@@ -33,14 +33,14 @@ function wordsOf(view: RunView): readonly (string | null)[] {
   return [runCancelWords(view), doing(lead, view), doing(scout, view)];
 }
 
-test("every task of a cancelled run says who cancelled it and why", () => {
+test("the page says of every task of a cancelled run who cancelled it and why", () => {
   const order = [rootTaskId, "run_cancel", { reason: "too late", by: "ada" }] as const;
   const view = runOf(order, cancelled(child, "too late"), cancelled(rootTaskId, "too late; retried once"));
   const words = "cancelled by ada: too late";
   expect(wordsOf(view)).toEqual(["by ada: too late", words, words]);
 });
 
-test("a cancel without a reason names the person alone", () => {
+test("the page names only the person if a cancel has no reason", () => {
   const order = [rootTaskId, "run_cancel", { reason: "cancelled", by: "person" }] as const;
   const view = runOf(order, cancelled(child, "cancelled"), cancelled(rootTaskId, "cancelled"));
   expect(wordsOf(view)).toEqual(["by you", "cancelled by you", "cancelled by you"]);
@@ -48,14 +48,14 @@ test("a cancel without a reason names the person alone", () => {
   expect(eventWords(event, view)).toBe("You cancelled the run");
 });
 
-test("a task that its manager cancelled names the manager, or says that it has ended", () => {
+test("the page names the manager that cancelled a task, or says that the manager has ended", () => {
   const [, , alone] = wordsOf(runOf(cancelled(child, "the hand-off timed out")));
   expect(alone).toBe("cancelled by lead: the hand-off timed out");
   const [, , left] = wordsOf(runOf(cancelled(child, "its parent has ended")));
   expect(left).toBe("cancelled because lead has ended");
 });
 
-test("a task that a person cancelled names the person, and its reports do, too", () => {
+test("the page names the person who cancelled a task, also at the tasks below it", () => {
   const order = [child, "task_cancel", { reason: "enough", by: "ada" }] as const;
   const view = runOf(order, cancelled(child, "enough"));
   expect(wordsOf(view)[2]).toBe("cancelled by ada: enough");
@@ -64,7 +64,7 @@ test("a task that a person cancelled names the person, and its reports do, too",
   expect(eventWords(event, view)).toBe("ada cancelled this agent and its reports: enough");
 });
 
-test("a run that was resumed after a cancel no longer counts as cancelled", () => {
+test("the page no longer shows a run that was resumed after a cancel as cancelled", () => {
   const order = [rootTaskId, "run_cancel", { reason: "too late", by: "ada" }] as const;
   const ended = [rootTaskId, "run_end", { status: "cancelled" }] as const;
   const again = [

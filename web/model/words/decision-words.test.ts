@@ -4,7 +4,7 @@ import { decisionWords } from "./decision-words.ts";
 const question = { kind: "question", toolName: "ask_human" } as never;
 const call = { kind: "tool_call", toolName: "edit" } as never;
 
-test("the line of an answered question has the answer, and that of a call names the tool", () => {
+test("the page's line of an answered question has the answer, and that of a call names the tool", () => {
   expect(decisionWords({ decision: "approved", input: "in full", by: "person" }, question)).toBe(
     "You answered: in full",
   );
@@ -22,7 +22,7 @@ test("the line of an answered question has the answer, and that of a call names 
   );
 });
 
-test("the line of a question that the runtime closed says that it was withdrawn, and why", () => {
+test("the page's line of a question that the runtime closed says that it was withdrawn, and why", () => {
   const decision = { decision: "denied", reason: "the attempt has ended", by: "runtime" } as const;
   for (const request of [question, call])
     expect(decisionWords(decision, request)).toBe("This question was withdrawn: the attempt has ended");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { callPlaces, canBeAllowed, optionWords } from "./foreign-words.ts";
 
-test("the paths of a call are named once, and those outside the folder come first", () => {
+test("the page names each path of a hired program's call once, and first the paths outside the folder", () => {
   const view = {
     locations: [
       { path: "/project/a.txt", isOutside: false },
@@ -20,7 +20,7 @@ test("the paths of a call are named once, and those outside the folder come firs
   expect(callPlaces({})).toEqual([]);
 });
 
-test("an option is explained by its kind, and a call without a yes for one call cannot be allowed", () => {
+test("the page explains a permission option by its kind, and offers no approval if only lasting ones exist", () => {
   expect(
     ["allow_once", "allow_always", "reject_once", "reject_always", "allow\u202Eforever"].map(optionWords),
   ).toEqual([

@@ -27,19 +27,19 @@ function step(change: Partial<StepView>): StepView {
 
 const noFork = { forkedFrom: null };
 
-test("a replay says of a step that fails later only that it is in flight", () => {
+test("the page's words for a step in a replay say only that it is in flight, even if the step fails later", () => {
   const failed = step({ kind: "tool", name: "note", outcome: "error" });
   expect([stepResult(failed, noFork), isBadEnd(failed)]).toEqual(["failed", true]);
   const then = stepAt(failed, 8) as StepView;
   expect([stepResult(then, noFork), isBadEnd(then)]).toEqual(["in flight", false]);
 });
 
-test("a hand-off is named after the report that works, and is never in flight", () => {
+test("the page's words for a hand-off name the child that works, and never say that it is in flight", () => {
   const hired = step({ kind: "tool", name: "handoff_build", endSeq: null, outcome: null });
   expect([stepName(hired, null), stepResult(hired, noFork)]).toEqual(["hires build", "works"]);
 });
 
-test("a call that was cancelled is not said to be lost in a crash, and one that was refused has no price", () => {
+test("the page's words for a cancelled call do not name a crash, and those for a refused call no price", () => {
   expect(outcomeWords(step({ outcome: "cut" }), noFork)).toBe("stopped before it answered, charged in full");
   expect(outcomeWords(step({ outcome: "lost" }), noFork)).toBe(
     "no answer because of the crash, charged in full",
@@ -51,7 +51,7 @@ test("a call that was cancelled is not said to be lost in a crash, and one that 
   expect(stepName(step({ isAgain: true }), null)).toBe("sonnet-5, asked again");
 });
 
-test("a call that was made again says why: a crash, a take-over, a fork or a failure", () => {
+test("the page's words for a repeated call say why: a crash, a take-over, a fork or a failure", () => {
   const again = step({ isAgain: true, startSeq: 5 });
   const title = (recoveries: readonly object[], forkedFrom: object | null = null): string | undefined =>
     againWords(again, { recoveries, forkedFrom } as never)?.title;

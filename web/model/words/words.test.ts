@@ -28,13 +28,13 @@ function call(toolName: string, input: object): string {
   return words("t1", "tool_execution_start", { toolName, input });
 }
 
-test("an event of a seat names its agent only if another agent caused it", () => {
+test("the page's words for an event about a seat name its agent only if another agent caused it", () => {
   const data = { taskId: "t1" as TaskId, yieldsTo: "t2" as TaskId };
   expect(words("t1", "seat_yield", data)).toBe("gives its seat to release");
   expect(words("t2", "seat_yield", data)).toBe("size gives its seat to release");
 });
 
-test("an event says what a task waits for, without ids", () => {
+test("the page's words for an event say what a task waits for, without ids", () => {
   const suspend = (name: string): string => words("t1", "task_suspend", { waitsFor: [name] });
   expect(suspend("approval t4/2/0/S8oBb35dP150YUps")).toBe("waits for a person");
   expect(suspend("join t2")).toBe("waits for release");
@@ -43,17 +43,17 @@ test("an event says what a task waits for, without ids", () => {
   expect(words("t1", "task_wake", { by: "join t2" })).toBe("continues after release");
 });
 
-test("an event without words of its own is named, and shows no JSON", () => {
+test("the page names an event without words of its own by its type, and shows no JSON", () => {
   expect(words("t1", "save_point", { sessionId: "ses_1", leafId: null })).toBe("saved its session");
   expect(words("t1", "journal_warning", { steps: 9 })).toBe("journal warning");
 });
 
-test("an input that was taken back is a sentence with the name of the person", () => {
+test("the page describes an input that was taken back in a sentence with the name of the person", () => {
   const data = { kind: "steer", inputId: "i1", by: "mara" };
   expect(words("t1", "input_withdraw", data)).toBe("mara took back an input before it was read");
 });
 
-test("retries, attempts and calls of a program are sentences", () => {
+test("the page describes retries, attempts and calls of a program in sentences", () => {
   const failure = { code: "internal", message: "the bank is closed" };
   expect(words("t1", "step_retry", { name: "charge", attempt: 1, delayMs: 300, failure })).toBe(
     "charge failed (the bank is closed), attempt 2 follows after 300 ms",
@@ -66,7 +66,7 @@ test("retries, attempts and calls of a program are sentences", () => {
   expect(words("t1", "metered_call", metered)).toBe("called sonnet-5 for $0.020");
 });
 
-test("names of steps, models and signals show their hidden characters in events and in the timeline", () => {
+test("the page shows hidden characters in names of steps, models and signals in events and in the timeline", () => {
   const hidden = "a\u202Eb\u001B[31m";
   const escaped = String.raw`a\u202eb\u001b[31m`;
   expect(words("t1", "step_end", { name: hidden, durationMs: 1 })).toBe(`${escaped}: 1 ms`);
@@ -81,7 +81,7 @@ test("names of steps, models and signals show their hidden characters in events 
   expect(stepName(step, null)).toBe(escaped);
 });
 
-test("an agent that gave up its seat and asked for a top-up waits for the person", () => {
+test("the page says of an agent that gave up its seat and asked for a top-up that it waits for the person", () => {
   const request = { toolName: "top_up" };
   const asked = [{ taskId: "t1", request, decision: null }];
   const task = { taskId: "t1", status: "paused", questions: 1, yieldsTo: null, endedAt: null, waitsFor: [] };
@@ -91,7 +91,7 @@ test("an agent that gave up its seat and asked for a top-up waits for the person
   expect(lookOfTask({ ...task, questions: 0 } as never)).toBe("paused");
 });
 
-test("a call of a hand-off tool hires, and a call with one argument shows its value", () => {
+test("the page describes a call of a hand-off tool as hiring, and shows the value of a call with one argument", () => {
   expect(call("handoff_release", {})).toBe("hires release");
   expect(call("convert", { module: "src/module-0.ts" })).toBe("runs convert src/module-0.ts");
   const task = { status: "running", questions: 0, openCalls: 4, endedAt: null, waitsFor: [] };
@@ -99,7 +99,7 @@ test("a call of a hand-off tool hires, and a call with one argument shows its va
   expect(doing({ ...task, lastCall } as never, view)).toBe("hires release and 3 more");
 });
 
-test("the end of a call says that it failed or was denied, and hidden characters of a text are shown", () => {
+test("the page's words for the end of a call say that it failed or was denied, and show hidden characters", () => {
   const end = { toolName: "convert", durationMs: 2_000 };
   const failed = { ...end, result: { output: "", isError: true } };
   expect(words("t1", "tool_execution_end", failed)).toBe("runs convert: failed after 2.0 s");
@@ -117,14 +117,14 @@ function report(data: object): string {
     .text;
 }
 
-test("the message of a report that did not complete says how it ended before what it had written", () => {
+test("the page's words for the message of a child that did not complete say first how it ended", () => {
   expect(report({ status: "completed", output: "1.1 MB." })).toBe("1.1 MB.");
   expect(report({ status: "cancelled", output: "I meas" })).toBe("was cancelled; it had written: I meas");
   const failure = { code: "budget_exhausted", message: "", details: { dimension: "tokens" } };
   expect(report({ status: "budget_exhausted", output: "", failure })).toBe("stopped at its tokens");
 });
 
-test("a hand-off names the agent as the run does, and a step that was not made says so", () => {
+test("the page's words for a hand-off name the agent as the run does, and mark a step that was not made", () => {
   const hired = { tasks: [{ agentId: "reviewer/api" }] } as unknown as RunView;
   expect(toolTitle("handoff_reviewer_api", hired)).toBe("hires reviewer/api");
   expect(toolTitle("handoff_reviewer_api", null)).toBe("hires reviewer_api");
@@ -133,7 +133,7 @@ test("a hand-off names the agent as the run does, and a step that was not made s
   expect(stepName({ ...refused, kind: "person", name: "ask_human" }, null)).toBe("waits for you: an answer");
 });
 
-test("an agent says where it stands in the line for a seat, and in which turn it calls a model", () => {
+test("the page's words for an agent give its place in the queue for a seat, and the turn of its model call", () => {
   const lost = { calls: 1 };
   const task = (taskId: string, priority: number, status: string): TaskView =>
     ({
@@ -155,7 +155,7 @@ test("an agent says where it stands in the line for a seat, and in which turn it
   expect(doingInDetail(busy, company)).toBe("calls large, turn 3");
 });
 
-test("the error of an exhausted budget says what the next call needed and what was left", () => {
+test("the page's words for an exhausted budget say what the next call needed and what was left", () => {
   const limits = { dimension: "costUsd", limit: 0.21, used: 0.222924 } as const;
   const refused = { reserved: 0.035145, remaining: 0.022221, spent: 0.187779, unreported: 0 };
   expect(failureWords(new BudgetExhaustedError({ ...limits, refused }).toJSON())).toBe(
@@ -184,7 +184,7 @@ test("the error of an exhausted budget says what the next call needed and what w
   expect(failureWords({ code: "internal", message: "no \u202eesu" })).toBe(String.raw`no \u202eesu`);
 });
 
-test("a step is named by what it is about, and an answer only from its end on", () => {
+test("the page names a step by what it is about, and by its answer only once it has ended", () => {
   const step = {
     kind: "model",
     name: "a/sonnet-5",
@@ -200,7 +200,7 @@ test("a step is named by what it is about, and an answer only from its end on", 
   expect(stepName({ ...reading, name: "handoff_size", about: "" }, null)).toBe("hires size");
 });
 
-test("a run that cannot be shown says what happened and what to do, without the words of the server", () => {
+test("the page's words for a run that cannot be shown say what happened and what to do, not the server's words", () => {
   const message = 'invalid path/runId: it must match pattern "^run_"';
   const wrong = refusalWords("release", { code: "invalid_argument", message });
   expect(`${wrong.what} ${wrong.todo}`).not.toContain("pattern");
@@ -212,7 +212,7 @@ test("a run that cannot be shown says what happened and what to do, without the 
   expect(absent).toMatchObject({ title: "No run has this id", what: "The store has no run run_release." });
 });
 
-test("an event of a priority says who changed it, of whom, and from what to what", () => {
+test("the page's words for a change of priority say who changed it, of whom, and from what to what", () => {
   const data = { taskId: "t1", from: 1, to: 4, by: "person" };
   expect(words("t0", "task_reprioritize", data)).toBe("You changed the priority of size from LOW to HIGH");
 });
@@ -224,7 +224,7 @@ function lossWords(recovery: object | null): string {
   );
 }
 
-test("an event of an unreported call says crash only if the worker died", () => {
+test("the page's words for an unreported call name a crash only if the worker died", () => {
   expect(lossWords({ seq: 4, lost: 1, isCrash: true })).toBe(
     "$0.500 for a call that got no answer because of the crash, charged in full",
   );
@@ -234,7 +234,7 @@ test("an event of an unreported call says crash only if the worker died", () => 
   expect(lossWords(null)).toBe("$0.500 for a call that was stopped before it answered, charged in full");
 });
 
-test("an error names no options of the code, and an amount of one has no plural", () => {
+test("the page's words for an error name no options of the code, and use no plural for an amount of one", () => {
   const message =
     "stage/sonnet-5 timed out: no further chunk of its answer arrived within 120000 ms (modelTimeouts.chunkMs)";
   expect(failureWords({ code: "model_timeout", message })).toBe(
@@ -248,7 +248,7 @@ function recovered(data: object): string {
   return words("t0", "run_recover", { epoch: 2, ...data });
 }
 
-test("an event of a take-over names both workers as far as the log does", () => {
+test("the page's words for a take-over name both workers if the log does", () => {
   expect(recovered({ owner: "worker-b", recoveries: 1, lost: { workerId: "worker-a" } })).toBe(
     "worker-a died, worker-b continues, epoch 2",
   );
@@ -256,7 +256,7 @@ test("an event of a take-over names both workers as far as the log does", () => 
   expect(recovered({ owner: "worker-b" })).toBe("worker-b continues, epoch 2");
 });
 
-test("a run that stopped at its deadline says how much time it used, and what the last error was", () => {
+test("the page's words for a run that stopped at its deadline give the used time and the last error", () => {
   const details = { status: "deadline_exceeded", dimension: "deadlineMs", limit: 2_000, used: 5_300 };
   const failure = { code: "cancelled", message: "deadline exceeded", details } as const;
   expect(failureWords(failure)).toBe("It used 5.3 s of 2.0 s of time. No further call starts.");
@@ -269,7 +269,7 @@ test("a run that stopped at its deadline says how much time it used, and what th
   );
 });
 
-test("retries, fallbacks, pauses and signals are described in sentences and address the person at the page as you", () => {
+test("the page describes retries, fallbacks, pauses and signals in sentences and calls the person you", () => {
   expect(orderSaid("retry_end", { attempt: 1, success: true })).toBe("attempt 2 got an answer");
   expect(orderSaid("retry_end", { attempt: 2, success: false })).toBe("attempt 3 failed too");
   const to = { provider: "stage", modelId: "haiku" };
@@ -283,7 +283,7 @@ test("retries, fallbacks, pauses and signals are described in sentences and addr
   expect(rowName("agent", { key: "reeve:gateway/claude" })).toBe("claude of the gateway");
 });
 
-test("an agent that has ended, waits or is paused writes nothing, although its call has left a text", () => {
+test("the page does not show an agent that has ended, waits or is paused as writing, although its call has left a text", () => {
   expect([writes("running"), writes("pausing")]).toEqual([true, true]);
   expect([writes("waiting"), writes("paused"), writes("completed", 5), writes("cancelled", 5)]).toEqual([
     false,
@@ -308,7 +308,7 @@ function toppedUp(add: object): Event {
 
 const noTasks = { tasks: new Map() } as unknown as RunView;
 
-test("a top-up of time or tokens is said in the log and in the conversation, and its form says what is used", () => {
+test("the page describes a top-up of time or tokens in the log and the conversation, and its form says what is used", () => {
   expect(eventWords(toppedUp({ deadlineMs: 300_000 }), noTasks)).toBe("You added 5 min of time");
   expect(eventWords(toppedUp({ maxTokens: 2_000 }), noTasks)).toBe("You added 2,000 tokens");
   expect(threadOf([toppedUp({ deadlineMs: 300_000 })], Infinity)).toMatchObject([

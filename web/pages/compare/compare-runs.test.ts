@@ -23,7 +23,7 @@ function step(words: string, answer: string): ComparedStep {
   return { words, answer } as ComparedStep;
 }
 
-test("a fork at any event shares the steps with a result before its start, and its own steps stay aligned", async () => {
+test("a comparison on the page aligns a fork at any event with its origin, in the shared steps and after them", async () => {
   const ann = new Agent({ name: "ann", model: scriptedModel(Array.from({ length: 100 }, () => "Yes.")) });
   const lead = new OrchestratorAgent({
     name: "lead",
@@ -50,7 +50,7 @@ test("a fork at any event shares the steps with a result before its start, and i
   }
 });
 
-test("two steps with the same words show the part of their answers that differs", () => {
+test("a comparison on the page shows the part that differs if two answers begin with the same words", () => {
   const [a, b] = [
     step("read NOTES.md", "The release is ready now."),
     step("read NOTES.md", "The release is late."),

@@ -27,7 +27,7 @@ function linesOf(rows: readonly Row[], baselineRows: readonly Row[] | null): unk
   ]);
 }
 
-test("cases are sorted by the largest fall against the other run, and cases without a comparison by their lowest score", () => {
+test("the page sorts experiment cases by the largest fall against the other run, else by their lowest score", () => {
   const now = [row("same", { a: 1 }), row("fell", { a: 0.5 }), row("rose", { a: 1 }), row("new", { a: 0 })];
   const before = [row("same", { a: 1 }), row("fell", { a: 1 }), row("rose", { a: 0 })];
   expect(linesOf(now, before)).toEqual([
@@ -38,7 +38,7 @@ test("cases are sorted by the largest fall against the other run, and cases with
   ]);
 });
 
-test("without another run, the variants are compared with the first one, and a score that is missing compares nothing", () => {
+test("the page compares the variants of an experiment with the first one if no other run is chosen", () => {
   const now = [
     row("worse", { a: 1, b: 0.25 }),
     row("lost", { a: 1, b: null }),
@@ -51,20 +51,20 @@ test("without another run, the variants are compared with the first one, and a s
   ]);
 });
 
-test("lines keep the order in which they were shown, and new cases follow with the worst first", () => {
+test("the page keeps the order of experiment cases that were shown, and adds new cases with the worst first", () => {
   const rows = [row("c", { a: 0.5 }), row("b", { a: 1 }), row("a", { a: 0.25 }), row("d", { a: 0 })];
   const experiment = { rows, baselineRows: null, variants: ["a"] } as unknown as Experiment;
   const lines = inShownOrder(worstFirst(experiment), ["b", "c"]);
   expect(lines.map(({ row: { caseId } }) => caseId)).toEqual(["b", "c", "d", "a"]);
 });
 
-test("a case of the other run that this run does not have is found", () => {
+test("the page finds an experiment case of the other run that this run does not have", () => {
   const [both, old] = [row("both", { a: 1 }), row("old", { a: 1 })];
   const experiment = { rows: [both, row("new", { a: 1 })], baselineRows: [both, old] };
   expect(onlyBefore(experiment as unknown as Experiment)).toEqual([old]);
 });
 
-test("a distribution counts the cases of a variant in ten parts, and a mean of 1 is in the last", () => {
+test("a distribution on the page counts the cases of a variant in ten parts, and a mean of 1 in the last part", () => {
   const now = [row("a", { a: 0, b: 1 }), row("b", { a: 1 }), row("c", { a: 0.95 }), row("d", { a: null })];
   expect(distribution(now, "exact", "a")).toEqual([1, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
 });

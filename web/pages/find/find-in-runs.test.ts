@@ -17,24 +17,24 @@ const events = [
   event("t2", "licence", "task_end", { status: "completed", output: "Both packages have the MIT Licence." }),
 ];
 
-test("an agent that works in a run is found by a part of its name, whatever its case", () => {
+test("the search of the page finds an agent that works in a run by a part of its name, in any case", () => {
   expect(findInRun(run, events, "LICEN").agents).toEqual([{ run, taskId: "t2", agentId: "licence" }]);
   expect(findInRun(run, events, "lead").agents).toEqual([]);
 });
 
-test("a message between agents is found by its words, with who sent it to whom", () => {
+test("the search of the page finds a message between agents by its words, with sender and receiver", () => {
   expect(findInRun(run, events, "mit licence").messages).toMatchObject([{ from: "licence", to: "lead" }]);
   expect(findInRun(run, events, "read the").messages).toMatchObject([{ from: "lead", to: "licence" }]);
   expect(findInRun(run, events, " ")).toEqual({ agents: [], messages: [] });
 });
 
-test("a long hit starts at a word before what was searched and has an ellipsis", () => {
+test("the search of the page starts a long result at a word before the searched text, with an ellipsis", () => {
   const text = `${"many words ".repeat(20)}and then the licence of the package`;
   expect(around(text, "licence")).toMatch(/^…\w+ .*licence of the package$/u);
   expect(around("the licence", "licence")).toBe("the licence");
 });
 
-test("a part of a message is cut at words and has an ellipsis at each end where text is left out", () => {
+test("the search of the page cuts a message at words, with an ellipsis at each end where text is left out", () => {
   const [before, after] = [
     "x of the packages that were searched here ".slice(-40),
     " and of the others that were searched too",

@@ -20,12 +20,12 @@ const empty: Inbox = {
 const [one, two, three] = [{ id: "1" }, { id: "2" }, { id: "3" }];
 const start: Choice<{ readonly id: string }> = noChoice;
 
-test("the inbox starts with its oldest item, unless the person wants another one", () => {
+test("the inbox of the page starts with its oldest item, unless the person chooses another one", () => {
   expect(nextChoice(start, [one, two], null)).toMatchObject({ chosen: one, answered: null });
   expect(nextChoice(start, [one, two], "2")).toMatchObject({ chosen: two, at: 1 });
 });
 
-test("after an answer the inbox chooses the next item, and shows the answered item above it", () => {
+test("the inbox of the page chooses the next item after an answer, and shows the answered item above it", () => {
   const second = nextChoice(start, [one, two, three], "2");
   const answered = nextChoice(second, [one, three], "2");
   expect(answered).toEqual({ chosen: three, at: 1, answered: two });
@@ -34,7 +34,7 @@ test("after an answer the inbox chooses the next item, and shows the answered it
   expect(nextChoice(answered, [one, three], "1")).toEqual({ chosen: one, at: 0, answered: null });
 });
 
-test("the last item that was answered stays when nothing else waits", () => {
+test("the inbox of the page keeps the last answered item when nothing else waits", () => {
   expect(nextChoice(nextChoice(start, [one], null), [], null)).toEqual({
     chosen: undefined,
     at: 0,
@@ -42,12 +42,12 @@ test("the last item that was answered stays when nothing else waits", () => {
   });
 });
 
-test("the status of a run in lists names the machine to which it is bound and for which it waits", () => {
+test("lists of the page name the machine to which a run is bound and for which it waits", () => {
   const run = { runId: "run_1", status: "pending", waitsFor: ["host"], host: "build-1" } as const;
   expect(runWord(run, asking([]))).toBe("Waits for machine build-1");
 });
 
-test("a run that is paused as a crash loop is an item of the inbox, and its status in lists says so", () => {
+test("a run that is paused as a crash loop is an item of the page's inbox, and lists show this status", () => {
   const run = {
     runId: "run_1",
     agentId: "poison",
@@ -69,7 +69,7 @@ test("a run that is paused as a crash loop is an item of the inbox, and its stat
   inbox.value = null;
 });
 
-test("the inbox has questions as the server sends them, then runs with the newest stop first, then messages", () => {
+test("the inbox of the page has questions as the server sends them, then runs with the newest stop first, then messages", () => {
   const question = { runId: "run_1", approvalId: "a", requestedAt: 9 } as Approval;
   const letter = { message: { id: "m1", sentAt: 1 } } as never;
   inbox.value = {
@@ -88,7 +88,7 @@ test("the inbox has questions as the server sends them, then runs with the newes
   inbox.value = null;
 });
 
-test("a run waits for the person until the person has put away all its questions", () => {
+test("a run waits for the person on the page until the person has hidden all its questions", () => {
   const run = { runId: "run_1", status: "waiting", waitsFor: ["person"] } as unknown as Run;
   // Its question is not read yet.
   expect(waitsForPerson(run, asking([]))).toBe(true);
@@ -99,7 +99,7 @@ test("a run waits for the person until the person has put away all its questions
   expect(waitsForPerson({ ...run, status: "completed" }, asking(["run_1"]))).toBe(false);
 });
 
-test("sections have decisions first, or one section per agent", () => {
+test("the sections of the page's inbox have decisions first, or there is one section per agent", () => {
   const run = { runId: "run_1", agentId: "poison", title: "Go" } as Run;
   const stopped: InboxItem = { kind: "looping", id: "run_1", at: 1, run };
   const approval = { runId: "run_2", agentId: "clerk", kind: "tool_call", toolName: "erase" } as Approval;
@@ -122,7 +122,7 @@ function names(hour: number): string[] {
   return snoozeTimes(new Date(2026, 10, 18, hour)).map(({ name }) => name);
 }
 
-test("an item can be put off by an hour, to this evening before six, and to tomorrow at nine", () => {
+test("an item of the page's inbox can be snoozed by an hour, to this evening before six, and to tomorrow at nine", () => {
   expect(names(9)).toEqual(["1 hour", "This evening", "Tomorrow"]);
   expect(names(20)).toEqual(["1 hour", "Tomorrow"]);
   expect(snoozeTimes(new Date(2026, 10, 30, 20))[1]?.at).toBe(new Date(2026, 11, 1, 9).getTime());

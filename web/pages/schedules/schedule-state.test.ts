@@ -7,7 +7,7 @@ const runs = (...statuses: readonly Run["status"][]): readonly Run[] =>
 
 const active = { status: "active", skipped: null, lastAt: null } as const;
 
-test("a schedule whose last run failed reads Failing, and one that recovered reads Active", () => {
+test("a schedule on the page whose last run failed reads Failing, and one that recovered reads Active", () => {
   expect(stateOf(active, runs("failed", "failed", "completed")).word).toBe("Failing");
   expect(badRuns(runs("failed", "budget_exhausted", "completed", "failed"))).toBe(2);
   expect(stateOf(active, runs("running", "failed")).word).toBe("Failing");
@@ -16,7 +16,7 @@ test("a schedule whose last run failed reads Failing, and one that recovered rea
   expect(stateOf(active, []).word).toBe("Active");
 });
 
-test("what a schedule asks, and why it skipped a fire, are shown without hidden characters", () => {
+test("the page shows what a schedule asks, and why it skipped a fire, without hidden characters", () => {
   expect(askWords({ input: "Send\nit to \u202emoc.live\u200b" })).toBe(
     String.raw`Send it to \u202emoc.live\u200b`,
   );
@@ -26,7 +26,7 @@ test("what a schedule asks, and why it skipped a fire, are shown without hidden 
   );
 });
 
-test("a schedule whose last fire was refused reads Failing, until a later one starts a run", () => {
+test("a schedule on the page whose last fire was refused reads Failing, until a later fire starts a run", () => {
   const skipped = { at: 5, reason: "error", error: "invalid input" } as const;
   expect(stateOf({ ...active, skipped }, []).word).toBe("Failing");
   expect(stateOf({ ...active, skipped, lastAt: 4 }, runs("completed")).word).toBe("Failing");

@@ -9,7 +9,7 @@ function entry(id: string, runId: string, input: object): object {
   return { id, at: 1, runId, type: "message", message: { role: "assistant", content: [call] } };
 }
 
-test("a call of a conversation whose arguments a person changed has what was asked and what was changed", () => {
+test("a conversation on the page shows the original and the changed arguments of a call that a person edited", () => {
   // A provider may use the id of a call again, also in another run.
   const entries = [
     entry("e1", "run_1", { tag: "latest" }),

@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import { historyOf, interruptedWords } from "./history.ts";
 import { entryWords } from "./session-rows.ts";
 
-test("a session counts its entries as the list does, and says how many lines it shows of them", () => {
+test("the page counts the entries of a session as the list does, and says how many of them it shows", () => {
   expect(entryWords(16, 6)).toBe("16 entries in 6 lines");
   expect(entryWords(6, 6)).toBe("6 entries");
   expect(entryWords(1, 0)).toBe("1 entry");
 });
 
-test("an answer that was interrupted is shown without its marker, with a sentence that says why", () => {
+test("the page shows an interrupted answer without its marker, with a sentence that says why", () => {
   const message = {
     role: "assistant",
     content: [{ type: "text", text: "I look. [interrupted: budget_exhausted]" }],

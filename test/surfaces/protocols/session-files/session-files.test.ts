@@ -46,7 +46,7 @@ function seen(entries: readonly SessionEntry[]): readonly (readonly unknown[])[]
   ]);
 }
 
-test("a session of Claude Code has one entry per message, the results of both calls, and its compaction", () => {
+test("an imported session of Claude Code has one entry per message, the results of both calls, and its compaction", () => {
   const { format, entries, unread, leftOut } = readSessionFile(
     recorded("claude-code-2.1.312.jsonl"),
     "claude.jsonl",
@@ -85,7 +85,7 @@ test("a session of Claude Code has one entry per message, the results of both ca
   ]);
 });
 
-test("a session of Codex has the messages of its user without those of the program, and its usage", () => {
+test("an imported session of Codex has the messages of its user without those of the program, and its usage", () => {
   const { format, entries, unread } = readSessionFile(recorded("codex-0.166.0.jsonl"), "rollout.jsonl");
   expect([format, unread]).toEqual(["codex", 0]);
   expect(seen(entries)).toEqual([
@@ -180,7 +180,7 @@ const session: SessionSummary = {
   updatedAt: 1_000,
 };
 
-test("an exported session is imported without a loss, with its branches, labels and leaf", () => {
+test("an exported session is imported without loss, with its branches, labels and current entry", () => {
   const lines = piLines(session, everything, "/home/dev");
   expect(JSON.parse(lines[0] ?? "")).toMatchObject({ type: "session", version: 3, id: "ses_all" });
   const { format, entries, unread } = readSessionFile(lines.join("\n"), "ses_all.jsonl");
@@ -189,7 +189,7 @@ test("an exported session is imported without a loss, with its branches, labels 
   expect(entries.at(-1)).toMatchObject({ type: "leaf", targetId: "x2" });
 });
 
-test("a line of a plain message holds no copy of the entry", () => {
+test("a line of an exported session with a plain message contains no copy of the entry", () => {
   const lines = piLines(session, everything, "/home/dev").map((line) => JSON.parse(line) as { id: string });
   const withCopy = lines.filter((line) => "reeve" in line).map(({ id }) => id);
   expect(withCopy).toEqual(["a1", "t1", "t1-2", "u2"]);
@@ -200,7 +200,7 @@ const run = promisify(execFile);
 
 // pi brings 145 packages, so only npm run test:full installs it; npm ci --prefix test/peers/pi does the same.
 test.skipIf(!isFull && !existsSync(join(peer, "node_modules")))(
-  "pi opens an exported session with its name, labels, branches and leaf",
+  "pi opens an exported session with its name, labels, branches and current entry",
   async () => {
     if (!existsSync(join(peer, "node_modules")))
       await run("npm", ["ci", "--no-audit", "--no-fund"], { cwd: peer });
@@ -274,7 +274,7 @@ describe("a file of pi", () => {
     expect(seen(entries).map(([role]) => role)).toEqual(["user", "user"]);
   });
 
-  test("a file of pi in version 1, without ids, is a path", () => {
+  test("a session file of pi in version 1, without ids, is one path", () => {
     const old = (message: object) => ({ type: "message", timestamp: "2026-01-01T00:00:01.000Z", message });
     const { entries } = readSessionFile(
       text(old({ role: "user", content: "a" }), old({ role: "user", content: "b" })),
@@ -286,7 +286,7 @@ describe("a file of pi", () => {
     ]);
   });
 
-  test("a file of pi keeps lines that cannot be read as custom entries and counts them", () => {
+  test("a session file of pi keeps lines that cannot be read as custom entries and counts them", () => {
     const { entries, unread } = readSessionFile(
       text(
         line("1", null, { role: "user", content: "Go" }),
@@ -304,7 +304,7 @@ describe("a file of pi", () => {
   });
 });
 
-test("a call without a result gets one on each path, and a result without a call is left out", () => {
+test("an imported call without a result gets a result on each path, and a result without a call is left out", () => {
   const calls = {
     type: "assistant",
     message: {
@@ -372,7 +372,7 @@ test("a session of Codex that was rolled back continues before the messages that
   expect(entries.filter(({ type }) => type === "message")).toHaveLength(5);
 });
 
-test("a file of another kind is refused with its name and the programs that can be read", () => {
+test("a file that is no session of a known program is refused, and the error lists the programs that can be read", () => {
   for (const text of ["", "hello", '{"a":1}', "\u0000"])
     expect(() => readSessionFile(text, "x.jsonl")).toThrow(
       /invalid session file x\.jsonl: .*--from pi\|claude-code\|codex/u,
@@ -382,7 +382,7 @@ test("a file of another kind is refused with its name and the programs that can 
   );
 });
 
-test("the page of a session shows its branches, runs no code and shows markup and hidden characters as text", () => {
+test("the exported page of a session shows its branches, runs no code and shows markup and hidden characters as text", () => {
   const evil = "<script>alert(1)</script>\u202e\u001b[31m\"'&";
   const entries: readonly SessionEntry[] = [
     ...everything,

@@ -18,12 +18,12 @@ function company(caps: readonly number[], width = 1_100): ChartLayout {
   );
 }
 
-test("agents keep their places when a fourth report is hired", () => {
+test("the agents of the page's chart keep their places when a manager gets a fourth child", () => {
   expect(places(company([1, 1, 1]))).toHaveLength(4);
   expect(places(company([1, 1, 1, 1]))).toEqual(places(company([1, 1, 1])));
 });
 
-test("the strings of one side turn below each other without touching, and fit above the reports", () => {
+test("the connecting lines on one side of the page's chart do not touch each other, and fit above the children", () => {
   const companies = [
     [5, 5, 5, 5],
     [9, 1, 1, 9],
@@ -48,7 +48,7 @@ test("the strings of one side turn below each other without touching, and fit ab
   }
 });
 
-test("a string is straight to a report that is nearly below, without a small step", () => {
+test("a connecting line of the page's chart is straight to a child that is nearly below, without a small step", () => {
   const { strings } = company([1, 1, 1, 1, 2], 1_400);
   expect(strings.map(({ path }) => turnOf(path) === null)).toEqual([false, false, true, false, false]);
 });
@@ -63,7 +63,7 @@ function turnOf(path: string): number | null {
   return turn === undefined ? null : Number(turn);
 }
 
-test("many hanging reports share one trunk, and none of their strings leaves the space beside the cards", () => {
+test("many children in the page's chart share one trunk, and their lines stay in the space beside the cards", () => {
   const { trunks, strings, cards } = company(Array<number>(48).fill(1), 700);
   expect(trunks).toHaveLength(1);
   expect(strings).toHaveLength(48);

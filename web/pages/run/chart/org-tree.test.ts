@@ -17,7 +17,7 @@ function viewOf(tasks: readonly TaskView[]): RunView {
 
 const root = task(rootTaskId, null, 2, 0.04);
 
-test("a report without reports has a box with its name, and the root has one too", () => {
+test("a child without children has a box with its name in the page's chart, and so has the root", () => {
   const [build, research, size] = [
     task("build", rootTaskId, 0, 0.1),
     task("research", rootTaskId, 1, 0.3),
@@ -32,7 +32,7 @@ test("a report without reports has a box with its name, and the root has one too
   expect(spendOfTeam(teams[2]!)).toBe(0.04);
 });
 
-test("many reports without reports are one team, whose budget meter adds up what they spent, lost and hold", () => {
+test("many children without children are one team in the page's chart, whose budget meter adds up their amounts", () => {
   const reports = Array.from({ length: 20 }, (_each, at) => task(`r${at}`, rootTaskId, 0, 0.2));
   const [team] = teamsOf(viewOf([root, ...reports]), root);
   expect([team?.isRest, team?.members.length]).toEqual([true, 20]);

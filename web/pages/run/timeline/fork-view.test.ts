@@ -66,7 +66,7 @@ function viewAt(seq: number, of = events): RunView {
   return fold.view();
 }
 
-test("a fork counts its time from its own start, and leaves out the time since the last shared event", () => {
+test("the page's timeline of a fork starts at its own start, and leaves out the time since the last shared event", () => {
   const view = viewAt(events.length);
   const { startedAt = 0, lastAt = 0 } = view.forkedFrom ?? {};
   expect(startedAt - lastAt).toBeGreaterThanOrEqual(later);
@@ -79,7 +79,7 @@ test("a fork counts its time from its own start, and leaves out the time since t
   expect(scale.x({ at: startedAt, seq: (view.forkedFrom?.at ?? 0) + 1 })).toBeCloseTo(place);
 });
 
-test("the run time of a fork of a fork leaves out, at each event, both times between the last shared event and the start of a fork", () => {
+test("the page's run time of a fork of a fork leaves out both times between a shared event and the start of a fork", () => {
   const view = viewAt(eventsOfSecond.length, eventsOfSecond);
   expect(view.forkedFrom?.earlier).toHaveLength(1);
   const took = view.at - view.startedAt;
@@ -96,7 +96,7 @@ test("the run time of a fork of a fork leaves out, at each event, both times bet
     expect(scale.x({ at, seq })).toBeCloseTo((times[index] ?? 0) * perMs);
 });
 
-test("no step of a fork lasts from the shared part into its own, and shared steps are free", () => {
+test("no step of a fork in the page's timeline lasts from the shared part into its own, and shared steps are free", () => {
   const past = new RunPast();
   for (const event of events) past.add(event, { seats: 0, isWaitOver: false });
   const view = viewAt(events.length);
@@ -115,7 +115,7 @@ test("no step of a fork lasts from the shared part into its own, and shared step
   for (const [isShared, isFree] of results) expect(isFree).toBe(isShared);
 });
 
-test("what a fork spent never falls: neither its curve nor its budget meter has what the origin paid", () => {
+test("the spending of a fork on the page never falls: neither curve nor budget meter has what the origin paid", () => {
   const past = new RunPast();
   for (const event of events) past.add(event, { seats: 0, isWaitOver: false });
   const spend = past.trace.spend.map(({ value }) => value);
@@ -137,7 +137,7 @@ test("what a fork spent never falls: neither its curve nor its budget meter has 
   expect(past.steps.of(rootTaskId).flatMap((step) => stepAt(step, shared) ?? []).length).toBeGreaterThan(0);
 });
 
-test("an agent of a paused run is paused, also one that waits for its report, unless it has ended or asks a person", () => {
+test("the page shows an agent of a paused run as paused, unless it has ended or asks a person", () => {
   const at = events.findIndex(({ type, taskId }) => type === "message_start" && taskId !== rootTaskId);
   const { agentId, taskId, parentId, runId, at: time } = events[0] as Event;
   const fold = new RunFold();
@@ -161,7 +161,7 @@ test("an agent of a paused run is paused, also one that waits for its report, un
   expect([...ended.tasks].map(({ status }) => status)).toEqual(["completed", "completed"]);
 });
 
-test("a fork did not survive the crashes of its origin, but its own", () => {
+test("the page shows a fork as a survivor of its own crashes, but not of those of its origin", () => {
   const start = events.findIndex(({ type }) => type === "run_fork");
   const { agentId, taskId, parentId, runId, at } = events[0] as Event;
   const data = { epoch: 2, recoveries: 1 } as Event<"run_recover">["data"];

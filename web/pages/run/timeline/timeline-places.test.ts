@@ -33,7 +33,7 @@ const noFork = { forkedFrom: null };
 /** What an event of these tests leaves behind. */
 const after = { seats: 1, isWaitOver: false };
 
-test("a model call that starts after the pause of its task has no bar in the pause", () => {
+test("a model call that starts after the pause of its task has no bar in the pause of the page's timeline", () => {
   const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
   const call = step({ kind: "model", startAt: 100, startSeq: 1, endAt: 900, endSeq: 8 });
   const pause = step({ kind: "paused", startAt: 110, startSeq: 2, endAt: 600, endSeq: 5 });
@@ -44,7 +44,7 @@ test("a model call that starts after the pause of its task has no bar in the pau
   ]);
 });
 
-test("a fold has the same width and place whether the crash took no time or an hour", () => {
+test("a shortened time in the page's timeline has the same width and place whether the crash took no time or an hour", () => {
   for (const downMs of [0, 400, 3_600_000])
     expect(scaleOf(downMs).folds).toMatchObject([{ x: 450, width: 100 }]);
   expect(scaleOf(0).x({ at: 1_000, seq: 9 })).toBe(450);
@@ -52,7 +52,7 @@ test("a fold has the same width and place whether the crash took no time or an h
   expect(scaleOf(3_600_000).timeAt(1_000)).toBe(3_602_000);
 });
 
-test("bars and areas end at the edges of a fold, and every part of a bar is at least 3 px wide", () => {
+test("bars and areas of the page's timeline end at a shortened time, and each part of a bar is at least 3 px wide", () => {
   const scale = scaleOf(400);
   const until = { at: 2_400, seq: 30 };
   const [bar] = barsOf([step({ endAt: 1_900 })], scale, until, noFork);
@@ -76,7 +76,7 @@ test("bars and areas end at the edges of a fold, and every part of a bar is at l
   ]);
 });
 
-test("an unreported call is red before the fold, and the call that is made again is hatched after it", () => {
+test("an unreported call is red in the page's timeline before the crash, and the repeated call is hatched after it", () => {
   const until = { at: 2_400, seq: 30 };
   const lost = step({ kind: "model", endSeq: 11, endAt: 1_000, outcome: "lost", costUsd: 0.1 });
   const again = step({
@@ -96,7 +96,7 @@ test("an unreported call is red before the fold, and the call that is made again
   expect(barsOf([short], scaleOf(400), until, noFork)).toMatchObject([{ pieces: [{ x: 441, width: 9 }] }]);
 });
 
-test("a later crash has its place on the axis but no fold, except while no worker owns the run", () => {
+test("a later crash has a place on the axis of the page's timeline, and is shortened only while no worker owns the run", () => {
   const scale = scaleOf(400);
   expect(scaleAt(scale, 9, false).folds).toEqual([]);
   expect(scaleAt(scale, 9, true).folds).toEqual(scale.folds);
@@ -104,7 +104,7 @@ test("a later crash has its place on the axis but no fold, except while no worke
   expect(scaleAt(scale, 9, false).x({ at: 1_000, seq: 9 })).toBe(450);
 });
 
-test("the dock continues while a run waits for a person, at most for as long again as it worked", () => {
+test("the page's timeline continues while a run waits for a person, at most for as long again as the run worked", () => {
   const live = { startedAt: 0, at: 1_000, endedAt: null, questions: 1 };
   expect(dockEnd(live, 1_500)).toBe(1_500);
   expect(dockEnd(live, 60_000)).toBe(2_000);
@@ -112,7 +112,7 @@ test("the dock continues while a run waits for a person, at most for as long aga
   expect(dockEnd({ ...live, endedAt: 1_000 }, 1_500)).toBe(1_000);
 });
 
-test("a tool call has no bar while it asks a person, and a hand-off has none in the lane of its manager", () => {
+test("a tool call has no bar in the page's timeline while it asks a person, nor a hand-off in the line of its manager", () => {
   const scale = timeScale({ startedAt: 0, recoveries: [], forkedFrom: null }, 1_000, 1_000, 0.1);
   const until = { at: 1_000, seq: 30 };
   const call = step({ startAt: 100, endSeq: null, endAt: null, outcome: null });
@@ -124,7 +124,7 @@ test("a tool call has no bar while it asks a person, and a hand-off has none in 
   expect(barPaths(barsOf([{ ...call, name: "handoff_build" }], scale, until, noFork))).toEqual([]);
 });
 
-test("the label of a crash is inside the plot, and labels do not cover each other", () => {
+test("the label of a crash is inside the plot of the page's timeline, and labels do not cover each other", () => {
   const [fold] = scaleOf(400).folds;
   const text = "a worker died; another one continued after 0.4 s: 13 steps free";
   for (const x of [0, 300, 900]) {
@@ -136,7 +136,7 @@ test("the label of a crash is inside the plot, and labels do not cover each othe
   expect(flagPlaces(two, 1_000).map(({ line }) => line)).toEqual([0, 1]);
 });
 
-test("labels of the axis and the budget stay clear of an early fold, and short runs have different times", () => {
+test("labels of the page's timeline keep clear of an early shortened time, and short runs have different times", () => {
   const early = timeScale(
     {
       startedAt: 0,
@@ -156,7 +156,7 @@ test("labels of the axis and the budget stay clear of an early fold, and short r
   expect(texts.slice(0, 3)).toEqual(["0 ms", "5 ms", "10 ms"]);
 });
 
-test("the dock leaves the time of a crash out, and the bar of the last event is at its end", () => {
+test("the page's timeline leaves out the time of a crash, and the bar of the last event is at its end", () => {
   const trace = new RunTrace();
   trace.add(event(0, 0), after);
   trace.add(event(1, 100), after);
@@ -173,7 +173,7 @@ test("the dock leaves the time of a crash out, and the bar of the last event is 
   expect(starts.at(-1)).toBeGreaterThan(980);
 });
 
-test("what is held rises while a call is in flight, and falls when it ends", () => {
+test("the reserved amount in the page's timeline rises while a call is in flight, and falls when the call ends", () => {
   const trace = new RunTrace();
   for (const [seq, at] of [0, 50, 100].entries()) trace.add(event(seq, at), after);
   trace.addEnded(step({ kind: "model", startAt: 10, endAt: 50, costUsd: 0.25 }));
@@ -183,7 +183,7 @@ test("what is held rises while a call is in flight, and falls when it ends", () 
   expect(heldAt(100, [step({ kind: "model", startAt: 60, endSeq: null, endAt: null })])).toBe(0.5);
 });
 
-test("the band of what is held ends where its call ends, also if a span of time is longer than the call", () => {
+test("the band of the reserved amount in the page's timeline ends where its call ends, also in a longer span of time", () => {
   const trace = new RunTrace();
   // A long run: its spans have 4,096 ms.
   for (const [seq, at] of [0, 5_000, 600_000].entries()) trace.add(event(seq, at), after);
@@ -194,7 +194,7 @@ test("the band of what is held ends where its call ends, also if a span of time 
   expect(path).toBe("M4.1 6.0V5.0H6.0V6.0z");
 });
 
-test("the band of what is held continues after a fold, and nothing of it is in the fold", () => {
+test("the band of the reserved amount in the page's timeline continues after a shortened time, and is empty in it", () => {
   const held = [
     { activeMs: 900, heldUsd: 1 },
     { activeMs: 1_500, heldUsd: 0 },
@@ -203,7 +203,7 @@ test("the band of what is held continues after a fold, and nothing of it is in t
   expect(path).toBe("M405.0 10.0V9.0H450.0V10.0zM550.0 10.0V9.0H775.0V10.0z");
 });
 
-test("a top-up is a mark with its amount inside the plot, in the lane of its agent alone", () => {
+test("a top-up is a mark with its amount in the page's timeline, only in the line of its agent", () => {
   const trace = new RunTrace();
   const task = "t1" as TaskId;
   const topUp = (seq: number, at: number, add: object): void =>
@@ -227,7 +227,7 @@ test("a top-up is a mark with its amount inside the plot, in the lane of its age
   expect(trace.topUpsOf(rootTaskId)).toEqual([]);
 });
 
-test("the label of a top-up covers no fold: without room before the fold, it stands left of the top-up", () => {
+test("the label of a top-up in the page's timeline stands left of the top-up if there is no room before a shortened time", () => {
   const scale = scaleOf(500);
   const [fold] = scale.folds;
   const point = { seq: 5, at: 980, value: 1, add: { maxCostUsd: 1 }, by: "ada" };
@@ -236,7 +236,7 @@ test("the label of a top-up covers no fold: without room before the fold, it sta
   expect((mark?.x ?? Infinity) + (mark?.width ?? 0)).toBeGreaterThan(fold?.x ?? Infinity);
 });
 
-test("a wait of all agents is a fold of fixed width, and unfolded as long as it was", () => {
+test("a wait of all agents is shortened to a fixed width in the page's timeline, or shown in its full length", () => {
   const view = {
     startedAt: 0,
     recoveries: [],
