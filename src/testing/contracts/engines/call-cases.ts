@@ -72,30 +72,27 @@ export function callCases(harness: EngineHarness): void {
     },
   );
 
-  declare(
-    "J1: the next worker does not start a started run a second time, and receives the end of the first",
-    async (world) => {
-      const other = double();
-      const delayed = (): HostedAgent =>
-        starting(async (ctx) => {
-          const handle = await ctx.start(other.id, 4, { delayMs: Number(ctx.input) });
-          return (await ctx.join(handle)).output;
-        }, other);
-      const [one, hosted] = [await world.open("one"), delayed()];
-      await untilLongEnough(300, async (delayMs) => {
-        const from = Date.now();
-        const run = await one.submit(hosted, delayMs);
-        if (!(await suspendsItself(run))) return false;
-        const { status, waitsFor } = await run.summary();
-        if (Date.now() >= from + delayMs) return false;
-        expect([status, waitsFor]).toEqual(["waiting", ["run"]]);
-        const resumed = await world.takeOver(one, run, delayed());
-        expect((await resumed.result()).output).toBe(8);
-        expect((await startedIn(resumed)).length).toBe(1);
-        return true;
-      });
-    },
-  );
+  declare("J1: the next worker does not repeat a start, and receives its run's outcome", async (world) => {
+    const other = double();
+    const delayed = (): HostedAgent =>
+      starting(async (ctx) => {
+        const handle = await ctx.start(other.id, 4, { delayMs: Number(ctx.input) });
+        return (await ctx.join(handle)).output;
+      }, other);
+    const [one, hosted] = [await world.open("one"), delayed()];
+    await untilLongEnough(300, async (delayMs) => {
+      const from = Date.now();
+      const run = await one.submit(hosted, delayMs);
+      if (!(await suspendsItself(run))) return false;
+      const { status, waitsFor } = await run.summary();
+      if (Date.now() >= from + delayMs) return false;
+      expect([status, waitsFor]).toEqual(["waiting", ["run"]]);
+      const resumed = await world.takeOver(one, run, delayed());
+      expect((await resumed.result()).output).toBe(8);
+      expect((await startedIn(resumed)).length).toBe(1);
+      return true;
+    });
+  });
 
   declare(
     "id: start() with the id of an existing run joins it if the input is equal, and fails with already_exists otherwise",
@@ -194,29 +191,26 @@ export function callCases(harness: EngineHarness): void {
     },
   );
 
-  declare(
-    "C1: cancelling a run cancels the runs that it has started, and the runs that those have started",
-    async (world) => {
-      const runtime = await world.open();
-      const leaf = waiting();
-      const middle = workflowOf(
-        "middle",
-        async (ctx) => (await ctx.join(await ctx.start(leaf.id, null, { id: "leaf" }))).output,
-        { subAgents: [leaf] },
-      );
-      const caller = starting(
-        async (ctx) => (await ctx.join(await ctx.start(middle.id, null, { id: "middle" }))).output,
-        middle,
-      );
-      const run = await runtime.submit(caller, null);
-      const between = await startedBy(runtime, run, "middle");
-      const below = await startedBy(runtime, between, "leaf");
-      await run.cancel("enough");
-      expect((await run.result()).status).toBe("cancelled");
-      expect((await below.result()).status).toBe("cancelled");
-      expect((await between.result()).status).toBe("cancelled");
-    },
-  );
+  declare("C1: cancelling a run cancels all runs that it has started, at any depth", async (world) => {
+    const runtime = await world.open();
+    const leaf = waiting();
+    const middle = workflowOf(
+      "middle",
+      async (ctx) => (await ctx.join(await ctx.start(leaf.id, null, { id: "leaf" }))).output,
+      { subAgents: [leaf] },
+    );
+    const caller = starting(
+      async (ctx) => (await ctx.join(await ctx.start(middle.id, null, { id: "middle" }))).output,
+      middle,
+    );
+    const run = await runtime.submit(caller, null);
+    const between = await startedBy(runtime, run, "middle");
+    const below = await startedBy(runtime, between, "leaf");
+    await run.cancel("enough");
+    expect((await run.result()).status).toBe("cancelled");
+    expect((await below.result()).status).toBe("cancelled");
+    expect((await between.result()).status).toBe("cancelled");
+  });
 
   declare(
     "C1: a branch that loses a race cancels the runs that it started; a run whose handle loses a race continues",
@@ -470,37 +464,34 @@ export function branchCases(harness: EngineHarness): void {
     },
   );
 
-  declare(
-    "map: an item that fails gives an error as its result, and at most `concurrency` items are in progress",
-    async (world) => {
-      const runtime = await world.open();
-      let most = 0;
-      const worker = agentOf("worker", async (ctx) => {
-        const active = new Set<number>();
-        const results = await ctx.map(
-          [1, 2, 3, 4, 5],
-          async (item, branch, index) => {
-            most = Math.max(most, active.add(item).size);
-            await branch.sleep(1);
-            const settled = branch.step(`item ${item}`, async () => {
-              if (item === 3) throw new Fault("permission_denied", "three");
-              return item * 10 + index;
-            });
-            return settled.finally(() => active.delete(item));
-          },
-          { concurrency: 2 },
-        );
-        return results as unknown as JsonValue;
-      });
-      const { output } = await (await runtime.submit(worker, null)).result();
-      const fulfilled = (value: number): JsonValue => ({ status: "fulfilled", value });
-      const reason = { code: "permission_denied", message: "three" };
-      expect([output, most <= 2]).toEqual([
-        [fulfilled(10), fulfilled(21), { status: "rejected", reason }, fulfilled(43), fulfilled(54)],
-        true,
-      ]);
-    },
-  );
+  declare("map: a failed item has its error as result, and `concurrency` limits items", async (world) => {
+    const runtime = await world.open();
+    let most = 0;
+    const worker = agentOf("worker", async (ctx) => {
+      const active = new Set<number>();
+      const results = await ctx.map(
+        [1, 2, 3, 4, 5],
+        async (item, branch, index) => {
+          most = Math.max(most, active.add(item).size);
+          await branch.sleep(1);
+          const settled = branch.step(`item ${item}`, async () => {
+            if (item === 3) throw new Fault("permission_denied", "three");
+            return item * 10 + index;
+          });
+          return settled.finally(() => active.delete(item));
+        },
+        { concurrency: 2 },
+      );
+      return results as unknown as JsonValue;
+    });
+    const { output } = await (await runtime.submit(worker, null)).result();
+    const fulfilled = (value: number): JsonValue => ({ status: "fulfilled", value });
+    const reason = { code: "permission_denied", message: "three" };
+    expect([output, most <= 2]).toEqual([
+      [fulfilled(10), fulfilled(21), { status: "rejected", reason }, fulfilled(43), fulfilled(54)],
+      true,
+    ]);
+  });
 
   declare(
     "map: the next worker repeats no recorded item, and resume() repeats the items whose error the code did not handle",

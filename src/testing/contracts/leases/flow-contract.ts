@@ -454,7 +454,7 @@ export function flowContract({ test, expect, open, reopen }: ContractHarness): v
     expect(names(more.flat()).length).toBe(1);
   });
 
-  test("L17: a run that is released as queued gets limits, and is then admitted in its turn", async () => {
+  test("L18: a run that is released as queued gets limits, and is then admitted in its turn", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     const flow = slots("k", 1);
