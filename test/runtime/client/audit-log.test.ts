@@ -105,7 +105,7 @@ test.for([
   },
 );
 
-test("a decision of an approval handler in the owner's process is recorded as \\"approval handler\\", not under a user's name", async () => {
+test("a decision of an approval handler in the owner's process is recorded as \"approval handler\", not under a user's name", async () => {
   const { runtime, store } = await setUp();
   const launch = simpleTool({ name: "launch", execute: async () => text("up") });
   const answer = () => ({ decision: "denied" }) as const;
