@@ -23,13 +23,13 @@ import { agentTree } from "./worker/agent-registry.ts";
 
 /** Options of `checkReplay`. */
 export interface CheckReplayOptions {
-  /** The store with the runs: its address, or an open store, which stays open. It must exist. */
+  /** The store with the runs: its address, or an open store, which is not closed. The store must exist. */
   readonly store: Store | StoreAddress;
-  /** The workflows as they are now. The workflows that they list in `agents` are included. */
+  /** The workflows with their current code. The workflows that they list in `agents` are included. */
   readonly workflows: readonly HostedAgent[];
   /** The runs to check: a filter of `runtime.list()`, or ids. Default: the runs that have not ended. */
   readonly runs?: Omit<RunQuery, "limit" | "after"> | readonly string[];
-  /** Maximum number of runs that are checked, the newest first. Default: 1,000. */
+  /** Maximum number of runs that are checked. The newest runs are checked first. Default: 1,000. */
   readonly limit?: number;
   /** Called after each run. */
   readonly onRun?: (run: CheckedRun) => void;
@@ -47,22 +47,23 @@ const table = optionTable({
 export interface ReplayReport {
   /** Number of runs of which at least one task was replayed. */
   readonly runs: number;
-  /** Number of recorded steps for which their code asked. */
+  /** Number of recorded steps that the replayed code requested. */
   readonly steps: number;
   /** The first difference of each task that differs. Empty if the code can continue every run. */
   readonly differences: readonly ReplayDifference[];
-  /** The tasks that were not replayed, and why. */
+  /** The tasks that were not replayed, with the reason. */
   readonly skipped: readonly SkippedTask[];
-  /** The time and the random numbers of the machine that workflows use outside the bodies of steps. */
+  /** Uses of the machine's time and random numbers by workflow code outside the bodies of steps. */
   readonly uses: readonly SourceUse[];
-  /** Whether more runs than `limit` fit the filter. */
+  /** Whether more runs than `limit` match the filter. */
   readonly hasMore: boolean;
 }
 
 /**
- * Replays stored journals against the present code of their workflows, and returns where they differ. Nothing is written, and no
- * body of a step, no model and no tool is executed: the code of each workflow runs as far as its journal goes. Each journal is
- * replayed twice, with different times and random numbers, which finds code that depends on them.
+ * Replays stored journals with the current code of their workflows, and returns where the two differ. It writes
+ * nothing, and executes no body of a step, no model and no tool: the code of each workflow runs as far as its
+ * journal goes. Each journal is replayed twice, with different times and random numbers, to find code that depends
+ * on them.
  *
  * @example
  * ```ts
@@ -129,7 +130,7 @@ function workflowsIn(workflows: readonly HostedAgent[]): ReadonlyMap<string, Hos
   return found;
 }
 
-/** `Array.isArray` does not narrow a readonly list. */
+/** Whether the option is a list of ids. `Array.isArray` does not narrow the type of a readonly list. */
 function isList(runs: CheckReplayOptions["runs"]): runs is readonly string[] {
   return Array.isArray(runs);
 }

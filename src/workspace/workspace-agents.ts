@@ -47,19 +47,28 @@ export interface WorkspaceAgent {
   readonly origin: Origin;
   /** File that defines the agent. Absent for the built-in agent. */
   readonly path?: string;
-  /** The program that is hired as this agent. Absent for an agent of Reeve. */
+  /** The hired program that runs as this agent. Absent for an agent of Reeve. */
   readonly harness?: string;
-  /** The program of that harness and its arguments. Absent for an agent of Reeve, and for an unknown harness. */
+  /** The command of the hired program with its arguments. Absent for an agent of Reeve, and for an unknown program. */
   readonly command?: readonly string[];
-  /** Names of its tools, or of a set of tools. Absent for an agent in code and a hired one. */
+  /** Names of the agent's tools, or of a set of tools. Absent for an agent in code and for a hired agent. */
   readonly tools?: readonly string[];
-  /** Names of the agents that it may hire. Absent for an agent in code, and if there are none. */
+  /** Names of the agents that this agent may hire. Absent for an agent in code, and if there are none. */
   readonly subAgents?: readonly string[];
-  /** Its model as `provider/id`. Absent for an agent in code and a hired one, and if neither the file nor the settings name one. */
+  /**
+   * Model of the agent as `provider/id`. Absent for an agent in code, for a hired agent, and if neither the file
+   * nor the settings name a model.
+   */
   readonly model?: string;
-  /** What each of its runs may spend at most, from its file or the settings. Absent for an agent in code, and without a limit. */
+  /**
+   * The highest amount that each run of the agent may spend, from its file or the settings. Absent for an agent in
+   * code, and if there is no limit.
+   */
   readonly maxCostUsd?: number;
-  /** What callers with the scope `run` may change in its runs. Absent for an agent in code, and if they may change nothing. */
+  /**
+   * What callers with the scope `run` may change in runs of the agent. Absent for an agent in code, and if they may
+   * change nothing.
+   */
   readonly allowedChanges?: AllowedChanges;
 }
 
@@ -67,21 +76,21 @@ export interface WorkspaceAgent {
 export interface MissingTool {
   /** `bash`, `browser` or `desktop`. */
   readonly tool: string;
-  /** What the machine lacks, and how to get it. */
+  /** What is missing on the machine, and how to get it. */
   readonly problem: string;
-  /** Names of the agents that work without the tool, because they have it only as a part of `all`. */
+  /** Names of the agents that work without the tool, because they have it only through the tool set `all`. */
   readonly without: readonly string[];
-  /** Names of the agents that cannot be made here, because they name the tool. */
+  /** Names of the agents that cannot be created on this machine, because they name the tool. */
   readonly refused: readonly string[];
 }
 
-/** Everything from which the agents of one reading of a workspace are made. */
+/** The parts from which the agents of a workspace are made each time its files are read. */
 export interface AgentParts {
   readonly settings: Settings;
   /** Settings of the caller, which take precedence over the files of agents. */
   readonly flags: Settings;
   readonly root: string;
-  /** Whether the text of an agent of the project with this hash is as the user has trusted it. */
+  /** Whether the user has trusted the text of an agent of the project with this path and hash. */
   readonly accepts: (path: string, hash: string) => boolean;
   readonly sources: readonly SourceFile[];
   /** Agents and the configuration that are not used, because their project is not trusted. */
@@ -94,22 +103,22 @@ export interface AgentParts {
   /** Guardrails of files. */
   readonly guardrails: readonly Guardrail[];
   readonly extensions: readonly Extension[];
-  /** The tool and the reviewer of the memory files. Absent if the memory is not reviewed. */
+  /** The tool and the reviewer that update the memory files. Absent if the memory is not reviewed. */
   readonly memoryReview?: { readonly tool: Tool; readonly reviewer: Reviewer };
   readonly activeSkills: ActiveSkills;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The option `gateway` of the configuration, and how the gateway of hired agents is opened. */
   readonly gateway: Pick<HiredParts, "config" | "openGateway">;
-  /** Returns the model of this name. If absent, `namedModel`. */
+  /** Returns the model of this name. Default: `namedModel`. */
   readonly resolveModel?: (name: string) => Model;
-  /** Loads the package of a model's provider that is not installed where Reeve is. */
+  /** Loads the package of a model provider from the project, if it is not installed where Reeve is. */
   readonly loadPackage: (name: string) => Promise<object | undefined>;
   readonly importTimeoutMs: number;
 }
 
 export const defaultAgent = "assistant";
 
-/** The agents of one reading of a workspace. An agent is made at its first use. */
+/** The agents of a workspace after one reading of its files. An agent is created when it is first used. */
 export class AgentShelf {
   readonly #parts: AgentParts;
   readonly #entries: ReadonlyMap<string, Entry>;
@@ -119,7 +128,9 @@ export class AgentShelf {
     this.#entries = entries;
   }
 
-  /** Reads the files of all agents. A file that cannot be read is a notice; its agent throws when it is used. */
+  /**
+   * Reads the files of all agents. A file that cannot be read gives a notice, and its agent throws when it is used.
+   */
   static async open(parts: AgentParts, notices: Notices): Promise<AgentShelf> {
     const entries = new Map<string, Entry>([[defaultAgent, { name: defaultAgent, origin: "built-in" }]]);
     for (const source of parts.sources) {
@@ -195,7 +206,7 @@ export class AgentShelf {
     return [...missing.values()];
   }
 
-  /** Makes an agent. `key` distinguishes instances of one agent, such as those of several sessions. */
+  /** Creates an agent. `key` distinguishes instances of one agent, such as those of several sessions. */
   async make(name: string, key?: string): Promise<HostedAgent> {
     return this.#make(name, key, []);
   }
@@ -216,7 +227,10 @@ export class AgentShelf {
     return this.#fromFile(entry, key, above);
   }
 
-  /** Makes the agent of a file with `harness`. It starts a program and spends the key of the user, so that it needs trust. */
+  /**
+   * Creates a hired agent from a file with `harness`. Such an agent needs trust, because it starts a program and
+   * spends money with the key of the user.
+   */
   async #hired(entry: Entry, file: AgentFile, harness: string, key: string | undefined): Promise<Agent> {
     const { name } = entry;
     const { settings, flags, root, env, guardrails, extensions, gateway } = this.#parts;
@@ -245,9 +259,9 @@ export class AgentShelf {
   }
 
   /**
-   * Adds the guardrails of files and the extensions to an agent in code. A guardrail of a file replaces one of the agent
-   * with the same name; an extension of the agent replaces one of the workspace. Agents of other classes stay as they
-   * are, because they have no such options.
+   * Adds the guardrails of files and the extensions to an agent in code. If the names are equal, a guardrail of a
+   * file replaces one of the agent, but an extension of the agent replaces one of the workspace. Agents of other
+   * classes are returned unchanged, because they have no such options.
    */
   #extended(agent: HostedAgent): HostedAgent {
     const { guardrails, extensions } = this.#parts;
@@ -276,14 +290,17 @@ export class AgentShelf {
     return agent;
   }
 
-  /** Whether an agent may widen the limits of the settings: not one that has changed since the user trusted its project. */
+  /**
+   * Whether an agent may have wider limits than the settings. It may not if it has changed since the user trusted
+   * its project.
+   */
   #isFree({ file, origin }: Entry): boolean {
     return origin !== "project" || file === undefined || this.#parts.accepts(file.path, file.hash);
   }
 
   /**
-   * What the settings and the front matter of an agent say together. The front matter takes precedence; an agent that is
-   * not free can only narrow the settings.
+   * Combines the settings with the front matter of an agent. The front matter takes precedence; if the agent is not
+   * free, it can only narrow the settings.
    */
   #values({ file }: Entry, isFree: boolean): AgentValues {
     const { settings } = this.#parts;
@@ -340,8 +357,9 @@ export class AgentShelf {
   }
 
   /**
-   * Refuses an agent that has changed since its project was trusted if it would act or see without a question: with a mode
-   * of the caller that approves every call, also as a sub-agent, and with the desktop, whose screen is read without one.
+   * Throws for an agent that has changed since its project was trusted, if it could act or see without asking the
+   * user. This is the case in a mode that approves every call, also for a sub-agent, and with the desktop tools,
+   * which read the screen without asking.
    */
   #refuseUnasked(name: string, where: string, file: AgentFile | undefined): void {
     const reason = "because it has changed since you trusted the project; run reeve trust";
@@ -357,7 +375,10 @@ export class AgentShelf {
       );
   }
 
-  /** Adds the review of the memory, unless the agent has no tools: reviews are counted in tool calls. */
+  /**
+   * Adds the review of the memory to an agent. An agent without tools gets no review, because reviews are counted
+   * in tool calls.
+   */
   #reviewed(
     tools: () => readonly Tool[],
     reviewers: readonly Reviewer[],
@@ -376,7 +397,7 @@ export class AgentShelf {
     return set === "read" ? ["read", "ls", "find", "grep", "mcp__*"] : [set];
   }
 
-  /** A model of the caller takes precedence over that of the file. */
+  /** Returns the model name for an agent. A model that the caller names takes precedence over that of the file. */
   #modelName(file: AgentFile | undefined): { readonly model?: string } {
     const { settings, flags } = this.#parts;
     const model = flags.model ?? file?.model ?? settings.model;
@@ -401,7 +422,10 @@ export class AgentShelf {
     });
   }
 
-  /** The user's mode `bypass` does not apply to an agent that the user has not seen (`isFree` is `false`). */
+  /**
+   * Returns the permissions of an agent. The user's mode `bypass` does not apply to an agent whose current text the
+   * user has not seen (`isFree` is `false`).
+   */
   #permissions(isFree: boolean) {
     const { settings, activeSkills } = this.#parts;
     const { mode: chosen, allow = [], ask = [], deny = [] } = settings.permissions ?? {};
@@ -438,7 +462,7 @@ export class AgentShelf {
   }
 }
 
-/** Refuses an agent that names a tool which the machine cannot offer. */
+/** Throws if an agent names a tool that the machine cannot offer. */
 function refuseLacking(name: string, path: string | undefined, lacking: readonly LackingTool[]): void {
   const found = lacking.find(({ isNamed }) => isNamed);
   if (found === undefined) return;
@@ -473,7 +497,7 @@ async function readEntry(source: SourceFile, notices: Notices): Promise<Entry> {
   }
 }
 
-/** The command of a hired agent: that of its file, else that of its harness. */
+/** Returns the command of a hired agent: that of its file, or else the usual command of its program. */
 function commandOf(harness: string, given: readonly string[] | undefined): Pick<WorkspaceAgent, "command"> {
   const command = given ?? presetCommand(harness, packageRoot);
   return command === undefined ? {} : { command };
@@ -489,23 +513,23 @@ function isHosted(value: unknown): value is HostedAgent {
   );
 }
 
-/** Whether the value is an `Agent`, also one of another copy of this package. */
+/** Whether the value is an `Agent`, even one from another copy of this package. */
 export function isAgent(value: unknown): value is Agent {
   const agent = value as Partial<Agent> | null | undefined;
   return isHosted(value) && typeof agent?.with === "function" && typeof agent.submit === "function";
 }
 
-/** Returns the agent under another key. An agent without `with` has one instance only. */
+/** Returns the agent with another key. An agent without the method `with` has only one instance. */
 function withKey(agent: HostedAgent, key: string | undefined): HostedAgent {
   return key !== undefined && isAgent(agent) ? agent.with({ key }) : agent;
 }
 
-/** Keeps the last of the parts with the same name, in the place of the first one. */
+/** Of parts with the same name, keeps the last one, at the position of the first one. */
 function byName<Part extends { readonly name: string }>(parts: readonly Part[]): readonly Part[] {
   return [...new Map(parts.map((part) => [part.name, part])).values()];
 }
 
-/** What a front matter sets and the workspace makes something of. `Agent` has everything else as an option. */
+/** Keys of a front matter from which the workspace creates parts. All other keys are options of `Agent`. */
 const madeKeys = [
   "name",
   "model",
@@ -528,7 +552,10 @@ function optionsOf(
   );
 }
 
-/** The reviewers of a front matter. Throws `invalid_argument`, which names the file, for one that could not work. */
+/**
+ * Returns the reviewers of a front matter. Throws `invalid_argument`, which names the file, for a reviewer that
+ * could not work.
+ */
 function fileReviewers(
   written: AgentValues["reviewers"],
   where: string,

@@ -22,15 +22,18 @@ export interface WorkspaceConfig {
   /** Options of the runtime that the command line opens for runs of this project. */
   readonly runtime?: Omit<RuntimeOptions, "store">;
   /**
-   * Options of the gateway of `reeve serve`, and of that of hired agents. Default of `upstreams`: the providers whose key is in the environment, at
-   * their public addresses.
+   * Options of the gateway of `reeve serve` and of the gateway of hired agents. Default of `upstreams`: the
+   * providers whose key is in the environment, at their public addresses.
    */
   readonly gateway?: Partial<GatewayOptions>;
   /** What a server of this project offers. */
   readonly server?: {
     /** Names of the agents that a server or worker hosts. Default: all agents of the workspace. */
     readonly agents?: readonly string[];
-    /** Channels by name, in addition to those of the setting `server.channels`: settings like there, or channels in code. */
+    /**
+     * Channels by name, in addition to those of the setting `server.channels`. A value is either settings of the
+     * same form, or a channel in code.
+     */
     readonly channels?: Readonly<Record<string, ChannelSettings | CodedChannel>>;
     /** Notifications by name, in addition to those of the setting `server.notifications`. */
     readonly notifications?: Readonly<Record<string, NotificationSettings>>;
@@ -69,7 +72,7 @@ const configTable = optionTable({
   server: is.any,
 } satisfies OptionKinds<WorkspaceConfig>);
 
-/** Loads the configuration of a project. Without a file it is empty. */
+/** Loads the configuration of a project. Returns an empty one if there is no file. */
 export async function readConfig(
   source: SourceFile | undefined,
   timeoutMs: number,
@@ -84,7 +87,7 @@ export async function readConfig(
   return defineConfig(config);
 }
 
-/** Loads the guardrails of files. Of guardrails with the same name the last one is used. */
+/** Loads the guardrails of files. If several have the same name, the last one is used. */
 export async function readGuardrails(
   files: readonly SourceFile[],
   timeoutMs: number,

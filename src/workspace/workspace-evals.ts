@@ -4,7 +4,7 @@ import type { Experiment } from "../experiments/index.ts";
 import { Fault, readProperty } from "../kernel/index.ts";
 import { Coverage, loadModule, TrustStore, type Places } from "./files/index.ts";
 
-/** Milliseconds in which a file of experiments must load. */
+/** Maximum time in which a file of experiments must load, in milliseconds. */
 const importTimeoutMs = 30_000;
 
 /** Experiments of a project by the files that export them. */
@@ -15,8 +15,8 @@ export interface EvalFile {
 }
 
 /**
- * Loads a file and returns the experiments that it exports. The person names the file, so its code needs no trust. Throws
- * `invalid_argument` if it exports none.
+ * Loads a file and returns the experiments that it exports. Its code needs no trust, because the person names the
+ * file. Throws `invalid_argument` if the file exports no experiment.
  */
 export async function experimentsOfFile(file: string): Promise<EvalFile> {
   const path = resolve(file);
@@ -68,13 +68,13 @@ export class ProjectEvals {
     return decision?.hash === this.#coverage.hash();
   }
 
-  /** Trusts the files as they were when they were found. */
+  /** Stores the trust of the user in the files, in the state in which they were found. */
   async trust(): Promise<void> {
     const at = new Date().toISOString();
     await new TrustStore(this.#places.home).trust(this.#key, { hash: this.#coverage.hash(), at });
   }
 
-  /** Loads all files. A file that has changed since it was found is refused. */
+  /** Loads all files. Throws for a file that has changed since it was found. */
   async load(): Promise<readonly EvalFile[]> {
     const { project, cwd } = this.#places;
     const covered = this.#coverage.files;
@@ -88,7 +88,10 @@ export class ProjectEvals {
     return loaded;
   }
 
-  /** The decision has a key of its own, so that a change of an experiment does not end the trust in the agents. */
+  /**
+   * Key of the trust decision about the experiments. It differs from the key of the project, so that a change of an
+   * experiment does not end the trust in the agents.
+   */
   get #key(): string {
     return join(this.#places.project, "evals");
   }
@@ -106,7 +109,7 @@ function exported(file: string, module: Readonly<Record<string, unknown>>): read
   );
 }
 
-/** Whether a value is an experiment, perhaps of another copy of the package. */
+/** Whether a value is an experiment, even one from another copy of the package. */
 function isExperiment(value: unknown): value is Experiment {
   return (
     readProperty(value, "runKind") === "workflow" && typeof readProperty(value, "countTrials") === "function"

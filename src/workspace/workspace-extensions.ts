@@ -18,11 +18,11 @@ export interface ExtensionLoadOptions {
   readonly importTimeoutMs: number;
   /** Whether packages may be installed. */
   readonly canInstall: boolean;
-  /** Whether the packages of the project must be those that the user trusted. */
+  /** Whether the packages of the project must be the ones that the user trusted. */
   readonly isChecked: boolean;
 }
 
-/** What packages and files contribute to all agents of a workspace. */
+/** The parts that packages and files add to all agents of a workspace. */
 export interface LoadedExtensions {
   readonly extensions: readonly Extension[];
   /** Skills of packages. */
@@ -30,9 +30,9 @@ export interface LoadedExtensions {
 }
 
 /**
- * Loads the extensions of files and packages. An extension that cannot be loaded, and a package that cannot be installed,
- * is a notice and is left out. Of extensions with the same name the last one is used. Throws `permission_denied` if the
- * code of one is not what the user trusted.
+ * Loads the extensions of files and packages. If an extension cannot be loaded or a package cannot be installed, it
+ * is left out with a notice. If several extensions have the same name, the last one is used. Throws
+ * `permission_denied` if the user has not trusted the current code of one.
  */
 export async function loadExtensions(
   loaded: LoadedWorkspace,
@@ -62,7 +62,10 @@ export async function loadExtensions(
   return { extensions: [...found.values()], skills: await readSkills(sources, notices) };
 }
 
-/** Refuses to open the workspace without an extension whose code changed, because an extension can limit agents. */
+/**
+ * Throws for an extension whose code has changed, so that the workspace does not open without it: an extension can
+ * limit agents.
+ */
 function refuseChanged(what: string, error: unknown): void {
   const { code, message } = Fault.from(error);
   if (code !== "permission_denied") return;

@@ -8,10 +8,10 @@ import { providerDirectory } from "../capabilities/models/provider-directory.ts"
 import { describeValue, Fault } from "../kernel/index.ts";
 import type { AgentFile, AgentValues, Settings } from "./files/index.ts";
 
-/** The harness of an agent whose file has the command. */
+/** The value of `harness` for a program whose command the file gives. */
 const anyProgram = "acp";
 
-/** The providers of the wires in names of models, such as `google/gemini-3-pro`. */
+/** Names of the providers in names of models, such as `google/gemini-3-pro`, by the protocol (wire) of the gateway. */
 const providers = { anthropic: "anthropic", openai: "openai", gemini: "google" } as const;
 
 type WireName = keyof typeof providers;
@@ -21,7 +21,7 @@ export interface HiredParts {
   readonly file: AgentFile & { readonly harness: string };
   /** Values of the front matter and the settings. */
   readonly values: AgentValues;
-  /** A model of the caller, which precedes that of the file. */
+  /** A model that the caller names. It takes precedence over that of the file. */
   readonly model: string | undefined;
   readonly sandbox: Settings["sandbox"];
   /** The folder of the workspace, in which the agent works. */
@@ -35,7 +35,10 @@ export interface HiredParts {
   readonly options: Pick<AgentOptions, "name" | "key" | "permissions" | "guardrails" | "extensions">;
 }
 
-/** Makes the agent of a file with `harness`. Throws `invalid_argument` if the environment has no key for its models. */
+/**
+ * Creates the agent of a file with `harness`. Throws `invalid_argument` if the environment has no key for its
+ * models.
+ */
 export async function hiredFromFile(parts: HiredParts): Promise<Agent> {
   const { file, values, sandbox, root, env, config = {}, openGateway, options } = parts;
   const { harness, path, instructions } = file;
@@ -71,7 +74,7 @@ export async function hiredFromFile(parts: HiredParts): Promise<Agent> {
   });
 }
 
-/** Refuses an agent that could not call a model. */
+/** Throws for an agent that could not call a model, because the environment has no key for it. */
 function requireKey(
   owner: string,
   harness: string,
@@ -88,7 +91,7 @@ function requireKey(
   );
 }
 
-/** The model by the name of its provider. A file may name it as `provider/id`. */
+/** Returns the model in the form that its provider uses. A file may name it as `provider/id`. */
 function modelOf(
   owner: string,
   { file, model = file.model }: HiredParts,

@@ -6,7 +6,10 @@ import type { LiveTools } from "./workspace-tools.ts";
 import { VariableText } from "../capabilities/mcp/variable-text.ts";
 import { readMcpFiles, type Settings, type SourceFile } from "./files/index.ts";
 
-/** Returns a function that fills variables into a text of a list of MCP servers. A missing one is reported at the start. */
+/**
+ * Returns a function that replaces the variables in a text of a file with MCP servers. A variable without a value
+ * is reported when the server starts.
+ */
 export function expander(env: Readonly<Record<string, string | undefined>>): (text: string) => string {
   const variables = new VariableText("of a project", env);
   return (text) => variables.expand(text);
@@ -28,14 +31,14 @@ function liveTools(
 }
 
 /**
- * The MCP servers, the browser, the desktop and the gateway of a workspace. They outlive a reload, because running invocations use
- * them. Each is started at its first use.
+ * The MCP servers, the browser, the desktop and the gateway of a workspace. They continue over a reload, because
+ * running invocations use them. Each is started when it is first used.
  */
 export class LiveParts {
   readonly #beforeStart: () => Promise<void>;
   readonly #servers = new Map<string, Promise<McpServers>>();
   readonly #live = new Map<string, Promise<OpenTools>>();
-  /** The gateways of hired agents, by their options. */
+  /** The open gateways of hired agents, by their options. */
   readonly #gateways = new Map<string, Promise<Gateway>>();
 
   /** `beforeStart` is called before each start of a server of the project. If it throws, the server is not started. */
@@ -84,7 +87,10 @@ export class LiveParts {
     });
   }
 
-  /** The gateway of the hired agents. Agents from before a reload that changed its options keep theirs. */
+  /**
+   * Returns the gateway of the hired agents. If a reload changed its options, agents from before the reload keep
+   * the old gateway.
+   */
   gateway(options: GatewayOptions): Promise<Gateway> {
     const key = JSON.stringify(options, (_name, value: unknown) =>
       typeof value === "function" ? String(value) : value,
@@ -95,7 +101,7 @@ export class LiveParts {
     });
   }
 
-  /** Returns what is open under a key, or opens it. A failed opening is tried again. */
+  /** Returns the value that is open under a key, or opens it. If opening fails, the next call tries again. */
   #kept<Value>(open: Map<string, Promise<Value>>, key: string, create: () => Promise<Value>): Promise<Value> {
     const known = open.get(key);
     if (known !== undefined) return known;

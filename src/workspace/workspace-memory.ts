@@ -4,15 +4,15 @@ import { errorResult, tool } from "../capabilities/index.ts";
 import { eventDraft, Fault, type Tool } from "../kernel/index.ts";
 import { changeMemoryFile, memoryLimits, type MemoryFileName } from "./files/index.ts";
 
-/** Where the memory files are, and who must know about a change. */
+/** The folder of the memory files, and the function to call after a change. */
 export interface MemoryFileToolOptions {
   /** Folder with `MEMORY.md` and `USER.md`. */
   readonly folder: string;
   /** Called after a file has changed. */
   readonly onChange: () => void;
   /**
-   * Whether only a review of the memory may use the tool. Otherwise the agent itself may use it, and a person is asked.
-   * Default: `false`.
+   * Whether only a review of the memory may use the tool. If `false`, the agent itself may use it after a person
+   * has approved the call. Default: `false`.
    */
   readonly onlyReviews?: boolean;
 }

@@ -5,20 +5,21 @@ import { providerOf, type AgentFile, type Settings } from "./files/index.ts";
 /** What the model of an agent is made from. */
 export interface ModelParts {
   readonly settings: Settings;
-  /** File of the agent, if the user has accepted it as it is. */
+  /** File of the agent, if the user has accepted its current text. */
   readonly file: Pick<AgentFile, "model" | "contextWindow"> | undefined;
-  /** Whether an agent whose settings name no model may use their address and key. */
+  /** Whether the agent may use the address and the key of settings that name no model. */
   readonly isFree: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Returns the model of this name. If absent, `namedModel`. */
+  /** Returns the model of this name. Default: `namedModel`. */
   readonly resolveModel: ((name: string) => Model) | undefined;
-  /** Loads the package of a model's provider that is not installed where Reeve is. */
+  /** Loads the package of a model provider from the project, if it is not installed where Reeve is. */
   readonly loadPackage: (name: string) => Promise<object | undefined>;
 }
 
 /**
- * Returns the model of an agent. The address and the key of the settings belong to the provider that they name. Settings
- * without a model leave the provider to the agent if it `isFree`. A context window belongs to the model beside it.
+ * Returns the model of an agent. The address and the key of the settings apply only to the provider that the
+ * settings name. If the settings name no model, they apply to the model of an agent that `isFree`. A context window
+ * applies only to the model that is named in the same place.
  */
 export function workspaceModel(name: string, parts: ModelParts): Model {
   const model = chosenModel(name, parts);
@@ -46,7 +47,7 @@ function chosenModel(name: string, { settings, isFree, env, resolveModel, loadPa
   });
 }
 
-/** Returns the model with another context window. An answer is never longer than the window. */
+/** Returns the model with another context window, which also limits the length of an answer. */
 function withContextWindow(model: Model, contextWindow: number): Model {
   const { provider, modelId, maxOutputTokens, defaultOutputTokens, supportsStructuredOutput, choice } = model;
   const count = model.countTokens?.bind(model);

@@ -7,30 +7,33 @@ import { join } from "node:path";
 
 /** Options of `openWorkspace`. */
 export interface WorkspaceOptions {
-  /** Working folder. Default: that of the process. */
+  /** Working folder. Default: the working folder of the process. */
   readonly cwd?: string;
   /** Folder of the user. Default: the variable `REEVE_HOME`, else `~/.reeve`. */
   readonly home?: string;
   /** Name of the profile. Default: the variable `REEVE_PROFILE`, else none. */
   readonly profile?: string;
-  /** Whether nothing may be written to the profile. It need not exist then. Default: `false`. */
+  /** Whether Reeve must not write to the profile. The profile then need not exist. Default: `false`. */
   readonly ephemeral?: boolean;
   /** Environment variables. Default: those of the process. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Settings that take precedence over all files and the environment, such as those of a command line. */
   readonly settings?: Settings;
   /**
-   * Whether the files of the project that need trust are used: as the user decided with `reeve trust` (`stored`), in any
-   * case (`always`) or in no case (`never`). Default: `stored`.
+   * Whether the files of the project that need trust are used. `stored`: as the user decided with `reeve trust`.
+   * `always`: in any case. `never`: not at all. Default: `stored`.
    */
   readonly trust?: "stored" | "always" | "never";
   /** Folder to which file tools and shell commands are confined. Default: the working folder. */
   readonly root?: string;
-  /** Returns the model of a name, in place of `namedModel`. */
+  /** Returns the model of a name. Used in place of `namedModel`. */
   readonly resolveModel?: (name: string) => Model;
   /** Maximum time in which a module of the user must load, in milliseconds. Default: 10_000. */
   readonly importTimeoutMs?: number;
-  /** MCP servers in addition to those of the files, such as those that an editor passes. Equal names replace those of files. */
+  /**
+   * MCP servers in addition to those of the files, such as those that an editor passes. A server replaces one of a
+   * file with the same name.
+   */
   readonly mcpServers?: ServerConfigs;
   /** Returns the current time, for the date in prompts. Default: the system's clock. */
   readonly now?: () => number;
@@ -51,7 +54,7 @@ const knownOptions = optionTable({
   now: is.callback(),
 } satisfies OptionKinds<WorkspaceOptions>);
 
-/** Refuses options that `openWorkspace` does not have. */
+/** Throws for options that `openWorkspace` does not have. */
 export function checkWorkspaceOptions(options: WorkspaceOptions): void {
   knownOptions.read("openWorkspace()", options);
 }

@@ -16,8 +16,8 @@ export async function providerHashes(project: string): Promise<Readonly<Record<s
 }
 
 /**
- * Returns a function that loads the package of a model's provider from a project. The decision of the user must cover the
- * package as it is; otherwise that is a fault. `always` stands for a caller that trusts whatever is there.
+ * Returns a function that loads the package of a model provider from a project. It throws if the decision of the
+ * user does not cover the current state of the package. With `always`, the caller trusts any state.
  */
 export function providerLoader(
   project: string,

@@ -1,6 +1,9 @@
 import { readAllowedTool, type FileSkill } from "./files/index.ts";
 
-/** Which skills the agents of a session have loaded. It is kept in memory: after a restart a skill approves nothing. */
+/**
+ * Records which skills the agents of a session have loaded. The record is kept in memory: after a restart, no skill
+ * approves a tool in advance.
+ */
 export class ActiveSkills {
   readonly #bySession = new Map<string, Set<FileSkill>>();
 

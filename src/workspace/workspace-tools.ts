@@ -13,47 +13,47 @@ import {
   type Settings,
 } from "./files/index.ts";
 
-/** What the tools of a workspace's agents work on. */
+/** The folders, servers and functions from which the tools of a workspace's agents are created. */
 export interface ToolShelfOptions {
   /** Folder to which file tools and shell commands are confined. */
   readonly root: string;
-  /** Further folders that file tools and shell commands may use. */
+  /** More folders that file tools and shell commands may use. */
   readonly folders: readonly string[];
   readonly settings: Settings;
   readonly skills: readonly FileSkill[];
   readonly knowledge: readonly KnowledgeDocument[];
   /** Folder with the documentation of Reeve. */
   readonly docsFolder?: string;
-  /** Returns the tools of MCP servers, as a list that the servers may change. It starts the servers. */
+  /** Returns the tools of the MCP servers, and starts the servers. The list may change later. */
   readonly remote: () => Promise<readonly Tool[]>;
-  /** Creates the tools of the browser or the desktop at their first use. */
+  /** Creates the tools of the browser or the desktop when they are first used. */
   readonly live: Readonly<Record<"browser" | "desktop", () => Promise<LiveTools>>>;
-  /** Creates further tools, such as those for the memory files. */
+  /** Creates additional tools, such as those for the memory files. */
   readonly own: () => readonly Tool[];
   /** Called when an agent loads a skill in a session. */
   readonly onSkill: (skill: FileSkill, sessionId: string) => void;
 }
 
-/** Tools with live state that the model sees before each turn. */
+/** Tools whose live state the model sees before each turn. */
 export interface LiveTools {
   readonly tools: readonly Tool[];
   readonly ephemeral: EphemeralSource;
-  /** Returns what the machine lacks for the tools, and how to get it. `undefined` if it lacks nothing. */
+  /** Returns what the machine is missing for the tools, and how to get it. `undefined` if nothing is missing. */
   problem(): Promise<string | undefined>;
 }
 
-/** A tool of an agent for which the machine lacks something. */
+/** A tool of an agent that this machine cannot offer. */
 export interface LackingTool {
   readonly tool: string;
-  /** What the machine lacks, and how to get it. */
+  /** What is missing on the machine, and how to get it. */
   readonly problem: string;
-  /** Whether the agent names the tool, and does not have it only as a part of `all`. */
+  /** Whether the agent names the tool. If not, it has the tool only through the tool set `all`. */
   readonly isNamed: boolean;
 }
 
 /** The tools of one agent. */
 export interface ChosenTools {
-  /** Returns the current tools: those of MCP servers may change. */
+  /** Returns the current tools. The tools of MCP servers may change. */
   readonly tools: () => readonly Tool[];
   readonly ephemeral: readonly EphemeralSource[];
 }
@@ -65,7 +65,10 @@ const everything = [...readers, "write", "edit", "bash", "fetch", "todo"];
 /** Names and patterns of tools in the settings. */
 type ToolRules = Readonly<Partial<Record<"allow" | "ask" | "deny", readonly string[]>>>;
 
-/** The tool that a rule probably means. `undefined` if it names a tool, is a pattern, or is nearest to none. */
+/**
+ * Returns the tool that a rule probably means. `undefined` if the rule names an existing tool, is a pattern, or
+ * resembles no tool.
+ */
 function nearestOwn(name: string, known: ReadonlySet<string>): string | undefined {
   if (name.includes("*") || known.has(name)) return undefined;
   const own = ownToolName(name);
@@ -77,7 +80,10 @@ function nearestOwn(name: string, known: ReadonlySet<string>): string | undefine
   );
 }
 
-/** Like `nearestOwn`, for a tool of an MCP server. The server of a rule must not be misspelt in a pattern either. */
+/**
+ * Returns the tool of an MCP server that a rule probably means, like `nearestOwn`. The name of the server is
+ * checked also in a pattern.
+ */
 function nearestRemote(name: string, known: ReadonlySet<string>): string | undefined {
   const remote = [...known].filter((each) => each.startsWith("mcp__"));
   const [, server = "", own] = /^mcp__(.+?)(?:__(.*))?$/su.exec(name) ?? [];
@@ -104,7 +110,10 @@ export class ToolShelf {
     this.#options = options;
   }
 
-  /** The tools by name. They are created at the first use, because compiling their schemas takes most of a reload. */
+  /**
+   * The tools by name. They are created when they are first used, because compiling their schemas takes most of the
+   * time of a reload.
+   */
   get #byName(): ReadonlyMap<string, Tool> {
     return (this.#made ??= new Map(this.#create().map((each) => [each.name, each])));
   }
@@ -122,8 +131,8 @@ export class ToolShelf {
   }
 
   /**
-   * What a machine may lack, by the tool that needs it: a sandbox, Chromium or its driver, a display. Everything else that
-   * tools need is a part of Reeve.
+   * Checks of what a machine may be missing, by the tool that needs it: a sandbox, Chromium or its driver, a
+   * display. Everything else that tools need is a part of Reeve.
    */
   readonly #needs: Readonly<Record<string, () => Promise<string | undefined>>> = {
     bash: async () => {
@@ -148,9 +157,10 @@ export class ToolShelf {
   }
 
   /**
-   * Returns the tools with these names, without those that are `absent`. A name is that of a tool, `all`, `browser`, `desktop`, or a pattern of MCP tools
-   * such as `mcp__github__*`. A single `none`, `read` or `all` is the set of that name. Throws `invalid_argument`, which names the file, for
-   * an unknown name. `skill` and `knowledge` are added if there is something to read and the agent has any tools.
+   * Returns the tools with these names, without those that are `absent`. A name is the name of a tool, `all`,
+   * `browser`, `desktop`, or a pattern of MCP tools such as `mcp__github__*`. A single `none`, `read` or `all`
+   * selects the tool set of that name. Throws `invalid_argument`, which names the file, for an unknown name.
+   * `skill` and `knowledge` are added if there is something to read and the agent has any tools.
    */
   async choose(
     names: readonly string[],
@@ -193,9 +203,9 @@ export class ToolShelf {
   }
 
   /**
-   * Throws `invalid_argument` for a rule of the settings that names no tool and is nearest to one: it would have no effect.
-   * `tools` are those of an agent, with those of its MCP servers. A name that is nearest to none may be that of a tool which an
-   * extension adds later.
+   * Throws `invalid_argument` for a rule of the settings that names no tool but resembles one, because the rule
+   * would have no effect. `tools` are the tools of an agent, including those of its MCP servers. A name that
+   * resembles no tool is accepted, because an extension may add this tool later.
    */
   checkRules(rules: ToolRules, tools: readonly Tool[]): void {
     const known = new Set([...this.#byName.keys(), ...tools.map(({ name }) => name), "skill", "knowledge"]);

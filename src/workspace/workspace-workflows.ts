@@ -4,12 +4,12 @@ import { Fault, readProperty, type HostedAgent } from "../kernel/index.ts";
 import { loadModule } from "./files/index.ts";
 import type { Workspace } from "./workspace.ts";
 
-/** Milliseconds in which a module of workflows must load. */
+/** Maximum time in which a module of workflows must load, in milliseconds. */
 const importTimeoutMs = 30_000;
 
 /**
- * Loads a module of the user and returns the workflows that it exports, also in lists. The person names the file, so its code
- * needs no trust. Throws `invalid_argument` if it exports none.
+ * Loads a module of the user and returns the workflows that it exports, also in lists. Its code needs no trust,
+ * because the person names the file. Throws `invalid_argument` if the file exports no workflow.
  */
 export async function workflowsOfModule(file: string): Promise<readonly HostedAgent[]> {
   const path = resolve(file);
@@ -28,8 +28,9 @@ export async function workflowsOfModule(file: string): Promise<readonly HostedAg
 }
 
 /**
- * The workflows among the agents of a workspace: those that files in code and `reeve.config.ts` define. Agents in Markdown are not
- * made, because they may need models and tools that this machine lacks. Code of a project that is not trusted is not loaded.
+ * Returns the workflows among the agents of a workspace: those that files in code and `reeve.config.ts` define. It
+ * creates no agents from Markdown files, because they may need models and tools that this machine does not have. It
+ * does not load code of a project that is not trusted.
  */
 export async function workflowsOfWorkspace(workspace: Workspace): Promise<readonly HostedAgent[]> {
   const inCode = workspace.agents().filter(({ tools }) => tools === undefined);

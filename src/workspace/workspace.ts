@@ -55,9 +55,10 @@ export type {
 
 /**
  * Opens the workspace of a folder: agents, prompts, skills, extensions and settings from the files of the user, the
- * profile and the project. Files of the project that can run code or widen permissions are used only if the user trusts
- * the project as it is; the others are in `notices` as `skipped`. Throws `permission_denied` for a project that was
- * trusted with guardrails, extensions or agents in code and has changed since. The caller must close the workspace.
+ * profile and the project. Files of the project that can run code or widen permissions are used only if the user
+ * has trusted the current state of the project; otherwise `notices` lists them as `skipped`. Throws
+ * `permission_denied` for a project that was trusted with guardrails, extensions or agents in code and has changed
+ * since then. The caller must close the workspace.
  *
  * @example
  * ```ts
@@ -74,7 +75,7 @@ export async function openWorkspace(options: WorkspaceOptions = {}): Promise<Wor
   return workspace;
 }
 
-/** What one reading of the files produced. Agents that were made from an earlier reading keep its parts. */
+/** The parts that one reading of the files produced. Agents from an earlier reading keep the parts of that reading. */
 interface Reading {
   readonly loaded: LoadedWorkspace;
   readonly notices: readonly WorkspaceNotice[];
@@ -86,29 +87,32 @@ interface Reading {
 
 /** What a decision to trust a project covers. */
 export interface TrustScope {
-  /** Hash of everything that runs as code of the project. */
+  /** Hash of all code that the project runs. */
   readonly hash: string;
-  /** What fetches code that the decision cannot cover. */
+  /** Descriptions of what fetches code that the decision cannot cover. */
   readonly fetched: readonly string[];
-  /** Why it is not known what the project runs. */
+  /** Reasons why it is not known which code the project runs. */
   readonly unresolved: readonly string[];
 }
 
 /** Options of `workspace.trust()`. */
 export interface TrustOptions {
-  /** Hash of the scope that the person has seen. If absent, the project as it is now. */
+  /** Hash of the scope that the person has seen. Default: that of the current state of the project. */
   readonly hash?: string;
-  /** Whether a person accepts that it is not known what the project runs. Default: `false`. */
+  /** Whether the person accepts that it is not known which code the project runs. Default: `false`. */
   readonly acceptUnresolved?: boolean;
 }
 
-/** The instructions of an agent in its Markdown file, and whether they may be changed here. */
+/** The instructions of an agent in its Markdown file, and whether this workspace may change them. */
 export interface AgentInstructions extends SavedInstructions {
-  /** Why the file must not be changed. `null` if it may be. */
+  /** Why this workspace must not change the file. `null` if it may. */
   readonly refusal: string | null;
 }
 
-/** The files of a folder, of its profile and of its user, as agents. `openWorkspace` creates one. */
+/**
+ * The workspace of a folder: its files and those of its profile and its user, from which it creates agents.
+ * `openWorkspace` creates one.
+ */
 export class Workspace implements AsyncDisposable {
   readonly #options: WorkspaceOptions;
   readonly #activeSkills = new ActiveSkills();
@@ -130,30 +134,33 @@ export class Workspace implements AsyncDisposable {
     return this.#reading.loaded.settings;
   }
 
-  /** Whether the user trusts the project as it is. */
+  /** Whether the user has trusted the current state of the project. */
   get isTrusted(): boolean {
     return this.#reading.loaded.isTrusted;
   }
 
-  /** Problems of files, duplicates, and what was skipped because it needs trust. */
+  /** Notices about problems of files, duplicates, and what was skipped because it needs trust. */
   get notices(): readonly WorkspaceNotice[] {
     return this.#reading.notices;
   }
 
-  /** What is not used because the project is not trusted: paths, or a path, `#` and the key of a setting. */
+  /**
+   * What is not used because the project is not trusted. An entry is a path, or a path, `#` and the key of a
+   * setting.
+   */
   get guarded(): readonly string[] {
     return this.#reading.loaded.guarded;
   }
 
   /**
-   * What of the project's code has changed since the user trusted it: paths in the project. Empty if the project is trusted,
-   * and if it is not known.
+   * Files of the project's code that have changed since the user trusted it, as paths in the project. Empty if the
+   * project is trusted, and if the changes are not known.
    */
   get changed(): readonly string[] {
     return this.#reading.loaded.changed;
   }
 
-  /** The configuration of `reeve.config.ts`. Empty if there is none or it is not trusted. */
+  /** The configuration in `reeve.config.ts`. Empty if there is no such file or it is not trusted. */
   get config(): WorkspaceConfig {
     return this.#reading.config;
   }
@@ -177,16 +184,17 @@ export class Workspace implements AsyncDisposable {
   }
 
   /**
-   * Makes an agent. Default: the setting `defaultAgent`, else `assistant`. `key` distinguishes instances of one agent.
-   * Throws `not_found` for an unknown name.
+   * Creates an agent. Default: the setting `defaultAgent`, else `assistant`. `key` distinguishes instances of one
+   * agent. Throws `not_found` for an unknown name.
    */
   async agent(name?: string, { key }: { readonly key?: string } = {}): Promise<HostedAgent> {
     return this.#reading.agents.make(name ?? this.settings.defaultAgent ?? defaultAgent, key);
   }
 
   /**
-   * Returns which tools of the agents this machine cannot offer now: `bash` without a sandbox, `browser` without Chromium,
-   * `desktop` without a display. An agent that names such a tool cannot be made; one with all tools works without it.
+   * Returns which tools of the agents this machine cannot offer now: `bash` without a sandbox, `browser` without
+   * Chromium, `desktop` without a display. An agent that names such a tool cannot be created. An agent that has it
+   * through the tool set `all` works without it.
    *
    * @param agents - Names of the agents. Default: all agents of the workspace.
    */
@@ -194,13 +202,13 @@ export class Workspace implements AsyncDisposable {
     return this.#reading.agents.missingTools(agents ?? this.agents().map(({ name }) => name));
   }
 
-  /** Makes the agents that a server or worker of this project hosts. */
+  /** Creates the agents that a server or worker of this project hosts. */
   async hosted(): Promise<readonly HostedAgent[]> {
     const names = this.config.server?.agents ?? this.agents().map(({ name }) => name);
     return Promise.all(names.map((name) => this.agent(name)));
   }
 
-  /** The system prompt of an agent that has no file of its own. */
+  /** The source of the system prompt for an agent that has no file. */
   get prompts(): PromptSource {
     return this.#reading.prompts.source({ name: defaultAgent, instructions: "", canRead: () => false });
   }
@@ -217,14 +225,14 @@ export class Workspace implements AsyncDisposable {
     return expandSlash(input, { templates, skills, onSkill });
   }
 
-  /** Returns what a decision to trust the project would cover, as the files are now. */
+  /** Returns what a decision to trust the project would cover in its current state. */
   async trustScope(): Promise<TrustScope> {
     const { code, texts, providers } = await this.#trusting();
     const { fetched, unresolved } = code;
     return { hash: scopeHash(code.hash(), texts, providers), fetched, unresolved };
   }
 
-  /** What a decision consists of, as the files are now. */
+  /** Returns the parts of a decision to trust the project in its current state. */
   async #trusting() {
     const { project } = this.places;
     const code = await projectCoverage(this.#loading());
@@ -232,10 +240,10 @@ export class Workspace implements AsyncDisposable {
   }
 
   /**
-   * Trusts the project as it is now, and reads the files again. The decision is stored in `trust.json`, and with
-   * `ephemeral` only in this process. Throws `permission_denied` if the project has changed since `hash`, of
-   * `trustScope()`, because the person who decided has not seen the change, and, without `acceptUnresolved`, if it is not
-   * known what the project runs.
+   * Trusts the current state of the project, and reads the files again. `trust.json` stores the decision; with
+   * `ephemeral` it applies only to this process. Throws `permission_denied` if the project has changed since
+   * `trustScope()` returned `hash`, because the person has not seen the change. Without `acceptUnresolved`, it also
+   * throws `permission_denied` if it is not known which code the project runs.
    */
   async trust({ hash, acceptUnresolved = false }: TrustOptions = {}): Promise<void> {
     const { home, project } = this.places;
@@ -269,7 +277,10 @@ export class Workspace implements AsyncDisposable {
     await this.reload();
   }
 
-  /** Reads the instructions of an agent as its Markdown file has them now. `undefined` for an agent without such a file. */
+  /**
+   * Reads the instructions of an agent from the current state of its Markdown file. `undefined` for an agent
+   * without such a file.
+   */
   async instructions(name: string): Promise<AgentInstructions | undefined> {
     const agent = this.#inMarkdown(name);
     if (agent === undefined) return undefined;
@@ -281,9 +292,10 @@ export class Workspace implements AsyncDisposable {
   }
 
   /**
-   * Replaces the instructions in the Markdown file of an agent, and reads the files again. The front matter stays. Throws
-   * `version_mismatch` if the file has changed since `hash` was read, `permission_denied` if the project is not trusted, and
-   * `unsupported` for an agent without such a file. An agent whose text the user has accepted stays accepted.
+   * Replaces the instructions in the Markdown file of an agent, and reads the files again. The front matter does
+   * not change. Throws `version_mismatch` if the file has changed since `hash` was read, `permission_denied` if the
+   * project is not trusted, and `unsupported` for an agent without such a file. If the user had accepted the
+   * agent's text, the new text counts as accepted.
    */
   async saveInstructions(name: string, instructions: string, hash: string): Promise<AgentInstructions> {
     const agent = this.#inMarkdown(name);
@@ -302,7 +314,7 @@ export class Workspace implements AsyncDisposable {
     return { ...saved, refusal: null };
   }
 
-  /** The agent of a Markdown file that this workspace uses. */
+  /** Returns the agent of a Markdown file that this workspace uses. */
   #inMarkdown(
     name: string,
   ): (WorkspaceAgent & { readonly path: string; readonly within?: string }) | undefined {
@@ -319,7 +331,10 @@ export class Workspace implements AsyncDisposable {
     return null;
   }
 
-  /** Keeps the decision about a text that a person has changed here, if it covered the text before the change. */
+  /**
+   * Renews the trust decision about a text that a person has changed here, if the decision covered the text before
+   * the change.
+   */
   async #acceptText(path: string, before: string, after: string): Promise<void> {
     const { home, project } = this.places;
     const store = new TrustStore(home);
@@ -331,7 +346,7 @@ export class Workspace implements AsyncDisposable {
     if (this.#options.ephemeral !== true) await store.trust(project, decision);
   }
 
-  /** Removes the decision to trust the project. Returns whether there was one. The files are read again. */
+  /** Removes the decision to trust the project, and reads the files again. Returns whether there was a decision. */
   async distrust(): Promise<boolean> {
     const { home, project } = this.places;
     this.#decision = undefined;
@@ -341,8 +356,9 @@ export class Workspace implements AsyncDisposable {
   }
 
   /**
-   * Reads all files again. Agents that were made before, and their running invocations, keep what they have. If a file is
-   * invalid, the workspace stays as it was, and the error is thrown. Concurrent calls run one after another.
+   * Reads all files again. Agents that were created before, and their running invocations, keep their parts. If a
+   * file is invalid, the workspace does not change, and the error is thrown. Concurrent calls run one after
+   * another.
    */
   reload(): Promise<void> {
     const next = this.#reloading.then(() => this.#reload());
@@ -351,16 +367,17 @@ export class Workspace implements AsyncDisposable {
   }
 
   /**
-   * Forgets the cached prompts of this process that contain the same memory, so that the next invocation reads memory and
-   * instructions again: also those of agents that were made before a reload, and of other workspaces with this profile.
+   * Clears the cached prompts of this process that contain the memory of this workspace, so that the next
+   * invocation reads memory and instructions again. Prompts of agents from before a reload, and of other workspaces
+   * with this profile, are also cleared.
    */
   clearPrompts(): void {
     promptCaches.clear(memoryFolder(this.places));
   }
 
   /**
-   * Reads all files again when the process receives a signal, for a command that runs for a long time. A failed reload
-   * goes to `onError`; `onReload` is called after each other one. The returned function stops listening.
+   * Reads all files again when the process receives a signal. For a command that runs for a long time. A failed
+   * reload goes to `onError`; `onReload` is called after a successful one. The returned function stops listening.
    */
   reloadOnSignal(
     signal: "SIGHUP" | "SIGUSR2",
@@ -483,7 +500,10 @@ export class Workspace implements AsyncDisposable {
     return profile?.ephemeral === true || this.#options.ephemeral === true;
   }
 
-  /** An ephemeral profile writes nothing, so it has no tool for that. */
+  /**
+   * Returns the tools that write to the memory. An ephemeral profile writes nothing and therefore has no such
+   * tools.
+   */
   #memoryTools(places: Places): readonly Tool[] {
     return this.#isEphemeral(places) ? [] : [memoryFileTool(this.#memoryPlace(places))];
   }
@@ -524,10 +544,10 @@ function isNewIn(known: readonly FileSkill[]): (skill: FileSkill) => boolean {
   return ({ name }) => !known.some((each) => each.name === name);
 }
 
-/** The folder of the documentation, once it was looked for. */
+/** The folder of the documentation, after the first search for it. */
 let packagedDocs: { readonly folder: string | undefined } | undefined;
 
-/** Returns the folder of the documentation that the package contains. Looks for it once. */
+/** Returns the folder of the documentation that the package contains. Searches for it only once. */
 function docsFolder(): string | undefined {
   packagedDocs ??= { folder: docsAbove(dirname(fileURLToPath(import.meta.url))) };
   return packagedDocs.folder;

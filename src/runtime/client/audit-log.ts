@@ -16,11 +16,12 @@ import {
 import { anonymousUser } from "../process/worker-context.ts";
 import { scoreEntry } from "./run-scores.ts";
 
-/** Maximum length of one text in an entry, unless the caller asks for full entries. */
+/** Maximum length of a text in an entry, unless the caller requests full entries. */
 const maxChars = 500;
 
 /**
- * Returns the actor of each event that a command from outside the run causes. Every other event is caused by an agent.
+ * Returns the actor of an event, for each event type that a command from outside the run causes. All other events
+ * are caused by an agent.
  */
 const actorOf: { readonly [Type in EventType]?: (event: Event<Type>) => string | undefined } = {
   run_start: ({ data }) => data.by,

@@ -2,16 +2,19 @@ import { Fault, type Commit, type RunId, type TaskId } from "../../kernel/index.
 import type { RunStore } from "./run-store.ts";
 import { approvalWait } from "../journal/wait-names.ts";
 
-/** A call for whose result a run waits, or has waited. */
+/** A call of a client-side tool for whose result a run waits or has waited. */
 interface RequestedCall {
   /** Id of the request. */
   readonly approvalId: string;
-  /** Seq of the event with which the run asked for the result. */
+  /** Sequence number (`seq`) of the event with which the run asked for the result. */
   readonly seq: number;
   readonly taskId: TaskId;
 }
 
-/** The calls of client-side tools that have one id, by the id of the request with which the run waits for the result. */
+/**
+ * The calls of client-side tools that have the same call id, by the id of the request with which the run waits for
+ * the result.
+ */
 interface RequestedCalls {
   /** The calls whose tasks have not ended. */
   readonly live: Map<string, RequestedCall>;
@@ -19,10 +22,10 @@ interface RequestedCalls {
 }
 
 /**
- * Returns the request with which a run waits for the result of a client-side tool. `callId` is the id of the
- * call or of the request. A provider may repeat a call id, so the first call that has no result counts; if all have one,
- * the last call. Throws `not_found` if no task of the run waits, or has waited, for such a call. Costs O(commits of the
- * run).
+ * Returns the request with which a run waits for the result of a client-side tool. `callId` is the id of the call
+ * or of the request. A provider may repeat a call id: then the first call without a result is meant, or the last
+ * call if all have results. Throws `not_found` if no task of the run waits, or has waited, for such a call. Costs
+ * O(commits of the run).
  */
 export async function findClientCall(store: RunStore, runId: RunId, callId: string): Promise<RequestedCall> {
   const calls: RequestedCalls = { live: new Map(), answered: new Set() };

@@ -28,8 +28,8 @@ export interface ClosedInvocationQuery {
 }
 
 /**
- * Returns the last invocation of an agent on the path of a session that is closed, without those whose input an extension
- * has handled. Throws `not_found`.
+ * Returns the last closed invocation of an agent on the path of a session. Invocations whose input an extension has
+ * handled are skipped. Throws `not_found`.
  */
 export async function lastClosedInvocation(query: ClosedInvocationQuery): Promise<ClosedInvocation> {
   const { journal, sessions, agentId, sessionId, scope } = query;
@@ -51,8 +51,8 @@ export async function lastClosedInvocation(query: ClosedInvocationQuery): Promis
 }
 
 /**
- * The root task, which the first commit of a run creates. `undefined` if an extension has handled the last input of the
- * run, because no model was sent anything then.
+ * Returns the root task, which the first commit of a run creates. `undefined` if an extension has handled the last
+ * input of the run, because no model was called for it.
  */
 async function readRootTask(journal: Journal, { runId }: RunRecord): Promise<TaskRecord | undefined> {
   let task: TaskRecord | undefined;

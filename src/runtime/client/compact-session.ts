@@ -14,7 +14,7 @@ import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 
 const optionsOfRun = optionTable({ instructions: is.text() } satisfies OptionKinds<CompactSessionOptions>);
 
-/** Whether the caller passes a summary, so that no run has to write one. */
+/** Whether the caller passes a summary, so that no run needs to write one. */
 export function hasSummary(options: SessionCompaction | CompactSessionOptions): options is SessionCompaction {
   const value: unknown = options;
   return typeof value === "object" && value !== null && ("summary" in value || "firstKeptEntryId" in value);
@@ -31,7 +31,10 @@ export function checkCompaction(options: CompactSessionOptions): { readonly inst
   );
 }
 
-/** A compaction of a session: the agent of the session, and a submission in the name of its owner. */
+/**
+ * Returns what a compaction of a session needs: the agent of the session, and a submission in the name of its
+ * owner.
+ */
 export function compactionOf(
   worker: WorkerContext,
   { sessionId, agentId, userId, tenantId }: SessionSummary,

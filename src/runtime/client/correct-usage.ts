@@ -29,7 +29,7 @@ const usageTable = optionTable({
   costUsd: is.number({ from: 0, finite: true }),
 } satisfies OptionKinds<ReportedUsage>);
 
-/** A caller who knows what a call without an answer cost. */
+/** A caller who knows the cost of a call that ended without an answer. */
 export interface Corrector {
   readonly store: RunStore;
   readonly clock: Clock;
@@ -41,8 +41,9 @@ export interface Corrector {
 }
 
 /**
- * B3: sends the usage of an unreported call to its run. The next worker that reads the mailbox of the run, which may have ended,
- * replaces the charge. Costs O(commits of the run), because only a call that is lost is accepted.
+ * B3: sends the usage of an unreported call to its run. The next worker that reads the mailbox of the run replaces
+ * the charge, even if the run has ended. Only a call that is charged as unreported is accepted. Costs O(commits of
+ * the run).
  */
 export async function correctUsage(
   corrector: Corrector,
@@ -73,7 +74,7 @@ export async function correctUsage(
   if (!(await store.mailbox.put(mail))) throw correctedBefore(runId, call);
 }
 
-/** The cost of the call, at the price of the time at which it was lost. */
+/** Returns the cost of the call, at the price of the time at which it was charged as unreported. */
 async function costOf(
   { store, prices, runId }: Corrector,
   call: string,

@@ -23,8 +23,9 @@ type LazyField = "messages" | "steps" | "toolCalls" | "reasoning" | "files";
 const historyKey = Symbol("history");
 
 /**
- * The fields that are computed when they are read. All results share these getters: a getter in an object literal would
- * belong to a hidden class of its own, which keeps the events of the run in memory until the next full garbage collection.
+ * The fields that are computed when they are first read. All results share these getters. With a getter in an
+ * object literal, each result would have its own hidden class, which keeps the events of the run in memory until
+ * the next full garbage collection.
  */
 const lazyFields: Readonly<Record<LazyField, PropertyDescriptor>> = {
   messages: lazyField("messages"),
@@ -43,7 +44,10 @@ function lazyField(name: LazyField): PropertyDescriptor {
   };
 }
 
-/** The result of a run that has ended: a `WorkflowResult` if it is a workflow. `events` reads all events of the run. */
+/**
+ * Creates the result of a run that has ended: a `WorkflowResult` if it is a workflow. `events` reads all events of
+ * the run.
+ */
 export function endedResult(
   { runId, kind, sessionId, agentId }: Pick<RunRecord, "runId" | "kind" | "sessionId" | "agentId">,
   { runEnd, rootEnd, corrected }: EndEvents,

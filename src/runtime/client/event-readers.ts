@@ -11,7 +11,7 @@ import { currentTask, type SlotYielder } from "../process/async-context.ts";
 export type EventStream = AsyncIterable<Event | Delta>;
 
 /**
- * If the caller is the code of a task, returns a stream that gives the slot of the task back while it waits for an
+ * Returns a stream of events. If the code of a task reads it, the task gives back its slot while it waits for an
  * event.
  */
 export function yieldingSlot(tail: EventStream): EventStream {
@@ -19,7 +19,10 @@ export function yieldingSlot(tail: EventStream): EventStream {
   return task === undefined ? tail : { [Symbol.asyncIterator]: () => readInTask(task, tail) };
 }
 
-/** The events of a stored log, of some types only if `types` is given, until the reader's signal aborts. */
+/**
+ * Yields the events of a stored log until the reader's signal aborts. With `types`, yields only events of these
+ * types.
+ */
 export async function* storedEvents(
   events: AsyncIterable<Event>,
   { types, signal }: Pick<TailOptions, "types" | "signal">,
@@ -30,7 +33,10 @@ export async function* storedEvents(
   }
 }
 
-/** The lifetime of readers of a log. `enter` is called when a reader begins, and its result when the reader ends. */
+/**
+ * Returns the lifetime for readers of a log. It calls `enter` when a reader begins, and the function that `enter`
+ * returned when the reader ends.
+ */
 export function watchedLife(life: Lifetime | undefined, enter: () => () => void): Lifetime {
   const leaving = new Map<Guest, () => void>();
   return {
@@ -49,7 +55,7 @@ export function watchedLife(life: Lifetime | undefined, enter: () => () => void)
   };
 }
 
-/** Like `result`, a reader that a task started before it was cancelled rejects when the task is cancelled. */
+/** Reads events in a task. If the task is cancelled, the reader rejects, like `result`. */
 function readInTask(task: SlotYielder, tail: EventStream): AsyncIterator<Event | Delta> {
   const events = tail[Symbol.asyncIterator]();
   const isCleanup = task.isCancelled;

@@ -23,12 +23,13 @@ interface Place {
   readonly scope?: TenantScope;
 }
 
-/** Number of entries that are read at a time. */
+/** Number of session entries that are read at a time. */
 const pageSize = 1_000;
 
 /**
- * Returns what the runs of a session did after an entry. `undefined` if the session has no such entry. The cost grows with
- * the entries of the session and the journals of the runs that have entries from this one on.
+ * Returns the file changes and other calls of the runs of a session after an entry. `undefined` if the session has
+ * no such entry. The cost grows with the entries of the session and the journals of the runs that have later
+ * entries.
  */
 export async function fileChangesAfter(
   store: ReadableStore,
@@ -50,8 +51,8 @@ export async function fileChangesAfter(
 }
 
 /**
- * Returns the runs that wrote the entry and those after it, each with the calls that it had made before the entry, as often
- * as it made them.
+ * Returns the runs that wrote the entry and the entries after it, each with the calls that it had made before the
+ * entry, as often as it made them.
  */
 async function runsFrom(
   { sessions }: ReadableStore,

@@ -29,7 +29,10 @@ import {
 } from "../../kernel/index.ts";
 import type { TurnRecord } from "../journal/shared-contents.ts";
 
-/** What a fork changes for the calls after its cut. All names are checked. */
+/**
+ * The changes of a fork for the calls after its cut, which is the place at which it leaves the original run. All
+ * names are checked.
+ */
 export interface WantedFork {
   /** The task that is changed. */
   readonly taskId: TaskId;
@@ -57,7 +60,7 @@ export interface ChangedFork {
   readonly at: number;
   /** The commits of the origin up to the cut. */
   readonly commits: readonly Commit[];
-  /** The steps in those commits that are in force at the cut, in their order. */
+  /** The steps in those commits that are valid at the cut, in order. */
   readonly steps: readonly StepRecord[];
 }
 
@@ -67,9 +70,10 @@ interface EditedStep {
 }
 
 /**
- * The changes of a fork: they replace records of the shared journal, so that every worker that resumes the fork reads
- * them. J4: the digest of a turn covers its history, that of a model call its messages; neither covers instructions,
- * model or tools. A replaced result belongs to the last model call, so that no recorded call has seen it.
+ * Applies the changes of a fork to the records of the shared journal, so that every worker that resumes the fork
+ * reads them. J4: the digest of a turn covers its history, and the digest of a model call covers its messages;
+ * neither covers instructions, model or tools. A replaced tool result belongs to the last model call, so that no
+ * recorded call depends on it.
  */
 export class ForkChanges {
   readonly #fork: ChangedFork;
@@ -92,7 +96,7 @@ export class ForkChanges {
     };
   }
 
-  /** The task change of a shared commit, with what later turns of the task use. */
+  /** Returns the task change of a shared commit with the values that later turns of the task use. */
   task(change: TaskChange): TaskChange {
     if (change.type !== "create") return change;
     const { taskId, budget } = this.#fork.wanted;
@@ -102,14 +106,14 @@ export class ForkChanges {
     return { ...change, task: isChanged ? withChanges(tightened, this.#stored) : tightened };
   }
 
-  /** A ledger command of a shared commit. B6: the account of the root has the tightened caps. */
+  /** Returns a ledger command of a shared commit. B6: the account of the root gets the lowered caps. */
   ledger(command: LedgerCommand): LedgerCommand {
     const { budget } = this.#fork.wanted;
     if (budget === undefined || command.type !== "open" || command.taskId !== rootTaskId) return command;
     return { ...command, budget: tightenBudget(command.budget, budget) };
   }
 
-  /** A shared step: the task's last turn, or an edited result, in its new form. */
+  /** Returns a shared step with the fork's changes: the last turn of the task, or an edited result. */
   step(step: StepRecord): StepRecord {
     if (step === this.#turn) return this.#changedTurn(step);
     const edited = this.#edited.find((each) => each.step === step);
@@ -117,8 +121,8 @@ export class ForkChanges {
   }
 
   /**
-   * J11: what the shared calls were sent. A frame without instructions or tools means those of the turn, which the fork
-   * changes; the frames of the shared calls therefore name those of the origin.
+   * J11: returns the recorded requests of the shared calls. A frame without instructions or tools stands for those
+   * of the turn, which the fork changes. The frames of the shared calls therefore get those of the original run.
    */
   requests(requests: readonly SentRequest[]): readonly SentRequest[] {
     const { wanted, steps } = this.#fork;
@@ -175,7 +179,10 @@ export class ForkChanges {
     return { ...step, outcome: { kind: "ok", value: changed as unknown as JsonValue } };
   }
 
-  /** The specifications of the turn that the fork keeps. Throws if one of the names is not among them. */
+  /**
+   * Returns the specifications of the turn's tools that the fork keeps. Throws if one of the names is not among
+   * them.
+   */
   #keptSpecs(turn: TurnRecord, names: readonly string[]): readonly ToolSpec[] {
     const { commits, wanted } = this.#fork;
     const recorded = commits
@@ -191,7 +198,7 @@ export class ForkChanges {
     return specs.filter(({ name }) => names.includes(name));
   }
 
-  /** Finds the recorded result of a call. Throws if there is none, or if a later model call has seen it. */
+  /** Finds the recorded result of a call. Throws if there is none, or if a later model call depends on it. */
   #find({ callId, output, isError = false }: EditedResult): EditedStep {
     const { steps, wanted } = this.#fork;
     const own = steps.filter((step) => step.taskId === wanted.taskId);
@@ -266,7 +273,10 @@ function callsOf({ outcome }: StepRecord): readonly ToolCallPart[] {
   return toolCallsOf((outcome.value as unknown as LlmReply).message);
 }
 
-/** The turn that a step records. `undefined` for another kind of step, and for a turn that retention has erased. */
+/**
+ * Returns the turn that a step records. `undefined` for another kind of step, and for a turn that retention has
+ * erased.
+ */
 export function turnOf({ kind, outcome }: StepRecord): TurnRecord | undefined {
   if (kind !== "turn" || outcome.kind !== "ok" || outcome.value === null) return undefined;
   return outcome.value as unknown as TurnRecord;

@@ -25,7 +25,10 @@ import { queueWait } from "../journal/wait-names.ts";
 /** The user message that a fork adds. */
 export type ForkInput = string | readonly UserPart[];
 
-/** Returns the input of a fork. Throws `invalid_argument` if it is no user message, or has no content. */
+/**
+ * Checks the input of a fork and returns it. Throws `invalid_argument` if it is not a user message, or has no
+ * content.
+ */
 export function checkForkInput(input: unknown): ForkInput {
   if (typeof input === "string" && input.trim() !== "") return input;
   if (Array.isArray(input) && input.every(isUserPart) && input.some(hasContent)) return input;
@@ -35,7 +38,10 @@ export function checkForkInput(input: unknown): ForkInput {
   );
 }
 
-/** Returns the input with which a fork begins in place of the run's own. Throws `invalid_argument` if the agent accepts none such. */
+/**
+ * Returns the input with which a fork begins, in place of the input of the original run. Throws `invalid_argument`
+ * if the agent does not accept it.
+ */
 export async function replacedInput(agent: HostedAgent | undefined, input: unknown): Promise<JsonValue> {
   if (agent?.readInput !== undefined) return agent.readInput(input as JsonValue, "caller");
   const isRequest = typeof input === "object" && input !== null && "prompt" in input;
@@ -43,7 +49,10 @@ export async function replacedInput(agent: HostedAgent | undefined, input: unkno
   return input as JsonValue;
 }
 
-/** Checks the limits of a fork. A deadline is that of the origin, whose clock a fork continues. */
+/**
+ * Checks the limits of a fork. They contain no deadline, because a fork continues with the deadline of the original
+ * run.
+ */
 export function forkBudget(budget: Partial<ExecutionBudget>, option: string, owner: string): void {
   if (budget.deadlineMs !== undefined)
     throw new Fault(
@@ -73,9 +82,12 @@ export class AddedInput {
   readonly way: "steer" | "resume" | "restart";
   readonly message: UserMessage;
   readonly #input: JsonValue;
-  /** The steps on whose faults the root has ended. */
+  /** The steps whose faults have ended the root. */
   readonly #endedOn: readonly StepAddress[];
-  /** Whether the submission of the origin stored a user message, so that this one is stored, too. */
+  /**
+   * Whether the submission of the original run stored a user message, so that the message of the fork is stored
+   * too.
+   */
   readonly isStored: boolean;
 
   constructor(origin: RunRecord, commits: readonly Commit[], input: ForkInput, taskId: TaskId = rootTaskId) {
@@ -105,7 +117,7 @@ export class AddedInput {
     return { taskId: this.taskId, wait: queueWait("steer"), value: this.#input };
   }
 
-  /** The changes that follow the shared commits. */
+  /** Returns the commits that follow the shared commits. */
   changes(at: number): readonly Commit[] {
     if (this.way !== "restart") return [];
     const taskId = rootTaskId;
@@ -122,8 +134,9 @@ export class AddedInput {
   }
 
   /**
-   * Whether the task is at the beginning of its turn: it has recorded nothing else. The loop then reads the message
-   * before its first model call (`Turn.isSteered`). Otherwise the addresses of its steps would change.
+   * Whether the task is at the beginning of its turn, because it has recorded nothing after it. If so, the loop
+   * reads the message before its first model call (`Turn.isSteered`). Otherwise the addresses of its steps would
+   * change.
    */
   isAtTurn(turn: StepRecord, steps: readonly StepRecord[]): boolean {
     if (!this.isSteering) return false;
@@ -139,7 +152,7 @@ export class AddedInput {
   }
 }
 
-/** Throws if a child reads no input, because an earlier build started it. */
+/** Throws if a child task reads no input, because an earlier build started it. */
 function refuseDeafTask(commits: readonly Commit[], taskId: TaskId): void {
   for (const { tasks = [] } of commits)
     for (const change of tasks)
@@ -150,7 +163,7 @@ function refuseDeafTask(commits: readonly Commit[], taskId: TaskId): void {
   );
 }
 
-/** The end of the root, if the commits hold it and do not reopen the root afterwards. */
+/** Returns the end of the root, if the commits contain it and do not reopen the root afterwards. */
 function rootEndIn(commits: readonly Commit[]): RootEnd | undefined {
   let end: RootEnd | undefined;
   for (const { tasks = [] } of commits) {
@@ -163,7 +176,7 @@ function rootEndIn(commits: readonly Commit[]): RootEnd | undefined {
   return end;
 }
 
-/** Whether the commits make the user's message of the run visible, as the end of a closed invocation does (S1). */
+/** Whether the commits make the user's message of the run visible, as the end of an invocation does (S1). */
 function isVisible({ runId }: RunRecord, commits: readonly Commit[]): boolean {
   return commits.some(({ sessions = [] }) =>
     sessions.some(
@@ -180,7 +193,7 @@ function isErased({ taskId, erased }: Event): boolean {
   return taskId === rootTaskId && erased === true;
 }
 
-/** The root would continue from a history that retention has erased. */
+/** Throws if the root would continue from a history that retention has erased. */
 function refuseErasedRoot(commits: readonly Commit[], { runId }: RunRecord): void {
   if (!commits.some(({ events = [] }) => events.some(isErased))) return;
   throw new Fault(

@@ -46,28 +46,28 @@ export interface ForkOfRun {
   readonly ids: IdSource;
   readonly origin: RunRecord;
   /**
-   * Seq of an event of the origin. The fork shares the commits up to it, without one that extends beyond it. Since a run
-   * has one owner, any prefix of its commits is a consistent cut of the task tree.
+   * Sequence number (`seq`) of an event of the original run. The fork shares the commits up to it, except one that
+   * extends beyond it. Because a run has one owner, its first commits always form a consistent state of all tasks.
    */
   readonly at: number;
   /** User in whose name the run is forked. */
   readonly by: string;
   /** Id of the fork. Default: a new id. */
   readonly runId?: string;
-  /** Whether the commit that contains `at` is shared although it extends beyond. */
+  /** Whether the commit that contains `at` is shared even if it extends beyond `at`. */
   readonly keepsCommit?: boolean;
-  /** A checked user message that follows the shared events. If absent, the fork adds none. */
+  /** A checked user message that follows the shared events. If absent, the fork adds no message. */
   readonly input?: ForkInput;
-  /** A checked input that takes the place of the one with which the run began. If absent, that one stays. */
+  /** A checked input that replaces the one with which the run began. If absent, the input does not change. */
   readonly replacement?: JsonValue;
-  /** What the fork changes for the calls after the cut. */
+  /** The changes that the fork makes for the calls after the cut. */
   readonly wanted: WantedFork;
   readonly hash: Hash;
 }
 
 /**
- * Creates a run that shares the origin's commits up to event `at`, with a copy of the origin's session as it was there.
- * A commit is shared whole or not at all: one with events after `at` is left out. Steps in flight at the cut run again
+ * Creates a run that shares the original run's commits up to event `at`, with a copy of the original session as it
+ * was at that event. A commit with events after `at` is not shared. Steps that were in flight at `at` run again
  * with new idempotency keys, because a key contains the run id. A repeated call with the same `runId` returns the
  * existing fork.
  */
@@ -103,7 +103,7 @@ export async function forkRun(options: ForkOfRun): Promise<RunRecord> {
   return other;
 }
 
-/** The first commit of the fork: the shared commits as one, and what the fork adds to them. */
+/** Creates the first commit of the fork. It combines the shared commits and contains what the fork adds to them. */
 async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonly Commit[]): Promise<Commit> {
   const { store, clock, origin, at, by, input, replacement, wanted, hash } = options;
   const { runId, sessionId, agentId } = fork;
@@ -174,12 +174,12 @@ async function firstCommit(options: ForkOfRun, fork: RunRecord, commits: readonl
   };
 }
 
-/** Whether the opening is that of a model call of the task. */
+/** Whether the opening belongs to a model call of the task. */
 function isModelCallOf(task: TaskId, { taskId, seq }: StepOpening, events: readonly Event[]): boolean {
   return taskId === task && events[seq]?.type === "message_start";
 }
 
-/** The commits that the fork shares. With a replaced input, only the beginning of the run. */
+/** Returns the commits that the fork shares. With a replaced input, it is only the beginning of the run. */
 async function sharedCommits(options: ForkOfRun): Promise<readonly Commit[]> {
   const { store, origin, at, keepsCommit = false, replacement } = options;
   const commits = await commitsUpTo(store, origin.runId, at, keepsCommit);
@@ -188,7 +188,10 @@ async function sharedCommits(options: ForkOfRun): Promise<readonly Commit[]> {
   return commits;
 }
 
-/** The start of a run with another input: its root and its account. Throws if the root has called a model at the cut. */
+/**
+ * Returns the start of a run with another input: its root and its account. Throws if the root has called a model
+ * before the cut.
+ */
 function beginning(commits: readonly Commit[], origin: RunRecord, at: number, input: JsonValue): Commit {
   const steps = commits.flatMap((commit) => commit.steps ?? []);
   if (origin.kind !== "invocation" || steps.some((step) => step.taskId === rootTaskId && step.kind === "llm"))
@@ -214,7 +217,7 @@ function beginning(commits: readonly Commit[], origin: RunRecord, at: number, in
   };
 }
 
-/** The new input, with what the old one says about the answer. */
+/** Returns the new input, with the part of the old input that describes the requested answer. */
 function asked(old: JsonValue, input: JsonValue): JsonValue {
   const isMessage = typeof input === "string" || Array.isArray(input);
   const isRequest = typeof old === "object" && old !== null && !Array.isArray(old) && "prompt" in old;
@@ -223,7 +226,7 @@ function asked(old: JsonValue, input: JsonValue): JsonValue {
   return { ...request, prompt: input };
 }
 
-/** The title of a run whose input was replaced. A run whose text is not kept has none. */
+/** Returns the title of a run whose input was replaced. `null` for a run whose text is not kept. */
 function newTitle({ title }: RunRecord, input: JsonValue): string | null {
   if (title === null) return null;
   return runTitle(messageText(messageOf(input)));
@@ -236,9 +239,9 @@ function messageOf(input: JsonValue): UserMessage {
 }
 
 /**
- * Id of a new session for the fork. If the origin's session is unnamed, the fork's session is unnamed too, and
- * retention deletes it like other unnamed sessions. A named session may contain messages of other runs, so that the
- * fork's session is kept like a named one.
+ * Returns the id of the fork's new session. If the original session is unnamed, so is the new one, and retention
+ * deletes it like other unnamed sessions. A named session may contain messages of other runs, so that its copy is
+ * kept like a named session.
  */
 function newSession({ ids, origin, runId: wantedId }: ForkOfRun, runId: RunId): SessionId {
   const makeId = isUnnamedSession(origin.sessionId, origin.runId) ? unnamedSessionId : forkSessionId;
@@ -246,8 +249,8 @@ function newSession({ ids, origin, runId: wantedId }: ForkOfRun, runId: RunId): 
 }
 
 /**
- * The existing fork with this id. Throws `already_exists` if the run with this id is not a fork of the origin at `at`,
- * or has another input or other changes.
+ * Returns the existing fork with this id. Throws `already_exists` if the run with this id is not a fork of the
+ * original run at `at`, or has another input or other changes.
  */
 async function findFork(options: ForkOfRun, runId: RunId): Promise<RunRecord | undefined> {
   const { store, origin, at } = options;
@@ -294,7 +297,10 @@ function isSameChange(
   );
 }
 
-/** The commits up to event `at`. With `keeps`, the one that contains `at` is shared although it extends beyond. */
+/**
+ * Returns the commits up to event `at`. With `keeps`, the commit that contains `at` is included even if it extends
+ * beyond `at`.
+ */
 async function commitsUpTo(
   store: RunStore,
   runId: RunId,
@@ -316,9 +322,7 @@ async function commitsUpTo(
   return commits;
 }
 
-/**
- * Throws if a task that is unfinished at the cut would be replayed from a journal whose content retention has erased.
- */
+/** Throws if the fork would have to replay an unfinished task whose journal has lost its content by retention. */
 function refuseErased(commits: readonly Commit[], runId: RunId, at: number): void {
   const erased = new Set(
     commits.flatMap(({ events = [] }) => events.filter((event) => event.erased === true)).map(taskOf),
@@ -360,8 +364,8 @@ function mergeCommits(
 }
 
 /**
- * The steps in force at the cut, and those in flight. J8: leaves out the journals that tasks have ended with
- * `continueAsNew`.
+ * Returns the steps that are valid at the cut, and those in flight. J8: journals that tasks have ended with
+ * `continueAsNew` are left out.
  */
 function mergeSteps(commits: readonly Commit[]): Required<Pick<Commit, "opens" | "requests" | "steps">> {
   const steps = new Map<string, StepRecord>();
@@ -405,7 +409,10 @@ function usageOf(steps: readonly StepRecord[]): Usage {
     .reduce(addUsage, noUsage);
 }
 
-/** Tasks refer to the fork, so that their messages and idempotency keys carry its run id. */
+/**
+ * Returns a task change with the fork's run id, so that the messages and idempotency keys of its tasks contain this
+ * id.
+ */
 function renameTask(change: TaskChange, { runId, sessionId }: RunRecord): TaskChange {
   if (change.type !== "create") return change;
   const supervision = { ...change.task.supervision, runId, sessionId };

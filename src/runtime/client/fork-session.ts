@@ -31,8 +31,8 @@ const root = formatTaskId(0);
 type RunIds = Pick<RunRecord, "runId" | "sessionId">;
 
 /**
- * Maps ids of the origin to ids of the fork: the run, its session and the sessions of its children, and the entries
- * that the run wrote.
+ * Maps ids of the original run to ids of the fork: the run, its session and the sessions of its children, and the
+ * entries that the run wrote.
  */
 class ForkRenames {
   readonly #origin: RunIds;
@@ -40,8 +40,8 @@ class ForkRenames {
   readonly #keepsEntries: boolean;
 
   /**
-   * With `keepsEntries`, the entries of the origin stay entries of that run: the fork writes its own under the ids that
-   * follow from its run id.
+   * With `keepsEntries`, the entries of the original run keep their ids, and the fork writes its own entries with
+   * ids that follow from its run id.
    */
   constructor(origin: RunIds, fork: RunIds, keepsEntries: boolean) {
     this.#origin = origin;
@@ -73,7 +73,10 @@ class ForkRenames {
     return renamed.type === "branch_summary" ? { ...renamed, fromId: this.id(renamed.fromId) } : renamed;
   }
 
-  /** Only turns change: a turn refers to its history by session and current entry. */
+  /**
+   * Returns a step with the ids of the fork. Only turns contain such ids: a turn refers to its history by session
+   * and current entry.
+   */
   step(step: StepRecord): StepRecord {
     const turn = turnOf(step);
     if (turn === undefined || turn.sessionId === null) return step;
@@ -87,37 +90,43 @@ class ForkRenames {
   }
 }
 
-/** The prefix of the origin's journal that the fork shares. */
+/** The first part of the original run's journal, which the fork shares. */
 export interface Cut {
   readonly store: RunStore;
   readonly origin: RunRecord;
   readonly fork: RunRecord;
   /** The commits of the origin up to the cut. */
   readonly commits: readonly Commit[];
-  /** The steps in those commits that are in force at the cut: not voided, and of the current journal of their task. */
+  /**
+   * The steps in those commits that are valid at the cut: not voided, and part of the current journal of their
+   * task.
+   */
   readonly steps: readonly StepRecord[];
   /** Time of the fork. Epoch milliseconds. */
   readonly at: number;
   /** The task whose calls the fork changes. */
   readonly changedTask: TaskId;
-  /** The model that the fork sets, and the id of the entry that sets it in the session of a root. If absent, it sets none. */
+  /**
+   * The model that the fork sets, and the id of the entry that sets it in the session of a root. If absent, the
+   * fork sets no model.
+   */
   readonly model?: ModelReference & { readonly entryId: string };
-  /** The user message that the fork adds. If absent, it adds none. */
+  /** The user message that the fork adds. If absent, the fork adds no message. */
   readonly addition?: AddedInput;
-  /** The message that takes the place of the one with which the run began. If absent, that one stays. */
+  /** The message that replaces the one with which the run began. If absent, the message does not change. */
   readonly replacement?: UserMessage;
 }
 
-/** What the first commit of the fork contains. */
+/** The session changes and steps that the first commit of the fork contains. */
 export interface ForkedSession {
   readonly sessions: readonly SessionChange[];
   readonly steps: readonly StepRecord[];
 }
 
 /**
- * Copies the origin's session, as it was at the cut, to a new session for the fork. Later messages of the origin are
- * not in the copy, and messages of the fork are not in the origin's session. Sessions of children that retain their
- * history are copied likewise.
+ * Copies the original run's session, as it was at the cut, to a new session for the fork. The copy does not contain
+ * later messages of the original run, and the original session does not contain messages of the fork. Sessions of
+ * children that retain their history are copied likewise.
  */
 export async function forkSession(cut: Cut): Promise<ForkedSession> {
   const { store, origin, fork, steps, addition } = cut;
@@ -155,7 +164,7 @@ export async function forkSession(cut: Cut): Promise<ForkedSession> {
   return { sessions, steps: steps.map((step) => renames.step(changeTurn(cut, step, leafId))) };
 }
 
-/** The entry that sets the model in the fork's session, after the current entry of the cut. */
+/** Returns the entry that sets the model in the fork's session, after the current entry of the cut. */
 function modelChange(
   { fork: { sessionId, agentId }, at }: Cut,
   { provider, modelId, entryId: id }: ModelReference & { readonly entryId: string },
@@ -175,9 +184,8 @@ function modelChange(
 }
 
 /**
- * The current turn of the changed task with what the fork changes for the calls after it: the model, and whether input
- * waits.
- * J4: the digest of a turn covers its history only, which does not change.
+ * Returns the current turn of the changed task with the fork's changes for the later calls: the model, and whether
+ * input waits. J4: the digest of a turn covers only its history, which does not change.
  */
 function changeTurn(cut: Cut, step: StepRecord, leafAtCut: string | null): StepRecord {
   const { model, addition, steps, origin, changedTask } = cut;
@@ -207,8 +215,9 @@ async function workerSessions(store: RunStore, under: SessionId): Promise<readon
 }
 
 /**
- * The entry of the origin's session after which the fork continues: the last entry that the origin's root task had
- * written at the cut. If there is none, the current entry that its turn read, or the parent of the origin's first message.
+ * Returns the entry of the original session after which the fork continues. It is the last entry that the original
+ * run's root task had written at the cut. If there is none, it is the current entry that the root's turn read, or
+ * the parent of the original run's first message.
  */
 async function leafAt(
   cut: Cut,
@@ -226,8 +235,8 @@ async function leafAt(
 }
 
 /**
- * The root task's turn at the cut. If there is none, its next turn after the cut, or else its last turn before
- * `continueAsNew` (J8).
+ * Returns the root task's turn at the cut. If there is none, returns its next turn after the cut, or else its last
+ * turn before `continueAsNew` (J8).
  */
 async function findRootTurn({ store, origin, commits, steps }: Cut): Promise<TurnRecord | undefined> {
   const current = rootTurns(steps).at(-1);
@@ -248,7 +257,7 @@ function turnSteps(steps: readonly StepRecord[], taskId: TaskId): readonly StepR
   return steps.filter((step) => step.taskId === taskId && turnOf(step) !== undefined);
 }
 
-/** Ids of the entries that the commits made visible. */
+/** Returns the ids of the entries that the commits made visible. */
 function writtenIn(commits: readonly Commit[]): ReadonlySet<string> {
   const visible = new Set<string>();
   const hidden = new Set<SessionEntry>();
@@ -267,14 +276,17 @@ function writtenIn(commits: readonly Commit[]): ReadonlySet<string> {
   return visible;
 }
 
-/** Leaves of the session from which the turns read their history on replay. */
+/** Returns the entries of the session up to which the turns read their history on a replay. */
 function leavesIn(turns: readonly TurnRecord[], sessionId: SessionId): readonly (string | null)[] {
   return turns
     .filter((turn) => turn.sessionId === sessionId && turn.history === undefined)
     .map(({ leafId }) => leafId);
 }
 
-/** The entries on the paths from the root to the given leaves and their labels, in the order in which they were written. */
+/**
+ * Returns the entries on the paths from the root to the given entries, and their labels, in the order in which they
+ * were written.
+ */
 function entriesTo(
   entries: readonly SessionEntry[],
   leaves: readonly (string | null)[],
@@ -309,7 +321,7 @@ function copyEntries(
   });
 }
 
-/** S2: the origin's first message as a pending entry of the fork. */
+/** S2: returns the original run's first message as a pending entry of the fork. */
 function pendingOpening(opening: SessionEntry, { runId, sessionId, agentId }: RunRecord): SessionChange {
   const entry = { ...opening, id: runId, runId, parentId: null };
   return { type: "append", sessionId, agentId, entry, visibility: "pending", atLeaf: true };

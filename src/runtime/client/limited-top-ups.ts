@@ -14,28 +14,29 @@ import {
 } from "../../kernel/index.ts";
 import type { RunStore } from "./run-store.ts";
 
-/** The namespace of what limited top-ups have added, by run. */
+/** The namespace of the records of the amounts that limited top-ups have added, by run. */
 const namespace = "top-ups";
 
 type TopUpStore = Pick<RunStore, "events" | "records">;
 
-/** What limited top-ups have added to a run. */
+/** The amounts that limited top-ups have added to a run. */
 interface Used extends Spend {
   /** Absent in records of earlier versions. */
   readonly deadlineMs?: number;
-  /** Creation of the run. Another run may get the id of a run that was deleted. */
+  /** Time at which the run was created. It is needed because a new run may get the id of a deleted run. */
   readonly createdAt: number;
 }
 
-/** B8: what limited top-ups may still add to a run. */
+/** B8: returns the amounts that limited top-ups may still add to a run. */
 export async function topUpLeft(store: TopUpStore, run: RunRecord): Promise<TopUp> {
   const allowed = await topUpLimitOf(store, run);
   return toTopUp(difference(allowed, usedIn(await store.records.get(placeOf(run)), run)));
 }
 
 /**
- * B8: counts a limited top-up, and refuses it with `permission_denied` if limited top-ups would add more to the run than they may. The sum is
- * a record that is written only if no other process has changed it, so that several servers do not exceed it together.
+ * B8: counts a limited top-up. Throws `permission_denied` if limited top-ups would add more to the run than they
+ * may. The sum is stored in a record that is written only if no other process has changed it, so that several
+ * servers together do not exceed the limit.
  */
 export async function countTopUp(store: TopUpStore, run: RunRecord, add: Partial<TopUp>): Promise<void> {
   const wanted = readTopUp(add);
@@ -54,8 +55,8 @@ export async function countTopUp(store: TopUpStore, run: RunRecord, add: Partial
 }
 
 /**
- * The first event of a run says what limited top-ups may add in all, or, of a run that was started by name, the event of its
- * adoption (L18), which is its second one.
+ * Returns the limit of all limited top-ups of a run. It is in the first event of the run. For a run that was
+ * started by name, it is in the second event, which reports the adoption by a worker (L18).
  */
 async function topUpLimitOf({ events }: TopUpStore, { runId }: RunRecord): Promise<RaisedCaps> {
   let first: Partial<TopUp> = {};
@@ -66,7 +67,10 @@ async function topUpLimitOf({ events }: TopUpStore, { runId }: RunRecord): Promi
   return readTopUp(first);
 }
 
-/** B5, B8: the answer to a question for a top-up with its amount, which counts against that limit if it is limited. */
+/**
+ * B5, B8: returns the answer to a question for a top-up with its amount. If the caller is limited, the amount
+ * counts against the limit.
+ */
 export async function topUpAnswer(
   store: TopUpStore,
   run: RunRecord,
@@ -81,8 +85,9 @@ export async function topUpAnswer(
 }
 
 /**
- * B5: what the approval of a question for a top-up adds: the given amount, or the offered one. A limited caller adds
- * at most what is `left` of the offered one. Throws `invalid_argument` for an invalid amount.
+ * B5: returns the amount that the approval of a question for a top-up adds: the given amount, or the offered one.
+ * For a limited caller the offered amount is reduced to what is `left`. Throws `invalid_argument` for an invalid
+ * amount.
  */
 function approvedTopUp(
   { approvalId, input }: ApprovalRequest,

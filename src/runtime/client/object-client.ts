@@ -38,7 +38,7 @@ const ownerTable = optionTable({
   userId: submitKinds.userId,
 } satisfies OptionKinds<ObjectOwner>);
 
-/** What the client of an object uses of its runtime. */
+/** The parts of a runtime that the client of an object uses. */
 export interface ObjectPort {
   readonly records: Pick<Records, "get">;
   /** Throws if the runtime is closed. */
@@ -48,7 +48,7 @@ export interface ObjectPort {
   readonly start: (call: ObjectCall, options: StartOptions) => Promise<RunHandle<WorkflowResult<unknown>>>;
 }
 
-/** L19: one key of an object, as code outside a run calls it. */
+/** L19: creates the client of one key of an object, for code outside a run. */
 export function objectClient<State, Handlers>(
   { records, check, own, start }: ObjectPort,
   object: HostedObject<State, Handlers>,
@@ -89,7 +89,7 @@ export function objectClient<State, Handlers>(
   } as ObjectClient<State, Handlers>);
 }
 
-/** S6: the stored states of an object, in the tenant of the scope. */
+/** S6: returns the stored states of an object, in the tenant of the scope. */
 export async function readStates(
   records: Pick<Records, "get" | "list">,
   name: string,
@@ -125,7 +125,7 @@ export async function readStates(
   };
 }
 
-/** The id of the run of a call with an id. Ids belong to a key of an object, within its tenant. */
+/** Returns the run id for a call of an object with an id. Such ids belong to a key of an object, within its tenant. */
 export function objectCallId(
   tenantId: string | null,
   { name, key }: { readonly name: string; readonly key: string },

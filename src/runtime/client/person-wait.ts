@@ -29,7 +29,7 @@ const turningPoints = [
   "usage_corrected",
 ] as const;
 
-/** K4: the open questions of a run. Costs O(open questions of the run). */
+/** K4: returns the open questions of a run. Costs O(open questions of the run). */
 export async function readPendingApprovals({
   store,
   runId,
@@ -65,7 +65,7 @@ export async function untilPersonIsNeeded(run: WatchedRun): Promise<readonly Pen
 
 class QuestionReader {
   readonly #run: WatchedRun;
-  /** Seq of the event after the last one that was read. */
+  /** Sequence number (`seq`) that follows that of the last event that was read. */
   next = 0;
   /** A completed run cannot be resumed. */
   isCompleted = false;
@@ -74,7 +74,7 @@ class QuestionReader {
     this.#run = run;
   }
 
-  /** Returns the next questions, or none at the end of the run. */
+  /** Returns the next questions, or an empty list at the end of the run. */
   async read(): Promise<readonly PendingApproval[]> {
     const { store, runId } = this.#run;
     for await (const event of this.#run.tail({ fromSeq: this.next, types: turningPoints })) {
@@ -91,7 +91,10 @@ class QuestionReader {
     return [];
   }
 
-  /** The open questions whose answer is not in the mailbox, where it stays until the owner of the run has read it. */
+  /**
+   * Returns the open questions without an answer in the mailbox. An answer stays there until the owner of the run
+   * has read it.
+   */
   async #unanswered(): Promise<readonly PendingApproval[]> {
     const { store, runId } = this.#run;
     // The mailbox is read first: the owner removes the mail with the commit that holds the decision.

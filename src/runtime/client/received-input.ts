@@ -31,8 +31,8 @@ export async function readInput(
 }
 
 /**
- * Whether a run has received an input with this id. Throws `already_exists` if that was another one. Input that retention has
- * erased is not compared. Costs O(events of the run).
+ * Whether a run has received an input with this id. Throws `already_exists` if it has received another input with
+ * this id. An input that retention has erased is not compared. Costs O(events of the run).
  */
 export async function isReceived(
   store: Pick<RunStore, "events" | "mailbox">,
@@ -71,14 +71,14 @@ export async function readQueue(store: RunStore, runId: RunId): Promise<readonly
   ];
 }
 
-/** What the journal of a run says about the inputs that its owner has taken out of the mailbox. */
+/** The fate of the inputs that the owner of a run has taken out of the mailbox, according to the journal. */
 interface Fates {
   readonly queued: readonly QueuedInput[];
   /** What happened to each input, by its id. */
   readonly fates: ReadonlyMap<string, "withdrawn" | "queued" | "taken">;
 }
 
-/** Queues and events are read from the same commits, so that they are of the same moment. */
+/** Reads the queues and the events of a run from the same commits, so that they belong to the same moment. */
 async function readFates({ journal }: Pick<RunStore, "journal">, runId: RunId): Promise<Fates> {
   const state = new RunState("refuse");
   const fates = new Map<string, "withdrawn" | "queued" | "taken">();
@@ -94,7 +94,7 @@ async function readFates({ journal }: Pick<RunStore, "journal">, runId: RunId): 
   return { queued, fates };
 }
 
-/** A run as the withdrawal of an input uses it. */
+/** The parts of a run that are needed to withdraw an input. */
 interface WithdrawingRun {
   readonly runId: RunId;
   readonly store: RunStore;
@@ -104,9 +104,9 @@ interface WithdrawingRun {
 }
 
 /**
- * Withdraws an input. The owner of the run takes it out of its queue and says so with an event, in the commit that consumes
- * the command. A consumed command without the event came too late. Nothing else is stored, so the answer is the same after a
- * crash of this process or of the owner, and for every caller.
+ * Withdraws an input. The owner of the run removes the input from its queue and writes an event about this, in the
+ * commit that consumes the command. If the command is consumed without the event, it came too late. Nothing else is
+ * stored, so that the answer is the same after a crash of this process or of the owner, and for every caller.
  */
 export async function withdrawInput(
   { runId, store, life, send }: WithdrawingRun,

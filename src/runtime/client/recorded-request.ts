@@ -31,10 +31,13 @@ import {
 import { SharedContents, type TurnRecord } from "../journal/shared-contents.ts";
 import type { RunStore } from "./run-store.ts";
 
-/** How many earlier calls are tried as the base of a call whose record names none. Branches make calls side by side. */
+/**
+ * Maximum number of earlier calls that are tried as the base of a call whose record names none. There may be
+ * several, because branches make calls concurrently.
+ */
 const mostBases = 16;
 
-/** J11: reads what the model call that starts with the event `seq` was sent. */
+/** J11: reads the request of the model call that starts with the event `seq`. */
 export async function readRequest(
   store: RunStore,
   hash: Hash,
@@ -53,8 +56,8 @@ export async function readRequest(
 }
 
 /**
- * J11: reads what several model calls of a run were sent, by the seq of their starts. Reads the journal once, so that it costs O(commits
- * of the run) for each of its tasks.
+ * J11: reads the requests of several model calls of a run, by the sequence numbers of their start events. It reads
+ * the journal once per task: O(commits of the run).
  */
 export async function readRequests(
   store: RunStore,
@@ -95,35 +98,38 @@ type Item =
   | { readonly kind: "turn"; readonly record: TurnRecord | null }
   | { readonly kind: "call"; readonly address: StepAddress };
 
-/** Collects the turns and the calls of one task, up to the answer of one call, or all of them. */
+/** Collects the turns and the calls of one task, up to the answer of one call or to the end of the journal. */
 class CallFold {
   readonly contents = new SharedContents();
-  /** Turns and started steps in the order in which they started. Steps of other kinds are among them until they are recorded. */
+  /**
+   * Turns and started steps in the order in which they started. Steps of other kinds are included until they are
+   * recorded.
+   */
   items: Item[] = [];
   readonly requests = new Map<StepAddress, SentRequest>();
   readonly steps = new Map<StepAddress, StepRecord>();
-  /** The frames of the calls that have one, in order. */
+  /** The recorded frames of calls, in order. A frame contains the instructions, tools and settings of a call. */
   readonly frames: { readonly role: string; readonly address: StepAddress; readonly frame: SentFrame }[] = [];
-  /** Input of the present journal of the task. */
+  /** Input of the current journal of the task. */
   input: JsonValue = null;
   isErased = false;
   /** Address of the call. */
   target: StepAddress | undefined;
-  /** The addresses of the steps that have started, by the seq of their starts. */
+  /** The addresses of the steps that have started, by the sequence number of their start event. */
   readonly started = new Map<number, StepAddress>();
   readonly #placed = new Set<StepAddress>();
-  /** Whether the call has its answer, or was cut off. */
+  /** Whether the call has its answer, or was interrupted. */
   #isComplete = false;
   readonly #seq: number | null;
   readonly #taskId: TaskId;
 
-  /** With the seq of a call, what follows its answer does not count. */
+  /** If `seq` of a call is given, commits after the answer of that call are ignored, except for erasures. */
   constructor({ seq, taskId }: { readonly seq: number | null; readonly taskId: TaskId }) {
     this.#seq = seq;
     this.#taskId = taskId;
   }
 
-  /** Adds a commit. Of those after the answer of the call, only erasures count. */
+  /** Adds a commit. After the answer of the call, only erasures are read. */
   add({ tasks = [], voids = [], steps = [], opens = [], requests = [], erases = [] }: Commit): void {
     if (erases.some(({ taskId }) => taskId === this.#taskId)) this.isErased = true;
     if (this.#isComplete) return;
@@ -140,7 +146,7 @@ class CallFold {
     this.#isComplete ||= this.target !== undefined && this.steps.has(this.target);
   }
 
-  /** J8: a task that continues has an empty journal. */
+  /** J8: applies a task change. A task that continues as new has an empty journal. */
   #change(change: TaskChange): void {
     if (change.type === "create") {
       const { inherits, taskId, supervision, input } = change.task;
@@ -193,12 +199,12 @@ class CallFold {
   }
 }
 
-/** `null` for a turn whose texts were erased. */
+/** Returns the turn that a step recorded. `null` for a turn whose texts were erased. */
 function turnOf(value: JsonValue): TurnRecord | null {
   return value as unknown as TurnRecord | null;
 }
 
-/** A call with the messages that it was sent. */
+/** A call with the messages of its request. */
 interface BuiltCall {
   readonly address: StepAddress;
   readonly transcript: Transcript;
@@ -224,7 +230,7 @@ class RequestBuilder {
     return this.#request(start, target, await this.#messages(new Set([target])));
   }
 
-  /** The requests of the calls that the present journal of the task has. */
+  /** Returns the requests of the calls in the current journal of the task. */
   async all(starts: readonly Event<"message_start">[]): Promise<readonly RecordedRequest[]> {
     const calls = starts.flatMap((start) => {
       const target = this.#fold.started.get(start.seq);
@@ -280,7 +286,7 @@ class RequestBuilder {
     return item?.kind === "turn" ? item.record : undefined;
   }
 
-  /** The last frame of the role up to the call. */
+  /** Returns the last frame of the role up to the call. */
   #frameOf(role: string, target: StepAddress): SentFrame | undefined {
     const { frames, items } = this.#fold;
     const order = (this.#order ??= new Map(
@@ -297,7 +303,7 @@ class RequestBuilder {
     return content === undefined ? erased : { state: "recorded", value: content as unknown as Value };
   }
 
-  /** The messages of some calls, as far as they are known. */
+  /** Returns the messages of some calls, as far as they are known. */
   async #messages(targets: ReadonlySet<StepAddress>): Promise<ReadonlyMap<StepAddress, SentMessages>> {
     const found = new Map<StepAddress, SentMessages>();
     if (this.#fold.isErased) return found;
@@ -325,12 +331,15 @@ class RequestBuilder {
     return found;
   }
 
-  /** The transcripts with which an invocation may begin: the history with the input, and without. */
+  /** Returns the transcripts with which an invocation may begin: the history with the input, and without it. */
   #openings(history: Transcript, input: JsonValue): readonly Transcript[] {
     return typeof input === "string" ? [history.append(userMessage(input)), history] : [history];
   }
 
-  /** The messages of a call. A recorded digest decides; without one, they are what the records say. */
+  /**
+   * Returns the messages of a call. If a digest is recorded, the messages must match it; otherwise they follow from
+   * the records.
+   */
   #build(
     address: StepAddress,
     calls: readonly BuiltCall[],
@@ -365,7 +374,7 @@ class RequestBuilder {
     yield* openings;
   }
 
-  /** The messages after a call: its own, the answer, and the results of the answer's calls. */
+  /** Returns the messages after a call: those of its request, the answer, and the results of the answer's calls. */
   #continued({ address, transcript }: BuiltCall): Transcript {
     const { steps } = this.#fold;
     const reply = replyOf(steps.get(address));
@@ -382,7 +391,7 @@ class RequestBuilder {
       : answered.append(toolMessage(results));
   }
 
-  /** The history that a turn saw. `null` if it no longer exists. */
+  /** Returns the history with which a turn started. `null` if it no longer exists. */
   async #history(turn: TurnRecord): Promise<Transcript | null> {
     const { history, said = [], sessionId, leafId } = turn;
     const lists: (readonly ChatMessage[] | undefined)[] = [];

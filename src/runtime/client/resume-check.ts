@@ -5,8 +5,9 @@ import type { RunStore } from "./run-store.ts";
 import { mayResume, type StoredRun } from "./stored-run.ts";
 
 /**
- * Refuses to continue a workflow that is final: `whyFinal` has a reason, or it was a call of an object, whose key other calls
- * have held since (L19). A run that has not ended may be paused and resumed in both cases.
+ * Throws if a workflow cannot be continued because it is final: `whyFinal` gives a reason, or it was a call of an
+ * object and other calls have used its key since then (L19). A run that has not ended can be paused and resumed in
+ * both cases.
  */
 export async function refuseIfFinal({ runId, kind, flow }: RunRecord, live: StoredRun): Promise<void> {
   if (kind !== "workflow") return;
@@ -27,7 +28,10 @@ export async function refuseIfFinal({ runId, kind, flow }: RunRecord, live: Stor
   );
 }
 
-/** L19: refuses to fork the call of an object: the fork would change the state of the key beside the calls that hold it. */
+/**
+ * L19: throws for a fork of a call of an object, because the fork would change the state of the key at the same
+ * time as other calls.
+ */
 export function refuseForkOfCall({ runId, flow }: RunRecord): void {
   if (flow?.object === undefined) return;
   const { name, key } = flow.object;
@@ -39,8 +43,8 @@ export function refuseForkOfCall({ runId, flow }: RunRecord): void {
 }
 
 /**
- * Whether the run of a workflow has stopped at its budget. A cancel then lets it undo its work. A call of an object has done
- * that at its end.
+ * Whether the run of a workflow has stopped at its budget. If so, a cancel makes it run its compensations. A call
+ * of an object has already run them at its end.
  */
 export async function isStoppedWork({ kind, flow }: RunRecord, stored: StoredRun): Promise<boolean> {
   if (kind !== "workflow" || flow?.object !== undefined) return false;
@@ -55,8 +59,8 @@ interface EndedStoredRun {
 }
 
 /**
- * Whether an ended run has been resumed or may be by a command in its mailbox. Waits until the owner has handled such
- * commands. `next` is the seq after the last event that was read.
+ * Whether an ended run was resumed, or a command in its mailbox may resume it. Waits until the owner has handled
+ * such commands. `next` is the sequence number that follows that of the last event that was read.
  */
 export async function isRunResumed(run: EndedStoredRun, next: number): Promise<boolean> {
   const { runId, store } = run;

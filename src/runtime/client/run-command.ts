@@ -24,7 +24,7 @@ export const commandNames: Readonly<Record<MailBody["type"], string>> = {
   withdraw_input: "withdrawal of an input",
 };
 
-/** The part of a command that the caller chooses freely. */
+/** Returns the part of a command that the caller can choose freely. */
 export function valueIn(body: MailBody): JsonValue {
   switch (body.type) {
     case "resolve":
@@ -44,14 +44,15 @@ export function valueIn(body: MailBody): JsonValue {
 }
 
 /**
- * The id of the mail that answers a question. `seq` is the event with which the run asked: a run that was resumed may ask
- * again. P1: the store takes one mail per id, so the first answer counts, whichever processes answer at once.
+ * Returns the id of the mail that answers a question. It contains `seq`, the sequence number of the event that
+ * asked, because a resumed run may ask again. P1: the store accepts one mail per id, so that the first answer
+ * counts, also if several processes answer at once.
  */
 export function answerId(approvalId: string, seq: number): string {
   return `answer ${seq} ${approvalId}`;
 }
 
-/** Refuses a value that is no decision, and a decision with unknown fields. */
+/** Throws for a value that is not a decision, and for a decision with unknown fields. */
 export function checkDecision(approvalId: string, decision: ApprovalDecision): void {
   if (!isApprovalDecision(decision)) {
     throw new Fault(
@@ -62,7 +63,7 @@ export function checkDecision(approvalId: string, decision: ApprovalDecision): v
   approvalDecisionTable.read(`the decision on ${approvalId}`, decision);
 }
 
-/** Describes a value that is no decision, for an error. */
+/** Describes a value that is not a decision, for an error. */
 function describeDecision(value: unknown): string {
   if (typeof value !== "object" || value === null) return describeValue(value);
   return "decision" in value

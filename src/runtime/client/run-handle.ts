@@ -89,29 +89,38 @@ export interface HandleOptions {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly record: RunRecord;
-  /** Resolves when the observers of a run in this process have processed its events. `undefined` if there are none. */
+  /**
+   * Resolves when the observers of a run in this process have processed its events. `undefined` if the run has no
+   * observers.
+   */
   readonly observed?: (runId: RunId) => Promise<void> | undefined;
   /** Protects a run from collection while its result is awaited. */
   readonly awaited?: AwaitedRuns;
-  /** B5: notes who reads the run, and so can answer its questions. */
+  /** B5: records that a person reads the run and can answer its questions. */
   readonly attendance?: WorkerContext["attendance"];
   /** Warns while a caller waits for a run that no worker can execute. */
   readonly unhosted?: UnhostedWatch;
-  /** Hash of the runtime, to find the run that sent the input of this one again. If absent, no such run is looked for. */
+  /**
+   * Hash function of the runtime. It is needed to find the run that sent the input of this run again. If absent, no
+   * such run is searched for.
+   */
   readonly hash?: Hash;
   /** Lifetime of the runtime that made the handle. If absent, the handle has no end. */
   readonly life?: RuntimeLifetime;
-  /** B4: setting of the runtime, to compute the snapshot. Default: `refuse`. */
+  /** B4: setting of the runtime with which the snapshot is computed. Default: `refuse`. */
   readonly unknownPrice?: UnknownPrice;
-  /** Limit of the values that commands carry. Default: 16 MiB. */
+  /** Size limit of the values in commands. Default: 16 MiB. */
   readonly sizes?: SizeLimit;
-  /** Checks the arguments that a person edits. If absent, only their tool checks them. */
+  /** Checks the arguments that a person edits. If absent, only the tool itself checks them. */
   readonly checkSchema?: SchemaCheck;
   /** User in whose name commands are sent, for the audit log. Default: `user`. */
   readonly by?: string | undefined;
   /** S6: the scope of the view that made the handle. */
   readonly scope?: TenantScope;
-  /** The agents of the runtime and its models, to find the model of a fork. If absent, no model is known. */
+  /**
+   * The agents and the models of the runtime, with which the model of a fork is found. If absent, no model is
+   * known.
+   */
   readonly models?: Pick<WorkerContext, "agents" | "resolveModel">;
   /** Converts the result of the run. If absent, `result` returns it unchanged. */
   readonly convert?: Convert<unknown>;
@@ -119,7 +128,7 @@ export interface HandleOptions {
 
 type Convert<Converted> = (result: RunResult<JsonValue>) => Converted | Promise<Converted>;
 
-/** Watches runs that callers of this process await and that this process cannot execute. */
+/** Watches runs for which callers in this process wait and that this process cannot execute. */
 interface UnhostedWatch {
   /** Watches the run until the returned function is called. Returns `undefined` if this process can execute the run. */
   watch(run: RunRecord): (() => void) | undefined;
@@ -161,12 +170,15 @@ const defaultSizes = new SizeLimit();
 const nothingSaid = (): readonly Event[] => [];
 const endTypes = ["task_end", "run_end", "usage_corrected"] as const;
 /**
- * Number of trailing events of an ended run that are read first. They nearly always include the `task_end` of the root
- * task.
+ * Number of events at the end of an ended run that are read first. They nearly always include the `task_end` of the
+ * root task.
  */
 const trailingEvents = 16;
 
-/** A run seen through the store. Works in every process that opens the store, not only in the owner's. */
+/**
+ * A handle that reads and controls a run through the store. It works in every process that opens the store, not
+ * only in the owner's.
+ */
 export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle<Result> {
   readonly runId: RunId;
   readonly sessionId: RunHandle<Result>["sessionId"];
@@ -187,7 +199,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return new StoredRun(this.runId, store, unknownPrice);
   }
 
-  /** The stored run, for a command. Throws `closed` if the runtime was closed. */
+  /** Returns the stored run, for a command. Throws `closed` if the runtime was closed. */
   #live(): StoredRun {
     this.#options.life?.check();
     return this.#stored;
@@ -248,7 +260,10 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     });
   }
 
-  /** Waits on behalf of a caller: the run is not collected meanwhile, and a task of this process gives its slot back. */
+  /**
+   * Waits on behalf of a caller. During the wait, retention does not delete the run, and a waiting task of this
+   * process gives back its slot.
+   */
   #awaited<Value>(wait: () => Promise<Value>): Promise<Value> {
     const { awaited, unhosted, record } = this.#options;
     const unwatch = unhosted?.watch(record);
@@ -257,7 +272,10 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return currentTask()?.yieldSlotUnlessCancelled(result) ?? result;
   }
 
-  /** While a caller reads the events, a person can be reached, and the run is watched if this process cannot execute it. */
+  /**
+   * Returns the lifetime of a reader. While a caller reads the events, a person counts as reachable, and the run is
+   * watched if this process cannot execute it.
+   */
   #watchedLife(): Lifetime {
     const { life, unhosted, attendance, record } = this.#options;
     return watchedLife(life, () => {
@@ -415,7 +433,10 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return readQueue(this.#options.store, this.runId);
   }
 
-  /** A workflow has no conversation. Input that no code reads would start another run when the workflow ends (S5). */
+  /**
+   * Throws for input that is sent to a workflow, which has no conversation. Input that no code reads would start
+   * another run when the workflow ends (S5).
+   */
   #refuseWorkflow(call: string): void {
     const { kind, agentId } = this.#options.record;
     if (kind !== "workflow") return;
@@ -565,7 +586,7 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
     return isRunResumed({ runId: this.runId, store, life }, next);
   }
 
-  /** Sends a command. Returns `false` if a command with this id was sent before. Default id: a new one. */
+  /** Sends a command. Returns `false` if a command with this id was sent before. Default: a new id. */
   async #send(body: MailBody, { id, by }: { readonly id?: string; readonly by?: string | undefined } = {}) {
     const { store, clock, ids, life, sizes = defaultSizes } = this.#options;
     life?.check();

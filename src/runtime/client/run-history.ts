@@ -80,13 +80,16 @@ export class RunHistory {
   }
 }
 
-/** Collects the steps and tool calls of the tasks that speak for a run. */
+/** Collects the steps and tool calls of the tasks whose messages form the conversation of a run. */
 class StepFold {
   readonly steps: OpenStep[] = [];
   readonly toolCalls: Writable<RunToolCall>[] = [];
   readonly conversation: (OpenStep | UserMessage)[] = [];
   readonly #answering = new AnsweringTasks();
-  /** Calls without a result, by task and call id. Servers repeat ids, so a key may have several calls (J2). */
+  /**
+   * Calls without a result, by task and call id. Some servers repeat ids, so that a key may have several calls
+   * (J2).
+   */
   readonly #open = new Map<string, Writable<RunToolCall>[]>();
   readonly #started = new Set<RunToolCall>();
 
@@ -125,7 +128,10 @@ class StepFold {
     return opened;
   }
 
-  /** Takes the arguments as executed. A call that no message contains, such as one of a plan, is added. */
+  /**
+   * Records the arguments with which a call was executed. A call that no message contains, such as one of a plan,
+   * is added.
+   */
   #startCall({ taskId, data }: Event<"tool_execution_start">): void {
     const open = this.#open.get(keyOf(taskId, data.callId))?.find((call) => !this.#started.has(call));
     const call = open ?? this.#openCall(taskId, data);
@@ -156,7 +162,7 @@ function reasoningOf({ content }: AssistantMessage): string {
   return text;
 }
 
-/** The messages of a conversation, each followed by the results of its calls. */
+/** Returns the messages of a conversation, each followed by the results of its calls. */
 function messagesOf(conversation: Fold["conversation"], output: JsonValue): RunResult["messages"] {
   const messages: RunResult["messages"][number][] = [];
   for (const each of conversation) {

@@ -24,7 +24,7 @@ import type { StoredRun } from "./stored-run.ts";
 /** The events after which a run has ended. */
 const endTypes = ["run_end", "usage_corrected"] as const;
 
-/** Number of events that are read first when a published value is looked for. Each further part is twice as long. */
+/** Number of events that are read first in the search for a published value. Each further part is twice as long. */
 const firstPart = 64;
 
 /** Returns the last value that the root task published under a name. Reads the log backwards, in parts. */
@@ -52,22 +52,25 @@ export async function readPublished(
   return undefined;
 }
 
-/** A run as the sender of an update uses it. */
+/** The parts of a run that the sender of an update needs. */
 interface UpdatedRun {
   readonly runId: RunId;
   readonly store: Pick<RunStore, "events">;
   readonly live: () => StoredRun;
   readonly newId: () => string;
-  /** Sends a command. Returns `false` if one with this id was sent before. */
+  /** Sends a command. Returns `false` if a command with this id was sent before. */
   readonly put: (body: MailBody, id: string) => Promise<boolean>;
   readonly tail: (options: TailOptions) => AsyncIterable<Event | Delta>;
-  /** Whether the ended run continues. `next` is the seq after the last event that was read. */
+  /**
+   * Whether the ended run continues. `next` is the sequence number that follows that of the last event that was
+   * read.
+   */
   readonly isResumed: (next: number) => boolean | Promise<boolean>;
 }
 
 /**
- * Sends an update and returns its reply, which is an event of the run. If this process dies, sending the update again with
- * the same id returns the reply of the first one.
+ * Sends an update and returns its reply, which is an event of the run. If this process dies, another call with the
+ * same id returns the same reply.
  */
 export async function sendUpdate(
   run: UpdatedRun,

@@ -18,7 +18,7 @@ interface Judge {
   readonly runId: RunId;
   /** The author of a score that names none. */
   readonly by: string;
-  /** S6: the scope of the handle. A user in it is the only author of its scores. */
+  /** S6: the scope of the handle. If it names a user, all scores through this handle have that user as author. */
   readonly scope: TenantScope | undefined;
   /** Epoch milliseconds. */
   readonly at: number;
@@ -40,7 +40,10 @@ export async function putScore(
   return { name: score.name, value: score.value, by: score.by, at };
 }
 
-/** Z2: the entry of a score in the audit log. Scores follow the events, because they have no place among them. */
+/**
+ * Z2: returns the entry of a score in the audit log. Scores come after the events, because they have no place among
+ * them.
+ */
 export function scoreEntry(runId: RunId, { by, at, ...given }: StoredScore): AuditEntry {
   return {
     runId,

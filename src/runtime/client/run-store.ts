@@ -66,7 +66,10 @@ export function scopedStore(store: RunStore, scope: TenantScope): RunStore {
   };
 }
 
-/** Reads items after a check. A generator would not return while it waits for an item. */
+/**
+ * Reads items after a check. It is not a generator, because a generator could not be ended while it waits for an
+ * item.
+ */
 function checkedReader<Item>(check: () => Promise<void>, items: AsyncIterable<Item>): AsyncIterator<Item> {
   const reader = items[Symbol.asyncIterator]();
   let checking: Promise<void> | undefined;

@@ -97,12 +97,15 @@ export function checkScheduleEdit(caller: string, changes: ScheduleEdit): void {
   editTable.read(caller, changes);
 }
 
-/** Whether an edit changes when the schedule fires. */
+/** Whether an edit changes the times at which the schedule fires. */
 export function changesTimes(changes: ScheduleEdit): boolean {
   return timeNames.some((name) => changes[name] !== undefined);
 }
 
-/** The options of a schedule with the changes of an edit, to be checked like those of a new schedule. */
+/**
+ * Returns the options of a schedule with the changes of an edit. They are then checked like those of a new
+ * schedule.
+ */
 export function editedOptions(schedule: StoredSchedule, changes: ScheduleEdit): ScheduleOptions {
   const { name, tenantId, userId, agentId, input, overlap, missed, heartbeat, run, times } = schedule;
   const hasNewTimes = changes.cron !== undefined || changes.everyMs !== undefined || changes.at !== undefined;
@@ -128,10 +131,10 @@ export function editedOptions(schedule: StoredSchedule, changes: ScheduleEdit): 
 /** Minimum interval between two fires, in milliseconds. */
 const minIntervalMs = 1_000;
 
-/** The largest time that a `Date` represents. */
+/** The largest time that a `Date` can represent, in epoch milliseconds. */
 const maxTime = 8_640_000_000_000_000;
 
-/** A checked schedule without its id, its digest and what it is when it is stored. */
+/** A checked schedule without its id, its digest and the fields that are set when it is stored. */
 export type ScheduleDraft = Omit<StoredSchedule, "id" | "digest" | "scope" | "state" | "createdAt" | "times">;
 
 export function checkScheduleOptions(options: ScheduleOptions): void {
@@ -157,7 +160,10 @@ export function scheduleDraft(options: ScheduleOptions, agentId: AgentId): Sched
   };
 }
 
-/** What identifies the options of a schedule, so that the same call creates it once. */
+/**
+ * Returns a text that identifies the options of a schedule, so that repeating a call does not create the schedule
+ * again.
+ */
 export function optionText(options: ScheduleOptions, agentId: AgentId): string {
   const { agent: _agent, replace: _replace, ...own } = options;
   return canonicalJson({ ...own, agentId });
@@ -181,7 +187,10 @@ export function scheduledAgent(agent: HostedAgent | string): AgentId {
   throw refused("agent", agent, "an agent, or the id of an agent");
 }
 
-/** The options of the runs as JSON, checked now, because no caller could correct them when the schedule fires. */
+/**
+ * Returns the options of the runs as JSON. They are checked at creation, because no caller could correct them when
+ * the schedule fires.
+ */
 function runOptions(options: ScheduleOptions): JsonObject {
   const { sessionId, channel, metadata, budget, spawnBudget: seats, settings } = options;
   const { timeoutWhileWaiting = false, priority, retention } = options;
@@ -214,7 +223,7 @@ function withoutUndefined(value: object): Record<string, JsonValue> {
   return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined));
 }
 
-/** The times of a schedule that is created at `now`. */
+/** Returns the times of a schedule that is created at `now`. */
 export async function scheduleTimes(
   options: ScheduleOptions,
   now: number,

@@ -97,7 +97,10 @@ export function sessionQuery(
   };
 }
 
-/** Refuses what a new session cannot hold, before anything is stored. Returns the entries. */
+/**
+ * Checks an imported session and returns its entries. Throws before anything is stored if a session cannot contain
+ * them.
+ */
 export function readImported(imported: ImportedSession): readonly SessionEntry[] {
   importTable.read("sessions.import()", imported);
   const { entries } = imported;

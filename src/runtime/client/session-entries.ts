@@ -2,12 +2,12 @@ import type { ApplyOptions, SessionEntry, SessionSummary } from "../../kernel/in
 import type { WorkerContext } from "../process/worker-context.ts";
 import { sessionBusy } from "./submit-run.ts";
 
-/** An entry without the fields that the session gives it. */
+/** An entry without the fields that the session sets. */
 export type EntryBody<Entry = SessionEntry> = Entry extends SessionEntry
   ? Omit<Entry, "id" | "parentId" | "at" | "runId" | "taskId">
   : never;
 
-/** Writes entries that belong to no run to sessions. */
+/** Writes to sessions the entries that belong to no run. */
 export class SessionEntryWriter {
   readonly #worker: WorkerContext;
   readonly #scope: Pick<ApplyOptions, "scope">;
@@ -39,7 +39,7 @@ export class SessionEntryWriter {
     return entry.id;
   }
 
-  /** Adds entries at their parents if `options` allow it. Throws if a run of the session is unfinished. */
+  /** Adds entries below their own parents if `options` allow it. Throws if a run of the session is unfinished. */
   async add(
     {
       sessionId,

@@ -17,7 +17,7 @@ const pageSize = 256;
 /** Number of characters around a match. */
 const around = 40;
 
-/** Where a search continues: after an entry of the session that the list returns after `list`. */
+/** Position at which a search continues: after an entry of the session that follows `list` in the list of sessions. */
 interface Position {
   readonly list: string | null;
   readonly sessionId: SessionId | null;
@@ -26,7 +26,7 @@ interface Position {
 
 const start: Position = { list: null, sessionId: null, entryId: null };
 
-/** What a search reads. With `sessionId`, only this session. */
+/** What a search reads. With `sessionId`, it reads only this session. */
 export interface Search {
   readonly text: string;
   readonly sessionId?: SessionId;
@@ -37,8 +37,8 @@ export interface Search {
 }
 
 /**
- * Searches the visible entries of sessions, one session after the other, and yields to the event loop between pages.
- * Costs O(entries read).
+ * Searches the visible entries of sessions, one session after the other. Between two pages, other work of the
+ * process runs. Costs O(entries read).
  */
 export async function searchSessions(
   sessions: Sessions,

@@ -22,14 +22,17 @@ export interface StoredInboxOptions {
   readonly hash: Hash;
   /** Throws if the runtime is closed. */
   readonly check: () => void;
-  /** Returns the owner with the tenant and the user of the caller. Throws if it names others. */
+  /** Returns the owner with the tenant and the user of the caller. Throws if the options name others. */
   readonly own: (owner: string, options: InboxOwner) => InboxOwner;
-  /** Number of items that one person may hide. Beyond it, the one that was hidden first is shown again. Default: 1_000. */
+  /**
+   * Maximum number of items that one person may hide. If there are more, the one that was hidden first is shown
+   * again. Default: 1_000.
+   */
   readonly most?: number;
 }
 
 const namespace = "inbox";
-/** A hidden item is forgotten after this time: what it named has ended or changed by then. */
+/** Time after which a hidden item is removed from the store. By then, the question has usually ended or changed. */
 const forgottenAfterMs = 90 * 24 * 3_600_000;
 
 const ownerTable = optionTable({ tenantId: is.any, userId: is.any } satisfies OptionKinds<InboxOwner>);
@@ -39,7 +42,10 @@ const hideTable = optionTable({
   until: is.any,
 } satisfies OptionKinds<HideOptions>);
 
-/** What people have taken off their inboxes. One record per item, so that two pages of a person do not overwrite each other. */
+/**
+ * Stores which items people have hidden from their inboxes. There is one record per item, so that two pages of a
+ * person do not overwrite each other.
+ */
 export class StoredInbox implements RuntimeInbox {
   readonly #options: StoredInboxOptions;
 

@@ -24,7 +24,7 @@ export interface StoredPromiseOptions {
   readonly scope: TenantScope | undefined;
 }
 
-/** A promise of a run, settled from outside. */
+/** Creates a promise of a run that code outside the run settles. */
 export function storedPromise(options: StoredPromiseOptions, id: string): RunPromise {
   const { store, clock, life, sizes, scope } = options;
   const place = parsePromiseId(id);

@@ -26,7 +26,7 @@ export function mayResume(mail: readonly Mail[]): boolean {
   );
 }
 
-/** Reads what the store knows of a run, and refuses commands that the run could not receive. */
+/** Reads the stored state of a run, and throws for commands that the run could not receive. */
 export class StoredRun {
   readonly #runId: RunId;
   readonly #store: RunStore;
@@ -38,7 +38,7 @@ export class StoredRun {
     this.#unknownPrice = unknownPrice;
   }
 
-  /** Folds the journal of the run. Costs O(commits of the run). */
+  /** Computes the state of the run from its journal. Costs O(commits of the run). */
   async readState(): Promise<RunState> {
     const state = new RunState(this.#unknownPrice);
     for await (const commit of this.#store.journal.read(this.#runId)) state.fold(commit);
@@ -78,7 +78,7 @@ export class StoredRun {
     throw this.#unreachable(taskId, `has ended (${task.outcome.status})`);
   }
 
-  /** Refuses input for a task that would not read it. The root reads input at any time (S5). */
+  /** Throws for input to a task that would not read it. The root reads input at any time (S5). */
   async refuseUnlessTakesInput(taskId: TaskId): Promise<void> {
     const { record } = await this.liveTask(taskId);
     if (takesInput(record)) return;
@@ -115,8 +115,9 @@ export class StoredRun {
   }
 
   /**
-   * Returns the event with which the run asked. Refuses a decision on a question that the run has not asked or
-   * that was answered, an approval that lacks the answer it must contain, and edited arguments that do not match the schema.
+   * Returns the event with which the run asked a question. Throws for a decision on a question that the run has not
+   * asked or that was answered, for an approval without a required answer, and for edited arguments that do not
+   * match the schema.
    */
   async openQuestion(
     approvalId: string,
@@ -146,7 +147,7 @@ export class StoredRun {
     });
   }
 
-  /** The fault of an answer that arrived after another one. `mailId` is the id of the answers. */
+  /** Creates the fault for an answer that arrived after another one. `mailId` is the mail id of the answers. */
   async answeredBefore(approvalId: string, mailId: string): Promise<Fault> {
     // The mailbox is read first: the owner removes the mail with the commit that holds the decision.
     const mail = (await this.#store.mailbox.read(this.#runId)).find(({ id }) => id === mailId);
@@ -162,7 +163,7 @@ export class StoredRun {
     );
   }
 
-  /** The last event with which the run asked a question, and the answer to it. */
+  /** Returns the last event with which the run asked a question, and the answer to it. */
   async #question(approvalId: string): Promise<{
     readonly request?: Event<"approval_request">;
     readonly answer?: Event<"approval_decision">;
@@ -179,15 +180,16 @@ export class StoredRun {
   }
 
   /**
-   * Whether a command that may resume the run is unread. Read before the state of the run: one commit consumes the command and reopens
-   * the run, so a state that is read later contains either the effect or no such command.
+   * Whether a command that may resume the run is unread. It must be read before the state of the run: because one
+   * commit both consumes the command and reopens the run, a state that is read later then includes the effect,
+   * unless the command is still unread.
    */
   async #isToBeResumed(): Promise<boolean> {
     return mayResume(await this.#store.mailbox.read(this.#runId));
   }
 }
 
-/** What an approval of this request lacks. `undefined` if it is complete. */
+/** Returns what is missing in an approval of this request. `undefined` if it is complete. */
 function answerProblem(
   { kind, input, callId, toolName, foreign }: ApprovalRequest,
   answer: unknown,
@@ -212,7 +214,7 @@ function answerProblem(
   }
 }
 
-/** T4: what is wrong with the edited arguments of a call. `undefined` if they match the schema of the tool. */
+/** T4: returns what is wrong with the edited arguments of a call. `undefined` if they match the schema of the tool. */
 async function argumentsProblem(
   { toolName, inputSchema }: ApprovalRequest,
   edited: JsonValue,
@@ -224,7 +226,7 @@ async function argumentsProblem(
   return `the edited arguments do not match the schema of ${toolName}: ${problems.join("; ")}; the question is still open`;
 }
 
-/** The fault of an answer to a question that was answered before. */
+/** Creates the fault for an answer to a question that was answered before. */
 function answered(
   runId: RunId,
   approvalId: string,

@@ -60,7 +60,7 @@ export interface StoredSchedulesOptions {
   readonly cron: CronLoader;
   /** S6: the scope of the caller. If absent, the caller sees all schedules. */
   readonly scope?: TenantScope | undefined;
-  /** Maximum number of schedules of each tenant. `null`: no cap. Default: 1_000. */
+  /** Maximum number of schedules of each tenant. `null` means no maximum. Default: 1_000. */
   readonly maxPerTenant?: number | null | undefined;
   /** Throws if the runtime is closed. */
   readonly check?: () => void;
@@ -73,7 +73,7 @@ export interface StoredSchedulesOptions {
 /** Default of `maxSchedulesPerTenant`. */
 const mostSchedulesPerTenant = 1_000;
 
-/** Names `list` for `own`. Unlike the other methods it selects, and names no schedule. */
+/** Name of `list` as the caller of `own`. Unlike the other methods, `list` selects schedules and does not name one. */
 export const listOwner = "schedules.list()";
 
 const ownerTable = optionTable({ tenantId: is.any, userId: is.any } satisfies OptionKinds<ScheduleOwner>);
@@ -229,7 +229,7 @@ export class StoredSchedules implements RuntimeSchedules {
     );
   }
 
-  /** Changes a stored schedule. If another process changes it first, begins again. */
+  /** Changes a stored schedule. If another process changes it at the same time, tries again. */
   async #put(
     caller: string,
     name: string,
@@ -264,14 +264,14 @@ export class StoredSchedules implements RuntimeSchedules {
   }
 }
 
-/** The schedules of a store that no runtime of this process executes. */
+/** Returns the schedules of a store for which this process has no runtime that executes them. */
 export function storedSchedules(options: Omit<StoredSchedulesOptions, "ids">): RuntimeSchedules {
   return new StoredSchedules({ ...options, ids: uuidSource });
 }
 
 /**
- * The last fire of a schedule that is replaced. Its run may still be in progress, so `overlap` must know it. A fire that is
- * decided may already have started its run.
+ * Returns the last fire of a schedule that is replaced. Its run may still be in progress, so that `overlap` must
+ * know it. A fire that was already decided may have started its run.
  */
 function lastFire(schedule: StoredSchedule, hash: Hash): Pick<ScheduleState, "lastAt" | "lastRunId"> {
   const { firing, lastAt, lastRunId } = schedule.state;

@@ -103,9 +103,10 @@ function sessionTree(entries: readonly SessionEntry[], leafId: string | null): S
 }
 
 /**
- * Asks the extensions of the session's agent before a change of an idle session. S5: throws `agent_busy` if a run in the
- * session is unfinished; the change itself checks that again, because a run may start while a handler runs. Throws
- * `permission_denied` if an extension refuses. An agent that is not registered with this runtime is not asked.
+ * Asks the extensions of the session's agent before a change of an idle session. S5: throws `agent_busy` if a run
+ * in the session is unfinished; the change itself checks this again, because a run may start while a handler runs.
+ * Throws `permission_denied` if an extension refuses. If the agent is not registered with this runtime, no
+ * extension is asked.
  */
 async function askExtensions(
   worker: WorkerContext,
@@ -145,10 +146,10 @@ async function agentPhase(
 export interface StoredSessionsOptions {
   readonly worker: WorkerContext;
   readonly life: Pick<RuntimeLifetime, "check">;
-  /** S6: the tenant and user outside of whom nothing exists. */
+  /** S6: the tenant and user to which all calls are restricted. */
   readonly scope?: TenantScope | undefined;
   readonly submit: Submit;
-  /** Like `submit`, for a run that compacts the session. */
+  /** Submits a run that compacts the session. */
   readonly compact: Submit;
 }
 
@@ -160,7 +161,7 @@ export class StoredSessions implements RuntimeSessions {
   readonly #life: Pick<RuntimeLifetime, "check">;
   readonly #submit: Submit;
   readonly #compact: Submit;
-  /** S6: the scope, as the options of the store. Empty without a scope. */
+  /** S6: the scope, in the form of the store's options. Empty without a scope. */
   readonly #scope: { readonly scope?: TenantScope };
   readonly #entries: SessionEntryWriter;
 
@@ -467,5 +468,5 @@ export class StoredSessions implements RuntimeSessions {
   }
 }
 
-/** The type of the entry with which a forked session names its origin. */
+/** The type of the entry in which a forked session names the session that it was copied from. */
 const forkType = "fork";

@@ -20,8 +20,9 @@ import { asksPerson, callOfApproval, isCall, mailOfSubmission } from "../journal
 import { anonymousUser, type WorkerContext } from "../process/worker-context.ts";
 
 /**
- * Creates a run. Returns the existing run instead if one with this id was submitted before, and the unfinished run of
- * the session if that takes the input as steering (S5). The store decides in the transaction that would create the run.
+ * Creates a run. If a run with this id was submitted before, returns that run. If the unfinished run of the session
+ * takes the input as steering, returns that one (S5). The store decides this in the transaction that would create
+ * the run.
  */
 export async function submitRun(
   worker: WorkerContext,
@@ -59,7 +60,10 @@ export async function submitRun(
     flight = { ...flight, always: true };
   }
 }
-/** Claims the run as well if the store can do both in one transaction and this worker has room for the run. */
+/**
+ * Creates a run, and also claims it if the store can do both in one transaction and this worker has room for the
+ * run.
+ */
 async function createRun(
   { store: { journal } }: WorkerContext,
   claimer: RunClaimer | undefined,
@@ -80,7 +84,9 @@ async function createRun(
   }
 }
 
-/** How the store handles an unfinished run in the session. `undefined` for a new session, in which there is none. */
+/**
+ * Returns how the store handles an unfinished run in the session. `undefined` for a new session, which has no runs.
+ */
 function singleFlightOf(
   { runId, sessionId, createdAt: at }: RunRecord,
   input: JsonValue,
@@ -99,11 +105,11 @@ function singleFlightOf(
 interface RunWaits {
   /** Whether every unfinished task of the run only waits. */
   readonly onlyWaits: boolean;
-  /** What the run waits for, as readable names. */
+  /** The things for which the run waits, as readable names. */
   readonly waitsFor: readonly string[];
 }
 
-/** Reads from the journal of an unfinished run what it waits for. */
+/** Reads from the journal of an unfinished run for what it waits. */
 async function readWaits(
   { store, clock, unknownPrice }: WorkerContext,
   { runId, status, startAt }: RunSummary,
@@ -138,14 +144,17 @@ function parentOf(path: string): string {
   return path.slice(0, path.lastIndexOf("/"));
 }
 
-/** S6: fault of a submission to a session that does not exist for the caller and cannot be created. */
+/**
+ * S6: returns the fault of a submission to a session that belongs to another tenant or user. The caller must not
+ * learn that it exists.
+ */
 function foreignSession({ sessionId }: RunRecord): Fault {
   return new Fault("not_found", `session ${sessionId} does not exist; choose another sessionId, or omit it`, {
     details: { sessionId },
   });
 }
 
-/** Fault of a submission to a session in which a run is unfinished. */
+/** Returns the fault of a submission to a session in which a run is unfinished. */
 function agentBusy(run: RunSummary, waitsFor: readonly string[], submitted: RunRecord): Fault {
   const { runId, agentId, status } = run;
   const { sessionId } = submitted;

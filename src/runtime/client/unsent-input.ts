@@ -21,7 +21,7 @@ import {
 
 export interface ResendOptions {
   readonly hash: Hash;
-  /** S6: the tenant and user outside of whom nothing exists. */
+  /** S6: the tenant and user to which all calls are restricted. */
   readonly scope?: TenantScope;
 }
 
@@ -33,8 +33,8 @@ export interface Resubmission {
 }
 
 /**
- * S1, S2: returns the inputs of failed runs, whose entries are still pending. Left out are runs that may be resumed by
- * unread mail, and runs whose input was sent again.
+ * S1, S2: returns the inputs of failed runs whose entries are still pending. Runs that unread mail may resume, and
+ * runs whose input was sent again, are left out.
  */
 export async function unsentInputs(
   store: Store,
@@ -55,7 +55,10 @@ export async function unsentInputs(
   return unsent;
 }
 
-/** Returns what to submit for a failed run. Throws `not_found` and `invalid_argument`. */
+/**
+ * Returns the agent, the input and the options with which to submit a failed run again. Throws `not_found` and
+ * `invalid_argument`.
+ */
 export async function resubmissionOf(
   store: Store,
   runId: RunId,
@@ -121,16 +124,17 @@ function callerChanges({ model, ...changes }: StoredChanges): RunChanges {
 }
 
 /**
- * The id of the run that sends an input again, always the same, so that a repeated `resend` starts no second run. It is
- * a hash, because an id that is derived by adding to another one becomes too long when inputs fail again and again.
+ * Returns the id of the run that sends an input again. It is always the same, so that a repeated `resend` starts no
+ * second run. It is a hash, because an id with an added suffix would become too long when inputs fail several
+ * times.
  */
 function resentRunId(hash: Hash, runId: RunId): RunId {
   return parseRunId(`run_again-${hash(runId)}`);
 }
 
 /**
- * Throws `already_exists` if the input of a run was sent again. The run would answer it a second time if it were
- * continued.
+ * Throws `already_exists` if the input of a run was sent again. If the run were continued, it would answer the
+ * input a second time.
  */
 export async function refuseIfResent(
   { journal }: { readonly journal: Pick<Store["journal"], "find"> },
@@ -162,7 +166,7 @@ async function readFailedRun(
   return { task, input: task.input, error };
 }
 
-/** Returns the input without earlier messages, which the failed run has added to the session already. */
+/** Returns the input without earlier messages, because the failed run has already added them to the session. */
 function withoutHistory(agent: HostedAgent, input: JsonValue): JsonValue {
   const message = agent.historyOf?.(input) === undefined ? undefined : agent.messageOf?.(input);
   if (message === undefined) return input;

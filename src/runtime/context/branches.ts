@@ -24,9 +24,9 @@ interface Branches {
 }
 
 /**
- * Runs branches concurrently and returns how each settled, in declaration order. With `stopOnFault` the first fault is
- * thrown, and the other branches are abandoned. W1: the values that these have taken return to their waits. C1: the
- * children that they have spawned are cancelled.
+ * Runs branches concurrently and returns how each settled, in declaration order. With `stopOnFault` it throws the
+ * first fault and abandons the other branches. W1: the values that an abandoned branch has taken return to their
+ * waits. C1: the children that it has spawned are cancelled.
  */
 export async function runBranches(
   steps: StepExecutor,
@@ -109,8 +109,9 @@ export async function raceBranches<Value>(
 }
 
 /**
- * Returns the first result. If all branches fail, throws the fault of the first one in declaration order; its details list
- * all. A cancel is thrown at once, because it is not an outcome of a branch (C2).
+ * Returns the first result. If all branches fail, throws the fault of the first one in declaration order; its
+ * details list the faults of all branches. A cancel is thrown at once, because it is not an outcome of a branch
+ * (C2).
  */
 async function firstSuccess<Value>(
   results: readonly Promise<RaceResult<Value>>[],
@@ -141,7 +142,7 @@ function withBranches(failures: readonly Failure[], names: readonly string[]): F
   return reviveFault({ ...first, details: { ...first.details, branches } });
 }
 
-/** The items of `ctx.map`, and what is done with each. */
+/** The items of `ctx.map`, and the function that is called for each. */
 interface MappedItems {
   readonly count: number;
   readonly concurrency: number;
@@ -149,14 +150,15 @@ interface MappedItems {
   readonly perform: (ctx: NestedContext, index: number) => Promise<JsonValue>;
 }
 
-/** A result of `ctx.map`, as it is recorded. */
+/** A result of `ctx.map` in recorded form. */
 type RecordedItem =
   | { readonly status: "fulfilled"; readonly value: JsonValue }
   | { readonly status: "rejected"; readonly failure: Failure };
 
 /**
- * Calls a function for each item, for at most `concurrency` items at the same time. An error is the result of its item. A
- * cancel is none (C2): it ends the work when the items that have begun have settled, and is thrown.
+ * Calls a function for each item, for at most `concurrency` items at the same time. An error becomes the result of
+ * its item. A cancel does not (C2): it ends the work when the items that have begun have settled, and is then
+ * thrown.
  */
 async function mapItems(step: ActiveStep, mapped: MappedItems): Promise<readonly RecordedItem[]> {
   const { count, concurrency, contextOf, perform } = mapped;
@@ -185,7 +187,7 @@ async function mapItems(step: ActiveStep, mapped: MappedItems): Promise<readonly
   return results;
 }
 
-/** The items of `ctx.map` at this address as branches. */
+/** Returns the items of `ctx.map` at this address as branches. */
 function itemBranches(
   address: StepAddress,
   count: number,
@@ -201,12 +203,12 @@ function itemBranches(
   };
 }
 
-/** The context of an item of `ctx.map` at this address. */
+/** Creates the context of an item of `ctx.map` at this address. */
 type ItemContext = (address: StepAddress, index: number, cancelScope: CancellationScope) => NestedContext;
 
 /**
- * Runs `ctx.map`. All results are one record. J5: an item's error that leaves the code ends the task, and `resume` performs
- * the item again.
+ * Runs `ctx.map`. All results form one record. J5: if code throws the error of an item and the task ends with it,
+ * `resume` processes this item again.
  */
 export function runMap<Value extends JsonValue>(
   steps: StepExecutor,

@@ -24,10 +24,10 @@ import { requireAgentId, requireHandle } from "./context-options.ts";
 import { inheritedBy } from "./shared-request.ts";
 
 /**
- * C1, B5: waits for a cancelled child and adds its output to the cancellation. Both are cancelled at the same time, so
- * the child's output is available shortly afterwards. The wait is not journaled and not longer than the child's own
- * grace period. It does not wait for a child that was not itself cancelled, such as another parent's child or one whose
- * own deadline is later.
+ * C1, B5: waits for a cancelled child and adds its output to the cancellation. Parent and child are cancelled at
+ * the same time, so that the child's output is available shortly afterwards. The wait is not journaled and lasts at
+ * most as long as the child's own grace period. It is skipped for a child that was not cancelled itself, such as a
+ * child of another parent or one whose own deadline is later.
  */
 async function withChildOutput(
   child: TaskId,
@@ -51,7 +51,7 @@ async function withChildOutput(
   return new CancellationError(reason, { status, childOutput, ...(cause !== undefined && { cause }) });
 }
 
-/** The steps with which a task spawns children and waits for their ends. */
+/** The steps with which a task spawns children and waits until they end. */
 export class ChildSteps {
   readonly #steps: StepExecutor;
 
@@ -75,7 +75,7 @@ export class ChildSteps {
     });
   }
 
-  /** Spawns a child that starts with the task's last request, which is stored in the commit of the step. */
+  /** Spawns a child that starts with the task's last request. The commit of the step stores this request. */
   share(request: ChildRequest): Promise<SpawnOutcome> {
     const { runner } = this.#steps;
     const step = this.#steps.identify("spawn", "child", request);
@@ -91,7 +91,10 @@ export class ChildSteps {
     });
   }
 
-  /** C2: a scope that was cancelled or abandoned meanwhile spawns no child, because the cancel would not reach it. */
+  /**
+   * Spawns a child. C2: if the scope was cancelled or abandoned before, it spawns none, because the cancel would
+   * not reach the child.
+   */
   #spawn(agentId: AgentId, input: JsonValue, options: NewTaskOptions): SpawnOutcome {
     const { runner, cancelScope } = this.#steps;
     cancelScope.check();
@@ -143,7 +146,7 @@ export class ChildSteps {
   }
 }
 
-/** Yields the committed events of some tasks, and stops after the last end of those that have ended. */
+/** Yields the committed events of some tasks. Once all of these tasks have ended, it stops after the last end. */
 async function* eventsOf({ worker, facts }: TaskRunner, family: readonly TaskState[]): AsyncIterable<Event> {
   const [first] = family;
   const members = new Set<TaskId>(family.map(({ record }) => record.taskId));
@@ -156,7 +159,7 @@ async function* eventsOf({ worker, facts }: TaskRunner, family: readonly TaskSta
   }
 }
 
-/** The tools of a child: a task whose tools are limited cannot give its child others. */
+/** Returns the tools of a child. If the tools of the parent task are limited, the child cannot have other tools. */
 function narrowed(
   own: readonly string[] | null,
   wanted: readonly string[] | undefined,

@@ -35,9 +35,9 @@ interface ClosedRun {
 }
 
 /**
- * Returns the last request of an ended run, with the answer to it. The messages are those of the session up to an entry, so
- * that none of them is copied; only an invocation whose transcript was compacted sent others. S1: the entries of an
- * invocation that was stopped hold a result for each call.
+ * Returns the last request of an ended run, with the answer to it. The messages are those of the session up to an
+ * entry, so that they need not be copied. They differ from the session only if the transcript of the invocation was
+ * compacted. S1: the entries of an invocation that was stopped contain a result for each call.
  */
 export async function requestOfRun(worker: WorkerContext, { runId }: RequestOfRun): Promise<RequestOfTask> {
   const run = await readClosedRun(worker, runId);
@@ -95,7 +95,7 @@ function turnOf({ kind, outcome }: StepRecord): TurnRecord | undefined {
   return outcome.value as unknown as TurnRecord;
 }
 
-/** The entries of the root that a commit makes visible. */
+/** Returns the entries of the root that a commit makes visible. */
 function closingEntries({ sessions = [] }: Commit): readonly OwnEntry[] {
   return sessions.flatMap((change) => {
     if (change.type !== "append" && change.type !== "say") return [];
@@ -107,7 +107,7 @@ function closingEntries({ sessions = [] }: Commit): readonly OwnEntry[] {
   });
 }
 
-/** The history that the turn of the run saw. */
+/** Returns the history with which the turn of the run started. */
 async function readHistory(
   { store }: WorkerContext,
   { state, turn: { history, sessionId, leafId } }: ClosedRun,
@@ -125,18 +125,24 @@ function heldContent({ contents }: RunState, hash: string): JsonValue {
   throw new Fault("not_found", `the content ${hash} of an ended run was erased, so a child cannot share it`);
 }
 
-/** What the last model call of an invocation was sent, and what followed it. */
+/** The request of the last model call of an invocation, and the messages that followed it. */
 interface SentRequest {
   readonly role: string;
-  /** The messages of the request and those after it, if they are not the history followed by own entries. */
+  /**
+   * The messages of the request and those after it. Absent if they are the history followed by entries of the
+   * invocation.
+   */
   readonly window?: readonly ChatMessage[];
 }
 
-/** The conversation from its start, or from a compaction: a window, and the entries from `from` on. */
+/**
+ * A conversation that begins at its start or after a compaction: a list of messages, and the entries from `from`
+ * on.
+ */
 class Conversation {
   readonly from: number;
   readonly isCompacted: boolean;
-  /** The transcripts of the window with 0, 1, 2 ... following entries. */
+  /** The transcripts of the first messages with 0, 1, 2 ... following entries. */
   readonly #transcripts: Transcript[];
   /** Position in `#transcripts`, by digest. */
   readonly #byDigest: ReadonlyMap<string, number>;
@@ -158,12 +164,12 @@ class Conversation {
     this.#byDigest = new Map(this.#transcripts.map((transcript, count) => [transcript.digest(hash), count]));
   }
 
-  /** The window with all entries that follow it. */
+  /** The first messages with all entries that follow them. */
   get messages(): readonly ChatMessage[] {
     return this.#transcripts.at(-1)?.slice() ?? [];
   }
 
-  /** The number of following entries in the transcript with this digest. */
+  /** Returns the transcript with this digest, and the number of entries that it contains. */
   find(digest: string): { readonly count: number; readonly transcript: Transcript } | undefined {
     const count = this.#byDigest.get(digest);
     const transcript = count === undefined ? undefined : this.#transcripts[count];
@@ -172,8 +178,9 @@ class Conversation {
 }
 
 /**
- * Finds the last request by the digests of the recorded steps (J4). A request that was not made from the history and the
- * entries, as that of an architecture with messages of its own, is not found: the messages of the session are used then.
+ * Finds the last request by the digests of the recorded steps (J4). A request that does not consist of the history
+ * and the entries is not found, such as a request of an architecture with its own messages. The messages of the
+ * session are used instead.
  */
 function findSent({ steps, entries }: ClosedRun, history: readonly ChatMessage[], hash: Hash): SentRequest {
   let current = new Conversation(history, entries, { from: 0, hash, isCompacted: false });

@@ -21,8 +21,8 @@ type Piece = readonly [from: number, to: number] | ChatMessage;
 type CompactionRecord = { readonly pieces: readonly Piece[]; readonly tokensAfter: number } | null;
 
 /**
- * Compacts a transcript once. Kept messages are recorded by position, new ones by value. Steps of `compact` are scoped
- * under this step, so a summary is not paid twice.
+ * Compacts a transcript once. The record contains positions of kept messages, and new messages as a whole. Steps of
+ * `compact` are scoped under this step, so that a summary is not paid twice.
  */
 export async function compactTranscript(
   steps: StepExecutor,
@@ -72,7 +72,10 @@ export async function compactTranscript(
   return { transcript: Transcript.of(windowOf(transcript, record)), entryId, tokens: record.tokensAfter };
 }
 
-/** The messages that a recorded compaction of the transcript gave. `undefined` if it changed nothing. */
+/**
+ * Returns the messages of a transcript after its recorded compaction. `undefined` if the compaction changed
+ * nothing.
+ */
 export function compactedMessages(
   transcript: Transcript,
   value: JsonValue,
@@ -113,7 +116,7 @@ function isWhole(pieces: readonly Piece[], length: number): boolean {
   return only[0] === 0 && only[1] === length;
 }
 
-/** S3: refuses a window that separates a call from its result. */
+/** S3: throws for a list of messages that separates a call from its result. */
 function requirePairs(window: readonly ChatMessage[]): void {
   const problem = findUnpaired(window);
   if (problem !== undefined)

@@ -30,10 +30,10 @@ import { isOutcome } from "../journal/recorded-faults.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { checkCompensationOptions } from "./context-options.ts";
 
-/** Default limit of a compensation and of `ctx.uncancellable`, in milliseconds. */
+/** Default time limit of a compensation and of `ctx.uncancellable`, in milliseconds. */
 const shieldedMs = 600_000;
 
-/** The record that the compensations of a task have begun. */
+/** The record of the beginning of a task's compensations. */
 interface Begun {
   /** How the task ends. */
   readonly outcome: TaskOutcome;
@@ -47,10 +47,13 @@ interface FailedUndo {
   readonly failure: Failure;
 }
 
-/** Creates a context in a scope of the task. */
+/** Creates a run context in a scope of the task. */
 type ContextIn = (scope: StepScope, cancelScope: CancellationScope) => RunContext;
 
-/** C2: runs the branch of `ctx.uncancellable`. Once the work of the task is undone, the code only replays. */
+/**
+ * C2: runs the branch of `ctx.uncancellable`. After the compensations of the task have begun, the code only
+ * replays.
+ */
 export async function runShielded<Value extends JsonValue>(
   steps: StepExecutor,
   branch: Branch<Value>,
@@ -69,7 +72,10 @@ export async function runShielded<Value extends JsonValue>(
   return hasCompensated(runner.task) ? work(around) : runner.shielded(() => around.shield(work));
 }
 
-/** Registers a compensation. It is recorded, so that a replay knows those inside calls that it does not execute again. */
+/**
+ * Registers a compensation. The registration is recorded, so that a replay knows the compensations inside calls
+ * that it does not execute again.
+ */
 export async function registerUndo(
   steps: StepExecutor,
   isBody: boolean,
@@ -119,18 +125,22 @@ function refuse(problem: string): Fault {
   return new Fault("invalid_argument", problem);
 }
 
-/** Number of turns of the event loop in which code that only replays must have registered its compensations again. */
+/**
+ * Maximum number of turns of the event loop in which code that only replays must have registered its compensations
+ * again.
+ */
 const maxTurns = 10_000;
 
-/** The branches of a step, which has one record for all of them. */
+/** The branches of a step that has one record for all of them. */
 export interface StepBranches {
   readonly branches: Readonly<Record<string, Branch<unknown>>>;
   readonly contextOf: (name: string, cancelScope: CancellationScope) => RunContext;
 }
 
 /**
- * Runs a step that executes branches. A replay returns its record without executing them: if they have registered
- * compensations, they are executed before as far as their records go, so that this process knows the functions.
+ * Runs a step that executes branches. A replay returns the record of the step without executing the branches. If
+ * the branches have registered compensations, they are replayed first as far as their records go, so that this
+ * process has the functions of the compensations.
  */
 export function runBranchStep<Value, Given = Value>(
   steps: StepExecutor,
@@ -168,7 +178,7 @@ async function registerAgain(
   }
 }
 
-/** Addresses of the compensations that code inside this step has registered. */
+/** Returns the addresses of the compensations that code inside this step has registered. */
 function registeredIn({ task }: TaskRunner, step: StepAddress): readonly StepAddress[] {
   return task.compensations?.filter((address) => address.startsWith(`${step}/`)) ?? none;
 }
@@ -176,11 +186,11 @@ function registeredIn({ task }: TaskRunner, step: StepAddress): readonly StepAdd
 const none: readonly never[] = [];
 
 /**
- * Undoes the work of a task that ends with `outcome`, or continues to undo it. Returns the final outcome, with the events
- * that belong to it, or `undefined` if there is nothing to undo.
+ * Undoes the work of a task that ends with `outcome`, or continues to undo it. Returns the final outcome, with the
+ * events that belong to it, or `undefined` if there is nothing to undo.
  *
- * The beginning is one record: the outcome, and the compensations in their order. From then on neither changes, whatever
- * the code does on replay and whatever arrives. A crash repeats at most the attempt that was in flight (J6).
+ * The beginning is one record: the outcome, and the compensations in their order. Neither changes later, whatever
+ * the code does on a replay. A crash repeats at most the attempt that was in flight (J6).
  */
 export async function undoWork(
   runner: TaskRunner,
@@ -203,7 +213,7 @@ export async function undoWork(
   });
 }
 
-/** Records that the compensations begin. Returns the record of an earlier owner, if there is one. */
+/** Records that the compensations begin. If an earlier owner has recorded it, returns that record. */
 async function begin(
   runner: TaskRunner,
   address: StepAddress,
@@ -275,7 +285,7 @@ function causeOf(outcome: TaskOutcome): Pick<CompensationContext, "status"> & { 
   return { status: status === "deadline_exceeded" || status === "cancelled" ? status : "failed", failure };
 }
 
-/** The error of the run lists the compensations that did not succeed. */
+/** Returns the outcome with an error that lists the compensations which failed. */
 function withFailures(outcome: TaskOutcome, failed: readonly FailedUndo[]): TaskOutcome {
   const { failure } = outcome;
   if (failed.length === 0 || failure === null) return outcome;

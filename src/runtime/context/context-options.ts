@@ -25,7 +25,7 @@ import {
 } from "../../kernel/index.ts";
 import { checkNextRuns } from "./next-run-check.ts";
 
-/** Options of `ctx.ask`. A misspelt timeout would wait forever. */
+/** Options of `ctx.ask`. They are checked, because a misspelt timeout would wait forever. */
 export interface WaitOptions {
   readonly timeoutMs?: number;
 }
@@ -83,12 +83,12 @@ const reportTable = optionTable({
   abandoned: is.callback(),
 } satisfies OptionKinds<TaskReport>);
 
-/** The number of inputs that one drain takes. */
+/** The number of inputs that one read takes, by mode. */
 export const maxDrained: Readonly<Record<DrainMode, number>> = { one: 1, all: Infinity };
 
 // Absent options cost nothing: these functions are called in every turn.
 
-/** The fault of an argument that has another form. `use` says what to write instead. */
+/** Creates the fault for an argument of the wrong kind. `use` says what to write instead. */
 function invalid(what: string, value: unknown, owner: string, expected: string, use: string): Fault {
   return new Fault(
     "invalid_argument",
@@ -96,12 +96,12 @@ function invalid(what: string, value: unknown, owner: string, expected: string, 
   );
 }
 
-/** Refuses an argument that is no function, such as a promise of work that has started already. */
+/** Throws for an argument that is not a function, such as a promise of work that has already started. */
 export function requireFunction(owner: string, what: string, value: unknown, use: string): void {
   if (typeof value !== "function") throw invalid(what, value, owner, "a function", use);
 }
 
-/** Refuses branches that are no functions by name. */
+/** Throws for branches that are not functions by name. */
 export function requireBranches(owner: string, branches: unknown): void {
   const use = `${owner.slice(0, -1)}{ first: async (branch) => value })`;
   if (typeof branches !== "object" || branches === null || Array.isArray(branches))
@@ -110,20 +110,20 @@ export function requireBranches(owner: string, branches: unknown): void {
     requireFunction(owner, `branch ${name}`, branch, use);
 }
 
-/** Refuses a resource that could not be opened or closed. */
+/** Throws for a resource that could not be opened or closed. */
 export function checkResource(open: unknown, close: unknown): void {
   const use = "ctx.resource(async () => connect(), async (connection) => connection.close())";
   requireFunction("ctx.resource()", "open", open, use);
   requireFunction("ctx.resource()", "close", close, use);
 }
 
-/** Refuses what the plan of a turn returns if it is no plan. */
+/** Throws if the plan of a turn returns something that is not a plan. */
 export function requirePlan(planned: unknown): void {
   if (typeof readProperty(planned, "instructions") === "string") return;
   throw invalid("plan", planned, "ctx.turn()", "a text as instructions", "{ input, instructions, tools }");
 }
 
-/** Refuses tool calls that are no list, and an entry without the name of its tool or an id. */
+/** Throws for tool calls that are not a list, and for an entry without the name of its tool or an id. */
 function requireCalls(calls: unknown): void {
   const call = '{ callId: "1", toolName: "read", input: { ... } }';
   if (!Array.isArray(calls)) throw invalid("calls", calls, "ctx.tools()", "an array", `ctx.tools([${call}])`);
@@ -142,7 +142,7 @@ function isFilled(text: unknown): boolean {
   return typeof text === "string" && text !== "";
 }
 
-/** Refuses a target that is no id of an agent or a workflow, such as the agent itself. */
+/** Throws for a target that is not the id of an agent or a workflow, such as the agent object itself. */
 export function requireAgentId(owner: string, target: unknown): void {
   if (isFilled(target)) return;
   const use = isFilled(readProperty(target, "id"))
@@ -151,7 +151,7 @@ export function requireAgentId(owner: string, target: unknown): void {
   throw invalid("target", target, owner, "the id of an agent", use);
 }
 
-/** Refuses a value that is no message of an inbox. */
+/** Throws for a value that is not a message of an inbox. */
 export function requireInboxMessage(message: unknown): void {
   if (isFilled(readProperty(message, "id"))) return;
   throw invalid(
@@ -163,7 +163,7 @@ export function requireInboxMessage(message: unknown): void {
   );
 }
 
-/** Refuses a value that is no handle of a child, such as the outcome of `ctx.spawn` itself. */
+/** Throws for a value that is not the handle of a child, such as the whole outcome of `ctx.spawn`. */
 export function requireHandle(
   owner: string,
   value: unknown,
@@ -183,7 +183,7 @@ export function requireHandle(
   );
 }
 
-/** Refuses a list that has another entry than handles of children. */
+/** Throws for a list with an entry that is not the handle of a child. */
 export function requireHandles(owner: string, handles: unknown): asserts handles is readonly TaskHandle[] {
   if (!Array.isArray(handles)) throw invalid("handles", handles, owner, "an array", "ctx.joinAll([handle])");
   for (const handle of handles as readonly unknown[]) requireHandle(owner, handle);
@@ -201,7 +201,7 @@ export function checkAcceptingWait(
   acceptingTable.read(owner, options);
 }
 
-/** Refuses a timeout that is no number. A negative number and `null` are over at once. */
+/** Throws for a timeout that is not a number. A negative number and `null` end the wait at once. */
 export function checkTimeout(timeoutMs: unknown): void {
   timeoutKind.check?.(timeoutMs, "timeoutMs", "ctx.ask(), ctx.waitForSignal() or ctx.waitForUpdate()");
 }
@@ -211,16 +211,16 @@ export function checkDrainOptions(queue: InputQueue, options: DrainOptions): voi
   drainTable.read(owner, options);
 }
 
-/** The drain of a task that is not the root, which receives no input. */
+/** Returns the input of a task that is not the root and receives none: an empty list. */
 export function noInput(queue: InputQueue, options: DrainOptions): readonly JsonValue[] {
   checkDrainOptions(queue, options);
   return [];
 }
 
-/** The options of a step of a workflow that names none: it is retried with the default settings. */
+/** The options of a workflow's step that sets none: it is retried with the default settings. */
 export const retriedStep: StepOptions = Object.freeze({ retry: defaultStepRetry });
 
-/** Checks the options of `ctx.step`. Returns how the step is retried. `undefined`: it has one attempt. */
+/** Checks the options of `ctx.step`. Returns how the step is retried, or `undefined` if it has one attempt. */
 export function readStepOptions(name: string, options: StepOptions | undefined): StepRetry | undefined {
   if (options === undefined) return undefined;
   if (options === retriedStep) return defaultStepRetry;
@@ -240,7 +240,7 @@ function checkFormerly(owner: string, formerly: unknown): void {
 
 const patchName = /^[A-Za-z0-9_.-]{1,64}$/u;
 
-/** Refuses a name of `ctx.patched` that cannot be part of an address. */
+/** Throws for a name in `ctx.patched` that cannot be part of an address. */
 export function checkPatchName(name: unknown): void {
   if (typeof name === "string" && patchName.test(name)) return;
   throw new Fault(
@@ -270,7 +270,10 @@ export function checkParallel(branches: unknown, options: ParallelOptions | unde
   requireBranches("ctx.parallel()", branches);
 }
 
-/** Refuses arguments of `ctx.map` that are no list and no function. Returns the options with their defaults. */
+/**
+ * Checks the arguments of `ctx.map` and returns its options with their defaults. Throws if the arguments are not a
+ * list and a function.
+ */
 export function readMap(
   items: unknown,
   perform: unknown,
@@ -295,7 +298,7 @@ export function checkReport(report: TaskReport, isRoot: boolean): void {
   if (report.next !== undefined) checkNextRuns(report.next, isRoot);
 }
 
-/** Refuses instructions of a compaction that are no text, or an empty one. */
+/** Throws for instructions of a compaction that are not a text, or are empty. */
 export function checkInstructions(instructions: unknown): void {
   if (typeof instructions === "string" && instructions.trim() !== "") return;
   throw new Fault(

@@ -2,7 +2,7 @@ import { assertJson, type JsonValue } from "../../kernel/index.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
-/** The reason with which `continueAsNew` ends the agent's code. */
+/** The value that `continueAsNew` throws to end the agent's code. */
 export class ContinueAsNew {
   readonly state: JsonValue;
 
@@ -11,7 +11,10 @@ export class ContinueAsNew {
   }
 }
 
-/** Flushes earlier records first, so that no record of the old journal is taken for one of the new. */
+/**
+ * Starts the new journal of the task. It first writes all earlier records, so that no record of the old journal
+ * appears in the new one.
+ */
 export async function continueAsNew(
   runner: TaskRunner,
   { cancelScope }: StepExecutor,

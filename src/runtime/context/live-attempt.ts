@@ -69,20 +69,20 @@ import { ProgramLog } from "./program-log.ts";
 /** What one attempt of a step starts with. */
 interface AttemptStart {
   readonly open: ActiveStep;
-  /** The call of the attempt, which lasts until its end. */
+  /** The call of the attempt. It is in flight until the attempt ends. */
   readonly call: InFlightCall;
   readonly scope: StepAddress;
   readonly number: number;
   readonly program: ReadProgram | undefined;
-  /** The questions of earlier attempts that no one has answered, or whose answer no attempt has taken. */
+  /** The questions of earlier attempts that no person has answered, or whose answer no attempt has read. */
   readonly kept: readonly OpenQuestion[];
 }
 
 type ReadProgram = Required<ProgramOptions>;
 
 /**
- * Runs `ctx.attempt`. The start of each attempt is recorded before its body is called, so that the next owner knows how many
- * there were. It passes the records of earlier attempts and uses none of them.
+ * Runs `ctx.attempt`. The start of each attempt is recorded before its body is called, so that the next owner knows
+ * how many attempts there were. Records of earlier attempts are skipped and not used.
  */
 export function runLiveAttempt<Value extends JsonValue>(
   from: CallingScope,
@@ -138,8 +138,8 @@ function readAttempt(name: string, options: AttemptOptions): { readonly program:
 }
 
 /**
- * B5: whether the attempt ended because of money for which a person was asked. Another attempt follows the top-up, also if the
- * top-up came before the attempt has ended.
+ * B5: whether the attempt ended because a call did not fit into the budget and a person was asked for a top-up.
+ * Another attempt follows the top-up, also if the top-up arrived before the attempt ended.
  */
 function endedForMoney({ runner, cancelScope }: ActiveStep, error: unknown): error is BudgetExhaustedError {
   if (!(error instanceof BudgetExhaustedError) || runner.isDropped || cancelScope.isAbandoned) return false;
@@ -152,14 +152,17 @@ function endedForSeat({ runner, cancelScope }: ActiveStep, error: unknown): bool
   return Fault.is(error) && error.code === "seat_lost" && !runner.isDropped && !cancelScope.isAbandoned;
 }
 
-/** H1: the task gives its seat up until the person answers. Throws the error of the attempt if the person refuses. */
+/**
+ * H1: gives up the seat of the task until a person has answered. Throws the error of the attempt if the person
+ * refuses.
+ */
 async function untilAnswered(open: ActiveStep, error: unknown): Promise<void> {
   const { runner } = open;
   await untilRecalled(open);
   if (runner.task.isDeclined) throw error;
 }
 
-/** H2: the call of the attempt has ended. Resolves when the task has a seat. */
+/** H2: resolves when the task has a seat again. The call of the attempt has ended before. */
 async function untilRecalled(open: ActiveStep): Promise<void> {
   const { runner, cancelScope } = open;
   open.end();
@@ -184,7 +187,7 @@ function markOf(address: StepAddress): StepIdentity {
   return { address, kind: "value", name: "live", digest: JsonDigest.ofNull };
 }
 
-/** Passes the records of the attempts of earlier owners. Returns how many there were. */
+/** Skips the records of the attempts of earlier owners. Returns how many there were. */
 function passEarlierAttempts(runner: TaskRunner, step: StepAddress): number {
   let count = 0;
   while (runner.task.steps.has(liveAddress(step, count + 1)))
@@ -193,8 +196,8 @@ function passEarlierAttempts(runner: TaskRunner, step: StepAddress): number {
 }
 
 /**
- * The questions that the last attempt of an earlier owner left open on purpose. If its program did nothing but wait for them,
- * it is started again when one of them is answered.
+ * Returns the questions that the last attempt of an earlier owner left open on purpose. If its program only waited
+ * for them, it is started again when one of them is answered.
  */
 async function keptFromEarlier(
   { runner, address, cancelScope }: ActiveStep,
@@ -216,7 +219,7 @@ function withdrawAllBut(runner: TaskRunner, step: StepAddress, kept: readonly Op
 
 const attemptOver = "the attempt that asked has ended";
 
-/** Runs the body of an attempt. Its questions end with it, in the commit of its record. */
+/** Runs the body of an attempt. When it ends, the commit of its record also ends its questions. */
 async function runLive<Value>(
   open: ActiveStep,
   name: string,
@@ -250,7 +253,10 @@ async function runLive<Value>(
   }
 }
 
-/** What the body of `ctx.attempt` receives. Each call has a scope of its own, so that calls may run at the same time. */
+/**
+ * The context that the body of `ctx.attempt` receives. Each of its calls has its own scope, so that calls may run
+ * at the same time.
+ */
 class LiveAttempt extends AbandonableCall implements AttemptContext {
   readonly number: number;
   readonly scope: StepAddress;
@@ -299,7 +305,7 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
     return this.#program !== undefined;
   }
 
-  /** The program lives from here on, until the returned function is called. */
+  /** Records that the program of the attempt lives until the returned function is called. */
   addProgram(): () => void {
     const program = this.#program;
     if (program === undefined) return () => undefined;
@@ -313,7 +319,7 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
     return runner.activity.addProgram({ name, idleMs, park });
   }
 
-  /** The attempt has ended: what its body still does is ignored. */
+  /** Ends the attempt. The runtime ignores what its body still does afterwards. */
   end(): void {
     this.#isOver = true;
     this.#log?.endMessage();
@@ -349,7 +355,7 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
     return this.#inCall((ctx) => ctx.step(name, body, options));
   }
 
-  /** The question is recorded with its request, so that the next owner can withdraw it. */
+  /** Asks a person a question. The question is recorded with its request, so that the next owner can withdraw it. */
   approval(question: PersonQuestion): Promise<ApprovalDecision> {
     return this.#inCall((ctx, call) => {
       const { taskId, worker } = this.#runner;
@@ -462,7 +468,7 @@ class LiveAttempt extends AbandonableCall implements AttemptContext {
 
 const keepName = "keep";
 
-/** What the attempts of the step so far have left behind. */
+/** Returns what the attempts of the step have left behind so far. */
 function earlierOf({ task }: TaskRunner, step: StepAddress): EarlierAttempts {
   const kept: JsonValue[] = [];
   const steering: JsonValue[] = [];

@@ -22,15 +22,18 @@ import { approvalStep, askedAbout } from "../tool/approval.ts";
 interface AskedQuestion {
   readonly approvalId: string;
   readonly input: JsonValue;
-  /** Address below which the answer is recorded. Absent for a question of `approval`: the first step of its call. */
+  /**
+   * Address below which the answer is recorded. Absent for a question of `approval`, whose answer is the first step
+   * of its call.
+   */
   readonly round?: StepAddress;
-  /** Whether an earlier attempt has asked it, so that this one emits no second request. */
+  /** Present if an earlier attempt has asked the same question, so that this attempt emits no second request. */
   readonly isAskedBefore?: true;
 }
 
-/** A question of an attempt that no one has answered. */
+/** A question of an attempt that no person has answered. */
 export interface OpenQuestion extends Required<Pick<AskedQuestion, "approvalId" | "input" | "round">> {
-  /** Address of the attempt that asked it last. */
+  /** Address of the attempt that asked the question last. */
   readonly attempt: StepAddress;
 }
 
@@ -46,7 +49,7 @@ export function recordQuestion({ journal }: TaskRunner, call: StepAddress, asked
   );
 }
 
-/** The questions of the attempts of a step that no one has answered. */
+/** Returns the questions of the attempts of a step that no person has answered. */
 export function openQuestions({ task }: TaskRunner, step: StepAddress): readonly OpenQuestion[] {
   const open = new Map<string, OpenQuestion>();
   for (const { address, name, kind, outcome } of task.steps.values()) {
@@ -64,7 +67,10 @@ export function openQuestions({ task }: TaskRunner, step: StepAddress): readonly
   return [...open.values()];
 }
 
-/** Withdraws questions that no one has answered. The log shows a denial, so that no surface asks any more. */
+/**
+ * Withdraws questions that no person has answered. The log then contains a denial for each, so that no surface
+ * shows them any more.
+ */
 export function withdrawQuestions(
   { journal }: TaskRunner,
   questions: readonly OpenQuestion[],
@@ -78,15 +84,17 @@ export function withdrawQuestions(
   }
 }
 
-/** What the record says that an attempt was parked. */
+/** The record of an attempt that ended while its questions stay open. */
 interface ParkedAttempt {
   /** The questions that stay open when the attempt ends. */
   readonly questions: readonly string[];
-  /** Whether the program did nothing but wait for them. */
+  /** Whether the program only waited for the answers to these questions. */
   readonly isIdle: boolean;
 }
 
-/** Records that the open questions of an attempt outlive it, because the run is about to be released. */
+/**
+ * Records that the open questions of an attempt remain open after its end, because the run is about to be released.
+ */
 export function recordParked(
   { journal, task }: TaskRunner,
   attempt: StepAddress,
@@ -115,13 +123,19 @@ function parkedIn(steps: ReadonlyMap<StepAddress, unknown>, attempt: StepAddress
   return count;
 }
 
-/** What the last attempt of an earlier owner left open on purpose. `undefined` if it was not parked. */
+/**
+ * Returns what the last attempt of an earlier owner left open on purpose. `undefined` if it did not end in this
+ * way.
+ */
 export function parkedAttempt({ task }: TaskRunner, attempt: StepAddress): ParkedAttempt | undefined {
   const outcome = task.steps.get(parkedAddress(attempt, parkedIn(task.steps, attempt)))?.outcome;
   return outcome?.kind === "ok" ? (outcome.value as unknown as ParkedAttempt) : undefined;
 }
 
-/** Resolves when one of the questions is answered. The answer stays available to the step that asks it again. */
+/**
+ * Resolves when one of the questions is answered. The answer remains available for the step that asks the same
+ * question again.
+ */
 export async function untilOneAnswered(
   { taskId, host, activity }: TaskRunner,
   cancelScope: CancellationScope,
@@ -139,7 +153,7 @@ export async function untilOneAnswered(
   }
 }
 
-/** The questions that the program of an attempt may ask again under their first id. */
+/** The questions that the program of an attempt may ask again with their first id. */
 export class KeptQuestions {
   readonly #kept: Map<string, OpenQuestion>;
 
@@ -147,7 +161,7 @@ export class KeptQuestions {
     this.#kept = new Map(questions.map((question) => [askedAbout(question.approvalId), question]));
   }
 
-  /** Takes the question that was asked about the same thing, and returns its id. */
+  /** Returns the id of the question about the same subject, and removes the question from the list. */
   take(subject: string): string | undefined {
     const question = this.#kept.get(subject);
     this.#kept.delete(subject);
@@ -155,7 +169,7 @@ export class KeptQuestions {
   }
 }
 
-/** The attempt of the step to which an address belongs. `undefined` if it belongs to none. */
+/** Returns the attempt of the step to which an address belongs. `undefined` if it belongs to none of them. */
 function attemptOf(step: StepAddress, address: StepAddress): StepAddress | undefined {
   const prefix = liveAddress(step, 0).slice(0, -1);
   if (!address.startsWith(prefix)) return undefined;

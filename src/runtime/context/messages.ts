@@ -64,15 +64,15 @@ import {
   type DrainOptions,
 } from "./context-options.ts";
 
-/** Where a wait is recorded, and when it ends without a value. */
+/** The address at which a wait is recorded, and the time at which it ends without a value. */
 interface TimedWait {
   readonly address: StepAddress;
   readonly due: Due | undefined;
 }
 
 /**
- * The messages that a task sends, and its waits for answers, signals and times. A message's id follows from its step, so sending it
- * again has no effect.
+ * The steps with which a task sends messages and waits for answers, signals and times. A message's id follows from
+ * its step, so that sending it again has no effect.
  */
 export class MessageSteps {
   readonly #steps: StepExecutor;
@@ -102,7 +102,7 @@ export class MessageSteps {
     );
   }
 
-  /** Replies to a message. In a fork it is a step that sends nothing, because only the origin answers. */
+  /** Replies to a message. In a fork the step sends nothing, because only the original run answers. */
   async reply(message: Message, body: JsonValue): Promise<void> {
     requireInboxMessage(message);
     const { runner } = this.#steps;
@@ -159,9 +159,10 @@ export class MessageSteps {
   }
 
   /**
-   * Takes the address of a wait and returns when `ms` of a task's time will have passed. The time stops while the task is
-   * paused (H5). Default: the time of this task. The start of the wait is journaled below its address, so that a run which
-   * waits continues if the code has another timeout, or none: J4 does not cover it.
+   * Reserves the address of a wait and returns the time at which `ms` of a task's time will have passed. Pauses of
+   * the task do not count (H5). Default: the time of this task. The start of the wait is journaled below its
+   * address, so that J4 does not cover the timeout: a waiting run continues even if the code now has another
+   * timeout.
    */
   async #timed(ms: number | undefined, task: TaskState = this.#steps.runner.task): Promise<TimedWait> {
     if (Number.isNaN(ms)) throw new Fault("invalid_argument", "invalid timeoutMs NaN: expected milliseconds");
@@ -195,13 +196,19 @@ export class MessageSteps {
     await this.#sleepUntil(() => atMs);
   }
 
-  /** The first time is journaled, because code that computes the time from the clock computes a later one on replay. */
+  /**
+   * Waits until a time. The first call journals the time, because code that computes it from the clock gets a later
+   * one on a replay.
+   */
   async #sleepUntil(time: () => number): Promise<void> {
     const atMs = await this.#steps.runSync(this.#steps.identify("value", "sleep until", null), time);
     await this.#waitFor(`sleep ${atMs}`, this.#steps.next(), () => atMs);
   }
 
-  /** Waits for the signal. Returns `undefined` after the timeout. J5: the error of `accept` is that of the wait. */
+  /**
+   * Waits for a signal. Returns `undefined` after the timeout. J5: if `accept` throws, the wait fails with this
+   * error.
+   */
   async waitForSignal(
     name: string,
     { timeoutMs, accept }: WaitForSignalOptions,
@@ -212,8 +219,8 @@ export class MessageSteps {
   }
 
   /**
-   * Waits for an update. Whether it is accepted is part of the record of the wait, and so is the reply to a refused one. All
-   * waits after refused updates end at the same time.
+   * Waits for an update. The record of the wait says whether the update was accepted, and contains the reply to a
+   * refused one. After a refused update the wait continues, with the same end time.
    */
   async waitForUpdate(
     name: string,
@@ -240,7 +247,10 @@ export class MessageSteps {
     }
   }
 
-  /** The event that holds the reply is part of the commit of this step, so that an update has one reply. */
+  /**
+   * Replies to an update. The event with the reply is part of the commit of this step, so that each update has only
+   * one reply.
+   */
   async answerUpdate(name: string, { id }: ReceivedUpdate, reply: UpdateReply): Promise<void> {
     const step = this.#steps.identify("send", `answer ${name}`, { id });
     await this.#steps.run<void>(step, (open) => {
@@ -252,7 +262,7 @@ export class MessageSteps {
     });
   }
 
-  /** Sends a signal to another run with the commit of this step. */
+  /** Sends a signal to another run in the commit of this step. */
   async sendSignal(
     target: string,
     name: string,
@@ -282,14 +292,17 @@ export class MessageSteps {
     this.#steps.emit({ type: "value_published", data: { name, value: structuredClone(value) } });
   }
 
-  /** The id of a new promise. It follows from the scope and its number there, so it is the same on every replay. */
+  /**
+   * Returns the id of a new promise. The id follows from the scope and a number within it, so that it is the same
+   * on every replay.
+   */
   newPromise(): string {
     const { runner, scope } = this.#steps;
     const key = promiseKey(scope, this.#steps.nextPromise());
     return formatPromiseId({ runId: runner.facts.runId, taskId: runner.taskId, key });
   }
 
-  /** J5: the error of a rejected promise is recorded, and an error that `accept` throws as well. */
+  /** Waits for a promise. J5: the error of a rejected promise is recorded, and so is an error that `accept` throws. */
   async waitForPromise(id: string, { accept }: WaitForPromiseOptions): Promise<JsonValue> {
     const { runId, taskId, key } = parsePromiseId(id);
     const { runner } = this.#steps;
@@ -309,7 +322,7 @@ export class MessageSteps {
     return value;
   }
 
-  /** Settles a promise with the commit of this step. */
+  /** Settles a promise in the commit of this step. */
   async settlePromise(id: string, outcome: PromiseOutcome): Promise<void> {
     const place = parsePromiseId(id);
     await this.send("settle", id, outcome as unknown as JsonValue, async ({ cancelScope }) => {
@@ -321,7 +334,7 @@ export class MessageSteps {
     });
   }
 
-  /** A journaled wait for a name. `value` is absent if `due` came first. */
+  /** Waits for a name, as a journaled step. `value` is absent if the time `due` came first. */
   #waitFor(
     name: string,
     address: StepAddress,
@@ -361,7 +374,7 @@ export class MessageSteps {
     return came === undefined ? { kind: "timed_out", partial: null } : (came as unknown as AskOutcome);
   }
 
-  /** H5: asks a child task. A hand-off that times out cancels the child. */
+  /** H5: waits for the output of a child task. If the wait times out, it cancels the child. */
   async #askTask(
     address: StepAddress,
     { taskId }: TaskHandle,
@@ -404,7 +417,7 @@ export class MessageSteps {
   }
 }
 
-/** Takes the input that waits in a queue of the task. */
+/** Reads the input that waits in a queue of the task, and removes it from the queue. */
 export function drainInput(
   steps: StepExecutor,
   queue: InputQueue,
@@ -421,7 +434,7 @@ export function drainInput(
   });
 }
 
-/** Waits until a name is resolved or a time is reached. Returns `undefined` in the second case. */
+/** Waits until a name is resolved or a time is reached. Returns `undefined` if the time is reached first. */
 export async function awaitName(
   runner: TaskRunner,
   cancelScope: CancellationScope,
@@ -440,12 +453,12 @@ export async function awaitName(
   }
 }
 
-/** The value of the wait for an update. Absent after the timeout. */
+/** The value that a wait for an update records. Absent after the timeout. */
 interface JudgedUpdate {
   readonly value?: ReceivedUpdate | { readonly id: string; readonly isRefused: true };
 }
 
-/** Why an update is not accepted. `undefined` if it is. */
+/** Returns why an update is not accepted. `undefined` if it is accepted. */
 async function refusalOf(
   accept: WaitForUpdateOptions["accept"],
   value: JsonValue,
@@ -462,8 +475,8 @@ async function refusalOf(
 }
 
 /**
- * S6: returns the stored id of a run. Throws `not_found` if the run has ended, or does not exist in the tenant of the task. The
- * step before may have started the run, in a commit that is not written yet.
+ * S6: returns the stored id of a run. Throws `not_found` if the run has ended, or does not exist in the tenant of
+ * the task. The call first waits for earlier commits, because an earlier step may have started the run.
  */
 function reachable(runner: TaskRunner, named: RunId, what: string): Promise<RunId> {
   return runner.log.reading(findReachable(runner, named, what));

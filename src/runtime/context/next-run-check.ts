@@ -32,7 +32,10 @@ const sharesTable = optionTable({
 } satisfies OptionKinds<NonNullable<NextRun["shares"]>>);
 const nextKey = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** Refuses next runs that could not be submitted when the run ends, because the code could not receive the fault then. */
+/**
+ * Throws for next runs that could not be submitted when the run ends. It is called early, because the code could
+ * not receive the fault at the end of the run.
+ */
 export function checkNextRuns(next: readonly NextRun[], isRoot: boolean): void {
   if (!isRoot)
     throw new Fault(

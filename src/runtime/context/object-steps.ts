@@ -10,7 +10,7 @@ import {
 import type { StepExecutor } from "../task/step-executor.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
-/** L19: reads the state of the key to which the run belongs. The first read is recorded. */
+/** L19: reads the state of the object key to which the run belongs. The first read is recorded. */
 export async function readObjectState(steps: StepExecutor): Promise<JsonValue | undefined> {
   const { runner } = steps;
   const place = objectOf(runner, "ctx.objectState()");
@@ -24,7 +24,7 @@ export async function readObjectState(steps: StepExecutor): Promise<JsonValue | 
   return value;
 }
 
-/** L19: emits the event that stores the state in its commit. */
+/** L19: emits the event whose commit stores the state. */
 export function setObjectState(steps: StepExecutor, state: JsonValue | undefined): void {
   const { name: object, key, isShared } = objectOf(steps.runner, "ctx.setState()");
   const where = `the state of object ${object}`;
@@ -49,7 +49,7 @@ export function setObjectState(steps: StepExecutor, state: JsonValue | undefined
   steps.emit({ type: "state_changed", data });
 }
 
-/** The object to which the run belongs. A child task of the run is no call of it. */
+/** Returns the object to which the run belongs. Throws in a child task, which is not a call of the object. */
 function objectOf({ host, taskId }: TaskRunner, call: string): NonNullable<RunFlow["object"]> {
   if (host.flow?.object !== undefined && taskId === rootTaskId) return host.flow.object;
   throw new Fault(

@@ -7,14 +7,14 @@ import {
 } from "../../kernel/index.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
-/** Length of a message, in UTF-16 code units, from which on the next piece begins another one. */
+/** Length of a message, in UTF-16 code units, above which the next piece begins a new message. */
 const longestMessage = 262_144;
 
-/** Writes what a program tells of itself to the log, marked with its source: its messages, with their pieces, and its calls. */
+/** Writes a program's reports to the log, marked with its source: its messages, with their pieces, and its calls. */
 export class ProgramLog {
   readonly #runner: TaskRunner;
   readonly #source: EventSource;
-  /** The message that the program writes. `seq` is that of its start. */
+  /** The message that the program is writing. `seq` is the sequence number of the event that started it. */
   #message: { readonly seq: number; text: string; reasoning: string } | undefined;
 
   constructor(runner: TaskRunner, source: EventSource) {
@@ -55,7 +55,7 @@ export class ProgramLog {
     }
   }
 
-  /** Records the message that is being written. */
+  /** Records the message that the program is writing as complete. */
   endMessage(): void {
     const message = this.#message;
     if (message === undefined) return;

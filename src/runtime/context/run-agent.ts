@@ -25,7 +25,7 @@ import type { TaskRunner } from "../task/task-runner.ts";
 import { joinWait } from "../journal/wait-names.ts";
 import { restartDelayMs } from "../process/run-retry.ts";
 
-/** Outcome of a task's code. E4: `events` were emitted after its last step and commit together with its end. */
+/** Outcome of a task's code. E4: `events` were emitted after its last step and are committed together with its end. */
 export type CodeOutcome = { readonly events: readonly EventDraft[] } & (
   | {
       readonly kind: "ended";
@@ -56,7 +56,7 @@ export async function runAgentCode(runner: TaskRunner): Promise<CodeOutcome> {
   }
 }
 
-/** The outcome of code that returned. The task ends when the children have ended for which it waits. */
+/** Returns the outcome of code that returned. The task ends when the children for which it waits have ended. */
 async function returned(runner: TaskRunner, ctx: TaskContext, value: unknown): Promise<CodeOutcome> {
   const { agent, cancelScope, state, host, taskId, worker } = runner;
   const output = (value ?? null) as JsonValue;
@@ -71,7 +71,7 @@ async function returned(runner: TaskRunner, ctx: TaskContext, value: unknown): P
   return { kind: "ended", outcome: outcomeOf(runner, output), endedOn: none, events: ctx.takeEvents() };
 }
 
-/** Runs the code of a workflow. If it ends without success, its compensations follow before the task ends. */
+/** Runs the code of a workflow. If it ends without success, its compensations run before the task ends. */
 async function runWorkflow(
   runner: TaskRunner,
   ctx: TaskContext,
@@ -115,8 +115,8 @@ async function runWorkflow(
 }
 
 /**
- * How a workflow ends whose work is to be undone. `undefined` if it completed, starts again, or stopped at its budget, so that
- * it can be topped up. A call of an object cannot be topped up (L19).
+ * Returns the outcome of a workflow whose work must be undone. `undefined` if it completed, starts again, or
+ * stopped at its budget, because it can then be topped up. A call of an object cannot be topped up (L19).
  */
 function outcomeToUndo(
   { task, worker, output, host }: TaskRunner,
@@ -164,13 +164,16 @@ function outcomeOfError(runner: TaskRunner, error: unknown, events: readonly Eve
   return { kind: "ended", outcome, endedOn, events };
 }
 
-/** The fault of an error that left the code. The reason of an item of `ctx.map`, which code may throw, is the JSON of a fault. */
+/**
+ * Returns the fault for an error that left the code. Code may throw the reason of an item of `ctx.map`, which is
+ * the JSON of a fault.
+ */
 function faultOf(error: unknown): Fault {
   const code = error instanceof Error ? undefined : readProperty(error, "code");
   return typeof code === "string" && isFaultCode(code) ? reviveFault(error as Failure) : Fault.from(error);
 }
 
-/** Adds the metadata and the work that the task reported, and the finish reason of its output, to its outcome. */
+/** Adds to an outcome what the task has reported: its metadata, its work and the finish reason of its output. */
 function reported(runner: TaskRunner, outcome: TaskOutcome): TaskOutcome {
   const { metadata, work } = runner.report;
   const finishReason = finishReasonAt(runner, outcome.failure);
@@ -182,7 +185,9 @@ function reported(runner: TaskRunner, outcome: TaskOutcome): TaskOutcome {
   };
 }
 
-/** The fault of a withheld or cut reply holds the reason of that reply. */
+/**
+ * Returns the finish reason of a task. If a reply was withheld or cut, the fault contains the reason of that reply.
+ */
 function finishReasonAt({ report, stopReason }: TaskRunner, failure: Failure | null): FinishReason | null {
   const failed = failure?.details?.[faultStopReason] as StopReason | undefined;
   if (failed !== undefined) return finishReasonOf(failed);
@@ -195,17 +200,17 @@ export function failedOutcome(fault: Fault, output: JsonValue = null): TaskOutco
 }
 
 /**
- * Whether a restart would not help: the code is wrong, or the thrower says so. The code of a workflow is restarted in any
- * case, so that its runs continue as soon as the corrected code is deployed.
+ * Whether a restart would not help, because the code is wrong or the code that threw says so. The code of a
+ * workflow is always restarted, so that its runs continue as soon as the corrected code is deployed.
  */
 function isMistake(error: unknown, isWorkflow: boolean): boolean {
   return (!isWorkflow && isProgrammingError(error)) || isMarkedFinal(error);
 }
 
 /**
- * Whether an error means that the code is wrong, so that a restart on the same records would fail again. An error with a
- * cause means something else, such as a failed `fetch`. `SyntaxError` (a parse error of data) and `RangeError` (lack of
- * memory) may pass and do not count.
+ * Whether an error means that the code is wrong, so that a restart on the same records would fail again. An error
+ * with a cause does not count, because it may come from a failed `fetch`. `SyntaxError` (a parse error of data) and
+ * `RangeError` (lack of memory) do not count either, because they may not occur again.
  */
 function isProgrammingError(error: unknown): boolean {
   const thrown = Fault.is(error) && error.code === "internal" ? error.cause : error;

@@ -52,7 +52,7 @@ import type { StepExecutor } from "../task/step-executor.ts";
 import { requireAgentId } from "./context-options.ts";
 import { awaitName } from "./messages.ts";
 
-/** The steps with which a task starts other runs and receives their ends. A started run takes no seat of this run. */
+/** The steps with which a task starts other runs and waits until they end. A started run takes no seat of this run. */
 export class RunSteps {
   readonly #steps: StepExecutor;
 
@@ -133,7 +133,10 @@ export class RunSteps {
       });
   }
 
-  /** C2: a scope that was cancelled or abandoned meanwhile starts no run, because the cancel would not reach it. */
+  /**
+   * Submits a run. C2: if the scope was cancelled or abandoned before, it starts no run, because the cancel would
+   * not reach it.
+   */
   #submit({ record: run, first }: NewRun, agentId: AgentId, record: StartRecord): StartRecord {
     const { runner, cancelScope } = this.#steps;
     try {
@@ -151,8 +154,8 @@ export class RunSteps {
   }
 
   /**
-   * B6: reserves the part of the task's budget that the run may spend. Returns `false` if the task has no limit. A part that
-   * an earlier execution of the step has reserved is used.
+   * B6: reserves the part of the task's budget that the run may spend. Returns `false` if the task has no limit. If
+   * an earlier execution of the step has reserved a part, that part is used.
    */
   async #reservePart(
     open: ActiveStep,
@@ -184,7 +187,10 @@ export class RunSteps {
     }
   }
 
-  /** A step that runs again after `resume` starts another run. */
+  /**
+   * Returns the id of a started run. It differs if the step runs again after `resume`, so that the step starts
+   * another run.
+   */
   #derivedId(address: StepAddress): RunId {
     const { worker, task } = this.#steps.runner;
     return formatRunId(idDigest(`${this.#steps.idempotencyKey(address)} ${task.resumed}`, worker.hash));
@@ -216,7 +222,7 @@ export class RunSteps {
     });
   }
 
-  /** C1: cancels a run and does not wait for its end. */
+  /** C1: cancels a run. Returns without waiting for its end. */
   async cancel({ runId }: StartedRun, reason: string): Promise<void> {
     const { runner } = this.#steps;
     const step = this.#steps.identify("send", `cancel ${runId}`, { reason });
@@ -235,13 +241,19 @@ export class RunSteps {
     });
   }
 
-  /** Whether the run was created with this task as its caller. Of a run with a named id, only the store knows that. */
+  /**
+   * Whether the run was created with this task as its caller. For a run with an id that the code chose, only the
+   * store knows this.
+   */
   #receivesEnd(runId: RunId): boolean {
     const started = this.#steps.runner.task.started?.get(runId);
     return started !== undefined && !started.isOfOrigin && started.asked === undefined;
   }
 
-  /** Asks a run that this task may not have started for its end. Asking again has no effect (P1). */
+  /**
+   * Asks another run to report its end to this task, because this task may not have started it. Asking again has no
+   * effect (P1).
+   */
   async #attach(runId: RunId): Promise<void> {
     const { runner } = this.#steps;
     const { taskId, worker, host, facts } = runner;
@@ -276,7 +288,7 @@ export class RunSteps {
   }
 }
 
-/** The limits of the task and of the tasks above it that a part must name. */
+/** Returns the limits of the task and of the tasks above it. The budget of a started run must give a part of each. */
 function limitedIn({ accounts }: Ledger, taskId: TaskId): readonly (keyof SpendTopUp)[] {
   const limited = new Set<keyof SpendTopUp>();
   for (let at: Account | undefined = accounts[taskId]; at !== undefined;) {
@@ -306,7 +318,7 @@ function requireWorkflow({ id, runKind }: HostedAgent): void {
   );
 }
 
-/** Refuses a run that waits for this one, and an endless chain of runs. */
+/** Throws for a run that itself waits for this run, and for a chain of runs that is too long. */
 function refuseCycle(runId: RunId, above: readonly RunId[]): void {
   if (above.includes(runId))
     throw new Fault(
@@ -321,7 +333,7 @@ function refuseCycle(runId: RunId, above: readonly RunId[]): void {
   );
 }
 
-/** L17, L19: refuses a run that could start only after this one, or a run that waits for this one, has ended. */
+/** L17, L19: throws for a run that could start only after this run, or a run that waits for this run, has ended. */
 function refuseDeadlock({ flow }: RunRecord, holds: readonly HeldPlace[]): void {
   const place = placeOf(flow);
   const limit = flow?.object === undefined ? (flow?.concurrency?.limit ?? 1) : 1;
@@ -338,7 +350,7 @@ function refuseDeadlock({ flow }: RunRecord, holds: readonly HeldPlace[]): void 
   );
 }
 
-/** L20: refuses a start that needs a run of its own: several starts of this workflow become one run. */
+/** L20: throws for a start that needs a run of its own, if the workflow collects several starts in one run. */
 function refuseHandle(agentId: AgentId, onParentEnd: OnCallerEnd, budget: unknown): void {
   if (onParentEnd === "abandon" && budget === undefined) return;
   throw new Fault(

@@ -29,16 +29,16 @@ type CompactionEntry = Extract<SessionEntry, { readonly type: "compaction" }>;
 /** The record of a session compaction. */
 type CompactionRecord = { readonly entry: CompactionEntry; readonly tokensAfter: number } | SkippedCompaction;
 
-/** The session as the compaction found it. A replay reads the path up to the same entry. */
+/** The session as the compaction found it. A replay reads the same path, up to the same entry. */
 interface FoundSession {
   readonly leafId: string | null;
   readonly contextTokens: number;
 }
 
 /**
- * Compacts the session of a run of kind `compaction`. The first step records the current entry, the second one the new entry. The
- * summaries are steps of the second one, so a new owner pays for none of them again. The entry is written in the commit
- * that ends the run.
+ * Compacts the session of a run of kind `compaction`. The first step records the current entry, the second one the
+ * new entry. The summaries are steps inside the second one, so that a new owner does not pay for them again. The
+ * entry is written in the commit that ends the run.
  */
 export async function compactSession(
   steps: StepExecutor,
@@ -80,7 +80,10 @@ export async function compactSession(
   return close(steps, record);
 }
 
-/** Reports the entry, and the events that commit with it. The session has settled if no run waits for the compaction. */
+/**
+ * Reports the entry, and the events that are committed with it. The session has settled if no run waits for the
+ * compaction.
+ */
 async function close(steps: StepExecutor, record: CompactionRecord): Promise<SessionCompactionOutcome> {
   const { runner } = steps;
   const { facts, agentId } = runner;
@@ -132,12 +135,18 @@ function usageOf({ agent, worker }: TaskRunner, path: readonly SessionEntry[]): 
   return contextUsage(path, findModel);
 }
 
-/** An estimate of what the model sees of a path. The provider's own count has another measure. */
+/**
+ * Estimates the tokens of what the model sees of a path. The provider's own count is not used, because it measures
+ * something else.
+ */
 function seenTokens(path: readonly SessionEntry[]): number {
   return estimateTokens(contextMessages(path));
 }
 
-/** S3: the entry keeps a part of the path that begins with no result of a call before it. */
+/**
+ * S3: returns the compaction entry. The part of the path that it keeps does not begin with a result whose call is
+ * before that part.
+ */
 function entryOf(
   { facts, taskId, worker }: TaskRunner,
   { leafId, contextTokens: tokensBefore }: FoundSession,

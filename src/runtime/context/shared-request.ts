@@ -39,12 +39,12 @@ export function inheritedBy(runner: TaskRunner, request: ChildRequest): () => In
   });
 }
 
-/** A part of a history that is stored in a session or as a content, with what follows it. */
+/** A part of a history that a session or a content contains, and the messages that follow it. */
 interface SharedHistory extends Pick<RequestOfTask, "sessionId" | "leafId" | "history" | "said"> {
   readonly rest: readonly ChatMessage[];
 }
 
-/** What the child inherits. Contents that the run holds already are referred to by their hashes. */
+/** Returns what the child inherits. It refers by hash to contents that the run already has. */
 function requestToShare(runner: TaskRunner, lastRequest: AnsweredRequest): InheritedChild["request"] {
   const { request, role } = lastRequest;
   const { contentHashes } = runner.worker;
@@ -75,7 +75,7 @@ function requestToShare(runner: TaskRunner, lastRequest: AnsweredRequest): Inher
   };
 }
 
-/** The answer to the request. S1: a call that has no result yet gets one that says so. */
+/** Returns the answer to the request. S1: a call without a result gets a result that says so. */
 function answered(runner: TaskRunner, { answer, address }: AnsweredRequest): readonly ChatMessage[] {
   const calls = toolCallsOf(answer);
   if (calls.length === 0) return [answer];
@@ -85,7 +85,10 @@ function answered(runner: TaskRunner, { answer, address }: AnsweredRequest): rea
   return [answer, toolMessage(parts)];
 }
 
-/** The recorded result of a call. `undefined` if the call has none, or the code has made another call in its place. */
+/**
+ * Returns the recorded result of a call. `undefined` if the call has none, or if the code has made another call
+ * instead.
+ */
 function resultOf(
   { task, worker }: TaskRunner,
   address: StepAddress,
@@ -103,8 +106,8 @@ const notExecuted = {
 } as const;
 
 /**
- * The longest beginning of a transcript that is stored already: what an earlier child shared, or the history of the
- * turn.
+ * Returns the longest beginning of a transcript that is already stored: what an earlier child shared, or the
+ * history of the turn.
  */
 function storedPart({ turn, shared }: TaskRunner, transcript: Transcript): SharedHistory {
   if (shared !== undefined && transcript.startsWith(shared.transcript))
@@ -117,8 +120,8 @@ function storedPart({ turn, shared }: TaskRunner, transcript: Transcript): Share
 }
 
 /**
- * The settings of a request that a child uses. Without `toolChoice`: a choice that the parent's call had to follow would
- * bind the child in every turn.
+ * Returns the settings of a request that also apply to a child. `toolChoice` is left out, because it would apply to
+ * every turn of the child.
  */
 function settingsOf(request: LlmRequest): CallSettings | null {
   const settings: Record<string, number> = {};

@@ -37,9 +37,9 @@ export interface Attempt {
 }
 
 /**
- * J5: the attempts of a step. A failed attempt that another one follows is recorded below the step, with the time of the
- * next attempt. After a crash, and after the run was dropped from memory, the next owner continues with that attempt, at
- * that time.
+ * J5: the attempts of a step. If another attempt follows a failed one, the failed one is recorded below the step,
+ * with the time of the next attempt. After a crash, or if the run was dropped from memory, the next owner continues
+ * with that attempt at that time.
  */
 export class StepAttempts {
   readonly #steps: StepExecutor;
@@ -51,7 +51,7 @@ export class StepAttempts {
   /** When the first attempt started. */
   #from = 0;
 
-  /** `failed` is what `takeAttempts` returned. */
+  /** `failed` are the earlier attempts that `takeAttempts` returned. */
   constructor(
     steps: StepExecutor,
     open: ActiveStep,
@@ -66,7 +66,7 @@ export class StepAttempts {
     this.#failed = failed;
   }
 
-  /** Settles at the time of the next attempt. `undefined` if that has come. */
+  /** Settles at the time of the next attempt. Returns `undefined` if that time has already passed. */
   untilNext(): Promise<void> | undefined {
     const last = this.#failed.at(-1);
     if (last === undefined || last.nextAt <= this.#open.runner.worker.clock.now()) return undefined;
@@ -79,8 +79,8 @@ export class StepAttempts {
   }
 
   /**
-   * The scope of the steps inside the body. Each attempt of a step that is retried has its own, so that none sees the records of
-   * another one.
+   * Returns the scope of the steps inside the body. Each attempt of a step that is retried has its own scope, so
+   * that it does not see records of other attempts.
    */
   scopeOf({ number }: Attempt): StepAddress {
     const { address } = this.#open;
@@ -118,8 +118,9 @@ export class StepAttempts {
 }
 
 /**
- * Takes the failed attempts of a step that earlier owners of the run have recorded out of the journal, in their order. The
- * options of the step may have changed since: the next attempt has the next number and starts at the recorded time.
+ * Removes from the journal the failed attempts of a step that earlier owners of the run have recorded, and returns
+ * them in order. If the options of the step have changed since then, the next attempt still has the next number and
+ * starts at the recorded time.
  */
 export function takeAttempts({ runner }: StepExecutor, address: StepAddress): FailedAttempt[] {
   const failed: FailedAttempt[] = [];
@@ -136,7 +137,10 @@ function identityOf(step: StepAddress, attempt: number): StepIdentity {
   return { address, kind: "value", name: attemptName, digest: JsonDigest.ofNull };
 }
 
-/** The run holds neither a call nor a slot meanwhile, and may be dropped from memory. */
+/**
+ * Waits until the next attempt. During the wait the run holds neither a call nor a slot, and may be dropped from
+ * memory.
+ */
 async function restUntil(open: ActiveStep, at: number): Promise<void> {
   await awaitName(open.runner, open.cancelScope, retryWait(open.address), () => at);
 }
@@ -150,7 +154,7 @@ function mayRetry(fault: Fault, error: unknown): boolean {
   return !isFinalFault(fault) && !(fault instanceof MiddlewareTermination) && !isMarkedFinal(error);
 }
 
-/** The error of the last attempt, with a list of all attempts. */
+/** Returns the error of the last attempt, with a list of all attempts in its details. */
 function withAttempts(last: Fault, failed: readonly FailedAttempt[]): Fault {
   const failure = last.toJSON();
   const attempts = [...failed.map((each) => each.failure), failure].map(({ code, message }, index) => ({

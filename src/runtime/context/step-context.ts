@@ -28,7 +28,7 @@ interface RunningStepOptions {
   readonly around: CancellationScope;
   readonly call: InFlightCall;
   readonly inside: (cancelScope: CancellationScope) => NestedContext;
-  /** Whether the body may be abandoned alone, so that it needs a signal of its own. */
+  /** Whether the body may be abandoned without the code around it, so that it needs its own signal. */
   readonly isLimited: boolean;
 }
 
@@ -93,7 +93,7 @@ export function runStep<Value extends JsonValue>(
   });
 }
 
-/** Runs the body until an attempt succeeds, or until no further one may follow. */
+/** Runs the body until an attempt succeeds, or until no further attempt is allowed. */
 async function runAttempts<Value>(
   { steps, inside }: CallingScope,
   open: ActiveStep,
@@ -147,7 +147,10 @@ function limitAttempt(
   return timer;
 }
 
-/** What is wrong with the name and the body of a step. They are checked here, because not every caller is type-checked. */
+/**
+ * Returns what is wrong with the name and the body of a step. The check is at run time, because not every caller is
+ * type-checked.
+ */
 function stepProblem(name: unknown, body: unknown): Fault | undefined {
   const use = "use ctx.step(name, async () => value)";
   if (typeof name !== "string" || name === "")
@@ -162,7 +165,7 @@ function stepProblem(name: unknown, body: unknown): Fault | undefined {
   );
 }
 
-/** Whether the error, or one of its causes, is that of a call whose signal has aborted it. */
+/** Whether the error, or one of its causes, says that a signal has aborted a call. */
 function isAbort(error: unknown): boolean {
   let at: unknown = error;
   for (let depth = 0; depth < maxCauses && at !== undefined; depth++) {
@@ -172,10 +175,13 @@ function isAbort(error: unknown): boolean {
   return false;
 }
 
-/** How many levels of `cause` are searched for an aborted call. */
+/** Maximum number of levels of `cause` that are searched for an aborted call. */
 const maxCauses = 8;
 
-/** Runs the body of a step, and emits `step_end` with the time that it took. The event commits with the step's record. */
+/**
+ * Runs the body of a step, and emits `step_end` with the time that it took. The event is part of the commit that
+ * records the step.
+ */
 async function runBody<Value>(
   open: ActiveStep,
   name: string,

@@ -16,7 +16,7 @@ import { resolveModel } from "../process/session-model.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { contentOf } from "./turn-history.ts";
 
-/** Creates the turn that agent code receives from its record, and makes it the current turn of the task. */
+/** Creates from its record the turn that agent code receives, and makes it the current turn of the task. */
 export function thawTurn(runner: TaskRunner, record: TurnRecord, history: Transcript): Turn {
   const { maxToolCallsPerTurn = Infinity, model, thinkingLevel } = record;
   runner.maxToolCallsPerTurn = maxToolCallsPerTurn;
@@ -26,7 +26,7 @@ export function thawTurn(runner: TaskRunner, record: TurnRecord, history: Transc
   return new TakenTurn(runner, record, history);
 }
 
-/** Returns the model that the session sets. Throws before anything is paid if no provider is known for it. */
+/** Returns the model that the session sets. If no provider is known for it, throws before anything is paid. */
 export function requireModel(
   { worker, agent, agentId, facts }: TaskRunner,
   reference: ModelReference,
@@ -41,7 +41,7 @@ export function requireModel(
   );
 }
 
-/** Whether the turn belongs to this task; its holder started an invocation there. */
+/** Whether the turn belongs to this task, so that code that holds it has started an invocation of this task. */
 export function isTurnOf(runner: TaskRunner, turn: unknown): boolean {
   return TakenTurn.isOf(runner, turn);
 }

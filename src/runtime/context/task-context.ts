@@ -126,10 +126,13 @@ export class TaskContext extends TaskFacts implements RunContext {
   #toolsCalled = 0;
   readonly #sent = new Map<string, SentPrefix>();
   readonly #starts: MessageStarts;
-  /** The settled calls for the gate; empty if there is no gate (F1). */
+  /** The settled calls for the checks before a call. Empty if the agent has no checks (F1). */
   readonly #history: CallHistory;
   #calling: CallingScope | undefined;
-  /** Whether this scope is the body of a tool or a step, or belongs to the gate. Its calls are not the task's loop. */
+  /**
+   * Whether this scope is the body of a tool or a step, or belongs to a check. Calls in such a scope are not part
+   * of the task's loop.
+   */
   readonly #isBody: boolean;
 
   constructor(
@@ -172,16 +175,16 @@ export class TaskContext extends TaskFacts implements RunContext {
   }
 
   /**
-   * J10: refuses a report that is not JSON here, because at the end of the task the code could no longer receive the
-   * error.
+   * Stores a report. J10: it throws here for a report that is not JSON, because at the end of the task the code
+   * could no longer receive the error.
    */
   report(report: TaskReport): void {
     noteReport(this.#runner, report);
   }
 
   /**
-   * E4: emits the event with the next step of this scope. It is dropped if that step is recorded, because it was
-   * emitted then.
+   * E4: emits the event with the next step of this scope. If that step is already recorded, the event is dropped,
+   * because an earlier execution has emitted it.
    */
   emitEvent(draft: EventDraft, turn?: Turn): void {
     assertEmittable(draft, isTurnOf(this.#runner, turn));
@@ -533,7 +536,7 @@ export class TaskContext extends TaskFacts implements RunContext {
     return askPerson(this.#steps, question);
   }
 
-  /** Opens a resource. It is not journaled: a replay opens it again. */
+  /** Opens a resource. The call is not journaled, so that a replay opens the resource again. */
   async resource<Value>(open: () => Promise<Value>, close: (value: Value) => Promise<void>): Promise<Value> {
     checkResource(open, close);
     return this.#runner.openResource(open, close, this.#steps.cancelScope);
@@ -572,7 +575,7 @@ export class TaskContext extends TaskFacts implements RunContext {
     return this.#value("uuid", () => this.#runner.worker.ids.next());
   }
 
-  /** Drains the inbox. The drained messages are journaled, so a replay drains the same. */
+  /** Reads the messages of the inbox. They are journaled, so that a replay reads the same messages. */
   drain(peek: Body<readonly Message[]>): Promise<readonly Message[]> {
     return this.#steps.run<readonly Message[]>(this.#steps.identify("drain", inboxDrain, null), peek);
   }
@@ -589,7 +592,7 @@ export class TaskContext extends TaskFacts implements RunContext {
     });
   }
 
-  /** A scope in the body of a step, or in a branch. */
+  /** Creates the context of a scope in the body of a step, or in a branch. */
   #inside(scope: StepScope, cancelScope: CancellationScope, isBody = true): TaskContext {
     return new TaskContext(this.#runner, scope, cancelScope, this.#history, isBody);
   }

@@ -21,7 +21,7 @@ import { queueWait } from "../journal/wait-names.ts";
 import { portFor } from "../process/worker-context.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
-/** Creates what the extensions of a task's agent use of the runtime. */
+/** Creates the functions of the runtime that the extensions of a task's agent use. */
 export function taskPort(runner: TaskRunner, signal: AbortSignal): ExtensionPort {
   const { worker, facts, state, taskId } = runner;
   const hasQueued = (): boolean =>
@@ -33,7 +33,10 @@ export function taskPort(runner: TaskRunner, signal: AbortSignal): ExtensionPort
   return portFor(worker, { ...facts, signal, hasQueued, emitEvent });
 }
 
-/** Shows the seats and the money of a run as they are at the moment. The rest of the state, such as the records of tasks, is not reachable from it. */
+/**
+ * Shows the current seats and money of a run. It gives no access to the rest of the state, such as the records of
+ * tasks.
+ */
 class StandingView implements RunSnapshot {
   readonly #state: RunSnapshot;
 

@@ -37,7 +37,7 @@ export class TaskInboxView implements TaskInbox {
   }
 }
 
-/** Maximum number of new messages that one drain returns. */
+/** Maximum number of new messages that one read of the inbox returns. */
 const batch = 100;
 
 export function mailReceived({ id, from }: Message): EventDraft {

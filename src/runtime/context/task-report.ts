@@ -22,7 +22,7 @@ export function noteReport(runner: TaskRunner, report: TaskReport): void {
   runner.report = { ...runner.report, ...report, ...(sessions && { sessions }), ...(next && { next }) };
 }
 
-/** The next runs of all reports. A later report replaces the runs with the same keys. */
+/** Returns the next runs of all reports. A later report replaces runs with the same keys. */
 function withLater(earlier: readonly NextRun[], later: readonly NextRun[]): readonly NextRun[] {
   return [...earlier.filter(({ key }) => !later.some((run) => run.key === key)), ...later];
 }
@@ -48,13 +48,18 @@ function assertReported(report: TaskReport, sizes: SizeLimit, isRoot: boolean): 
   if (report.sessions !== undefined) assertEntries(report.sessions);
 }
 
-/** Refuses an async function, because the runtime needs its result at the end of the task and cannot wait for it. */
+/**
+ * Throws for an async function, because the runtime needs its result at the end of the task and cannot wait for it.
+ */
 function assertSynchronous(callback: object, where: string): void {
   if (Object.prototype.toString.call(callback) === "[object AsyncFunction]")
     throw new Fault("invalid_argument", `${where} is an async function: pass a synchronous one`);
 }
 
-/** Checks reported session changes. Most contain replies and results, which were checked when they were recorded. */
+/**
+ * Checks reported session changes. Messages that are recorded replies and results are skipped, because they were
+ * checked before.
+ */
 function assertEntries(changes: readonly SessionChange[]): void {
   for (const change of changes) {
     if (change.type === "append" && change.entry.type === "message" && isRecorded(change.entry.message))
@@ -64,7 +69,10 @@ function assertEntries(changes: readonly SessionChange[]): void {
   }
 }
 
-/** Adds to the messages of models how the models gave them, so that entries carry model, stop reason, usage and cost. */
+/**
+ * Adds to the messages that models wrote the model, the stop reason, the usage and the cost, so that their entries
+ * contain these facts.
+ */
 function withSources(
   changes: readonly SessionChange[],
   replies: WeakMap<ChatMessage, LlmReply>,

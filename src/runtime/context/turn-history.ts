@@ -15,8 +15,8 @@ import type { TaskRunner } from "../task/task-runner.ts";
 const none: readonly never[] = [];
 
 /**
- * Rebuilds the history that the turn saw. Entries never change, and later ones come after its current entry. `contents` holds
- * what no record of the run holds yet.
+ * Rebuilds the history with which the turn started. This is possible because entries never change, and later ones
+ * come after the turn's current entry. `contents` are contents that no record of the run contains yet.
  */
 export async function rebuildHistory(
   runner: TaskRunner,
@@ -30,7 +30,7 @@ export async function rebuildHistory(
   return transcriptOf(said.length === 0 ? before : [...before, ...said.flatMap(messages)]);
 }
 
-/** The messages of the session path to the current entry of a turn. */
+/** Returns the messages of the session path up to the current entry of a turn. */
 async function readPath(
   runner: TaskRunner,
   { sessionId, leafId }: TurnRecord,
@@ -47,8 +47,8 @@ async function readPath(
 }
 
 /**
- * Reads the part of the session path that the model sees, including entries of other tasks of this run that may not be
- * stored yet.
+ * Reads the part of the session path that the model sees. It includes entries of other tasks of this run that may
+ * not be stored yet.
  */
 export async function readHistory(runner: TaskRunner, sessionId: SessionId | null): Promise<SessionPath> {
   if (sessionId === null) return emptyPath;
@@ -64,8 +64,8 @@ export async function readHistory(runner: TaskRunner, sessionId: SessionId | nul
 const emptyPath: SessionPath = { leafId: null, entries: none };
 
 /**
- * The session of a task's history. A root uses the run's session. A child has a history only if it is kept, in its own
- * session per parent, role, user and tenant.
+ * Returns the session of a task's history. A root uses the run's session. A child has a history only if the history
+ * is kept; it then has its own session per parent, role, user and tenant.
  */
 export function historySession({ task, host, facts, agentId, worker }: TaskRunner): SessionId | null {
   const { parentId, supervision, role, userId } = task.record;
@@ -76,14 +76,16 @@ export function historySession({ task, host, facts, agentId, worker }: TaskRunne
   return sessionWithin(facts.sessionId, whose.slice(0, digitsOfWorker));
 }
 
-/** Number of digits of a hash in a worker's session id, enough to make collisions practically impossible. */
+/**
+ * Number of digits of a hash in a worker's session id. It is large enough to make equal ids practically impossible.
+ */
 const digitsOfWorker = 22;
 
 export function transcriptOf(messages: readonly ChatMessage[]): Transcript {
   return messages.length === 0 ? Transcript.empty : Transcript.of(messages);
 }
 
-/** A content that a record of the run refers to by its hash. */
+/** Returns a content that a record of the run names by its hash. */
 export function contentOf({ state, facts }: TaskRunner, name: string): JsonValue {
   const content = state.contents.find(name);
   if (content === undefined)

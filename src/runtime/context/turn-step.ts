@@ -31,8 +31,8 @@ import { requireModel, thawTurn } from "./taken-turn.ts";
 import { historySession, readHistory, rebuildHistory, transcriptOf } from "./turn-history.ts";
 
 /**
- * The digest of a turn. It is stored with the record and refers to nothing else, because a memory store would otherwise
- * keep the whole task alive.
+ * The digest of a turn. It is stored with the record and refers to no other object, because a memory store would
+ * otherwise keep the whole task in memory.
  */
 class SeenHistory {
   history = Transcript.empty;
@@ -43,8 +43,8 @@ class SeenHistory {
 }
 
 /**
- * Runs `plan` once and freezes its result. J4: the record's digest covers the history, so a history that can no longer
- * be rebuilt from the session is detected here.
+ * Runs `plan` once and records its result. J4: the record's digest covers the history, so that the replay notices
+ * if the history can no longer be rebuilt from the session.
  */
 export function takeTurn(
   steps: StepExecutor,
@@ -57,7 +57,7 @@ export function takeTurn(
   return startTurn(steps, plan as Plan, undefined);
 }
 
-/** Like `takeTurn`, for a plan that takes steps inside the step. `inside` creates their scope. */
+/** Starts a turn like `takeTurn`, with a plan that takes steps inside this step. `inside` creates their scope. */
 function takeTurnWithSteps(
   steps: StepExecutor,
   plan: ScopedPlan,
@@ -71,7 +71,7 @@ function takeTurnWithSteps(
   return startTurn(steps, planInside, inputEvent(steps.runner));
 }
 
-/** `start` is the event `input`, if it is written before `plan` is called. */
+/** Starts the step of a turn. `start` is the event `input`, if it is written before `plan` is called. */
 function startTurn(
   steps: StepExecutor,
   plan: StepPlan,
@@ -103,7 +103,7 @@ interface Planned {
   readonly leafId: string | null;
   readonly history: Transcript;
   readonly settings: SessionSettings;
-  /** Whether the event `input` is in the log already. */
+  /** Whether the event `input` is already in the log. */
   readonly isAnnounced: boolean;
 }
 
@@ -134,7 +134,7 @@ interface TurnPlace extends Pick<Planned, "sessionId" | "isAnnounced"> {
   readonly seen: SeenHistory;
 }
 
-/** The turn of a task that shares the prompt of another one. Its plan is that task's request. */
+/** Returns the turn of a task that shares the prompt of another task. Its plan is the request of that task. */
 async function inheritTurn(
   open: ActiveStep,
   inherits: InheritedRequest,
@@ -179,8 +179,8 @@ async function planTurn(
 const none: readonly never[] = [];
 
 /**
- * Creates the record synchronously when it is written, so that contents of earlier records are referenced, not stored
- * again. J1, J10: sealed.
+ * Creates the record of the turn synchronously when it is written, so that it can refer to contents of earlier
+ * records instead of storing them again. J1, J10: the record is checked and frozen.
  */
 function freeze(open: ActiveStep, planned: Planned): TurnRecord {
   const { plan, sessionId, leafId, history, settings } = planned;

@@ -296,7 +296,7 @@ async function filesIn(
   return files;
 }
 
-/** The modules of a subfolder: files, and folders with an `index` file. */
+/** Returns the modules of a subfolder: files, and folders with an `index` file. */
 async function modulesIn(layer: Layer, name: string, notices: Notices): Promise<readonly SourceFile[]> {
   const files = await filesIn(layer, name, codeEndings, notices);
   const folder = join(layer.folder, name);
@@ -306,7 +306,7 @@ async function modulesIn(layer: Layer, name: string, notices: Notices): Promise<
   return [...files, ...folders];
 }
 
-/** The module in the `index` file of a folder. */
+/** Returns the module in the `index` file of a folder. Empty if the folder has none. */
 async function indexOf(layer: Layer, folder: string, notices: Notices): Promise<readonly SourceFile[]> {
   const { origin, root } = layer;
   if (!(await isFolder(folder))) return [];
@@ -318,7 +318,10 @@ async function indexOf(layer: Layer, folder: string, notices: Notices): Promise<
   return [];
 }
 
-/** The module that a setting names, relative to the folder of the setting: a file, or a folder with an `index` file. */
+/**
+ * Returns the module that a setting names: a file, or a folder with an `index` file. The path is relative to the
+ * folder of the settings.
+ */
 async function namedModule(layer: Layer, written: string, notices: Notices): Promise<readonly SourceFile[]> {
   const { origin, root } = layer;
   const path = resolve(layer.folder, written);
@@ -344,7 +347,7 @@ function ofProject(files: readonly SourceFile[], what: string): readonly Guarded
   return files.flatMap(({ path, origin }) => (origin === "project" ? [{ path, what }] : []));
 }
 
-/** The agents of the project, and which of them would start a program. */
+/** Returns the agents of the project, with those marked that would start a program. */
 async function guardedAgents(files: readonly SourceFile[]): Promise<readonly Guarded[]> {
   const own = files.filter(({ origin }) => origin === "project");
   return Promise.all(
@@ -355,7 +358,10 @@ async function guardedAgents(files: readonly SourceFile[]): Promise<readonly Gua
   );
 }
 
-/** The program that an agent file would start. `undefined` for an agent of Reeve, and for a file that cannot be used. */
+/**
+ * Returns the program that an agent file would start. `undefined` for an agent of Reeve, and for a file that cannot
+ * be used.
+ */
 async function startedBy(path: string, within: string): Promise<string | undefined> {
   try {
     return hiredProgram(await readAgentFile(path, new Notices(), { within }));
@@ -366,7 +372,7 @@ async function startedBy(path: string, within: string): Promise<string | undefin
   }
 }
 
-/** The code and the settings of the project that need trust. */
+/** Returns the code and the settings of the project that need trust. */
 async function guardedCode(
   { project, projectFolder }: Places,
   code: CodeFiles,
@@ -386,7 +392,7 @@ async function guardedCode(
   ];
 }
 
-/** What the code of a project is found from. */
+/** The files and settings from which the code of a project is found. */
 interface ProjectCode {
   readonly options: Pick<LoadWorkspaceOptions, "env" | "expand" | "trust">;
   readonly places: Places;
@@ -396,8 +402,8 @@ interface ProjectCode {
 }
 
 /**
- * Returns the covered files if the decision covers the project as it is now, and otherwise what has changed. Without a
- * decision nothing is read.
+ * Returns the covered files if the decision covers the project in its current state. Otherwise returns what has
+ * changed. Without a decision it reads nothing.
  */
 async function coveredBy(
   decision: TrustedProject | undefined,
@@ -418,8 +424,8 @@ async function coveredBy(
 }
 
 /**
- * The names whose hashes differ or are new; if there are none, those that are gone, because a changed file may also load
- * less. A decision of an earlier version has no hashes.
+ * Returns the names whose hashes differ or are new. If there are none, returns the names that no longer exist,
+ * because a changed file may also load less. A decision of an earlier version has no hashes.
  */
 function changedParts(
   before: Readonly<Record<string, string>> | undefined,
@@ -431,10 +437,10 @@ function changedParts(
   return (differing.length > 0 ? differing : gone).toSorted();
 }
 
-/** Number of changed files that an error names. */
+/** Maximum number of changed files that an error names. */
 const shownChanges = 5;
 
-/** The changed parts of a project in words, with a space before them. Empty if they are not known. */
+/** Describes the changed parts of a project, as text with a space before it. Empty if they are not known. */
 export function changedWords(changed: readonly string[]): string {
   if (changed.length === 0) return "";
   const more = changed.length > shownChanges ? ` and ${changed.length - shownChanges} more` : "";
@@ -474,9 +480,10 @@ async function coverageOf(
 }
 
 /**
- * Returns what of a project can limit an agent, as paths in the project: its guardrails, its extensions and packages, which
- * can register a guardrail or block a call, its agents in code and its configuration, which can have guardrails of their
- * own, and its choice of an agent. If one of them were left out, a run would continue with fewer limits.
+ * Returns the parts of a project that can limit an agent, as paths in the project. They are its guardrails, its
+ * extensions and packages, which can register a guardrail or block a call, its agents in code and its
+ * configuration, which can contain guardrails, and its choice of an agent. Without one of them, a run would
+ * continue with fewer limits.
  */
 function guardsOf(code: CodeFiles, own: Settings, project: string): readonly string[] {
   const agents = code.agents.filter(({ path }) => !path.endsWith(".md"));
@@ -488,16 +495,17 @@ function guardsOf(code: CodeFiles, own: Settings, project: string): readonly str
   ];
 }
 
-/** What is known about the trust of a project. */
+/** Facts about the trust of a project. */
 interface Decided extends Pick<LoadedWorkspace, "guards" | "changed"> {
   readonly decision: TrustedProject | undefined;
   readonly decisions: ReadonlyMap<string, TrustedProject>;
 }
 
 /**
- * Refuses a project that was trusted with guards and is not trusted as it is now: it would otherwise run without them, and
- * an agent that may write could switch its own guardrail off. The same holds for a folder inside such a project that
- * counts as a project of its own, because a file was added, or as a part of a larger one, because `.reeve` was removed.
+ * Throws for a project that was trusted with parts that limit agents, and has changed since then. It would
+ * otherwise run without these limits, and an agent that may write files could switch off its own guardrail. It also
+ * throws for a folder inside such a project that now counts as a separate project, because a file was added, or as
+ * a part of a larger one, because `.reeve` was removed.
  */
 function refuseUnguarded({ project, cwd }: Places, { decision, decisions, guards, changed }: Decided): void {
   // A decision of an earlier version does not say which guards the project had.
@@ -519,7 +527,9 @@ function refuseUnguarded({ project, cwd }: Places, { decision, decisions, guards
   }
 }
 
-/** Reads the skills. A skill of the project approves tools in advance only if the user has trusted its present text. */
+/**
+ * Reads the skills. A skill of the project approves tools in advance only if the user has trusted its current text.
+ */
 async function trustedSkills(
   { home, profile, project, projectFolder }: Places,
   accepts: LoadedWorkspace["accepts"],
@@ -545,7 +555,10 @@ async function trustedSkills(
   return skills;
 }
 
-/** The most specific `SYSTEM.md`, and the path of one of the project that is ignored because it is not trusted. */
+/**
+ * Returns the most specific `SYSTEM.md`. Also returns the path of a `SYSTEM.md` of the project that is ignored
+ * because it is not trusted.
+ */
 async function systemOf(
   layers: readonly Layer[],
   accepts: LoadedWorkspace["accepts"],

@@ -8,10 +8,10 @@ import type { ProgramLine } from "./trust/understood.ts";
 const maxMcpBytes = 256 * 1024;
 
 /**
- * Reads the MCP servers of several files in the usual form, `{ "mcpServers": { NAME: { command, args, env } } }`. Of
- * servers with the same name the one of the last file is used. The entries are checked when the servers are created. A
- * program of a project is started in the root of the project, wherever the user is, so that its paths always mean the same
- * files. `expand` fills in variables.
+ * Reads the MCP servers of several files in the usual form, `{ "mcpServers": { NAME: { command, args, env } } }`.
+ * If several files have a server of the same name, the last one is used. The entries are checked when the servers
+ * are created. A program of a project is started in the root of the project, so that its relative paths do not
+ * depend on the working folder of the user. `expand` fills in variables.
  */
 export async function readMcpFiles(
   files: readonly SourceFile[],
@@ -38,11 +38,11 @@ export async function readMcpFiles(
 export interface McpEntry {
   readonly name: string;
   readonly file: SourceFile;
-  /** The entry. It is not checked, and no variable is filled in. */
+  /** The entry as the file contains it: not checked, and with variables not filled in. */
   readonly server: JsonObject[string];
 }
 
-/** Lists the MCP servers of several files, also those that a later file replaces. */
+/** Lists the MCP servers of several files, including those that a later file replaces. */
 export async function listMcpEntries(files: readonly SourceFile[]): Promise<readonly McpEntry[]> {
   const entries: McpEntry[] = [];
   for (const file of files) {
@@ -57,7 +57,10 @@ export async function listMcpEntries(files: readonly SourceFile[]): Promise<read
   return entries;
 }
 
-/** Python of a project writes no compiled files next to its code, where they would be new code that trust does not cover. */
+/**
+ * Returns the environment of a server. It keeps Python from writing compiled files next to the code of a project,
+ * because such files would be new code that the trust does not cover.
+ */
 function environmentOf({ command, env = {} }: JsonObject, expand: (text: string) => string): JsonObject {
   const isPython = typeof command === "string" && languageOf(basename(expand(command))) === "python";
   return isPython && isObject(env) ? { env: { PYTHONDONTWRITEBYTECODE: "1", ...env } } : {};
@@ -67,7 +70,10 @@ function folderOf({ cwd }: JsonObject, root: string, expand: (text: string) => s
   return typeof cwd === "string" ? resolve(root, expand(cwd)) : root;
 }
 
-/** Returns the programs of the servers of files as they would be started. A file or an entry that is invalid has none. */
+/**
+ * Returns the programs that the MCP servers of these files would start. Files and entries that are invalid are left
+ * out.
+ */
 export async function readPrograms(
   files: readonly SourceFile[],
   expand: (text: string) => string,

@@ -10,11 +10,14 @@ import { contentHash, Coverage } from "./trust/coverage.ts";
 /** A module of a user. */
 export interface ModuleFile {
   readonly path: string;
-  /** Folder whose files count as part of the module: if one to which it refers changes, it is loaded again. */
+  /**
+   * Folder whose files count as part of the module. If one of them that the module imports changes, the module is
+   * loaded again.
+   */
   readonly root: string;
   /**
-   * The files that the module may load, by their real paths with the hashes of their contents. Any other file, and a file
-   * with another content, is refused. If absent, the module may load any file.
+   * The files that the module may load, by their real paths with the hashes of their contents. Loading any other
+   * file, or a file with another content, throws. If absent, the module may load any file.
    */
   readonly covered?: ReadonlyMap<string, string>;
 }
@@ -22,33 +25,42 @@ export interface ModuleFile {
 /** Query parameter that distinguishes the versions of a module. */
 const parameter = "reeve";
 
-/** Addresses of the folders whose modules import `reeve` from this package. */
+/** URLs of the folders whose modules import `reeve` from this package. */
 const sharing = new Set<string>();
 let isHooked = false;
 
-/** What modules of each version may load, and the root of their project. */
+/** The files that the modules of each version may load, and the root of their project. */
 const allowed = new Map<string, { readonly root: string; readonly covered: ReadonlyMap<string, string> }>();
-/** Roots of the modules that were loaded, and whether every file below is checked. The nearest root decides. */
+/**
+ * Root folders of the loaded modules, and whether every file below the root is checked. For a file, the nearest
+ * root applies.
+ */
 const roots = new Map<string, boolean>();
-/** Versions of the modules whose addresses have no parameter: those of packages and of CommonJS. */
+/** Versions of the modules whose URLs have no query parameter: modules of packages and CommonJS modules. */
 const versions = new Map<string, string>();
 /** Versions of modules that were found and are not loaded yet. */
 const found = new Map<string, string>();
-/** Addresses of files of a checked project that were found, are not loaded yet, and whose loading module is not known. */
+/**
+ * URLs of files of a checked project that were found and are not loaded yet, and of which it is not known which
+ * module loads them.
+ */
 const hidden = new Set<string>();
-/** Addresses of files in checked projects that were loaded without a check, because they are packages of Reeve. */
+/** URLs of files in checked projects that were loaded without a check, because they belong to packages of Reeve. */
 const shared = new Set<string>();
 
-/** Lets all modules below a folder import `reeve` from this package: those of an installed package and of its dependencies. */
+/**
+ * Lets all modules below a folder import `reeve` from this package. Used for an installed package and its
+ * dependencies.
+ */
 export function shareReeve(folder: string): void {
   sharing.add(`${pathToFileURL(realpathSync(folder)).href}/`);
 }
 
 /**
- * Loads a module of a user as native TypeScript or JavaScript. An unchanged module is loaded once; a changed one is
- * loaded anew together with the files of its folder tree that it imports. Node never unloads a module, so each changed
- * version stays in memory. Throws `invalid_argument` if the module throws or does not load in `timeoutMs` milliseconds,
- * and `permission_denied` if it loads a file that is not covered.
+ * Loads a module of a user as native TypeScript or JavaScript. An unchanged module is loaded once. A changed module
+ * is loaded again, together with the files of its folder tree that it imports. Node never unloads a module, so each
+ * changed version stays in memory. Throws `invalid_argument` if the module throws or does not load in `timeoutMs`
+ * milliseconds, and `permission_denied` if it loads a file that is not covered.
  */
 export async function loadModule(
   { path, root, covered }: ModuleFile,
@@ -83,7 +95,10 @@ export async function loadModule(
   }
 }
 
-/** The version of a module: a hash of it and of the files that it loads, without packages, which are loaded once. */
+/**
+ * Returns the version of a module: a hash of the module and of the files that it loads. Packages are not included,
+ * because they are loaded only once.
+ */
 async function versionOfFile(path: string, root: string, isChecked: boolean): Promise<string> {
   const coverage = new Coverage(root, { packages: false });
   await coverage.addFile(path);
@@ -96,9 +111,10 @@ function describe(error: unknown): string {
 }
 
 /**
- * Lets modules of users import `reeve` from this package, wherever they are, gives the files that they import the version
- * of the importing module, and checks the content of each file in the moment in which it is loaded. A module can hide who
- * loads a file, for example with `createRequire` of another folder, so each file of a checked project counts.
+ * Installs the hooks for modules of users. The hooks let these modules import `reeve` from this package, give the
+ * files that they import the version of the importing module, and check the content of each file when it is loaded.
+ * A module can hide who loads a file, for example with `createRequire` of another folder, so that each file of a
+ * checked project is checked.
  */
 function hookOnce(): void {
   if (isHooked) return;
@@ -149,9 +165,9 @@ function hookOnce(): void {
 }
 
 /**
- * Throws unless the file has the content that the decision of the loading module covers or, if it is hidden which module
- * loads it, one of the decisions about its project. Returns the version of the decision, or `undefined` if the file may be
- * loaded without one.
+ * Throws unless the file has the content that the decision of the loading module covers. If it is unknown which
+ * module loads the file, one of the decisions about its project must cover it. Returns the version of the decision,
+ * or `undefined` if the file may be loaded without a decision.
  */
 function requireCovered(
   url: string,
@@ -178,8 +194,8 @@ function requireCovered(
 }
 
 /**
- * Whether a file is part of a checked project although it is not known that the project loads it. Packages may be shared
- * with Reeve, so a package counts only if no module, or a module of the project, loads it.
+ * Whether a file is part of a checked project although it is unknown whether the project loads it. Packages may be
+ * shared with Reeve, so that a file of a package counts only if no module, or a module of the project, loads it.
  */
 function isHiddenLoad(url: string, parent: string | undefined): boolean {
   const root = rootOf(fileURLToPath(url));
@@ -200,7 +216,7 @@ function rootOf(path: string): string | undefined {
   return nearest;
 }
 
-/** Whether files of a project may be those of a program, which loads them itself: of any one but the command of Reeve. */
+/** Whether a program other than the command of Reeve may load files of a project itself. */
 function hasHost(root: string): boolean {
   const own = findPackageJSON(import.meta.url) ?? import.meta.url;
   if (isBelow(own, root) && !own.includes(`${sep}node_modules${sep}`)) return true;
@@ -219,8 +235,8 @@ function isSharing(parent: string | undefined): boolean {
 }
 
 /**
- * Whether the loaded content has the hash. Node hands over the decoded text of some modules, and reads the others
- * itself.
+ * Whether the loaded content has the hash. For some modules Node passes the decoded text; for the others this
+ * function reads the file.
  */
 function isContent(source: unknown, path: string, hash: string): boolean {
   if (source instanceof Uint8Array) return contentHash(source) === hash;
@@ -234,13 +250,13 @@ function versionOf(address: string | undefined): string | undefined {
   return versions.get(address) ?? URL.parse(address)?.searchParams.get(parameter) ?? undefined;
 }
 
-/** What the error of a file says whose manifest makes it CommonJS, and how to fix it. */
+/** Advice in the error for a file that is CommonJS because of its `package.json`, with the way to fix it. */
 export const commonJsAdvice =
   'the nearest package.json has "type": "commonjs"; give the file the ending .mts or .mjs, or set "type": "module"';
 
 /**
- * Whether Node reads a file as CommonJS, because the nearest `package.json` says so, as `npm init` writes it. Without a type,
- * Node decides by the text of the file.
+ * Whether Node reads a file as CommonJS because the nearest `package.json` declares this type, as `npm init` does.
+ * Without a declared type, Node decides by the text of the file.
  */
 export function isCommonJs(path: string): boolean {
   if (!/\.[jt]s$/u.test(path)) return false;

@@ -1,8 +1,9 @@
-/** Something about a file of the workspace that its user should know and that does not stop the work. */
+/** A notice for the user about a file of the workspace. It does not stop the work. */
 export interface WorkspaceNotice {
   /**
-   * `skipped`: the file or setting is not used, because it needs trust or leads outside the project. `duplicate`:
-   * another file of the same name takes precedence. `cut`: the file is longer than its limit. `warning`: anything else.
+   * `skipped`: the file or setting is not used, because it needs trust or is a link that leads outside the project.
+   * `duplicate`: another file of the same name takes precedence. `cut`: the file is longer than its limit.
+   * `warning`: anything else.
    */
   readonly kind: "skipped" | "duplicate" | "cut" | "warning";
   /** Path of the file. */
@@ -11,7 +12,7 @@ export interface WorkspaceNotice {
   readonly message: string;
 }
 
-/** Collects the notices of one reading of the workspace. */
+/** Collects the notices while the workspace is read once. */
 export class Notices {
   readonly #all: WorkspaceNotice[] = [];
 

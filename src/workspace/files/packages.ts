@@ -7,7 +7,7 @@ import { Fault, type JsonObject } from "../../kernel/index.ts";
 import { isFolder, readNamedFile } from "./text/bounded-file.ts";
 import { makeFolder } from "./text/make-folder.ts";
 
-/** A package in a lock file of npm, by the path of its folder relative to the lock file. */
+/** A package in a lock file of npm, by the path of its folder relative to that file. */
 interface LockedPackage {
   readonly version?: string;
   readonly integrity?: string;
@@ -32,7 +32,10 @@ export interface InstalledPackage {
   readonly folder: string;
   /** Folder of the package and its dependencies. */
   readonly tree: string;
-  /** Name, version and integrity, or the commit of a package from git, with a hash of those of its dependencies. */
+  /**
+   * Identity of the installed content: name, version and integrity, or the commit of a package from git, with a
+   * hash of the identities of its dependencies.
+   */
   readonly identity: string;
   /** Absolute paths of its extensions. */
   readonly extensions: readonly string[];
@@ -44,8 +47,8 @@ const npmForm = /^npm:((?:@[\w.-]+\/)?[\w.-]+)@(\d+\.\d+\.\d+[\w.+-]*)$/u;
 const gitForm = /^git:([^#\s]+)#([0-9a-f]{40})$/u;
 
 /**
- * Reads the name of a package. Throws `invalid_argument` unless it names exactly one version or commit, because trust
- * would otherwise cover code that does not exist yet.
+ * Reads the name of a package. Throws `invalid_argument` if it does not name exactly one version or commit, because
+ * the trust of the user would otherwise cover code that does not exist yet.
  */
 function parsePackage(written: string): PackageSpec {
   const npm = npmForm.exec(written);
@@ -72,18 +75,18 @@ function parsePackage(written: string): PackageSpec {
 export interface PackageOptions {
   readonly home: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Whether a missing package may be installed. Otherwise it is a fault. */
+  /** Whether a missing package may be installed. If not, a missing package throws. */
   readonly canInstall: boolean;
-  /** Version of Reeve, which a package may require as a peer. */
+  /** Version of Reeve, which a package may require as a peer dependency. */
   readonly reeveVersion: string;
 }
 
-/** Name of the peer that stands for Reeve while npm installs, and of its folder. */
+/** Name of the placeholder package, and of its folder, that represents Reeve while npm installs a package. */
 const reeve = "reeve";
 
 /**
- * Returns a package and installs it if it is missing. npm runs no scripts of the package. The folder appears only when
- * the installation is complete, so an interrupted one is repeated.
+ * Returns a package and installs it if it is missing. npm runs no scripts of the package. The folder gets its name
+ * only when the installation is complete, so that an interrupted installation is repeated.
  */
 export async function installedPackage(
   written: string,
@@ -123,8 +126,8 @@ async function install(
 }
 
 /**
- * Adds a package without code that has the name and the version of this Reeve. npm finds it as the peer of a package, compares the
- * version, and does not look for Reeve in the registry.
+ * Adds an empty package with the name and the version of this Reeve. npm finds it as the peer dependency of a
+ * package, compares the version, and does not look for Reeve in the registry.
  */
 async function addPeer(folder: string, version: string): Promise<void> {
   await mkdir(join(folder, reeve));
@@ -136,7 +139,7 @@ async function addPeer(folder: string, version: string): Promise<void> {
   );
 }
 
-/** Time in which npm must install a package, in milliseconds. */
+/** Maximum time in which npm must install a package, in milliseconds. */
 const installMs = 300_000;
 
 function npmInstall(

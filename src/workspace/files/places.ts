@@ -11,7 +11,7 @@ export interface Places {
   readonly profile?: Profile;
   /** Root of the project, with links followed. */
   readonly project: string;
-  /** Folder `.reeve` of the project. `undefined` if it is the folder of the user. */
+  /** Folder `.reeve` of the project. `undefined` if it is the same as the folder of the user. */
   readonly projectFolder?: string;
   /** Folder from which the instructions of the project are read: the root of its repository, or `project`. */
   readonly instructionsRoot: string;
@@ -19,7 +19,7 @@ export interface Places {
   readonly cwd: string;
 }
 
-/** A persona with memory, skills and settings of its own. */
+/** A profile, which is a persona with its own memory, skills and settings. */
 export interface Profile {
   readonly name: string;
   /** Folder of the profile: `~/.reeve/profiles/NAME`. */
@@ -32,9 +32,12 @@ export interface Profile {
 export interface PlacesOptions {
   readonly cwd: string;
   readonly home: string;
-  /** Name of the profile. An absent folder makes the profile ephemeral only if `ephemeral` is set. */
+  /**
+   * Name of the profile. If its folder does not exist, `ephemeral` must be set, and the profile exists only for
+   * this process.
+   */
   readonly profile?: string;
-  /** Whether nothing may be written to the profile. Default: `false`. */
+  /** Whether Reeve must not write to the profile. Default: `false`. */
   readonly ephemeral?: boolean;
 }
 
@@ -100,7 +103,10 @@ async function isProject(folder: string, home: string): Promise<boolean> {
   return isOwn || (await isRegularFile(join(folder, "reeve.config.ts")));
 }
 
-/** Whether a path is the folder, also through a link: the user's folder may be a link to a folder with dotfiles. */
+/**
+ * Whether a path leads to the folder, directly or through a link. The user's folder may be a link to a folder with
+ * dotfiles.
+ */
 async function isSameFolder(path: string, folder: string): Promise<boolean> {
   return (await realpath(path).catch(() => path)) === folder;
 }

@@ -15,7 +15,7 @@ export interface SavedInstructions {
   readonly hash: string;
 }
 
-/** Reads the instructions of an agent as its file has them now. */
+/** Reads the instructions of an agent from the current state of its file. */
 export async function readInstructions(
   path: string,
   options: Pick<ReadOptions, "within">,
@@ -25,8 +25,9 @@ export async function readInstructions(
 }
 
 /**
- * Replaces the instructions in the Markdown file of an agent as a whole; the front matter stays as it is, byte by byte.
- * Throws `version_mismatch` if the file is not the one with `hash`. A crash leaves the old or the new file.
+ * Replaces all instructions in the Markdown file of an agent, and leaves the front matter unchanged, byte by byte.
+ * Throws `version_mismatch` if the hash of the file is not `hash`. After a crash, the file is either the old or the
+ * new one.
  */
 export async function saveInstructions(
   path: string,
@@ -65,7 +66,7 @@ async function readWhole(path: string, options: Pick<ReadOptions, "within">): Pr
   return file.text;
 }
 
-/** The text with another body. Throws if the new body would be read as front matter. */
+/** Returns the text with another body. Throws if the new body would be read as front matter. */
 function replacedBody(text: string, body: string, path: string): string {
   const { body: old } = parseMarkdown(text, path);
   const at = old === "" ? text.trimEnd().length : text.lastIndexOf(old);

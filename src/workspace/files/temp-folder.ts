@@ -4,8 +4,9 @@ import type { Places } from "./places.ts";
 import { makeFolder } from "./text/make-folder.ts";
 
 /**
- * Creates the folder for scratch files of the active profile and returns it. `undefined` without a profile, with an
- * ephemeral one, which writes nothing, and if the folder cannot be created, which is a notice.
+ * Creates the folder for scratch files of the active profile and returns it. `undefined` if no profile is active,
+ * if the profile is ephemeral and therefore writes nothing, or if the folder cannot be created, which gives a
+ * notice.
  */
 export async function tempFolder({ profile }: Places, notices: Notices): Promise<string | undefined> {
   if (profile === undefined || profile.ephemeral) return undefined;

@@ -1,16 +1,16 @@
 import { describeValue, Fault } from "../../../kernel/index.ts";
 
-/** An endpoint that is registered with Restate. */
+/** A deployment, which is an endpoint of workers that is registered with Restate. */
 export interface Deployment {
   readonly id: string;
   readonly uri: string;
-  /** When it was registered, as ISO 8601 text. */
+  /** Time at which it was registered, as ISO 8601 text. */
   readonly createdAt: string;
   /** Names and revisions of the services that the endpoint serves. */
   readonly services: readonly { readonly name: string; readonly revision: number }[];
-  /** Whether a service starts its new slices on it: no later deployment serves the same service. */
+  /** Whether services start new slices on this deployment. They do if no later deployment serves the same service. */
   readonly isCurrent: boolean;
-  /** Number of slices that have begun on it and not ended. Restate continues them on no other deployment. */
+  /** Number of slices that have begun on this deployment and have not ended. Restate can continue them only here. */
   readonly openInvocations: number;
   /** The runs of up to ten of these slices. */
   readonly openRuns: readonly string[];
@@ -18,7 +18,7 @@ export interface Deployment {
 
 /** The result of `RestateAdmin.drain`. */
 export interface Drained {
-  /** The old deployments that were removed. Their workers may end. */
+  /** The old deployments that were removed. Their workers can be stopped. */
   readonly removed: readonly Deployment[];
   /** The old deployments on which slices still run. */
   readonly remaining: readonly Deployment[];
@@ -36,15 +36,15 @@ interface StoredDeployment {
   readonly services: readonly { readonly name: string; readonly revision: number }[];
 }
 
-/** The name that the runs have in Restate if none is given. */
+/** Default name of the service under which Restate knows the runs. */
 export const defaultService = "reeve-runs";
 
-/** Maximum number of runs that are named for a deployment. */
+/** Maximum number of run names that are listed for a deployment. */
 const mostNamed = 10;
 
 /**
- * The slices that have begun, with their deployments. Restate pins a slice when its deployment has answered; before, the
- * deployment of its last attempt counts. A delayed wake-up has neither.
+ * Query for the slices that have begun, with their deployments. Restate assigns a slice to a deployment when the
+ * deployment has answered; before that, the deployment of the last attempt is used. A delayed wake-up has neither.
  */
 const openInvocations = `SELECT coalesce(pinned_deployment_id, last_attempt_deployment_id) AS id, target_service_key AS "runId"
   FROM sys_invocation WHERE status <> 'completed' AND coalesce(pinned_deployment_id, last_attempt_deployment_id) IS NOT NULL`;
@@ -62,7 +62,7 @@ export class RestateAdmin {
     this.#url = adminUrl.replace(/\/+$/u, "");
   }
 
-  /** Registers the endpoint at `uri`. New slices then run on it. Registering it again reads its services again. */
+  /** Registers the endpoint at `uri`, so that new slices run on it. A second registration reads its services again. */
   async deploy(uri: string): Promise<string> {
     if (!URL.canParse(uri))
       throw new Fault(
@@ -98,8 +98,9 @@ export class RestateAdmin {
   }
 
   /**
-   * Removes each deployment of the service `service` that no service uses any more and on which no slice runs. Those of other
-   * services stay, because Restate may serve other applications, too. Default: `reeve-runs`.
+   * Removes the deployments of the service `service` that no service uses any more and on which no slice runs.
+   * Deployments of other services are kept, because Restate may serve other applications too. Default:
+   * `reeve-runs`.
    */
   async drain({ service = defaultService }: { readonly service?: string } = {}): Promise<Drained> {
     const old = (await this.list()).filter(
@@ -142,7 +143,7 @@ export class RestateAdmin {
   }
 }
 
-/** The message of an error of the admin API. */
+/** Returns the message in an error of the admin API. */
 function problemOf(text: string): string {
   const message = /"message":"((?:[^"\\]|\\.)*)"/u.exec(text)?.[1];
   return (message ?? text).slice(0, 400);

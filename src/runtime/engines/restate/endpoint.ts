@@ -7,13 +7,13 @@ export interface EndpointOptions extends RunObjectOptions {
   /** Address on which the worker accepts invocations. */
   readonly host: string;
   readonly port: number;
-  /** The public keys of Restate. If there are some, requests without a valid signature are refused. */
+  /** The public keys of Restate. If there are any, the worker refuses requests without a valid signature. */
   readonly identityKeys: readonly string[];
   /** Called with the port when the worker accepts invocations. */
   readonly onListen: ((port: number) => Promise<void> | void) | undefined;
 }
 
-/** Time in which Restate must take the results of the last slices when the endpoint closes. Milliseconds. */
+/** Maximum time in which Restate must take the results of the last slices when the endpoint closes. Milliseconds. */
 const closeMs = 5_000;
 
 /** The HTTP/2 server through which Restate invokes the objects of runs in this process. */
@@ -28,7 +28,7 @@ export class Endpoint {
     this.#options = options;
   }
 
-  /** Whether every slice was requested by a Restate server that has one of the keys. */
+  /** Whether every slice was requested by a Restate server that signs with one of the keys. */
   get isSigned(): boolean {
     return this.#options.identityKeys.length > 0;
   }
@@ -59,7 +59,7 @@ export class Endpoint {
     }
   }
 
-  /** Accepts no more invocations, so that Restate sends them to other workers. The open ones continue. */
+  /** Stops accepting invocations, so that Restate sends them to other workers. Open invocations continue. */
   stopAccepting(): void {
     const server = this.#server;
     if (server === undefined || this.#closed !== undefined) return;
@@ -74,7 +74,10 @@ export class Endpoint {
     }
   }
 
-  /** Answers the open invocations, then ends the connections. Restate repeats what it did not take in time. */
+  /**
+   * Answers the open invocations, then closes the connections. Restate repeats an invocation whose answer it did
+   * not receive in time.
+   */
   async close(): Promise<void> {
     this.stopAccepting();
     const timer = setTimeout(() => {
@@ -84,7 +87,9 @@ export class Endpoint {
     clearTimeout(timer);
   }
 
-  /** Counts the invocations of a connection. A connection that has none left is closed once no more are accepted. */
+  /**
+   * Counts the invocations of a connection. After `stopAccepting`, a connection without open invocations is closed.
+   */
   #watch(session: ServerHttp2Session): void {
     const count = (change: number): void => {
       if (session.destroyed) return;

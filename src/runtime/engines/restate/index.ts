@@ -20,14 +20,18 @@ export interface RestateOptions {
   readonly ingressUrl: string;
   /** Where this worker accepts invocations. If absent, the process executes no runs and only submits them. */
   readonly listen?: {
-    /** Default: `127.0.0.1`. Another address than one of the loopback interface needs `identityKeys`. */
+    /**
+     * Address on which the worker listens. An address outside the loopback interface requires `identityKeys`.
+     * Default: `127.0.0.1`.
+     */
     readonly host?: string;
-    /** With 0, the system chooses a port, which `onListen` receives. */
+    /** Port on which the worker listens. With 0, the system chooses a port, which `onListen` receives. */
     readonly port: number;
   };
   /**
-   * Public keys of the Restate server, such as `publickeyv1_...`, which it prints when it starts with a private key. The worker
-   * then refuses requests that none of them signed. Default: none, and every request is accepted.
+   * Public keys of the Restate server, such as `publickeyv1_...`. The server prints its key when it starts with a
+   * private key. The worker then refuses requests that are not signed with one of these keys. Default: no keys, and
+   * every request is accepted.
    */
   readonly identityKeys?: readonly string[];
   /** Called with the port when the worker accepts invocations, for example to register it with `RestateAdmin`. */

@@ -15,15 +15,15 @@ export type MemoryFileName = keyof typeof memoryLimits;
 /** A change of a memory file. */
 export interface MemoryChange {
   readonly file: MemoryFileName;
-  /** Text to replace. It must occur exactly once. Empty: `new` is added at the end. */
+  /** Text to replace. It must occur exactly once. If empty, `new` is added at the end. */
   readonly old: string;
   readonly new: string;
 }
 
 /**
- * Changes a memory file and returns the difference as a patch, empty if nothing changed. Only one process at a time
- * changes a file, and a reader sees the old or the new text. A repeated call with the same addition changes nothing, so
- * that a call that a crash repeats has one effect.
+ * Changes a memory file and returns the change as a patch, which is empty if nothing changed. Only one process at a
+ * time changes a file, and a reader sees the old or the new text. If a crash repeats a call with the same addition,
+ * the second call changes nothing.
  */
 export async function changeMemoryFile(folder: string, change: MemoryChange): Promise<string> {
   const path = join(folder, change.file);
@@ -59,7 +59,7 @@ function replaced(before: string, old: string, added: string, file: string): str
   throw new Fault("invalid_argument", `${file} contains this text ${count} times; use a longer part of it`);
 }
 
-/** The last change of each file in this process. */
+/** The last pending change of each file in this process. */
 const turns = new Map<string, Promise<unknown>>();
 
 /** Runs changes of one file in this process one after another. */
@@ -74,7 +74,7 @@ function inTurn<Result>(path: string, body: () => Promise<Result>): Promise<Resu
   return next;
 }
 
-/** Holds a lock file during `body`. The lock of a process that has died is removed. */
+/** Runs `body` while it holds a lock file. It removes the lock of a process that has died. */
 async function withLock<Result>(lock: string, body: () => Promise<Result>): Promise<Result> {
   await take(lock);
   try {
@@ -85,8 +85,8 @@ async function withLock<Result>(lock: string, body: () => Promise<Result>): Prom
 }
 
 /**
- * Takes a lock. Its file gets its name when it is complete, so a file without the id of a process is not in the making: it
- * was left by a crash of the machine and is removed.
+ * Takes a lock. The lock file gets its name only when it is complete. A lock file without the id of a process was
+ * therefore left by a crash of the machine, and is removed.
  */
 async function take(lock: string): Promise<void> {
   const own = `${lock}.${randomUUID()}`;
@@ -111,7 +111,7 @@ async function take(lock: string): Promise<void> {
   }
 }
 
-/** Gives a file a second name. Returns `false` if the name is taken. */
+/** Creates a hard link to a file. Returns `false` if the name is already used. */
 async function isLinked(file: string, name: string): Promise<boolean> {
   try {
     await link(file, name);
@@ -124,7 +124,10 @@ async function isLinked(file: string, name: string): Promise<boolean> {
   }
 }
 
-/** Like `isLinked`, for a file system without hard links. */
+/**
+ * Creates a copy of a file in place of a hard link, for a file system without hard links. Returns `false` if the
+ * name is already used.
+ */
 async function isCopied(file: string, name: string): Promise<boolean> {
   try {
     await copyFile(file, name, constants.COPYFILE_EXCL);
@@ -135,7 +138,7 @@ async function isCopied(file: string, name: string): Promise<boolean> {
   }
 }
 
-/** Removes the lock of a dead process. If another process has replaced the lock meanwhile, that one stays. */
+/** Removes the lock of a dead process. If another process has replaced the lock in this time, its lock stays. */
 async function removeStale(lock: string, holder: string): Promise<void> {
   const stale = `${lock}.${randomUUID()}`;
   try {

@@ -3,13 +3,13 @@ import { dirname, join } from "node:path";
 import { FileReader, isRegularFile, type TextFile } from "../text/bounded-file.ts";
 import type { Notices } from "../notices.ts";
 
-/** A file with instructions for all agents that work in a folder. */
+/** A file with instructions for all agents that work in its folder. */
 export interface InstructionFile {
   readonly path: string;
   readonly text: string;
 }
 
-/** Names of the files with instructions. The first one that a folder has is read. */
+/** Names of the files with instructions. The first one that exists in a folder is read. */
 const names = ["AGENTS.override.md", "AGENTS.md", "CLAUDE.md"];
 
 /** Maximum size of one file, and of all files together, in bytes. */
@@ -17,9 +17,9 @@ const maxFileBytes = 64 * 1024;
 const maxTotalBytes = 192 * 1024;
 
 /**
- * Reads the instructions that apply in the working folder: those of the user, then those of each folder from the root
- * to the working folder, the nearest last. A file that is too long is cut with a notice, which the model sees as well. If all
- * files together are too long, the files that are farthest from the working folder are left out.
+ * Reads the instructions that apply in the working folder: first those of the user, then those of each folder from
+ * the root down to the working folder. A file that is too long is cut with a notice, which the model sees as well.
+ * If all files together are too long, the files that are farthest from the working folder are left out.
  */
 export async function readInstructionFiles(
   { home, root, cwd }: { readonly home: string; readonly root: string; readonly cwd: string },
@@ -54,7 +54,10 @@ async function firstIn(
   return undefined;
 }
 
-/** A link that cannot be followed is left to the reader, which reports it. */
+/**
+ * Whether a file exists. A link that cannot be followed counts as existing, so that the code that reads it reports
+ * the problem.
+ */
 async function exists(path: string): Promise<boolean> {
   return (await isRegularFile(path)) || (await isLink(path));
 }
@@ -87,7 +90,7 @@ function withinTotal(files: readonly TextFile[], notices: Notices): readonly Tex
   return kept.toReversed();
 }
 
-/** The folders from the root to the working folder. */
+/** Returns the folders from the root to the working folder. */
 function chain(root: string, cwd: string): readonly string[] {
   const folders = [cwd];
   for (let folder = cwd; folder !== root && dirname(folder) !== folder;) {

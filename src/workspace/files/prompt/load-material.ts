@@ -6,15 +6,16 @@ import { readKnowledge } from "../skills/knowledge.ts";
 import { readInstructionFiles } from "./instruction-files.ts";
 import type { DocumentTitle, PromptMaterial } from "./system-prompt.ts";
 
-/** Maximum size of a file with a persona, memory or user, in bytes. */
+/** Maximum size of a file that describes the persona, the memory or the user, in bytes. */
 const maxPersonBytes = 64 * 1024;
 
-/** Prefix of the documentation's paths for the tool `knowledge`. */
+/** Prefix of the paths by which the tool `knowledge` reads the documentation. */
 export const docsPrefix = "reeve/";
 
 /**
- * Reads everything that prompts are made of. The persona, the memory and the user come from the profile, or without one
- * from the folder of the user; never from a project, which could otherwise speak for the user.
+ * Reads everything that prompts are made of. The persona, the memory and the facts about the user come from the
+ * profile, or without a profile from the folder of the user. They never come from a project, which could otherwise
+ * speak in the name of the user.
  */
 export async function loadMaterial(
   { places, settings, skills, system }: LoadedWorkspace,
@@ -58,13 +59,19 @@ async function personFile(path: string, notices: Notices): Promise<string | unde
   return `${file.text}\n[cut: the file has ${file.bytes} bytes]`;
 }
 
-/** The titles by folder. The documentation of an installed package does not change while a process runs. */
+/**
+ * The titles of the documentation by folder. They are cached, because the documentation of an installed package
+ * does not change while a process runs.
+ */
 const knownTitles = new Map<string, readonly DocumentTitle[]>();
 
-/** The folders of the documentation that the prompt lists. Each page costs tokens of every request. */
+/**
+ * The folders of the documentation that the prompt lists. The list is short, because each page costs tokens in
+ * every request.
+ */
 const listedParts: ReadonlySet<string> = new Set(["guides", "operations", "reference"]);
 
-/** The files in the folders of the documentation, each with its first heading. */
+/** Returns the files in the folders of the documentation, each with its first heading. */
 async function docTitles(folder: string, notices: Notices): Promise<readonly DocumentTitle[]> {
   const known = knownTitles.get(folder);
   if (known !== undefined) return known;

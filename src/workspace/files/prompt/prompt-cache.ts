@@ -2,9 +2,9 @@ import { platformOf, type PromptQuery, type PromptSource } from "../../../kernel
 import type { Places } from "../places.ts";
 import { promptFooter, promptPrefix, type PromptAgent, type PromptMaterial } from "./system-prompt.ts";
 
-/** What prompts are built from, and where they are kept. */
+/** The material from which prompts are built, and how to read it again. */
 export interface PromptCacheOptions {
-  /** The material, as it was read before. It is used until the first `clear`. */
+  /** The material that was read before. It is used until the first `clear`. */
   readonly initial: PromptMaterial;
   /** Reads the material. It is called once after each `clear`. */
   readonly load: () => Promise<PromptMaterial>;
@@ -14,12 +14,13 @@ export interface PromptCacheOptions {
   readonly now: () => number;
 }
 
-/** Number of prompts that are kept. The oldest one is dropped for a new one. */
+/** Maximum number of cached prompts. The oldest is dropped for a new one. */
 const maxPrompts = 100;
 
 /**
- * Builds the system prompts of a workspace and keeps their stable part by agent, platform and tool set. The profile is
- * fixed for a workspace. Invocations that build a prompt at the same time share the reading of the files.
+ * Builds the system prompts of a workspace and caches their stable part by agent, platform and tool set. The
+ * profile is fixed for a workspace. If several invocations build a prompt at the same time, the files are read only
+ * once.
  */
 export class PromptCache {
   readonly #options: PromptCacheOptions;
@@ -48,7 +49,7 @@ export class PromptCache {
     };
   }
 
-  /** Forgets all prompts and the content of the files. The next prompt reads them again. */
+  /** Removes all prompts and file contents from the cache. The next prompt reads the files again. */
   clear(): void {
     this.#material = undefined;
     this.#prefixes.clear();
@@ -93,8 +94,9 @@ export function memoryFolder({ home, profile }: Places): string {
 }
 
 /**
- * The prompt caches of this process, by the folder whose memory their prompts contain. Agents that were made before a
- * reload, and other workspaces with the same profile, have caches of their own. A cache without an agent is forgotten.
+ * The prompt caches of this process, by the folder whose memory their prompts contain. There are several for a
+ * folder: agents that were made before a reload, and other workspaces with the same profile, have their own caches.
+ * A cache that no agent uses any more is garbage-collected.
  */
 class PromptCaches {
   readonly #byFolder = new Map<string, readonly WeakRef<PromptCache>[]>();

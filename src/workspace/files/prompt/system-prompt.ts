@@ -11,7 +11,7 @@ import type { FileSkill } from "../skills/read-skills.ts";
 import { skillBlock } from "../skills/skill-block.ts";
 import type { InstructionFile } from "./instruction-files.ts";
 
-/** Rules for the form of answers, by the platform on which a person reads them. */
+/** Rules for the form of answers, by the platform on which a person reads the answers. */
 const hints: Readonly<Record<Platform, string>> = {
   terminal:
     "You answer in a terminal. Write plain text or simple Markdown, with short lines and without tables wider than 80 characters. Images cannot be shown.",
@@ -32,13 +32,13 @@ export function platformHint(channel: Channel | null): string {
   return platform === undefined ? "" : hints[platform];
 }
 
-/** Everything that system prompts of a workspace are made of, as the files were when they were read. */
+/** Everything from which system prompts of a workspace are made, in the state in which the files were read. */
 export interface PromptMaterial {
   /** Text of `SYSTEM.md`. */
   readonly system?: string;
   /** Text of `SOUL.md`. */
   readonly soul?: string;
-  /** Text of `AGENT.md` of the profile, or without one of the folder of the user. */
+  /** Text of `AGENT.md` of the profile, or without a profile, of the folder of the user. */
   readonly agent?: string;
   /** Documentation of the installed package. */
   readonly docs: readonly DocumentTitle[];
@@ -52,7 +52,7 @@ export interface PromptMaterial {
 
 /** A file of the documentation. */
 export interface DocumentTitle {
-  /** Path by which the tool `knowledge` reads it, such as `reeve/guides/agents.md`. */
+  /** Path with which the tool `knowledge` reads the page, such as `reeve/guides/agents.md`. */
   readonly path: string;
   readonly title: string;
 }
@@ -60,7 +60,7 @@ export interface DocumentTitle {
 /** The agent for which a prompt is built. */
 export interface PromptAgent {
   readonly name: string;
-  /** Instructions of the agent's own file. Empty if it has none. */
+  /** Instructions of the agent's own file. Empty if the agent has no file. */
   readonly instructions: string;
   /** Whether the tool `read` can read a file. */
   readonly canRead: (path: string) => boolean;
@@ -93,7 +93,10 @@ export function promptPrefix(
   ]);
 }
 
-/** `SYSTEM.md` and `SOUL.md` replace the default persona. An agent's own instructions do so, too, and follow a file. */
+/**
+ * Returns the identity of the agent: the default persona, or `SYSTEM.md` or `SOUL.md` in its place. The agent's own
+ * instructions also replace the default persona; if there is a file, they follow it.
+ */
 function identity({ system, soul }: PromptMaterial, { instructions: own }: PromptAgent): string {
   const file = system ?? soul;
   if (file === undefined) return own === "" ? persona : own;
@@ -169,10 +172,10 @@ function sections(parts: readonly (string | undefined)[]): string {
     .join("\n\n");
 }
 
-/** What the end of a prompt says about the session. */
+/** The facts about the session at the end of a prompt. */
 export interface FooterFacts {
   readonly places: Places;
-  /** Folder for scratch files of the profile. Absent if there is none. */
+  /** Folder for scratch files of the profile. Absent if there is no such folder. */
   readonly temp?: string | undefined;
   readonly now: number;
   readonly sessionId: string | null;

@@ -7,7 +7,7 @@ const limits = {
   deadlineMs: { type: "integer", description: "Maximum time in milliseconds.", trust: "wider" },
 } as const satisfies Fields;
 
-/** Limits that no project may set without trust, because they do not replace limits of the user. */
+/** Fields for limits that a project can set only with trust, because they would not replace a limit of the user. */
 const ownLimits = {
   maxTokens: { ...limits.maxTokens, trust: "always" },
   maxCostUsd: { ...limits.maxCostUsd, trust: "always" },
@@ -15,8 +15,8 @@ const ownLimits = {
 } as const satisfies Fields;
 
 /**
- * The keys that `settings.json` and the front matter of an agent have in common. The settings are the defaults of all
- * agents, groups key by key.
+ * The keys that `settings.json` and the front matter of an agent have in common. A key in the settings is the
+ * default for all agents; the keys of a group are combined one by one.
  */
 export const sharedFields = {
   contextWindow: {
@@ -87,8 +87,9 @@ export const sharedFields = {
 } as const satisfies Fields;
 
 /**
- * The keys of the front matter of an agent. What is read, checked, narrowed for an agent that the user has not accepted,
- * and passed to `Agent` follows from this table: a key that `Agent` has as an option needs only its row here.
+ * The keys of the front matter of an agent. The table decides which keys are read, how they are checked, which
+ * values are restricted for an agent that the user has not accepted, and which are passed to `Agent`. A key that is
+ * an option of `Agent` needs only its row here.
  */
 export const agentFields = {
   name: { type: "text", description: "Name of the agent: that of its file." },

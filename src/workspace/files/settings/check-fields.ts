@@ -2,20 +2,21 @@ import { describeValue, Fault, nearestName } from "../../../kernel/index.ts";
 import type { Notices } from "../notices.ts";
 import type { Field, Fields, ValuesOf } from "./fields.ts";
 
-/** Where the values of a table come from, and how errors name them. */
+/** The source of the values of a table, and how errors name it. */
 export interface FieldSource {
   readonly path: string;
   readonly notices: Notices;
   /**
-   * What is read. Front matter is written by hand: an empty value is absent, and a list may be one text with commas.
+   * Kind of the source. People write front matter by hand: in it an empty value is absent, and a list may be one
+   * text with commas.
    */
   readonly kind: "settings" | "front matter";
 }
 
 /**
- * Returns the known values of a table. An unknown key is a warning that suggests the nearest one. Inside a group it is an
- * error, because it may be a misspelt limit or rule, and so is one that is nearest to a policy. Throws `invalid_argument`,
- * which names file and key, for these and for a value of the wrong type.
+ * Returns the known values of a table. An unknown key gives a warning with the nearest known key. It throws instead
+ * if the key is inside a group, where it may be a misspelt limit or rule, or if the nearest known key is a policy.
+ * Also throws for a value of the wrong type. The error is `invalid_argument` and names file and key.
  */
 export function checkFields<All extends Fields>(
   value: unknown,
@@ -26,7 +27,7 @@ export function checkFields<All extends Fields>(
 }
 
 interface Where extends FieldSource {
-  /** Key of the group with a dot at its end, or empty for the file itself. */
+  /** Key of the group with a dot at its end. Empty for the file itself. */
   readonly key: string;
 }
 

@@ -4,10 +4,10 @@ import { settingsFields, type Settings } from "./settings-fields.ts";
 type Values = Readonly<Record<string, unknown>>;
 
 /**
- * Combines settings. The latter take precedence; groups are combined key by key, and lists are joined, so that a rule
- * of one place is not removed by another. Address and key belong to the provider of the model beside them: a later model
- * of another provider does not inherit them, so that a key is sent only to the provider for which it was set. The context
- * window belongs to the model itself.
+ * Combines settings; later ones take precedence. Groups are combined key by key, and lists are joined, so that no
+ * place removes a rule of another place. The address and the API key belong to the provider of the model in the
+ * same place: if a later place sets a model of another provider, they are not used for it, so that a key is sent
+ * only to the provider for which it was set. The context window belongs to one model.
  */
 export function combineSettings(...all: readonly Settings[]): Settings {
   const settings: Settings = all.reduce((lower, upper) => combineValues(lower, upper, settingsFields), {});
@@ -15,7 +15,7 @@ export function combineSettings(...all: readonly Settings[]): Settings {
   return Object.fromEntries(Object.entries(settings).filter(([key]) => !foreign.includes(key)));
 }
 
-/** Keys that belong to a model, each with the part of its name that must be the same. */
+/** Keys that belong to a model. Each has the part of the model's name for which the key applies. */
 const ofModel = {
   baseUrl: providerOf,
   apiKeyEnv: providerOf,
@@ -24,7 +24,7 @@ const ofModel = {
 
 type ModelKey = keyof typeof ofModel;
 
-/** Whether a key was set beside another model than the one in use. */
+/** Whether a key was set together with another model than the one in use. */
 function isForeign(key: ModelKey, all: readonly Settings[], model: string | undefined): boolean {
   const setBy = all.findLastIndex((each) => each[key] !== undefined);
   const beside = all.slice(0, setBy + 1).findLast((each) => each.model !== undefined)?.model;
@@ -32,12 +32,15 @@ function isForeign(key: ModelKey, all: readonly Settings[], model: string | unde
   return beside !== undefined && model !== undefined && part(beside) !== part(model);
 }
 
-/** The provider of a model, such as `anthropic` of `anthropic/claude-sonnet-5`. */
+/** Returns the provider of a model, such as `anthropic` for `anthropic/claude-sonnet-5`. */
 export function providerOf(model: string): string {
   return model.slice(0, model.indexOf("/"));
 }
 
-/** Combines values of one table. The latter take precedence; groups are combined key by key, and lists are joined. */
+/**
+ * Combines values of one table; `upper` takes precedence over `lower`. Groups are combined key by key, and lists
+ * are joined.
+ */
 export function combineValues(lower: Values, upper: Values, fields: Fields): Values {
   const result: Record<string, unknown> = { ...lower };
   for (const [name, value] of Object.entries(upper)) {
@@ -76,14 +79,20 @@ export interface DividedSettings {
   readonly guarded: readonly string[];
 }
 
-/** Divides the settings of a project. `user` are the settings of the user, compared to which a value may be wider. */
+/**
+ * Divides the settings of a project by whether they need trust. `user` are the settings of the user; some keys need
+ * trust only if the project allows more than the user.
+ */
 export function divideSettings(project: Settings, user: Settings): DividedSettings {
   const guarded: string[] = [];
   const free = divided(project, user, settingsFields, "", guarded);
   return { free, guarded };
 }
 
-/** Returns the values of a table that need no trust. `user` are the values of the user. */
+/**
+ * Returns the values of a table that need no trust. `user` are the values of the user, with which they are
+ * compared.
+ */
 export function freeValues(values: Values, user: Values, fields: Fields): Values {
   return divided(values, user, fields, "", []);
 }
@@ -119,7 +128,7 @@ function needsTrust(field: Field, value: unknown, own: unknown): boolean {
   return (value as number) > (limit as number);
 }
 
-/** Environment variables that set a setting, each with its key. */
+/** Environment variables for settings, each with the key that it sets. */
 export const settingVariables = {
   REEVE_MODEL: "model",
   REEVE_BASE_URL: "baseUrl",
@@ -128,7 +137,7 @@ export const settingVariables = {
   REEVE_SANDBOX: "sandbox",
 } as const satisfies Readonly<Record<string, keyof Settings>>;
 
-/** Returns the settings that the environment sets, unchecked. An empty variable sets nothing. */
+/** Returns the settings that the environment sets, without a check. An empty variable sets nothing. */
 export function settingsOfEnvironment(env: Readonly<Record<string, string | undefined>>): Values {
   const set = Object.entries(settingVariables).flatMap(([variable, key]) => {
     const value = env[variable];

@@ -6,17 +6,17 @@ import { settingsFields, type Settings } from "./settings-fields.ts";
 
 /** One place that may set settings. */
 export interface SettingsLayer {
-  /** The file. Empty for the environment and for the options of the caller. */
+  /** The path of the file. Empty for the environment and for the options of the caller. */
   readonly path: string;
   readonly origin: Origin | "environment" | "options";
   readonly settings: Settings;
-  /** Keys of the place that are not used, because the project is not trusted, such as `permissions.mode`. */
+  /** Keys of this place that are not used because the project is not trusted, such as `permissions.mode`. */
   readonly guarded: readonly string[];
 }
 
 /** The place that sets a value. */
 export interface SettingPlace extends Pick<SettingsLayer, "origin"> {
-  /** The file, or the variable of the environment. Empty for an option of the caller. */
+  /** The path of the file, or the name of the environment variable. Empty for an option of the caller. */
   readonly path: string;
 }
 
@@ -24,11 +24,11 @@ export interface SettingPlace extends Pick<SettingsLayer, "origin"> {
 export interface ExplainedSetting {
   /** The key, with dots between a group and its members: `budget.maxCostUsd`. */
   readonly key: string;
-  /** The value in use. `null` if no place sets one that is used. */
+  /** The value in use. `null` if no used place sets a value. */
   readonly value: JsonValue;
-  /** The places of the value in use. A list may come from several places, because lists are joined. */
+  /** The places that the value in use comes from. A list may come from several places, because lists are joined. */
   readonly from: readonly SettingPlace[];
-  /** Places that set the key too and have no effect, each with the reason. */
+  /** Places that also set the key but have no effect, each with the reason. */
   readonly unused: readonly (SettingPlace & { readonly value: JsonValue; readonly why: string })[];
   /** What the setting means, and its default. */
   readonly description: string;
@@ -42,7 +42,9 @@ interface Leaf {
 
 type Values = Readonly<Record<string, unknown>>;
 
-/** The members of the groups of a table by their keys. Without values, all members that have no name of their own. */
+/**
+ * Returns the members of the groups of a table by their keys. Without values, returns all members with fixed names.
+ */
 function leavesOf(fields: Fields, values: Values | undefined, prefix = ""): ReadonlyMap<string, Leaf> {
   const leaves = new Map<string, Leaf>();
   const add = (more: ReadonlyMap<string, Leaf>): void => {
@@ -63,8 +65,8 @@ function leavesOf(fields: Fields, values: Values | undefined, prefix = ""): Read
 }
 
 /**
- * Returns every setting with its value and the places that set it, in the order of the table. `used` are the settings in
- * use, as `combineSettings` made them of the layers.
+ * Returns every setting with its value and the places that set it, in the order of the table. `used` are the
+ * settings in use, which `combineSettings` computed from the places.
  */
 export function explainSettings(
   layers: readonly SettingsLayer[],
@@ -109,7 +111,7 @@ export function explainSettings(
   });
 }
 
-/** Whether a place sets a key without effect. A whole group or map may need trust. */
+/** Whether a place sets a key without effect, because the key or the group that contains it needs trust. */
 function isGuarded({ guarded }: SettingsLayer, key: string): boolean {
   return guarded.some((each) => key === each || key.startsWith(`${each}.`));
 }

@@ -17,13 +17,13 @@ type GroupField = AnyField & {
 interface AnyField {
   readonly description: string;
   /**
-   * When a project needs trust to set the key: `always`, or only if its value is `wider` than that of the user. Absent if
-   * it never needs trust.
+   * When a project needs trust to set the key: `always`, or only if its value is `wider` than that of the user,
+   * which means that it allows more. Absent if it never needs trust.
    */
   readonly trust?: "always" | "wider";
-  /** For `trust: "wider"`: the value that applies if the user sets none. Absent if that means no limit. */
+  /** For `trust: "wider"`, the value that applies if the user sets none. Absent if there is no limit then. */
   readonly usual?: number | string;
-  /** Whether the key limits agents, so that a misspelt one is refused. Default: `false`. */
+  /** Whether the key limits agents. If so, a misspelt key throws instead of giving a warning. Default: `false`. */
   readonly isPolicy?: boolean;
 }
 

@@ -7,8 +7,9 @@ import { settingsFields, type Settings } from "./settings-fields.ts";
 const maxSettingsBytes = 256 * 1024;
 
 /**
- * Reads a `settings.json`. An absent file has no settings. An unknown key is ignored with a warning that suggests the
- * nearest one. Throws `invalid_argument`, which names file and key, for a value of the wrong type.
+ * Reads a `settings.json`. If the file does not exist, there are no settings. An unknown key is ignored with a
+ * warning that suggests the nearest known key. Throws `invalid_argument`, which names file and key, for a value of
+ * the wrong type.
  */
 export async function readSettings(
   path: string,

@@ -12,7 +12,10 @@ const flags = {
   },
 } as const satisfies Fields;
 
-/** Keys of a channel of `reeve serve`. Secrets are named by environment variables, so that no file contains them. */
+/**
+ * Keys of a channel of `reeve serve`. A secret is given as the name of an environment variable, so that no file
+ * contains it.
+ */
 const channelFields = {
   type: { type: "choice", choices: ["telegram", "webhook"], description: "Kind of channel." },
   agent: { type: "text", description: "The agent that answers. Default: the default agent." },

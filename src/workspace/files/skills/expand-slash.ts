@@ -2,7 +2,7 @@ import { Fault } from "../../../kernel/index.ts";
 import { fillTemplate, nearestSlash, parseSlash, type PromptTemplate } from "./prompt-templates.ts";
 import type { FileSkill } from "./read-skills.ts";
 
-/** What an input that begins with a slash may name. */
+/** The names that an input may use after a slash. */
 export interface SlashNames {
   readonly templates: readonly PromptTemplate[];
   readonly skills: readonly FileSkill[];

@@ -6,7 +6,7 @@ import type { Notices } from "../notices.ts";
 
 /** A document that an agent knows about. */
 export interface KnowledgeDocument {
-  /** Path relative to the knowledge folder, with `/`. It names the document. */
+  /** Path relative to the knowledge folder, with `/` as separator. It is the name of the document. */
   readonly path: string;
   /** Absolute path of the file. */
   readonly file: string;
@@ -15,26 +15,33 @@ export interface KnowledgeDocument {
   readonly description?: string;
   readonly priority: "high" | "normal" | "low";
   readonly tags: readonly string[];
-  /** Content that is always part of the prompt. `undefined` if the model reads the document on demand. */
+  /**
+   * Content of a document that is always part of the prompt. `undefined` if the model reads the document when it
+   * needs it.
+   */
   readonly content?: string;
 }
 
 /** A folder with documents. */
 export interface KnowledgeSource {
   readonly folder: string;
-  /** Folder that links may not leave. Default: the folder itself. */
+  /** Folder that links must not leave. Default: the knowledge folder itself. */
   readonly within?: string;
 }
 
-/** Maximum size of a document that is always part of the prompt, and of one that is read on demand, in bytes. */
+/**
+ * Maximum size of a document that the model reads when it needs it, and of one that is always part of the prompt,
+ * in bytes.
+ */
 const maxDocumentBytes = 64 * 1024;
 const maxKnowledgeBytes = 256 * 1024;
 
 const priorities = ["high", "normal", "low"] as const;
 
 /**
- * Reads the knowledge of several folders. A folder with `index.yaml` has the documents that it lists; in a folder
- * without one every Markdown file is read on demand. Of documents with the same path the first one wins.
+ * Reads the knowledge of several folders. If a folder has an `index.yaml`, only the documents that it lists are
+ * read; otherwise every Markdown file is available on demand. If several documents have the same path, the first
+ * one is used.
  */
 export async function readKnowledge(
   sources: readonly KnowledgeSource[],

@@ -17,7 +17,7 @@ export interface PromptTemplate {
 const maxTemplateBytes = 256 * 1024;
 const validName = /^[a-z0-9][a-z0-9_-]{0,63}$/iu;
 
-/** Reads the templates of several folders. Of templates with the same name the first one wins. */
+/** Reads the templates of several folders. If several templates have the same name, the first one is used. */
 export async function readTemplates(
   sources: readonly { readonly folder: string; readonly within?: string }[],
   notices: Notices,
@@ -55,8 +55,9 @@ export async function readTemplates(
 }
 
 /**
- * Fills arguments into the body of a template: `$1` to `$9` are single arguments, `$@` and `$ARGUMENTS` all of them. A
- * placeholder without an argument becomes empty. If the body has no placeholder, the arguments are added at its end.
+ * Inserts arguments into the body of a template: `$1` to `$9` stand for single arguments, `$@` and `$ARGUMENTS` for
+ * all of them. A placeholder without an argument becomes empty. If the body has no placeholder, the arguments are
+ * added at its end.
  */
 export function fillTemplate(body: string, argumentText: string): string {
   const words = splitArguments(argumentText);
@@ -68,7 +69,7 @@ export function fillTemplate(body: string, argumentText: string): string {
   return isUsed || argumentText.trim() === "" ? filled : `${filled}\n\n${argumentText.trim()}`;
 }
 
-/** Splits arguments at spaces. Quotes keep spaces together. */
+/** Splits a text of arguments at spaces. Quotation marks keep spaces together. */
 function splitArguments(text: string): readonly string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/gu)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",
@@ -81,7 +82,7 @@ export interface SlashInput {
   readonly argumentText: string;
 }
 
-/** Returns the parts of `/name arguments`, or `undefined` if the input is any other text, such as a path. */
+/** Returns the parts of `/name arguments`. `undefined` for any other input, such as a path. */
 export function parseSlash(input: string): SlashInput | undefined {
   const match = /^\/([a-z0-9][a-z0-9:_-]*)(?:\s+([\s\S]*))?$/iu.exec(input.trim());
   if (match === null) return undefined;
@@ -89,7 +90,10 @@ export function parseSlash(input: string): SlashInput | undefined {
   return { name, argumentText };
 }
 
-/** Returns the nearest name for an error text, such as `; did you mean /review`. Empty if none is similar. */
+/**
+ * Returns a hint for an error text with the nearest name, such as `; did you mean /review`. Empty if no name is
+ * similar.
+ */
 export function nearestSlash(name: string, names: readonly string[]): string {
   const nearest = nearestName(name, names);
   return nearest === undefined ? "" : `; did you mean /${nearest}`;

@@ -17,11 +17,11 @@ export interface FileSkill extends Skill {
   readonly folder: string;
   /** Absolute path of `SKILL.md`. */
   readonly file: string;
-  /** Where the skill comes from, such as `project`. */
+  /** Where the skill comes from: `project`, `profile`, `home` or `built-in`. */
   readonly origin: string;
-  /** Whether the files were approved by the user, so that `allowedTools` has an effect. */
+  /** Whether the user has approved the files. If not, `allowedTools` has no effect. */
   readonly isTrusted: boolean;
-  /** Tools that are approved in advance while the skill is in use, as the skill lists them. */
+  /** Tools that the skill declares as approved in advance while it is in use. */
   readonly allowedTools: readonly string[];
 }
 
@@ -30,19 +30,20 @@ export interface SkillSource {
   readonly folder: string;
   readonly origin: string;
   readonly isTrusted: boolean;
-  /** Folder that links may not leave. If absent, links may lead anywhere. */
+  /** Folder that links must not leave. If absent, links may lead anywhere. */
   readonly within?: string;
 }
 
 /** Maximum size of a `SKILL.md` in bytes. */
 const maxSkillBytes = 256 * 1024;
 const known = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
-/** Keys of other hosts that have no meaning here and are harmless to ignore. `hidden` is read from the first. */
+/** Keys that other programs use and that have no effect here. Only the first one is read, as `hidden`. */
 const foreign = ["disable-model-invocation", "argument-hint", "user-invocable", "version", "model"];
 
 /**
- * Reads the skills of several folders. Of skills with the same name the first one wins, and each other one is a notice.
- * A skill that violates the specification (agentskills.io) is a notice and is left out.
+ * Reads the skills of several folders. If several skills have the same name, the first one is used, and a notice
+ * names each of the others. A skill that violates the specification (agentskills.io) gives a notice and is left
+ * out.
  */
 export async function readSkills(
   sources: readonly SkillSource[],
@@ -86,7 +87,7 @@ async function readSkill(
   }
 }
 
-/** The specification prefers the upper-case name. */
+/** Returns the path of the file of a skill. Of the two allowed spellings, the specification prefers upper case. */
 async function skillFile(folder: string): Promise<string | undefined> {
   if (!(await isFolder(folder))) return undefined;
   for (const name of ["SKILL.md", "skill.md"])
@@ -134,7 +135,10 @@ function checkedSkill(
   return { ...skill, folder, file, origin, isTrusted, allowedTools: allowedTools(data["allowed-tools"]) };
 }
 
-/** The specification allows a text with spaces and a list. An entry such as `Bash(git status:*)` contains spaces. */
+/**
+ * Reads the list of allowed tools. The specification allows a list, or a text with spaces between the entries. An
+ * entry such as `Bash(git status:*)` itself contains spaces.
+ */
 function allowedTools(value: unknown): readonly string[] {
   if (value === undefined || value === null) return [];
   if (typeof value === "string") return value.match(/[^\s,(]+(?:\([^)]*\))?/gu) ?? [];

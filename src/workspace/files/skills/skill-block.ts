@@ -1,7 +1,7 @@
 import { escapeMarkup } from "../../../kernel/index.ts";
 import type { FileSkill } from "./read-skills.ts";
 
-/** Returns the block that lists skills for a model, in the form of the reference library of the specification. */
+/** Returns the text that lists skills for a model, in the format of the reference library of the specification. */
 export function skillBlock(skills: readonly Pick<FileSkill, "name" | "description" | "file">[]): string {
   const lines = skills.flatMap(({ name, description, file }) => [
     "<skill>",

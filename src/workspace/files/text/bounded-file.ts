@@ -21,13 +21,13 @@ export interface ReadOptions {
   /** Maximum number of bytes that are read. */
   readonly maxBytes: number;
   /**
-   * Folder in which the file must be after all links have been followed. If absent, links may lead anywhere. Files of a
-   * project need it: a link to a key of the user would otherwise be sent to a model.
+   * Folder in which the file must be after all links are followed. If absent, links may lead anywhere. It is needed
+   * for files of a project: a link to a private key of the user would otherwise send that key to a model.
    */
   readonly within?: string;
 }
 
-/** Reads the files of a workspace with limits. A file that cannot be used becomes a notice and counts as absent. */
+/** Reads the files of a workspace with limits. A file that cannot be used gives a notice and counts as absent. */
 export class FileReader {
   readonly #notices: Notices;
 
@@ -36,7 +36,8 @@ export class FileReader {
   }
 
   /**
-   * Whether a path is a regular file that may be used. A link that leads outside `within`, or to itself, becomes a notice.
+   * Whether a path is a regular file that may be used. A link that leads outside `within`, or to itself, gives a
+   * notice.
    */
   async isUsable(path: string, { within }: Pick<ReadOptions, "within"> = {}): Promise<boolean> {
     try {
@@ -110,8 +111,8 @@ export async function readTextFile(
 }
 
 /**
- * Like `readTextFile`. Throws `invalid_argument`, which names the kind of file, its path and the problem, if the file
- * cannot be used.
+ * Reads a file like `readTextFile`. If the file cannot be used, throws `invalid_argument` with the kind of file,
+ * its path and the problem.
  */
 export async function readNamedFile(
   what: string,
@@ -135,7 +136,7 @@ async function readFully(file: Awaited<ReturnType<typeof open>>, buffer: Buffer)
   return length;
 }
 
-/** Decodes UTF-8. The decoder removes a byte order mark, and with `isCut` an incomplete character at the end. */
+/** Decodes UTF-8 and removes a byte order mark. With `isCut` it also removes an incomplete character at the end. */
 function decoded(bytes: Uint8Array, isCut: boolean): string {
   return new TextDecoder("utf-8").decode(bytes, { stream: isCut }).replaceAll(/\r\n?/gu, "\n");
 }
@@ -190,7 +191,7 @@ const errorTexts: Readonly<Record<string, string>> = {
   ENXIO: "it is not a regular file",
 };
 
-/** Whether an error says that nothing exists under a path. */
+/** Whether an error says that the path does not exist. */
 export function isAbsent(error: unknown): boolean {
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOENT" || code === "ENOTDIR";

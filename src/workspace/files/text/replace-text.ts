@@ -7,12 +7,13 @@ import { makeFolder } from "./make-folder.ts";
 export interface ReplaceOptions {
   /** Permissions of the file. Default: only its owner can read it. */
   readonly mode?: number;
-  /** Called before the new text takes the place of the old one. If it throws, the old text stays. */
+  /** Called before the new text replaces the old one. If it throws, the old text is kept. */
   readonly before?: () => Promise<void>;
 }
 
 /**
- * Writes a file as a whole: a reader sees the old or the new text, also after a crash. Missing folders are created.
+ * Writes a file as a whole: a reader sees either the old or the new text, even after a crash. Missing folders are
+ * created.
  */
 export async function replaceText(
   path: string,

@@ -1,7 +1,7 @@
 import { parse } from "yaml";
 import { Fault, type JsonObject } from "../../../kernel/index.ts";
 
-/** Limits of a YAML text. A parser needs more than linear time and stack for hostile nesting. */
+/** Maximum size of a YAML text, in bytes. For hostile nesting, a parser needs more than linear time and stack. */
 const maxYamlBytes = 16 * 1024;
 const maxAliases = 20;
 
@@ -27,7 +27,7 @@ export function parseYaml(text: string, path: string): unknown {
   return value;
 }
 
-/** Like `parseYaml`, for a mapping with text keys. An empty text is an empty mapping. */
+/** Reads YAML like `parseYaml`, as a mapping with text keys. An empty text is an empty mapping. */
 export function parseYamlObject(text: string, path: string): JsonObject {
   const value = parseYaml(text, path) ?? {};
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;

@@ -1,7 +1,7 @@
-/** Endings of the modules that a workspace loads. */
+/** File extensions of the modules that a workspace loads. */
 export const codeEndings: readonly string[] = [".ts", ".mts", ".js", ".mjs"];
 
-/** The languages whose files are searched for what they load. */
+/** The languages in whose files the trust check looks for code that they load. */
 export type Language = "javascript" | "python" | "shell";
 
 const endings: readonly (readonly [RegExp, Language])[] = [
@@ -10,19 +10,19 @@ const endings: readonly (readonly [RegExp, Language])[] = [
   [/\.(?:sh|bash|zsh|ksh)$/u, "shell"],
 ];
 
-/** Names of programs that run a file of a language. */
+/** Patterns of the names of programs that run a file of a language. */
 const interpreters: readonly (readonly [RegExp, Language])[] = [
   [/^(?:node|nodejs|bun|deno|tsx|ts-node|nodemon)$/u, "javascript"],
   [/^(?:python|pypy)[\d.]*$/u, "python"],
   [/^(?:sh|bash|zsh|dash|ash|ksh)$/u, "shell"],
 ];
 
-/** The language that a program runs. `undefined` for a program that is not a known interpreter. */
+/** Returns the language that a program runs. `undefined` for a program that is not a known interpreter. */
 export function languageOf(program: string): Language | undefined {
   return interpreters.find(([name]) => name.test(program))?.[1];
 }
 
-/** The language of a file by its ending, else by its first line, such as `#!/usr/bin/env node`. */
+/** Returns the language of a file, by its extension or else by its first line, such as `#!/usr/bin/env node`. */
 export function languageOfFile(path: string, text: string): Language | undefined {
   const byEnding = endings.find(([ending]) => ending.test(path))?.[1];
   const words = /^#!([^\n]*)/u.exec(text)?.[1]?.split(/[\s/]+/u) ?? [];
@@ -33,9 +33,9 @@ export function languageOfFile(path: string, text: string): Language | undefined
 const maxLiteral = 1_024;
 
 /**
- * Returns all literal texts of code, with their escapes decoded. Every quotation mark may start a literal, whether it is in
- * a comment, in a regular expression or in another literal, so that the result is rather too large than too small. The
- * cost grows with the length of the text.
+ * Returns all literal texts of code, with their escapes decoded. Every quotation mark may start a literal, whether
+ * it is in a comment, in a regular expression or in another literal, so that the result may contain too many texts,
+ * but misses none. The cost grows with the length of the text.
  */
 export function literalsIn(text: string): ReadonlySet<string> {
   const found = new Set<string>();
@@ -81,30 +81,42 @@ const literalArgument = new RegExp(
   "uy",
 );
 
-/** Code from a text, and loaders that do not say for which module they load. */
+/** Matches code that is made from a text, and loaders that do not say for which module they load. */
 const hidden =
   /\beval\s*\(|\bnew\s+Function\b|\bdlopen\b|\b_load\b|\bregisterHooks\b|\bcreateRequire\s*\((?!\s*import\.meta\.(?:url|filename)\s*\))/u;
 
-/** Ways of a program of its own to run code that no import names: other loaders, code from a text, programs and threads. */
+/**
+ * Matches ways in which a separate program can run code that no import names: other loaders, code from a text,
+ * programs and threads.
+ */
 const unchecked =
   /\b(?:eval|Function|createRequire|loadExtension|getBuiltinModule|dlopen|_compile|_extensions|_resolveFilename|runInThisContext|runInNewContext|runInContext|compileFunction|SourceTextModule|execve)\b|\b(?:child_process|worker_threads|cluster|node:vm|node:module|node:repl|node:test|node:inspector)\b|["'`](?:vm|module|repl|inspector)(?:\/promises)?["'`]|\bnew\s+Worker\b|\bmodule\s*\.\s*(?:constructor|require)\b|\bmainModule\b/u;
 
-/** `require` as a value, which may get another name. In a comment, a word follows it. */
+/**
+ * Matches `require` used as a value, which code may give another name. In a comment, the word is followed by
+ * another word.
+ */
 const aliased = new RegExp(
   String.raw`\brequire\b(?!${gap}\(|\.resolve${gap}\(|\.main\b(?!${gap}[.[?])|[ \t]+(?!in\b|of\b|as\b|instanceof\b|satisfies\b)[a-z])`,
   "u",
 );
 
-/** A literal that is too long to be examined, and may be the name of a module, because it follows a word that loads one. */
+/**
+ * Matches a literal that is too long to be examined and may be the name of a module, because it follows a word that
+ * loads modules.
+ */
 const long = new RegExp(
   String.raw`\b(?:from|import|require(?:\.resolve)?)${gap}\(?${gap}(["'\x60])(?:\\[\s\S]|(?!\1)[^\\]){${maxLiteral - 8},}`,
   "u",
 );
 
-/** A file with another ending that CommonJS reads as JavaScript. */
+/** Matches a load of a file with another extension, which CommonJS reads as JavaScript. */
 const otherEnding = /\brequire\s*\(\s*["'`][./][^"'`]*\.(?![cm]?[jt]s["'`]|json["'`]|node["'`])\w+["'`]/u;
 
-/** Whether JavaScript loads a module whose name it computes, or code from a text, or starts other programs. */
+/**
+ * Whether JavaScript code computes the name of a module that it loads, runs code from a text, or starts other
+ * programs.
+ */
 function computesInJavaScript(text: string): boolean {
   // A name in code may have escapes, too.
   const plain = text.replaceAll(
@@ -135,15 +147,24 @@ const computing: Readonly<Record<Language, (text: string) => boolean>> = {
   shell: (text) => shellCommands(text) === undefined,
 };
 
-/** How code runs: loaded into this process, where each file is checked when it is loaded, or as a program of its own. */
+/**
+ * How code runs: `inside` this process, where each file is checked when it is loaded, or `outside`, as a separate
+ * program.
+ */
 export type Runs = "inside" | "outside";
 
-/** Whether code chooses at run time which code it loads, in a way that is not checked, so that its text does not say what runs. */
+/**
+ * Whether code decides at run time which code it loads, in a way that is not checked. Its text then does not say
+ * which code runs.
+ */
 export function computesNames(text: string, language: Language, runs: Runs): boolean {
   return runs === "outside" ? computing[language](text) : language === "javascript" && hidden.test(text);
 }
 
-/** How the files run that JavaScript names: one that starts threads or programs may run them outside of this process. */
+/**
+ * Returns how the files run that JavaScript code names. If the code starts threads or programs, these files may run
+ * outside of this process.
+ */
 export function runsOf(text: string, runs: Runs): Runs {
   return /\bworker_threads\b|\bchild_process\b|\bnew\s+Worker\b/u.test(text) ? "outside" : runs;
 }
@@ -165,7 +186,7 @@ export function pythonImports(text: string): ReadonlySet<string> {
   return found;
 }
 
-/** A command of a shell text: words without expansions, and the variables that are set for it. */
+/** A command of a shell text: words without expansions, and the variables that the text sets for the command. */
 export interface ShellCommand {
   readonly words: readonly string[];
   readonly env: Readonly<Record<string, string>>;
@@ -173,7 +194,7 @@ export interface ShellCommand {
 
 /**
  * Returns the commands of a shell text that consists of plain words, joined by `&&`, `||`, `|`, `;` and line ends.
- * `undefined` for every other text: expansions, redirections, functions and the like are not evaluated.
+ * `undefined` for any other text, because expansions, redirections and functions are not evaluated.
  */
 export function shellCommands(text: string): readonly ShellCommand[] | undefined {
   const plain = text.replaceAll(/^\s*#[^\n]*$/gmu, "");
@@ -194,7 +215,7 @@ export function shellCommands(text: string): readonly ShellCommand[] | undefined
   return commands;
 }
 
-/** Words of a shell after which the text does not say what runs. */
+/** Words of a shell after which the text does not say which code runs. */
 const unclear: ReadonlySet<string> = new Set(
   "cd pushd popd eval alias set shopt function if then else elif fi for while until do done case esac trap".split(
     " ",

@@ -15,40 +15,43 @@ import {
   type Runs,
 } from "./code-texts.ts";
 
-/** What a coverage contains, and how much of it. */
+/** Options of a coverage, which is the set of files that run for some code. */
 export interface CoverageOptions {
   /** Default: 50_000. */
   readonly maxFiles?: number;
   /** Default: 256 MiB. */
   readonly maxBytes?: number;
-  /** Whether packages in `node_modules` are part of it. Default: `true`. */
+  /** Whether packages in `node_modules` are included. Default: `true`. */
   readonly packages?: boolean;
 }
 
 /** Number of parts that a decision keeps. */
 const mostParts = 500;
 
-/** Files with these endings are data, which no program runs. */
+/** Matches file extensions of data, which no program runs. */
 const data = /\.(?:db|sqlite3?|csv|tsv|log|md|txt|pdf|png|jpe?g|gif|webp|svg|lock)$/iu;
 
-/** Files that an interpreter runs. Files with permission to be executed count as well. */
+/**
+ * Matches file extensions of programs that an interpreter runs. Files that have permission to be executed count as
+ * programs too.
+ */
 const program = /\.(?:[cm]?[jt]sx?|sh|bash|zsh|ksh|pyw?|rb|pl|php|lua|wasm|node|so|jar)$/iu;
 
-/** Files that Python imports, compiled ones included. */
+/** Matches extensions of files that Python imports, including compiled ones. */
 const importable = /\.(?:pyw?|pyc|pyo|so|pyd|dylib|dll)$/iu;
 
 /** Endings that Node tries for a module. */
 const tried = ["", ".js", ".json", ".node", ".cjs", ".mjs", ".ts", ".mts", ".cts"];
 
 /**
- * The files that really run for some code, by their real paths, each with the SHA-256 of its content. They are found as
- * Node and other interpreters find them, and every literal text of the code counts, so that the result is rather too large
- * than too small. What cannot be found is in `unresolved`.
+ * Collects the files that really run for some code, by their real paths with the SHA-256 of their content. It
+ * searches them as Node and other interpreters do. Every literal text of the code may name a file, so that the set
+ * may contain too many files, but misses none. Code that cannot be found is reported in `unresolved`.
  */
 export class Coverage {
   readonly root: string;
   readonly #files = new Map<string, string>();
-  /** What else the hash depends on: links, and names that are looked up elsewhere. */
+  /** Other facts that are part of the hash: links, and names that are looked up in other places. */
   readonly #lines = new Set<string>();
   readonly #searched = new Map<string, Runs>();
   readonly #packages = new Set<string>();
@@ -76,12 +79,12 @@ export class Coverage {
     return this.#files;
   }
 
-  /** Why the texts of the code do not say what runs, in words for a person. */
+  /** Returns for a person why the texts of the code do not say which code runs. */
   get unresolved(): readonly string[] {
     return [...this.#unresolved].toSorted();
   }
 
-  /** What fetches code that is not on this machine yet, in words for a person. */
+  /** Returns for a person which code would be fetched because it is not on this machine yet. */
   get fetched(): readonly string[] {
     return [...this.#fetched].toSorted();
   }
@@ -110,8 +113,8 @@ export class Coverage {
   }
 
   /**
-   * Short hashes of the covered files, and of packages as a whole, by paths below the root. They only help a person to find
-   * a change, so at most 500 of them are returned.
+   * Returns short hashes of the covered files, and of packages as a whole, by paths below the root. They only help
+   * a person to find a change, so that at most 500 are returned.
    */
   parts(): Readonly<Record<string, string>> {
     const parts = new Map<string, string[]>();
@@ -133,7 +136,7 @@ export class Coverage {
     return JSON.stringify(relative(this.root, path));
   }
 
-  /** Adds a file with everything that its code loads. An absent file, and a link without a target, add nothing. */
+  /** Adds a file with all code that it loads. A file that does not exist, or a link without a target, adds nothing. */
   async addFile(path: string, runs: Runs = "inside"): Promise<void> {
     const real = await realpath(path).catch(() => undefined);
     if (real === undefined || (await kindOf(real)) !== "file") return;
@@ -151,7 +154,10 @@ export class Coverage {
       await this.addReference(text, dirname(path), "outside");
   }
 
-  /** Adds the files that the name of a module may stand for, as Node looks for it: a file, or a folder with a main file. */
+  /**
+   * Adds the files that the name of a module may mean, as Node looks for them: a file, or a folder with a main
+   * file.
+   */
   async addModule(base: string, runs: Runs): Promise<void> {
     for (const ending of tried) await this.addFile(base + ending, runs);
     if ((await kindOf(base)) !== "folder") return;
@@ -159,7 +165,10 @@ export class Coverage {
     await this.#addMain(base, runs);
   }
 
-  /** Adds the files that the field `main` of a folder may stand for: also a folder, or a file outside of this one. */
+  /**
+   * Adds the files that the field `main` of a `package.json` may mean. It can also name a folder, or a file outside
+   * of this folder.
+   */
   async #addMain(folder: string, runs: Runs): Promise<void> {
     const { main } = await manifestOf(folder);
     if (typeof main !== "string") return;
@@ -171,8 +180,8 @@ export class Coverage {
   }
 
   /**
-   * Adds all files of a package, because its code may compute which of them it loads, and all packages that it needs.
-   * Packages that are not installed are left out: the hash changes when one of them appears.
+   * Adds all files of a package, because its code may compute which of them it loads, and all packages that it
+   * needs. Packages that are not installed are left out; if one is installed later, the hash changes.
    */
   async addPackage(folder: string, runs: Runs = "inside"): Promise<void> {
     const real = await realpath(folder);
@@ -190,7 +199,7 @@ export class Coverage {
         await this.#addNamedPackage(name, real, runs);
   }
 
-  /** Adds the files below a folder. The packages in its folder `node_modules` are not part of it. */
+  /** Adds the files below a folder, except the packages in its folder `node_modules`. */
   async addFolder(folder: string): Promise<void> {
     const entries = await readdir(folder, { withFileTypes: true });
     await Promise.all(entries.map(async (entry) => entry.isFile() && this.#read(join(folder, entry.name))));
@@ -203,8 +212,8 @@ export class Coverage {
   }
 
   /**
-   * Adds all files below a folder that Python can import: a new file there takes the place of a module of Python's library.
-   * Folders whose name cannot be imported, packages of Node and virtual environments are left out.
+   * Adds all files below a folder that Python can import, because a new file there can replace a module of Python's
+   * library. Folders whose name cannot be imported, packages of Node and virtual environments are left out.
    */
   async addImportable(folder: string): Promise<void> {
     const real = await realpath(folder);
@@ -223,7 +232,10 @@ export class Coverage {
     }
   }
 
-  /** Adds what a text of code names: a file relative to `folder` or to the project, a package, or a name of `imports`. */
+  /**
+   * Adds the code that a literal text names: a file relative to `folder` or to the project, a package, or a name in
+   * `imports`.
+   */
   async addReference(text: string, folder: string, runs: Runs): Promise<void> {
     for (const name of spellings(text)) {
       if (/^(?:\.{1,2}(?:[/\\]|$)|\/|file:)/u.test(name)) {
@@ -250,7 +262,7 @@ export class Coverage {
     }
   }
 
-  /** Adds what code in a language loads, for code that is in no file. */
+  /** Adds the files that code in a language loads. For code that is not in a file. */
   async addCode(text: string, language: Language, folder: string, runs: Runs, place: string): Promise<void> {
     if (language === "python")
       for (const name of pythonImports(text)) await this.#addPythonModule(name, folder, runs);
@@ -275,14 +287,17 @@ export class Coverage {
     }
   }
 
-  /** Adds a file of the project only if it can be run or imported: other texts name files of data. */
+  /** Adds a file of the project only if it can be run or imported. Other texts name data files. */
   async addIfProgram(path: string, runs: Runs): Promise<void> {
     const facts = await stat(path).catch(() => undefined);
     if (facts?.isFile() !== true || !isBelow(path, this.root)) return;
     if (isProgramFile(path, facts.mode)) await this.addFile(path, runs);
   }
 
-  /** Adds the package that the name of a module starts with. `name` may be that of a module in the package. */
+  /**
+   * Adds the package with whose name the name of a module begins. `name` may be the name of a module in the
+   * package.
+   */
   async #addNamedPackage(name: string, folder: string, runs: Runs): Promise<void> {
     const [named = ""] = packageName.exec(name) ?? [];
     // The loader of modules gives every module this package itself. A program loads the one that it finds.
@@ -295,14 +310,20 @@ export class Coverage {
     else await this.#addSelf(named, name, folder, runs);
   }
 
-  /** Adds the exports of the package to which a folder belongs, if it has this name: a package may import itself. */
+  /**
+   * Adds the exports of the package to which a folder belongs, if the package has this name, because a package may
+   * import itself.
+   */
   async #addSelf(named: string, name: string, folder: string, runs: Runs): Promise<void> {
     const at = await manifestFolder(folder);
     if (at !== undefined && (await manifestOf(at))["name"] === named)
       await this.#addImportMap(folder, "exports", `.${name.slice(named.length)}`, runs);
   }
 
-  /** Adds the files that a field of the nearest `package.json` names for a name, and all that it names without a pattern. */
+  /**
+   * Adds the files that the field `imports` or `exports` of the nearest `package.json` gives for a name, and all
+   * files that the field names without a pattern.
+   */
   async #addImportMap(folder: string, field: "imports" | "exports", name: string, runs: Runs): Promise<void> {
     const at = await manifestFolder(folder);
     if (at === undefined) return;
@@ -317,14 +338,17 @@ export class Coverage {
     }
   }
 
-  /** A link to a folder is covered as a link only: Node loads a file below it under its real path, which is not covered. */
+  /** Adds a link. The content of a linked folder is not covered: Node loads a file in it under its real path. */
   async #addLink(path: string): Promise<void> {
     const target = await realpath(path).catch(() => undefined);
     this.#lines.add(`link ${this.shown(path)} ${target === undefined ? "" : this.shown(target)}`);
     if (target !== undefined && (await kindOf(target)) === "file") await this.#read(target);
   }
 
-  /** Reads a file and adds what its code loads. A file that turns out to run outside is searched again. */
+  /**
+   * Reads a file and adds the code that it loads. If it turns out later that the file runs outside of this process,
+   * the file is searched again.
+   */
   async #search(path: string, runs: Runs): Promise<void> {
     const before = this.#searched.get(path);
     if (before === runs || before === "outside") return;
@@ -356,12 +380,12 @@ export class Coverage {
   }
 }
 
-/** Whether a file can be run or imported, by its ending or its permissions. */
+/** Whether a file can be run or imported, according to its extension or its permissions. */
 export function isProgramFile(path: string, mode: number): boolean {
   return !data.test(path) && (program.test(path) || (mode & 0o111) !== 0);
 }
 
-/** The name of the package in the name of a module. Node accepts every name of a folder. */
+/** Matches the name of the package in the name of a module. Node accepts any folder name. */
 const packageName = /^(?:@[^/]+\/)?[^/]+/u;
 
 /**
@@ -372,14 +396,14 @@ function isFileName(name: string): boolean {
   return name.length <= 512 && name.split("/").every((part) => part !== "." && part !== "..");
 }
 
-/** The targets in a field `imports` or `exports`, each with the name or pattern for which it stands. */
+/** Returns the targets in a field `imports` or `exports`, each with the name or pattern to which it belongs. */
 function targetsIn(map: unknown, key = "."): readonly (readonly [key: string, target: string])[] {
   if (typeof map === "string") return [[key, map]];
   if (typeof map !== "object" || map === null) return [];
   return Object.entries(map).flatMap(([name, inner]) => targetsIn(inner, /^[.#]/u.test(name) ? name : key));
 }
 
-/** The ways in which Node may read the name of a module: an address may be percent-encoded and have a query. */
+/** Returns the ways in which Node may read the name of a module. A URL may be percent-encoded and have a query. */
 function spellings(text: string): ReadonlySet<string> {
   if (text.includes("\0")) return new Set();
   // The parser of addresses drops tabs and line ends, trims spaces, and reads a backslash as a slash.
@@ -451,7 +475,7 @@ async function manifestFolder(folder: string): Promise<string | undefined> {
   }
 }
 
-/** The manifest of a package. Empty if there is none, or Node cannot read it either. */
+/** Returns the manifest of a package. Empty if there is no manifest, or Node cannot read it either. */
 export async function manifestOf(folder: string): Promise<JsonObject> {
   try {
     const manifest: unknown = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));

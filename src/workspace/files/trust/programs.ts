@@ -5,7 +5,7 @@ import { languageOf, languageOfFile, shellCommands, type Language } from "./code
 import type { Coverage } from "./coverage.ts";
 import { addUnlessUnderstood, findProgram, type ProgramLine } from "./understood.ts";
 
-/** Programs that fetch code, or run code in another place, each with the files of the folder that say from where. */
+/** Programs that fetch code, or run code on another machine, each with the files of the folder that say from where. */
 const fetchers: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^(?:npx|npm|pnpm|pnpx|yarn|bunx|corepack)$/u, [".npmrc", ".yarnrc.yml", "bunfig.toml"]],
   [/^(?:uv|uvx|pipx|pip|poetry|hatch|pdm)$/u, ["uv.toml", "pyproject.toml", ".python-version"]],
@@ -13,11 +13,11 @@ const fetchers: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^(?:nix|nix-shell|mise|asdf|direnv|ssh)$/u, []],
 ];
 
-/** Programs that run what files of the folder say, which this module does not read. */
+/** Matches programs that run code which files of the folder name. This module does not read these files. */
 const runners =
   /^(?:make|gmake|just|task|rake|bundle|cargo|go|dotnet|gradle|gradlew|mvn|ant|bazel|cmake|ninja)$/u;
 
-/** Files of the folder that tell a JavaScript runtime other than Node what to load. */
+/** Files of the folder that tell a JavaScript runtime other than Node which code to load. */
 const runtimeFiles: Readonly<Record<string, readonly string[]>> = {
   bun: ["bunfig.toml"],
   deno: ["deno.json", "deno.jsonc"],
@@ -26,28 +26,29 @@ const runtimeFiles: Readonly<Record<string, readonly string[]>> = {
   nodemon: ["nodemon.json"],
 };
 
-/** Options of interpreters after which code follows. */
+/** Options of interpreters that are followed by code. */
 const evaluation: Readonly<Record<Language, RegExp>> = {
   javascript: /^(?:-[a-z]*[ep]|--eval|--print|eval)$/u,
   python: /^-[a-zA-Z]*c$/u,
   shell: /^-[a-z]*c$/u,
 };
 
-/** Options of interpreters whose value is the next argument. */
+/** Options of interpreters that are followed by a value in the next argument. */
 const valued =
   /^(?:-r|--require|--import|--loader|--experimental-loader|--env-file|--env-file-if-exists|-C|--conditions|--input-type|-W|-X|-o|-O|--config|--project|--tsconfig)$/u;
 
 /**
- * Adds the files that really run when a program is started: the program itself if it belongs to the project, every file
- * that an argument or a variable names relative to its working folder, and what their code loads. Code that the program
- * fetches is named as fetched. A line is unresolved unless it has a known form. `path` is the search path of this process.
+ * Adds the files that really run when a program is started. They are the program itself if it belongs to the
+ * project, every file that an argument or a variable names relative to the program's working folder, and all code
+ * that these load. Code that the program fetches is listed as fetched. A program line that has no known form is
+ * unresolved. `path` is the search path of this process.
  */
 export async function addProgram(coverage: Coverage, line: ProgramLine, path: string): Promise<void> {
   await addUnlessUnderstood(coverage, line, path);
   await addParts(coverage, line, path, false);
 }
 
-/** Adds what can be found, also for a line of an unknown form. */
+/** Adds the files that can be found for a program line, even if the line has no known form. */
 async function addParts(
   coverage: Coverage,
   line: ProgramLine,
@@ -80,7 +81,10 @@ async function addParts(
   }
 }
 
-/** The folders of the project that arguments name, such as that of `--directory`: the program may work in one of them. */
+/**
+ * Returns the folders of the project that arguments name, such as that of `--directory`, because the program may
+ * work in one of them.
+ */
 async function foldersIn(args: readonly string[], root: string, cwd: string): Promise<readonly string[]> {
   const found = new Set<string>();
   for (const arg of args) {
@@ -94,7 +98,9 @@ async function foldersIn(args: readonly string[], root: string, cwd: string): Pr
 
 const maxFolders = 8;
 
-/** Adds the program itself. A program of the system, found by the search path, belongs to the user. */
+/**
+ * Adds the program itself, unless it is found by the search path: such a program belongs to the system of the user.
+ */
 async function addCommand(coverage: Coverage, { command, cwd }: ProgramLine, path: string): Promise<void> {
   const isNamed = command.includes("/");
   const found = isNamed ? resolve(cwd, command) : await findProgram(command, path, cwd);
@@ -109,7 +115,7 @@ function isLauncher(name: string): boolean {
   return runners.test(name) || fetchers.some(([fetcher]) => fetcher.test(name));
 }
 
-/** Names what a program that fetches or chooses code does, with the files that it reads for that. */
+/** Lists what a program does that fetches or chooses code, and adds the files that it reads for this. */
 async function addLauncher(coverage: Coverage, name: string, { args, cwd }: ProgramLine): Promise<void> {
   const shown = [name, ...args].join(" ");
   const fetcher = fetchers.find(([each]) => each.test(name));
@@ -183,14 +189,17 @@ async function addEvaluated(
   }
 }
 
-/** Adds the module that an option of a JavaScript runtime names: `--require=./x`, `-r./x`, or a value that stands alone. */
+/** Adds the module that an option of a JavaScript runtime names: `--require=./x`, `-r./x`, or a separate argument. */
 async function addOption(coverage: Coverage, option: string, cwd: string): Promise<void> {
   const names = [option, option.replace(/^-[\w-]*=/u, ""), option.replace(/^-[a-zA-Z]/u, "")];
   for (const name of new Set(names))
     if (!name.startsWith("-")) await coverage.addReference(name, cwd, "outside");
 }
 
-/** Adds the files that the words of an argument name relative to a folder, if they can be run: a server changes its data. */
+/**
+ * Adds the files that the words of an argument name relative to a folder, if they can be run. Data files are left
+ * out, because a server changes its data.
+ */
 async function addWords(coverage: Coverage, text: string, folder: string): Promise<void> {
   const words = [text, text.replace(/^-[a-zA-Z]/u, ""), ...text.split(/[\s"'`=;|&()<>,:{}[\]]+/u)];
   for (const word of new Set(words)) {

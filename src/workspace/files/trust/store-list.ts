@@ -5,9 +5,9 @@ import { Fault } from "../../../kernel/index.ts";
 import { readNamedFile } from "../text/bounded-file.ts";
 import { replaceText } from "../text/replace-text.ts";
 
-/** A store that commands of the user created, or that the user accepted. */
+/** A store that the user created with a command, or accepted. */
 export interface ListedStore {
-  /** Path of its file, with links followed, when a command last used it. */
+  /** Path of the store's file, with links followed, when a command last used it. */
   readonly path: string;
 }
 
@@ -35,7 +35,10 @@ export class StoreList {
     await replaceText(this.#file(id), `${JSON.stringify(store)}\n`);
   }
 
-  /** Returns the store with this id. `undefined` for an unknown or invalid id: a foreign file may contain anything. */
+  /**
+   * Returns the store with this id. `undefined` for an unknown or invalid id, because a file from elsewhere may
+   * contain any id.
+   */
   async find(id: unknown): Promise<ListedStore | undefined> {
     if (typeof id !== "string" || !idForm.test(id)) return undefined;
     const path = this.#file(id);

@@ -3,15 +3,18 @@ import { join, relative } from "node:path";
 import { isAbsent, isFolder, readTextFile } from "../text/bounded-file.ts";
 import { contentHash, Coverage } from "./coverage.ts";
 
-/** Maximum size of a text with a hash of its own, in bytes. */
+/** Maximum size in bytes of a text that gets its own hash. */
 const maxBytes = 256 * 1024;
 
-/** Returns the hash of a text as `readTextFile` returns it. */
+/** Returns the hash of a text in the form in which `readTextFile` returns the text. */
 export function textHash(text: string): string {
   return contentHash(text);
 }
 
-/** Returns the hash of the folder of a skill: a skill may approve the use of its own scripts in advance. */
+/**
+ * Returns the hash of the folder of a skill. It covers the whole folder, because a skill may approve the use of its
+ * own scripts in advance.
+ */
 export async function skillHash(folder: string, project: string): Promise<string> {
   const coverage = new Coverage(project);
   await coverage.addFolder(folder);
@@ -19,8 +22,8 @@ export async function skillHash(folder: string, project: string): Promise<string
 }
 
 /**
- * Returns the hashes of the texts of a project that have an effect beside their words, for a decision of trust, by their
- * paths in the project: agents in Markdown, `SYSTEM.md` and the folders of skills.
+ * Returns the hashes of the texts of a project that have more effect than their words: agents in Markdown,
+ * `SYSTEM.md` and the folders of skills. A decision of trust stores them by their paths in the project.
  */
 export async function textHashes(project: string): Promise<Readonly<Record<string, string>>> {
   const hashes: [string, string][] = [];

@@ -7,19 +7,23 @@ import { replaceText } from "../text/replace-text.ts";
 export interface TrustedProject {
   /** Hash of what was trusted. */
   readonly hash: string;
-  /** Hashes of `Coverage.parts`, to say what has changed. They decide nothing. */
+  /** Hashes from `Coverage.parts`. They only show what has changed, and decide nothing. */
   readonly parts?: Readonly<Record<string, string>>;
   /** Time of the decision, in ISO form. */
   readonly at: string;
   /** Name, version and integrity of each package that the settings of the project name. */
   readonly packages?: Readonly<Record<string, string>>;
-  /** Hash of each package of a model's provider that the project has, by its name. */
+  /** Hash of each model provider package that the project contains, by its name. */
   readonly providers?: Readonly<Record<string, string>>;
-  /** Hashes of `textHashes`. A text that has changed loses its effect, and code keeps its trust. */
+  /**
+   * Hashes from `textHashes`. A text that has changed loses its effect, while the code of the project remains
+   * trusted.
+   */
   readonly texts?: Readonly<Record<string, string>>;
   /**
-   * What of the project can limit an agent: guardrails, extensions, packages, agents in code, the configuration and the
-   * choice of an agent. With one of them the project does not run once its trust no longer holds.
+   * The parts of the project that can limit an agent: guardrails, extensions, packages, agents in code, the
+   * configuration and the choice of an agent. If there is one, the project does not run at all after its trust is
+   * lost.
    */
   readonly guards?: readonly string[];
 }
@@ -44,13 +48,16 @@ export class TrustStore {
     return new Map(Object.entries((await this.#read()).projects));
   }
 
-  /** Stores a decision. Of two writers at the same time one may lose its decision and is asked again. */
+  /**
+   * Stores a decision. If two processes write at the same time, one decision may be lost, and the user is asked
+   * again.
+   */
   async trust(project: string, decision: TrustedProject): Promise<void> {
     const { projects } = await this.#read();
     await this.#write({ ...projects, [project]: decision });
   }
 
-  /** Removes the decision about a project. Returns whether there was one. */
+  /** Removes the decision about a project. Returns whether there was a decision. */
   async remove(project: string): Promise<boolean> {
     const { [project]: removed, ...projects } = (await this.#read()).projects;
     if (removed !== undefined) await this.#write(projects);

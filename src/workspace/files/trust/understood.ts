@@ -14,7 +14,10 @@ export interface ProgramLine {
   readonly cwd: string;
 }
 
-/** Programs that run code of files, or start other programs. A line with one of them needs a form of its own. */
+/**
+ * Matches programs that run code from files, or start other programs. A line with one of them must have a known
+ * form.
+ */
 const starters = new RegExp(
   String.raw`^(?:${[
     "node|nodejs|bun|deno|tsx|ts-node|ts-node-esm|vite-node|jiti|babel-node|swc-node|esno|nodemon|zx|electron",
@@ -36,7 +39,7 @@ const starters = new RegExp(
   "u",
 );
 
-/** Variables that make programs load code, or look for it elsewhere. */
+/** Variables that make programs load code, or look for code in other places. */
 const loaders =
   /^(?:node_(?!env$|no_warnings$|extra_ca_certs$|tls_reject_unauthorized$)|npm_|yarn_|pnpm_|bun_|deno_|tsx_|ts_node|python(?!unbuffered$|dontwritebytecode$|ioencoding$|utf8$)|pyenv|virtual_env|conda|uv_|pip_|pipx|ld_|dyld_|gconv_path|glibc|bash|env$|ps4$|shell|ifs$|zdotdir|path$|pathext|home$|userprofile|appdata|localappdata|xdg_|tmpdir$|perl|ruby|gem_|bundle_|lua_|php|java_|_java_|jdk_|classpath|dotnet_|corehost|coreclr|cor_|git_|docker_|compose|container|podman|buildah|editor$|visual$|pager$|browser$|electron_|openssl_conf|openssl_modules|ssl_cert)/iu;
 
@@ -49,19 +52,20 @@ const harmlessOptions: ReadonlySet<string> = new Set([
   "--experimental-strip-types",
 ]);
 
-/** A name of a package of npm, and its version or tag. Paths, archives, addresses and aliases are no such names. */
+/** Matches the name of an npm package, with its version or tag. Paths, archives, URLs and aliases do not match. */
 const npmName = /^((?:@[a-z\d][\w.-]*\/)?[a-z\d][\w.-]*)(?:@[\w.^~+-]+)?$/iu;
 const pythonName = /^([a-z][\w.-]*)(?:\[[\w,.-]+\])?(?:(?:@|==)[\w.+-]+)?$/iu;
 const imageName = /^[a-z\d][\w./:@-]*$/iu;
 const archive = /\.(?:tgz|tar|tar\.gz|zip|whl)$/iu;
 
-/** Lines of `.npmrc` that choose no code other than by the registry. */
+/** Matches lines of `.npmrc` that do not change which code npm installs. */
 const plainNpmrc =
   /^\s*(?:[#;].*|(?:@[\w.-]+:)?registry\s*=.*|\/\/\S+:_\w+\s*=.*|(?:save-exact|engine-strict|fund|audit|legacy-peer-deps|package-lock|save-prefix)\s*=.*)?$/u;
 
 /**
- * Decides whether it is known what a program line runs. Only a line of a known form is: any other line is unresolved. A
- * new form belongs here only if everything that it runs is in the coverage, or is no code of the project.
+ * Decides whether it is known which code a program line runs. Only lines with a known form are accepted; any other
+ * line is unresolved. Add a new form here only if everything that it runs is in the coverage, or is not code of the
+ * project.
  */
 export async function addUnlessUnderstood(
   coverage: Coverage,
@@ -73,7 +77,7 @@ export async function addUnlessUnderstood(
     coverage.addUnresolved(`${JSON.stringify([line.command, ...line.args].join(" "))} ${reason}`);
 }
 
-/** Why it is not known what a line runs. `undefined` if it is known. */
+/** Returns why it is not known which code a line runs. `undefined` if it is known. */
 async function doubt(coverage: Coverage, line: ProgramLine, path: string): Promise<string | undefined> {
   const { command, args, env, cwd } = line;
   const loader = Object.keys(env).find((name) => loaders.test(name));
@@ -125,7 +129,10 @@ function isOwned(path: string, root: string, cwd: string): boolean {
   return isBelow(path, root) || isBelow(path, cwd);
 }
 
-/** A program of the system must not name anything of the project, because it may be code for it. */
+/**
+ * Returns a doubt if a program of the system names a file of the project, because the file may be code for this
+ * program.
+ */
 async function outsideDoubt(root: string, { args, env, cwd }: ProgramLine): Promise<string | undefined> {
   for (const word of wordsOf([...args, ...Object.values(env)])) {
     const path = resolve(cwd, word);
@@ -146,7 +153,10 @@ async function nodeDoubt({ args, cwd }: ProgramLine): Promise<string | undefined
   return isCode ? undefined : "names no file with an ending of JavaScript or TypeScript";
 }
 
-/** Python looks for every module, also for those of its library, in the folder of the script first. */
+/**
+ * Returns a doubt if a folder of the project may replace modules for Python, which looks for every module, even
+ * those of its library, first in the folder of the script.
+ */
 async function pythonDoubt(coverage: Coverage, { args, cwd }: ProgramLine): Promise<string | undefined> {
   const file = args.find((arg) => arg !== "-u");
   if (file === undefined || file.startsWith("-")) return notKnown;
@@ -194,7 +204,7 @@ async function uvxDoubt(root: string, line: ProgramLine): Promise<string | undef
   return argumentsDoubt(root, line, rest);
 }
 
-/** An image is started without anything of the project in it. */
+/** Returns a doubt if a Docker image is started with files of the project. */
 async function dockerDoubt(root: string, line: ProgramLine): Promise<string | undefined> {
   const [run, ...args] = line.args;
   if (run !== "run") return notKnown;
@@ -209,7 +219,10 @@ async function dockerDoubt(root: string, line: ProgramLine): Promise<string | un
   return notKnown;
 }
 
-/** What follows a package is data for it, but not a program, nor a file that can be run. */
+/**
+ * Returns a doubt if the arguments after a package name a program, or a file that can be run. Other arguments are
+ * data for the package.
+ */
 async function argumentsDoubt(
   root: string,
   { env, cwd }: ProgramLine,
@@ -233,7 +246,7 @@ function isStarter(name: string): boolean {
   return starters.test(basename(name).toLowerCase()) || starters.test(basename(name).replace(/-cli$/u, ""));
 }
 
-/** The texts, and all parts of them that may be a path. */
+/** Returns the texts, and all parts of them that may be a path. */
 function wordsOf(texts: readonly string[]): ReadonlySet<string> {
   const words = texts.flatMap((text) => [
     text,
@@ -244,7 +257,10 @@ function wordsOf(texts: readonly string[]): ReadonlySet<string> {
   return new Set(words.filter((word) => word !== "" && !word.includes("\0")));
 }
 
-/** The folders from one up to the root, or up to the root of the file system if it is not below the project. */
+/**
+ * Returns the folders from this one up to the root. If it is not below the root, the list goes up to the root of
+ * the file system.
+ */
 function foldersUp(from: string, root: string): readonly string[] {
   const folders = [from];
   for (let at = from; at !== root && dirname(at) !== at; at = dirname(at)) folders.push(dirname(at));
