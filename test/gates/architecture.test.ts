@@ -54,7 +54,7 @@ test("every promise that the title of a test cites has a row in docs/why/promise
 
 test("the gate for promises reads sections of the index, and promises in titles", () => {
   const page =
-    "# Index\n\n## J: the journal\n\nDeclared in `src/a.ts`, `src/b/`.\n\n| J1 | One |\n| J2 | Two |\n\n### J again\n\nDeclared in `src/c.ts`.\n\n| J1 | More |\n";
+    "# Index\n\n## J: the journal\n\nThe promises of this section are declared in `src/a.ts`, `src/b/`.\n\n| J1 | One |\n| J2 | Two |\n\n### J again\n\nThe promises of this section are declared in `src/c.ts`.\n\n| J1 | More |\n";
   expect(sectionsOf(page)).toEqual([
     { places: ["src/a.ts", "src/b/"], promises: ["J1", "J2"] },
     { places: ["src/c.ts"], promises: ["J1"] },
@@ -82,7 +82,7 @@ interface PromiseSection {
 /** The sections of the index of promises that say where their promises are declared. */
 function sectionsOf(markdown: string): readonly PromiseSection[] {
   return markdown.split(/^###? /mu).flatMap((section) => {
-    const [, declared] = /^Declared in (.+)$/mu.exec(section) ?? [];
+    const [, declared] = /^The promises of this section are declared in (.+)$/mu.exec(section) ?? [];
     if (declared === undefined) return [];
     const promises = [...section.matchAll(/^\| ([A-Z]{1,2}\d{1,2}) \|/gmu)].map(
       ([, promise = ""]) => promise,
