@@ -8,7 +8,7 @@ describe("mistakes in messages", () => {
   const done = query("done", z.object({ parts: z.number() }));
   const move = update("move");
 
-  test("each method for messages of a workflow refuses a message of another kind, and names its kind", () =>
+  test("each method for messages of a workflow refuses a message of another kind, and names the kind of the message", () =>
     withRuntime(async (runtime) => {
       const flow = workflow("kinds", async (ctx) => {
         const texts: string[] = [];

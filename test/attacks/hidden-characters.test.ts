@@ -92,7 +92,7 @@ test("a channel offers no Yes for a question that it cuts, and lists choices in 
   expect(endless?.text).toContain("2 more choices are on the page of the server.");
 });
 
-test("an answer on a channel that names a choice with hidden characters delivers the choice as it was offered", async () => {
+test("an answer on a channel that names a choice with hidden characters delivers the offered choice unchanged", async () => {
   const request = asked("select", { message: "Which?", choices: ["a", "b\u200b"] }, "");
   const approved = { decision: "approved", input: "b\u200b" };
   const terminal = { ask: async () => String.raw`b\u200b`, say: () => {} };

@@ -57,7 +57,7 @@ describe("the MCP endpoint refuses a foreign or malformed Host", () => {
   });
 
   test.each(["GET http://evil.example/mcp HTTP/1.1", "GET //evil.example/mcp HTTP/1.1"])(
-    "the MCP endpoint refuses a request target with another name: %s",
+    "the MCP endpoint refuses a request target with another host name: %s",
     async (line) => {
       const { status } = await raw({ line, headers: [ada] });
       expect([400, 403, 405, 406]).toContain(status);

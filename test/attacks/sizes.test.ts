@@ -419,7 +419,7 @@ describe("the default limit of 16 MiB", () => {
     ["an input of 64 MiB is refused", bytes * 4, false],
   ] as const;
 
-  test.each(rows)("%s", async (_what, size, isAccepted) => {
+  test.each(rows)("the default limit of 16 MiB: %s", async (_what, size, isAccepted) => {
     const runtime = await openRuntime();
     const fault = await refusalOf(runtime.submit(quiet, textOf(size)).then((run) => run.result()));
     expect((fault as { readonly code?: string } | undefined)?.code).toBe(

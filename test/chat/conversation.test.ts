@@ -343,7 +343,7 @@ test.for([
     args: ["--url", "http://127.0.0.1:4711", "--tools", "all"],
     problem: "--tools cannot change the agents of a server",
   },
-])("reeve chat refuses $args", async ({ args, problem }) => {
+])("reeve chat refuses the arguments $args", async ({ args, problem }) => {
   const { code, talk } = await reeve(["chat", ...args]);
   expect(talk).toContain(problem);
   expect(code).toBe(2);

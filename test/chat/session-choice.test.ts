@@ -70,7 +70,7 @@ test("a name that is given to a chat before the first prompt becomes that of the
   expect(name).toBe("Lamps");
 });
 
-test("reeve chat refuses --agent with the session of another agent, and names both", async () => {
+test("reeve chat refuses --agent with the session of another agent, and names both agents", async () => {
   const { server, conversation } = await openChat();
   await conversation.send("First");
   await conversation.untilIdle(signal);

@@ -238,7 +238,7 @@ test("reeve watch without a terminal, or with TERM=dumb, names the commands that
   expect(bad.code).toBe(2);
 });
 
-test("reeve watch of a server that does not answer ends with code 7 in both forms, and says where", async () => {
+test("reeve watch of a server that does not answer ends with code 7 with and without --plain, and names the address", async () => {
   const url = "http://127.0.0.1:1";
   const { code, talk } = await reeve(["watch", "--plain", "--url", url]);
   expect([code, talk]).toEqual([7, expect.stringContaining(`the server at ${url} does not answer`)]);

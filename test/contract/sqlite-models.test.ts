@@ -7,7 +7,7 @@ import { sha256 } from "../../src/runtime/process/sha256.ts";
 import { sqliteStore } from "../../src/runtime/stores/sqlite/store.ts";
 
 it.each(Object.entries(models))(
-  "SQLite: %s",
+  "the SQLite store equals its model in the property: %s",
   async (_says, model) => {
     const path = await newPath();
     let files = 0;

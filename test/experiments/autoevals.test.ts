@@ -5,7 +5,7 @@ import { experiment } from "../../src/entries/experiments.ts";
 import { withRuntime } from "../assembly/with-runtime.ts";
 import { answering, askedIn } from "./answering-model.ts";
 
-test("Levenshtein, JSONDiff and NumericDiff of the package autoevals score answers as they are, also under a budget", () =>
+test("Levenshtein, JSONDiff and NumericDiff of the package autoevals are used as scorers without changes, also under a budget", () =>
   withRuntime(async (runtime) => {
     const answers: Readonly<Record<string, string>> = { word: "kitten", json: '{"a":1,"b":2}', number: "8" };
     const { results } = await experiment({

@@ -85,7 +85,7 @@ test("type tests compile or fail to compile as declared", () => {
   ]);
 });
 
-test.for(plants)("the compiler refuses a planted violation: $rule", ({ file, code, message }) => {
+test.for(plants)("the compiler refuses a planted violation of the rule: $rule", ({ file, code, message }) => {
   expect(planted.code).toBeGreaterThan(0);
   expect(planted.errors).toContainEqual(
     expect.objectContaining({ file, code, message: expect.stringContaining(message) }),

@@ -39,7 +39,7 @@ test.for([
   },
   { rule: "every exported value is used", finding: "src/entries/planted.ts exports dead" },
   { rule: "every exported type is used", finding: "src/entries/planted.ts types DeadType" },
-])("the dead code check refuses a planted violation: $rule", ({ finding }) => {
+])("the dead code check refuses a planted violation of the rule: $rule", ({ finding }) => {
   expect(planted.code).toBe(1);
   expect(planted.findings).toContain(finding);
 });

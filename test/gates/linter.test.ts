@@ -432,7 +432,7 @@ const planted = await inCopy(async (copy) => {
   return lint(copy, ...new Set(plants.map(({ file }) => file)));
 });
 
-test.for(plants)("the linter refuses a planted violation: $rule", ({ file, code, message }) => {
+test.for(plants)("the linter refuses a planted violation of the rule: $rule", ({ file, code, message }) => {
   expect(planted.code).toBe(1);
   expect(planted.diagnostics).toContainEqual({
     file,

@@ -18,7 +18,7 @@ const agents = [
 ] as const satisfies readonly (readonly [PresetName, string, string])[];
 
 test.for(agents)(
-  "the real %s in an endless loop is billed at most its budget, and continues its session after a top-up (needs REEVE_REAL_AGENTS=1 and the program in REEVE_REAL_AGENTS_FOLDER)",
+  "the real %s in an endless loop is billed at most its budget, and continues after a top-up (needs REEVE_REAL_AGENTS=1)",
   async ([preset, name, model], { skip }) => {
     const program = join(folder, "node_modules/.bin", name);
     skip(folder === "" || !existsSync(program), "the program is not installed");

@@ -117,7 +117,7 @@ describe("the installed package", () => {
     expect(files.filter((file) => file.endsWith(".js.map"))).toEqual([]);
   });
 
-  test("every export except reeve/react can be imported without an optional package, and all of them share one copy of each class", async () => {
+  test("every export except reeve/react can be imported without an optional package, and all exports share their classes", async () => {
     const code = `
       const { exports } = JSON.parse((await import("node:fs")).readFileSync("package.json", "utf8"));
       const paths = Object.keys(exports).filter((path) => !path.endsWith(".json") && path !== "./react");

@@ -148,7 +148,7 @@ describe.each(providerKeys)("a model of %s", (key) => {
     expect(JSON.stringify(providers.sent.at(-1))).toContain(pdf);
   });
 
-  test("a model of each provider receives an output schema through the provider's own parameter, or as a message if there is none", async () => {
+  test("a model of each provider receives an output schema through the provider's own parameter, or else as a message", async () => {
     const schema = {
       type: "object",
       properties: { town: { type: "string" }, days: { type: "number" } },

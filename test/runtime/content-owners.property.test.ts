@@ -310,7 +310,7 @@ async function bench(store: Store, sequence: readonly Step[]): Promise<Bench> {
   return made;
 }
 
-test("V2, V3, V4, V5: random runs, sessions, forks, deletions and erasures leave exactly the contents that have owners", async () => {
+test("V2, V3, V4, V5: after random runs, sessions, forks, deletions and erasures, exactly the contents with owners are stored", async () => {
   let owners = 0;
   await fc.assert(
     fc.asyncProperty(steps, async (sequence) => {

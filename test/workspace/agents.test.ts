@@ -499,7 +499,7 @@ describe("allowed-tools of skills", () => {
     ["a skill that is not loaded approves nothing", {}, [write, "Done."], "waiting"],
     ["a deny rule still refuses", { permissions: { deny: ["write"] } }, [load, write, "Done."], "completed"],
     ["an ask rule still asks", { permissions: { ask: ["write"] } }, [load, write, "Done."], "waiting"],
-  ] as const)("%s", async ([, settings, script, status]) => {
+  ] as const)("the option allowed-tools of skills: %s", async ([, settings, script, status]) => {
     const folders = await testFolders();
     await folders.write({ "~/.reeve/skills/noter/SKILL.md": skill });
     const { workspace, model } = await opened(folders, script, {

@@ -91,7 +91,7 @@ describe("the system prompt", () => {
       { "~/.reeve/SOUL.md": "I am the soul.", "~/.reeve/AGENT.md": "At home." },
       "I am the soul.\n\nAt home.\n\n",
     ],
-  ] as const)("%s", async ([, files, start]) => {
+  ] as const)("the beginning of the system prompt: %s", async ([, files, start]) => {
     const folders = await testFolders();
     await folders.write(files);
     const { text } = await (await opened(folders)).prompts.build(query);

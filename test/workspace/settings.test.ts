@@ -113,7 +113,7 @@ describe("settings.json", () => {
     expect(combineSettings(window, { maxTurns: 3 })).toEqual({ ...window, maxTurns: 3 });
   });
 
-  test("a group that one settings.json switches off is on again if a later one sets it, except for an untrusted project", () => {
+  test("a group that one settings.json switches off is on again if a later file sets it, except for an untrusted project", () => {
     expect(combineSettings({ retry: { maxRetries: 2 } }, { retry: false })).toEqual({ retry: false });
     expect(combineSettings({ retry: false }, { retry: { maxRetries: 2 } })).toEqual({
       retry: { maxRetries: 2 },

@@ -55,7 +55,7 @@ export function approvalContract({ test, expect, open }: ContractHarness): void 
     expect(await ids(store)).toEqual([]);
   });
 
-  test("K4: the end of a task closes the questions of that task only", async () => {
+  test("K4: the end of a task closes the questions that this task has asked, and no other", async () => {
     const store = await open();
     const run = await Asker.of(store);
     const child = formatTaskId(1);

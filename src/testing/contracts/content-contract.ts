@@ -213,7 +213,7 @@ function ownershipContract({ test, expect, open }: ContractHarness): void {
 }
 
 function largeValueContract({ test, expect, open }: ContractHarness): void {
-  test("V4: a large value in a record, an event and an entry is read back unchanged from each of them", async () => {
+  test("V4: a large value in a record, an event and a session entry is read back unchanged from each of them", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const { runId } = lease;
@@ -313,7 +313,7 @@ function largeValueContract({ test, expect, open }: ContractHarness): void {
     expect((await store.sessions.read(sessionId)).map(({ entry }) => entry)).toEqual([append.entry]);
   });
 
-  test("V4: a pending entry with a large value keeps it when it moves behind the current entry", async () => {
+  test("V4: a pending session entry keeps its large value when it moves behind the current entry", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const { runId } = lease;
@@ -354,7 +354,7 @@ function largeValueContract({ test, expect, open }: ContractHarness): void {
     expect(await stepValues(store, lease.runId)).toEqual([long("first ")]);
   });
 
-  test("V5: the large values of an erased task are gone for every reader, and those of another run stay", async () => {
+  test("V5: no reader gets the large values of an erased task, and the values of other runs stay", async () => {
     const store = await open();
     const lease = await ownRun(store);
     const secret = long("secret ");

@@ -45,7 +45,7 @@ export function idleSessionContract({ test, expect, open }: ContractHarness): vo
     expect(await leafId(store)).toBe("a");
   });
 
-  test("apply() with whenAt changes nothing if the session was deleted or has another current entry", async () => {
+  test("apply() with whenAt changes nothing if the session was deleted or continues after another entry", async () => {
     const store = await prepare();
     const name: SessionEntry = {
       type: "session_info",

@@ -168,7 +168,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await next(inbox, "together", formatRunId("r"))).toEqual(["a1", "a2"]);
   });
 
-  test("I2: a run receives further messages of the senders whose messages it holds", async () => {
+  test("I2: a run receives further messages of the senders from which it has unacknowledged messages", async () => {
     const store = await open();
     const { inbox } = store;
     for (const each of [inRun("a1", "x"), inRun("b1", "y", { from: bob }), inRun("a2", "x")])
@@ -266,7 +266,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
     expect(await inbox.peek(to)).toEqual([{ message: message("a"), deliveries: 0, runId: formatRunId("r") }]);
   });
 
-  test("I5: a run takes further messages with a commit and returns one of them with another", async () => {
+  test("I5: a run takes further messages with one commit and returns a message with another commit", async () => {
     const store = await open();
     const { inbox, journal } = store;
     for (const id of ["a", "b"]) await inbox.deliver(message(id));

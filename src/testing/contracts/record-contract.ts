@@ -327,7 +327,7 @@ function refusing({ test, expect, open, reopen }: ContractHarness): void {
     expect(seen).toEqual([change, change]);
   });
 
-  test("R10: put() with maxRecords creates at most that many records of a tenant in a namespace, and replaces existing ones", async () => {
+  test("R10: put() with maxRecords limits the records of a tenant in a namespace, and replaces existing records", async () => {
     const [one, other] = [(await open()).records, (await reopen()).records];
     const of = (key: string, tenantId: string | null = "acme") => ({ ...draft(key), tenantId });
     const outcomes = await Promise.all(

@@ -206,7 +206,7 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
     expect(await store.journal.count({ limit: 3 })).toBe(3);
   });
 
-  test("K5: changes() returns each run that changed after the position, as it is now", async () => {
+  test("K5: changes() returns the present state of each run that changed after the given position", async () => {
     const store = await open();
     await create(store, "early");
     let { runs, next } = await store.journal.changes();
@@ -268,7 +268,7 @@ export function runFilterContract({ test, expect, open }: ContractHarness): void
     ["a cursor of the costliest runs in the order of time", { after: "5$7" }],
   ];
   for (const [what, query] of bad)
-    test(`K2: list() refuses ${what}`, async () => {
+    test(`K2: list() refuses the filter ${what}`, async () => {
       const store = await open();
       const refused = store.journal.list(query);
       await expect(refused).rejects.toMatchObject({ code: "invalid_argument" });

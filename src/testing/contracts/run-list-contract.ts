@@ -125,7 +125,7 @@ export function runListContract({ test, expect, open }: ContractHarness): void {
     expect(await names(store, { status: "pending" })).toEqual(["a"]);
   });
 
-  test("K1: a run that its dead owner left is pending and waits for a worker, and one that waits still waits", async () => {
+  test("K1: a run that its dead owner left is pending and waits for a worker; a run that was waiting still waits", async () => {
     const store = await open();
     const [left, waits] = [await ownRun(store, "a"), await ownRun(store, "b")];
     await store.journal.append(waits, {

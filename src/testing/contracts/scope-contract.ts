@@ -101,7 +101,7 @@ export function scopeContract({ test, expect, open }: ContractHarness): void {
     expect((await store.journal.find(record("b").runId))?.tenantId).toBe("other");
   });
 
-  test("S6: find(), read() and readPath() treat a session of others as one that does not exist", async () => {
+  test("S6: find(), read() and readPath() treat a session of others as a session that does not exist", async () => {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null))], { owner });
     for (const scope of others) {

@@ -53,7 +53,7 @@ export function scoreContract({ test, expect, open }: ContractHarness): void {
     ]);
   });
 
-  test("Z1: scores of one name and author that are put at once leave one that counts", async () => {
+  test("Z1: of several scores of one name and author that are put at once, one counts", async () => {
     const store = await open();
     await create(store, "a");
     await Promise.all(

@@ -92,7 +92,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual(["a", "b"]);
   });
 
-  test("a batch of messages becomes one entry per message; applied again, it adds only the new messages", async () => {
+  test("a batch of messages becomes one session entry per message; applied again, it adds only the new messages", async () => {
     const { sessions } = await open();
     const stem = `${runId}/${rootTask}`;
     const spoken = ["one", "two", "three", "four"].map((text) => userMessage(text));
@@ -150,7 +150,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.taskId)).toEqual([rootTask, "t10"]);
   });
 
-  test("N2: an entry with atLeaf gets the current entry at the time of applying as its parent", async () => {
+  test("N2: a session entry with atLeaf gets as its parent the entry that is current when the change is applied", async () => {
     const { sessions } = await open();
     const atLeaf = (id: string): SessionChange =>
       ({ ...append(entry(id, "nowhere"), "visible"), atLeaf: true }) as SessionChange;
@@ -170,7 +170,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await parentOf("g")).toBe("a");
   });
 
-  test("N3: a batch continues from the current entry, so that entries of another run stay in the conversation", async () => {
+  test("N3: a batch of entries continues from the current entry, so that entries of another run stay in the conversation", async () => {
     const { sessions } = await open();
     const other = formatRunId("b");
     const stem = `${runId}/${rootTask}`;
@@ -220,7 +220,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect((await sessions.read(sessionId)).map((each) => each.entry.id)).toEqual([other]);
   });
 
-  test("S1: a complete batch replaces the entries of a stopped one, unless another run has continued from them", async () => {
+  test("S1: a complete batch of entries replaces those of a stopped batch, unless another run has continued from them", async () => {
     const { sessions } = await open();
     const other = formatRunId("b");
     const stem = `${runId}/${rootTask}`;
@@ -247,7 +247,7 @@ export function sessionContract(harness: ContractHarness): void {
     expect(await path()).toEqual(after);
   });
 
-  test("N3: a batch is written whole when the current entry was moved to another branch", async () => {
+  test("N3: a batch of entries is written whole when the session was moved to another branch", async () => {
     const { sessions } = await open();
     const stem = `${runId}/${rootTask}`;
     const say = (...messages: readonly ChatMessage[]): SessionChange => {

@@ -114,14 +114,14 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await ids(sessions, { leafId: "e", from: "compaction" })).toEqual(["c1", "d", "c2", "e"]);
   });
 
-  test("N5: a path starts at a compaction whose first kept entry is not on the path", async () => {
+  test("N5: readPath() starts at a compaction whose first kept entry is not on the path", async () => {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null)), append(compaction("c", "a", "gone"))]);
     await sessions.apply([append(entry("b", "c"))]);
     expect(await ids(sessions, { from: "compaction" })).toEqual(["c", "b"]);
   });
 
-  test("N5: a path ends where its next entry was removed", async () => {
+  test("N5: readPath() ends where the next entry of the path was removed", async () => {
     const { sessions } = await open();
     const own = (id: string, parentId: string | null): SessionEntry => ({
       ...entry(id, parentId),
@@ -133,7 +133,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await ids(sessions)).toEqual(["c"]);
   });
 
-  test("N5: a path ends when an entry that was removed and appended again under its descendant closes a circle", async () => {
+  test("N5: readPath() ends if an entry that was removed and appended again below its descendant closes a circle", async () => {
     const { sessions } = await open();
     const own = { ...entry("b", "a"), runId: null, taskId: null };
     await sessions.apply([append(entry("a", null)), append(own)]);
@@ -192,7 +192,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await leafId(sessions)).toBe("b");
   });
 
-  test("read() returns pages of entries in the order of appending, also across rows with many entries", async () => {
+  test("read() of a session returns pages of entries in the order of appending, also across rows with many entries", async () => {
     const { sessions } = await open();
     const texts = Array.from({ length: 300 }, (_, index) => `${index}`);
     await sessions.apply([append(entry("a", null)), say("x", "a", texts), append(entry("z", "x/299"))]);
@@ -208,7 +208,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(paged).toEqual(all);
   });
 
-  test("read() refuses a page after an unknown or hidden entry, and a limit that is not a positive integer", async () => {
+  test("read() of a session refuses a page after an unknown or hidden entry, and a limit that is not a positive integer", async () => {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null)), append(entry("p", "a"), "pending")]);
     const read = async (query: object): Promise<unknown> => sessions.read(sessionId, query);
@@ -219,7 +219,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
       await expect(read({ limit })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("apply() refuses an entry that is malformed or is not JSON, with all changes of the same call", async () => {
+  test("apply() to a session refuses an entry that is malformed or is not JSON, with all changes of the same call", async () => {
     const { sessions } = await open();
     const good = entry("a", null);
     const bad: readonly object[] = [
@@ -248,7 +248,7 @@ export function sessionPathContract({ test, expect, open }: ContractHarness): vo
     expect(await sessions.find(sessionId)).toBeUndefined();
   });
 
-  test("N3: a batch starts the conversation if the change before it removed every entry", async () => {
+  test("N3: a batch of entries starts the conversation if the change before it removed every entry", async () => {
     const { sessions } = await open();
     await sessions.apply([append(entry("a", null), "pending")]);
     await sessions.apply([{ type: "remove", sessionId, runId }, say("more", "a", ["one"])]);

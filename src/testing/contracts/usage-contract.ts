@@ -22,7 +22,7 @@ export function usageContract(harness: ContractHarness): void {
 }
 
 function adding({ test, expect, open, reopen }: ContractHarness): void {
-  test("U1: the usage of a commit is in the totals of every connection once the commit is stored", async () => {
+  test("U1: the totals on every connection contain the usage of a commit once the commit is stored", async () => {
     const store = await open();
     const usage = [
       delta({ inputTokens: 10, outputTokens: 5, cachedTokens: 4, turns: 2, nanoUsd: 7e6, runs: 1 }),
@@ -103,7 +103,7 @@ function adding({ test, expect, open, reopen }: ContractHarness): void {
     expect([row?.turns, row?.costUsd]).toEqual([6, 3]);
   });
 
-  test("U1, U4: a later commit of an ended run may lower the totals, once, and unreported calls likely cost what reported ones cost", async () => {
+  test("U1, U4: a later commit of an ended run may lower the totals once, for example when an unreported call is corrected", async () => {
     const store = await open();
     const lease = await ownRunOf(store, "a");
     const lost = { lostCalls: 2, lostTokens: 90, lostNanoUsd: 90e6 };
@@ -295,7 +295,7 @@ function drawing(harness: ContractHarness): void {
   const { test, expect, open, reopen } = harness;
   returning(harness);
 
-  test("U7: runs draw from a cap until it is used up, and an exhausted cap names what is spent and held", async () => {
+  test("U7: runs take shares of a cap until it is used up, and an exhausted cap names what is spent and reserved", async () => {
     const store = await open();
     await spend(store, "past", [delta({ nanoUsd: 10 })]);
     const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
@@ -307,7 +307,7 @@ function drawing(harness: ContractHarness): void {
     expect((await store.usage.draw(one, request(61, caps))).kind).toBe("exhausted");
   });
 
-  test("U7: a draw grants as much of what is wanted as the caps leave, and never takes back what the run holds", async () => {
+  test("U7: a draw from a cap grants as much as the cap leaves, and never takes back what the run already has", async () => {
     const store = await open();
     const lease = await ownRunOf(store, "a");
     const caps = { perDayUsd: 100 };
@@ -359,7 +359,7 @@ function drawing(harness: ContractHarness): void {
     ]);
   });
 
-  test("U7: caps per agent count its calls in all runs, and each agent of a run holds its own part", async () => {
+  test("U7: caps per agent count the calls of the agent in all runs, and each agent of a run has its own share", async () => {
     const store = await open();
     await spend(store, "past", [delta({ nanoUsd: 10 }), delta({ nanoUsd: 40, agent: "clerk" })]);
     const caps = { perAgentPerDayUsd: 50, perAgentPerMonthUsd: 70, perDayUsd: 120 };
@@ -387,7 +387,7 @@ function drawing(harness: ContractHarness): void {
     expect((await store.usage.draw(other, request(1, caps, clerk))).kind).toBe("exhausted");
   });
 
-  test("U7: each day has its own caps", async () => {
+  test("U7: each day has a cap of its own", async () => {
     const store = await open();
     const lease = await ownRunOf(store, "a");
     const caps = { perDayUsd: 10 };
@@ -398,7 +398,7 @@ function drawing(harness: ContractHarness): void {
     expect((await store.usage.draw(other, request(1, caps, { day: "2026-11-17" }))).kind).toBe("exhausted");
   });
 
-  test("U7: a draw that may wait holds nothing while other runs hold the amount, and is exhausted at once if the totals leave too little", async () => {
+  test("U7: a draw that may wait takes nothing while other runs have the amount, and fails at once if it can never fit", async () => {
     const store = await open();
     const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
     const caps = { perDayUsd: 100, perTenantPerDayUsd: 90 };
@@ -417,7 +417,7 @@ function drawing(harness: ContractHarness): void {
     expect((await store.usage.draw(other, more)).kind).toBe("exhausted");
   });
 
-  test("U7: a draw of a worker that lost the run is refused with lease_lost and holds nothing", async () => {
+  test("U7: a draw of a worker that lost the run is refused with lease_lost and takes nothing", async () => {
     const store = await open();
     const lost = await ownRunOf(store, "a");
     await store.leases.dismiss("w1");
@@ -430,7 +430,7 @@ function drawing(harness: ContractHarness): void {
     expect(await store.usage.draw(other, request(10, caps))).toEqual(held(10));
   });
 
-  test("U7: runs that draw through two connections at once never hold more than the cap", async () => {
+  test("U7: runs that draw through two connections at once never take more than the cap", async () => {
     const store = await open();
     const other = await reopen();
     const leases: [Store, Lease][] = [];
@@ -447,7 +447,7 @@ function drawing(harness: ContractHarness): void {
 function returning({ test, expect, open, reopen }: ContractHarness): void {
   const caps = { perDayUsd: 100 };
 
-  test("U8: a commit with usage returns what the run did not spend, also with an empty list", async () => {
+  test("U8: a commit with usage returns the part of a cap that the run did not spend, also with an empty list", async () => {
     const store = await open();
     const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
     await store.usage.draw(one, request(80, caps));
@@ -461,7 +461,7 @@ function returning({ test, expect, open, reopen }: ContractHarness): void {
     expect((await store.usage.draw(one, request(71, caps))).kind).toBe("exhausted");
   });
 
-  test("U8: a commit with usage and holds lowers the cap shares of its run to them and never raises one", async () => {
+  test("U8: a commit with usage lowers the cap shares of its run to the given amounts and never raises a share", async () => {
     const store = await open();
     const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
     const later = { day: "2026-11-17" };
@@ -491,7 +491,7 @@ function returning({ test, expect, open, reopen }: ContractHarness): void {
     expect(await other.usage.draw(second, request(100, caps))).toEqual(held(100));
   });
 
-  test("U8: a refused commit returns nothing", async () => {
+  test("U8: a refused commit returns no cap share", async () => {
     const store = await open();
     const [one, other] = [await ownRunOf(store, "a"), await ownRunOf(store, "b")];
     await store.usage.draw(one, request(80, caps));

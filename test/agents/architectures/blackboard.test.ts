@@ -33,7 +33,7 @@ function coordinatedRoom(
 }
 
 describe("blackboard()", () => {
-  test("the coordinator of blackboard() chooses who writes and when to end; the last entry of kind answer is the answer", async () => {
+  test("the coordinator of blackboard() chooses who writes and when to end; the last answer on the board is the result", async () => {
     const { agent, model, modelOf } = coordinatedRoom([next("ada", "Count them."), next("bob"), done], {
       ada: [entry("note", "There are four.")],
       bob: [entry("answer", "Four.")],

@@ -60,7 +60,7 @@ describe("parsing of model replies", () => {
     ['{"score": NaN, "n": 1}', undefined],
     ["3 things are wrong with it", undefined],
     ["", undefined],
-  ] as const)("parseScore(%j) returns %j", ([text, score]) => {
+  ] as const)("parseScore() of the model reply %j returns %j", ([text, score]) => {
     expect(parseScore(text)).toBe(score);
   });
 
@@ -125,7 +125,7 @@ describe("parsing of model replies", () => {
     ['[{"step":"a"}, {"step":"b"},]', undefined],
     ['"a list"', undefined],
     ["[draft]", undefined],
-  ] as const)("parseTextList(%j) returns %j", ([text, listed]) => {
+  ] as const)("parseTextList() of the model reply %j returns %j", ([text, listed]) => {
     expect(parseTextList(text)).toEqual(listed);
   });
 

@@ -218,7 +218,7 @@ describe("reflexion()", () => {
       ]);
     });
 
-    test("messages that the user adds during an attempt are shown to the evaluator and the next attempt if the base is planAndExecute(), which keeps no conversation", async () => {
+    test("reflexion() with the base planAndExecute() shows messages that the user adds during an attempt to the evaluator", async () => {
       const { lines, asked } = await steered(reflexion(planAndExecute()), {
         main: [],
         planner: ['["look"]', '["think"]'],

@@ -83,7 +83,7 @@ describe("a structured answer", () => {
     expect(model.calls).toHaveLength(2);
   });
 
-  test("a structured answer is asked again with the problems of the last JSON value if none fits", async () => {
+  test("a structured answer is asked again with the problems of the last JSON value if no value fits", async () => {
     const model = scriptedModel(['First {"town":"Sens"}, then {"days":3}.', json]);
     const result = await new Agent({ name: "clerk", model }).invoke("Where?", { output: schema });
     expect(result.output).toEqual(value);

@@ -271,7 +271,7 @@ describe("swarm()", () => {
     expect(seen(modelOf("bank")).at(-1)).toEqual(["I want my money.", "Paid back.", "When?"]);
   });
 
-  test("swarm() starts with the entry peer if continueWithLastActive is false, and in another session", async () => {
+  test("swarm() starts with its entry peer if continueWithLastActive is false, and in another session", async () => {
     const { runtime } = await company();
     const first = band({ desk: [to("bank"), "desk 2"], bank: ["bank 1"] }, { continueWithLastActive: false });
     const sessionId = parseSessionId("ses_entry");
@@ -361,7 +361,7 @@ describe("swarm()", () => {
     },
   );
 
-  test("swarm() refuses too few peers, an unknown entry and an invalid limit, and two swarms may share an agent", async () => {
+  test("swarm() refuses too few peers, an unknown entry peer and an invalid limit, and two swarms may share an agent", async () => {
     expect(() => band({ desk: [] })).toThrow("swarm needs at least 2 agents: peers has 1");
     expect(() => band({ a: [], b: [] }, { entry: "c" })).toThrow("entry of swarm is c, which is not a peer");
     expect(() => band({ a: [], b: [] }, { maxHandoffs: 0 })).toThrow("invalid maxHandoffs 0 of swarm()");

@@ -36,7 +36,7 @@ interface Tree {
 }
 
 describe("treeOfThoughts()", () => {
-  test("treeOfThoughts() follows the best thoughts of each level and answers from the best chain, with 3 branches, depth 3 and beam 2 by default", async () => {
+  test("treeOfThoughts() follows the best thoughts of each level and answers from the best chain", async () => {
     const [propose, evaluate, synthesizer] = [proposer(), evaluator(), scriptedModel(["the answer"])];
     const { result, eventNames, events, conversation } = await runAgent({
       architecture: "tree-of-thoughts",

@@ -28,7 +28,7 @@ function system({ messages }: ModelRequest): string | undefined {
 
 describe("addedInstructions", () => {
   test.each(twoStores)(
-    "instructions of addedInstructions follow those of the agent in their run, also in the process that resumes it, on the %s store, and in no later run",
+    "addedInstructions follow those of the agent in their run, also in the process that resumes it, on the %s store",
     async (_name, prepare) => {
       const open = await prepare();
       const first = await openRuntime({ store: await open() });

@@ -45,7 +45,7 @@ describe("reportsNothing()", () => {
 });
 
 describe("a heartbeat", () => {
-  test("a heartbeat whose answer reports nothing leaves no entry in the session, and one that reports something does", async () => {
+  test("a heartbeat whose answer reports nothing leaves no entry in the session, and a heartbeat that reports something does", async () => {
     const { runtime, clock } = await scheduleBench({ unknownPrice: "ignore" });
     const answers = ["Nothing to report.", "The disk is full.", "nothing to report"];
     const model = scriptedModel(answers);

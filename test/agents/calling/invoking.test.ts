@@ -118,7 +118,7 @@ describe("invoke()", () => {
     await runtime.close();
   });
 
-  test("a role of an architecture uses its own model, or the main model if it has none", async () => {
+  test("a role of an architecture uses its own model, or the main model if the role has no model", async () => {
     const main = scriptedModel(["from main"]);
     const critic = scriptedModel(["from critic"]);
     const both: Architecture = {

@@ -41,7 +41,7 @@ function seen({ messages, tools = [] }: ModelRequest): readonly unknown[] {
 
 describe("changes of a run", () => {
   test.each(twoStores)(
-    "changes of a run replace instructions, model and tools in their run, also in the process that resumes it, on the %s store, and in no later run",
+    "changes of a run replace instructions, model and tools only in that run, also after a restart, on the %s store",
     async (_name, prepare) => {
       const open = await prepare();
       const first = await openRuntime({ store: await open() });

@@ -74,7 +74,7 @@ function clerk(script: readonly ScriptStep[], { provider }: Table) {
 }
 
 describe.each(twoStores)("a history provider with a %s store", (_name, prepare) => {
-  it("a run with retention none reads its history provider and never appends to it", async () => {
+  it("a run with the retention NONE reads its history provider and never appends to it", async () => {
     const table = new Table();
     const runtime = await createRuntime({ store: await (await prepare())(), pollMs: 10 });
     const { agent, model } = clerk(["one", "two"], table);

@@ -235,7 +235,7 @@ describe("F1: which entries judge the tool calls of an agent", () => {
     { what: "an input guardrail", options: { guardrails: [{ name: "in", onInput: allow }] } },
     { what: "an output guardrail", options: { guardrails: [{ name: "out", onOutput: allow }] } },
     { what: "middleware alone", options: { middleware: [contentTruncator()] } },
-  ])("F1: an agent with $what has no entry before or after a tool call", async ({ options }) => {
+  ])("F1: an agent with $what has no check before or after a tool call", async ({ options }) => {
     const { before, after } = new Agent({ name: "scout", model: script(), ...options }).callPath?.tool ?? {};
     expect([before, after]).toEqual([undefined, undefined]);
     expect(await entriesPassed(options)).toEqual({ before: 0, after: 0 });
@@ -260,7 +260,7 @@ describe("F1: which entries judge the tool calls of an agent", () => {
       passed: { before: 3, after: 1 },
     },
   ])(
-    "F1: a tool call of an agent with $what passes one entry for each configured part",
+    "F1: a tool call of an agent with $what passes one check for each configured part",
     async ({ options, passed }) => {
       const { callPath } = new Agent({ name: "scout", model: script(), ...options });
       expect(Object.keys(callPath ?? {})).toEqual(["tool"]);

@@ -14,7 +14,7 @@ test.each([
   ["+", [0x2b]],
   ["é", [0xe9]],
   ["☃", [0x0100_2603]],
-])("parseChord() converts %s to keysyms", (chord, keys) => {
+])("parseChord() converts the keys %s to keysyms", (chord, keys) => {
   expect(parseChord(chord)).toEqual(keys);
 });
 

@@ -133,7 +133,7 @@ async function eventsOf(run: RunHandle): Promise<readonly Event[]> {
   return events;
 }
 
-test("J8: a gateway run begins a new history after its number of requests, and loses none that arrive meanwhile", async () => {
+test("J8: a gateway run begins a new history after a number of requests, and loses no request that arrives meanwhile", async () => {
   const { run, ask } = await served();
   const statuses: number[] = [];
   for (let round = 0; round < 5; round++)
@@ -217,7 +217,7 @@ test("B5: a gateway run whose top-up is refused ends as budget_exhausted", async
   expect(await run.result()).toMatchObject({ status: "budget_exhausted" });
 });
 
-test("a gateway token for one provider's protocol is refused at the others in their error shape", async () => {
+test("a gateway token for one provider's protocol is refused by other protocols in their own error shape", async () => {
   const { ask, upstream } = await served({ wire: "anthropic" });
   expect((await ask()).status).toBe(200);
   const chat = await ask("m", "/v1/chat/completions");

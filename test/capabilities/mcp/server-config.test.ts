@@ -84,7 +84,7 @@ it.for<[string, ServerConfigs, RegExp]>([
   ],
   ["a server name with __", { a__b: { command: "a" } }, /^invalid name of an MCP server "a__b"/],
   ["a server name that ends with _", { a_: { command: "a" } }, /^invalid name of an MCP server "a_"/],
-])("readConfig() refuses %s", ([, config, problem]) => {
+])("readConfig() of MCP servers refuses %s", ([, config, problem]) => {
   expect(() => readConfig(config, env)).toThrow(problem);
 });
 

@@ -40,7 +40,7 @@ describe("limits of a named model", () => {
     },
   );
 
-  test("modelBudget() accepts a named model", () => {
+  test("modelBudget() accepts a model by its name", () => {
     const model = namedModel("openai/gpt-5");
     const strategies = [{ compact: async (history: readonly ChatMessage[]) => history }];
     expect(() => modelBudget({ model, strategies })).not.toThrow();

@@ -13,7 +13,7 @@ test("a request without a thinking level is sent unchanged", () => {
   expect(thinkingFor({ messages, providerOptions }, anthropic)).toEqual({ providerOptions });
 });
 
-test("a V4 model receives the thinking level as its reasoning setting, and off as none", () => {
+test("a V4 model receives the thinking level as its reasoning setting, and the level off as none", () => {
   const google = { ...target, provider: "google", version: "v4" } as const;
   expect(thinkingLevels.map((thinkingLevel) => thinkingFor({ messages, thinkingLevel }, google))).toEqual(
     ["none", "minimal", "low", "medium", "high"].map((reasoning) => ({ reasoning })),

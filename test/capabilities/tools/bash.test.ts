@@ -33,7 +33,7 @@ async function untilDead(pid: number): Promise<void> {
 }
 
 describe("bash", () => {
-  test("bash returns the output of both streams, the exit code and metadata", async () => {
+  test("bash returns the output of stdout and stderr, the exit code and metadata", async () => {
     const { tool } = await bash();
     const result = await callTool(tool, { command: "echo out; echo err >&2; exit 3" });
     expect(result.isError).toBe(true);
@@ -78,7 +78,7 @@ describe("bash", () => {
     expect(textOf(await callTool(tool, { command: "a\0b" }))).toContain("zero byte");
   });
 
-  test("bash passes harmless variables, the inherited ones, the given ones and the idempotency key", async () => {
+  test("bash passes harmless variables, inherited variables, given variables and the idempotency key to a command", async () => {
     process.env["REEVE_TEST_SECRET"] = "hush";
     process.env["REEVE_TEST_NAMED"] = "named";
     const { tool } = await bash({ inheritEnv: ["REEVE_TEST_NAMED"], env: { GIVEN: "given" } });

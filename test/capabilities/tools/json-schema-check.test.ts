@@ -45,7 +45,7 @@ describe("JsonSchemaCheck", () => {
     ]);
   });
 
-  test("JsonSchemaCheck accepts every property under an unsupported pattern of patternProperties and still checks the others", async () => {
+  test("JsonSchemaCheck accepts every property under an unsupported pattern of patternProperties and checks other properties", async () => {
     const schema = {
       type: "object",
       properties: { size: { type: "number" } },

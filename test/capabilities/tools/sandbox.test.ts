@@ -167,7 +167,7 @@ test("bash does not use a bubblewrap that lies in the workspace", async () => {
 test.each([
   [{ processes: 0 }, "invalid processes 0 of the sandbox's limits: expected an integer from 1"],
   [{ cores: 2 }, 'unknown option "cores" of the sandbox'],
-])("bash refuses the limits %j", async (limits, message) => {
+])("bash refuses the sandbox limits %j", async (limits, message) => {
   const root = await tempFolder();
   expect(() => bashTool({ root, sandbox: { mode: "enforce", limits: limits as SandboxLimits } })).toThrow(
     message,

@@ -81,7 +81,7 @@ describe("toolSearch()", () => {
     expect((await callTool(search, {})).isError).toBe(true);
   });
 
-  test("X3: toolSearch() answers invalid arguments with the schema, and executes valid ones at once", async () => {
+  test("X3: the tool that toolSearch() finds answers invalid arguments with its schema, and executes valid arguments at once", async () => {
     const shown = toolSearch({ tools: many(30) });
     const stub = shown[5];
     if (stub === undefined) throw new Error("no stub");

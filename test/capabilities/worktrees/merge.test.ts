@@ -156,7 +156,7 @@ test("a merge into files with uncommitted changes is refused before the person i
   expect(git("status --porcelain")).toBe("M a.txt\n?? new/");
 });
 
-test("the work of employees is merged into the worktree of their lead, and the checkout stays as it is", async () => {
+test("the work of employees is merged into the worktree of their lead, and the checkout does not change", async () => {
   const repository = testRepository();
   const { git, write } = repository;
   write("a.txt", "person\n");

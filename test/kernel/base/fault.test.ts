@@ -177,7 +177,7 @@ describe("instanceof on faults", () => {
     expect(classes.some((each) => plain instanceof each)).toBe(false);
   });
 
-  test("instanceof recognises faults of a duplicate copy of the package, in both directions", async () => {
+  test("instanceof recognises faults of a duplicate copy of the package, from either copy", async () => {
     const copy = await secondKernel();
     expect(copy.Fault).not.toBe(Fault);
     const pairs = [

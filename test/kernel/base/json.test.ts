@@ -281,6 +281,6 @@ test.each([
   [null, ""],
   [0, "0"],
   [["a", null], '["a",null]'],
-] as const)("jsonText(%j) is %j", (value, words) => {
+] as const)("jsonText() of %j is %j", (value, words) => {
   expect(jsonText(value)).toBe(words);
 });

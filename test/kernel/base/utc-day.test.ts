@@ -30,7 +30,7 @@ test("isUtcDay() accepts only days of the calendar in the form YYYY-MM-DD", () =
     expect([day, isUtcDay(day)]).toEqual([day, false]);
 });
 
-test("addDays() crosses months and years in both directions", () => {
+test("addDays() crosses months and years forwards and backwards", () => {
   expect(addDays("2026-12-31", 1)).toBe("2027-01-01");
   expect(addDays("2024-03-01", -1)).toBe("2024-02-29");
   expect(addDays("2026-11-16", 0)).toBe("2026-11-16");

@@ -246,7 +246,7 @@ describe("headcount: the choice of a victim", () => {
 });
 
 describe("headcount: the queue for a seat", () => {
-  test("H5: the paused task with the highest priority is recalled first; among equals, the one that waits longest", () => {
+  test("H5: the paused task with the highest priority is recalled first, and of equal tasks the one that has waited longest", () => {
     const run = full([LOW, NORMAL, LOW, NORMAL]);
     for (const ordinal of [5, 6, 7, 8]) run.acquire(ordinal, HIGH);
     for (const ordinal of [1, 4, 3, 2]) run.tell("settle", ordinal);

@@ -66,7 +66,7 @@ test.each([
   [{ maxTokens: 0 }, { dimension: "tokens", used: 1 }],
   [{ maxCostUsd: 0 }, { dimension: "costUsd", used: 0.25 }],
   [{ maxTurns: 0 }, { dimension: "turns", used: 1 }],
-])("B2: a cap of zero in the ledger grants nothing, also in a child's account: %j", (budget, found) => {
+])("B2: a cap of zero in the ledger grants nothing, also to a child: %j", (budget, found) => {
   const handed = [tightenBudget(executionBudget(budget), {}), tightenBudget(executionBudget(), budget)];
   for (const own of handed) {
     const { decisions } = setup().step(open(1, own), reserve("a", { task: 1, usdPerToken: 0.25 }));
@@ -113,7 +113,7 @@ test("B6: what a child has spent, reserved and lost counts against every ancesto
   expect(account(3)).toMatchObject({ spent: spend(0), reserved: spend(0) });
 });
 
-test("B6: a closed account of the ledger keeps its caps while it has children and is removed with the last of them", () => {
+test("B6: an ended task stays in the ledger with its caps while it has children, and is removed with the last child", () => {
   const { step, decided, account } = setup();
   step(open(1, { maxTokens: 4 }), open(2, { parent: 1 }), charge(2, 3), close(1));
   expect(step(reserve("a", { task: 1 }))).toEqual(unchanged);
@@ -133,7 +133,7 @@ test("B1: the ledger grants nothing that exceeds a cap in any dimension", () => 
   expect(account(0)?.reserved).toEqual(spend(10, 3e9, 3));
 });
 
-test("B1: a reservation waits while another one is open and is granted when that one settles below its bound", () => {
+test("B1: a reservation waits while another reservation is open, and is granted when that other one settles below its bound", () => {
   const { decided } = setup({ maxTokens: 10 });
   expect(decided(reserve("a", { output: 8 }), reserve("b", { output: 5 }))).toBe("");
   expect(decided(settle("a", 5))).toBe("b");
@@ -146,7 +146,7 @@ test("B1: a reservation fails when no open reservation can make room for it", ()
   expect(decided(settle("b", 5))).toBe("no d");
 });
 
-test("B1: a call's output limit is lowered to the tokens and dollars left in the tightest account", () => {
+test("B1: a call's output limit is lowered to the tokens and dollars that the tightest budget leaves", () => {
   const { step, decided } = setup({ maxTokens: 10, maxCostUsd: 1 });
   expect(decided(reserve("a", { input: 4, output: 100 }))).toBe("a:6");
   step(refund("a"), open(1, { maxCostUsd: 5 }), charge(0, 0, 0.3));
@@ -299,7 +299,7 @@ test("B1: the ledger converts whole nano-dollars exactly up to a million USD", (
   fc.assert(property);
 });
 
-test("B5: each account of the ledger warns once per dimension at its soft threshold, and again after topUp", () => {
+test("B5: the ledger warns once per task and dimension at the soft threshold, and again after topUp", () => {
   const { step } = setup({ maxTokens: 10, maxCostUsd: 1 });
   expect(step(open(1, { maxTokens: 8, warnAt: 0.5 }), charge(1, 3)).warnings).toEqual([]);
   expect(step(charge(1, 1)).warnings).toEqual([{ taskId: "t1", dimension: "tokens", limit: 8, used: 4 }]);
@@ -335,7 +335,7 @@ test("B3: the ledger records spending by agent and model, lost spending separate
   expect(book.state.lines).toEqual({ "scout 4 acme m": line });
 });
 
-test("B3: the late usage of an unreported call replaces its charge once, in every account and total, and frees budget", () => {
+test("B3: the late usage of an unreported call replaces its charge once, in every task and total, and frees budget", () => {
   const book = setup({ maxTokens: 20, maxCostUsd: 9 });
   const label = { agentId: formatAgentId({ name: "scout" }), provider: "acme", modelId: "m" };
   book.step(open(1), reserve("a", { task: 1, output: 12, usdPerToken: 0.5, label, day: "2026-11-16" }));
@@ -436,7 +436,7 @@ test("B1: calls of one priority class are served in order of arrival", () => {
   expect(decided(reserve("c", { task: 1 }), reserve("d", { task: 2 }), refund("a"))).toBe("b, c, d");
 });
 
-test("B1: a small call does not overtake a large call that waits for the same account, but may if it needs another account", () => {
+test("B1: a small call does not overtake a large call that waits for the same budget, but may if it needs another budget", () => {
   const { decided, step } = setup();
   step(open(1, { maxTokens: 10 }), open(2, { maxTokens: 10 }), open(3, { parent: 1 }));
   step(reserve("a", { task: 1, output: 5 }), reserve("large", { task: 1, output: 9 }));

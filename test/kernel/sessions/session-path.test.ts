@@ -25,7 +25,7 @@ describe("session path", () => {
     expect(texts(pathTo(entries, "b"))).toEqual(["a", "b"]);
   });
 
-  test("leafOf() returns the target of a later `leaf` entry; labels and session names do not move the current entry", () => {
+  test("leafOf() returns the target of a later `leaf` entry; labels and session names do not change the current entry", () => {
     const entries: SessionEntry[] = [
       message("a", null),
       message("b", "a"),

@@ -116,7 +116,7 @@ describe.each(twoStores)("a fork of a run that an inbox message started (%s)", (
     await runtime.close();
   });
 
-  it("a fork of a run that an inbox message started replies to a message that it drained itself", async () => {
+  it("a fork of a run that an inbox message started replies to a message that the fork itself has read", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ ...noRetry, store, clock: new FakeClock() });
     const runs: RunId[] = [];

@@ -83,7 +83,7 @@ describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
     await world.store.close();
   }
 
-  it("a tenant view refuses ids that a store cannot keep as they are, so that no two tenants become one", async () => {
+  it("a tenant view refuses ids that a store cannot store unchanged, so that no two tenants become one", async () => {
     const world = await setUp();
     const { runtime } = world;
     const before = (await runtime.list()).runs.length;

@@ -70,7 +70,7 @@ describe("the event log of a task that is replayed several times (trap R13)", ()
     expect(turns).toEqual([1, 2, 3, 4]);
   });
 
-  it("R13: a replayed task has one task_suspend for all branches that wait, and another one after one of them has continued", async () => {
+  it("R13: a replayed task has one task_suspend for all branches that wait, and a second one after a branch has continued", async () => {
     const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {
       await ctx.parallel({ left: (b) => b.waitForSignal("a"), right: (b) => b.waitForSignal("b") });

@@ -101,7 +101,7 @@ it("B1, B3, M2: each model call that middleware makes has its own reservation an
   expect(typesOf(await events(run.runId)).filter((type) => type === "message_end")).toHaveLength(1);
 });
 
-it("a reply that middleware makes itself costs nothing, and readers receive it as one delta", async () => {
+it("a reply that middleware makes itself costs nothing, and readers of a stream receive it as one delta", async () => {
   const { runtime, store } = await setUp({ prices });
   const chat = {
     process: async (context: ChatContext) => {

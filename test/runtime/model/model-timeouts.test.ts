@@ -78,7 +78,7 @@ describe("modelTimeouts", () => {
     ["firstChunkMs", 1_000, "its answer did not begin within 1000 ms"],
     ["chunkMs", 300, "no further chunk of its answer arrived within 300 ms"],
   ] as const)(
-    "%s aborts a streamed attempt that stalls, and the call is retried",
+    "the timeout %s aborts a streamed model attempt that stalls, and the call is retried",
     async (name, ms, words) => {
       const model = new SlowModel();
       const { runtime, clock, events } = await setUp({ modelTimeouts: limits, retry });

@@ -123,7 +123,7 @@ describe("ctx.report({ next })", () => {
     expect((await bench.runtime.list({ sessionId })).runs).toHaveLength(2);
   });
 
-  it("ctx.report({ next }) also submits the run if its run is cancelled, and another one if the cancelled run is resumed", async () => {
+  it("ctx.report({ next }) also submits the run if its run is cancelled, and again if the cancelled run is resumed", async () => {
     const bench = await setUp();
     const waiting = reporter([review], (ctx) => ctx.waitForSignal("go"));
     const run = await bench.runtime.submit(waiting, "start", { sessionId });

@@ -148,7 +148,7 @@ describe("C1: a call that ignores the cancellation of its task", () => {
   });
 
   it.each([false, true])(
-    "B3: a call that ignores the cancellation is charged in full once, or its bill if that arrives later (streaming: %s)",
+    "B3: a call that ignores the cancellation is charged in full once, or its bill if the bill arrives later (streaming: %s)",
     async (streaming) => {
       const bench = await setUp({ prices });
       const answer = gate();

@@ -103,7 +103,7 @@ describe("schedules.create()", () => {
     expect(await runtime.schedules.list()).toEqual([]);
   });
 
-  test("schedules.create() refuses none or several of cron, everyMs and at", async () => {
+  test("schedules.create() needs exactly one of cron, everyMs and at", async () => {
     const { runtime } = await scheduleBench();
     expect(await refusal(runtime, {})).toContain("exactly one of cron, everyMs and at, not none");
     expect(await refusal(runtime, { cron: "* * * * *", everyMs: hour })).toContain("not cron and everyMs");

@@ -40,7 +40,7 @@ const hired = (childTaskId: string, agentId: string, priority: Priority = Priori
 const call: Draft = { task: "t1", agent: "size", type: "message_start", data: { role: "assistant" } };
 
 describe("DemoStory", () => {
-  test("DemoStory tells the agents that one task hires in one line, once they work", () => {
+  test("DemoStory describes the agents that one task hires in one line, once they work", () => {
     expect(linesAbout(hired("t1", "size", Priority.LOW), hired("t2", "build"))).toEqual([]);
     expect(linesAbout(hired("t1", "size", Priority.LOW), hired("t2", "build"), call)).toEqual([
       "  0:00  lead           hires size (LOW), build",

@@ -103,7 +103,7 @@ test("reeve eval reports the scores, writes reports and a baseline, and later co
   expect(better.out).toContain("  passed  exactMatch: the mean has not dropped, and may drop by 0.1");
 });
 
-test("reeve eval ends with 20 if a gate fails, with 21 if a case fails to run, and with 2 before it starts a run", async () => {
+test("reeve eval ends with 20 if a gate on the scores fails, with 21 if a case fails, and with 2 before it starts a run", async () => {
   const { run, call } = await project();
   const failed = await run([file, "--tag", "R"]);
   expect(failed.code).toBe(20);

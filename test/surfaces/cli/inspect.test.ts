@@ -102,7 +102,7 @@ test("reeve config drops the address that belongs to another model, and says so"
   expect(model).toMatchObject({ value: "openai/gpt-5.2", from: [{ origin: "profile" }] });
 });
 
-test("reeve mcp list prints the servers of all files with their state, starts none, and shows no value", async () => {
+test("reeve mcp list prints the servers of all files with their state, starts no server, and shows no value", async () => {
   const { run, hasRun } = await place({
     "~/mcp.json": JSON.stringify({
       mcpServers: {

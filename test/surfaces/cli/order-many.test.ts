@@ -95,7 +95,7 @@ test("an order with filters for many runs says what will happen to each run, and
   ]);
 });
 
-test("commands with filters for many runs refuse a run id with filters, neither of them, and a task of many runs", async () => {
+test("commands for many runs refuse a run id together with filters, no run id and no filters, and a task of many runs", async () => {
   const { cli } = await office();
   for (const [args, problem] of [
     [["cancel"], "missing RUN; use reeve cancel RUN, or reeve cancel --where FILTER"],

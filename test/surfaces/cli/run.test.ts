@@ -59,7 +59,7 @@ describe("reeve run", () => {
     expect(said.indexOf("answer 1")).toBeGreaterThan(said.indexOf("first question"));
   });
 
-  test("reeve run reads the rest of the prompt from stdin for the argument -", async () => {
+  test("reeve run with the argument - reads the end of the prompt from stdin", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "ok" }));
     const child = spawn(process.execPath, [main, "run", "Review", "-"], {
       cwd: folder,

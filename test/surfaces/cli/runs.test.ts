@@ -581,7 +581,7 @@ describe("reeve approve", () => {
   test.each([
     { args: ["--yes"], says: "missing RUN" },
     { args: ["run_one", "--yes", "--deny"], says: "--yes and --deny cannot be combined" },
-  ])("reeve approve refuses $args", async ({ args, says }) => {
+  ])("reeve approve refuses the arguments $args", async ({ args, says }) => {
     const { code, talk } = await (await desk()).cli("approve", ...args);
     expect(code).toBe(2);
     expect(talk).toContain(says);

@@ -77,7 +77,7 @@ describe("the stream of a run", () => {
     expect(wrong.json).toMatchObject({ status: 400, code: "invalid_argument" });
   });
 
-  it("the stream of a run sends text deltas without an id, earlier ones to late readers, and none with deltas=false", async () => {
+  it("the stream of a run sends text deltas without an id, earlier deltas to late readers, and no deltas with deltas=false", async () => {
     const held = gate();
     const model = scriptedModel([{ text: "Hello there", deltas: ["Hello", " there"] }]);
     const slow: typeof model = Object.assign(Object.create(model) as typeof model, {

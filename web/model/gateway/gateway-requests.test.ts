@@ -27,7 +27,7 @@ test("the page shows a gateway call with its model, its limits, what was reserve
   });
 });
 
-test("the page shows a cut gateway call with its charge, and one that the provider refused as free", () => {
+test("the page shows a cut gateway call with its charge, and a call that the provider refused as free", () => {
   const charged = { tokens: 50, costUsd: 0.04 };
   expect(row("metered_call", { model, usage: null, durationMs: 9, status: "error", charged })).toMatchObject({
     outcome: "cut",

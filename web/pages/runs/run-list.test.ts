@@ -3,7 +3,7 @@ import { connected } from "../../api/runs-feed.ts";
 import { filterOf } from "../../model/run-query.ts";
 import { RunList } from "./run-list.ts";
 
-test("a page of the run list that is requested while another one is being read is read after that one", async () => {
+test("a page of the run list that is requested while another page is being read is read after that page", async () => {
   const answers: ((page: object) => void)[] = [];
   const urls: string[] = [];
   vi.stubGlobal("fetch", (url: string) => {

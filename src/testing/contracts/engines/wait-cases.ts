@@ -166,7 +166,7 @@ export function waitCases(harness: EngineHarness): void {
     expect([(await resumed.result()).output, steps]).toEqual([5, ["parent", "child"]]);
   });
 
-  declare("parallel: each branch is woken by its own signal", async (world) => {
+  declare("parallel: a signal wakes the branch that waits for it, and no other branch", async (world) => {
     const runtime = await world.open();
     const worker = agentOf("worker", async (ctx) => {
       const { left, right } = await ctx.parallel({

@@ -35,7 +35,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     return record.runId;
   };
 
-  test("claim() returns only runs of the named agents", async () => {
+  test("claim() returns only runs of the agents that it names", async () => {
     const store = await open();
     const runId = await createRun(store);
     await store.leases.enlist("w1");

@@ -35,7 +35,7 @@ function starts(key: string, limit: number): RunFlow {
 
 /** Tests of L17 and L19: limits of concurrency and rate, and calls of objects. */
 export function flowContract({ test, expect, open, reopen }: ContractHarness): void {
-  test("L17: claim() returns at most as many runs of a key as its limit, and the next ones in order as runs end", async () => {
+  test("L17: claim() returns at most as many runs of a key as its limit, and later runs in order as earlier ones end", async () => {
     const store = await open();
     await store.leases.enlist("w1");
     for (const name of ["a", "b", "c", "d"]) await create(store, name, slots("k", 2));

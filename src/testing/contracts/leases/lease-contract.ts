@@ -117,7 +117,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     }
   });
 
-  test("L1: seizing a run fences its owner: check() and release() fail with lease_lost", async () => {
+  test("L1: a worker that seizes a run shuts out its owner: check() and release() of the owner fail with lease_lost", async () => {
     const store = await open();
     const lost = await ownRun(store);
     const lease = await store.leases.seize(lost.runId, "w2");
@@ -148,7 +148,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     return claim(store, workerId);
   };
 
-  test("L7: each worker that dies without a commit adds one to the recoveries of the run's next lease", async () => {
+  test("L7: a worker that dies without a commit adds one to the recoveries of the next lease of its run", async () => {
     const store = await open();
     await createRun(store);
     const counts: number[] = [];

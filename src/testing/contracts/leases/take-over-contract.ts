@@ -40,7 +40,7 @@ export function takeOverContract({ test, expect, open }: ContractHarness): void 
     expect([lease?.epoch, lease?.workerId, lease?.recoveries]).toEqual([owned.epoch + 1, "w2", undefined]);
   });
 
-  test("L1, L7, L15: claim() with takeOver takes the run of a dead worker, fences it and counts the recovery", async () => {
+  test("L1, L7, L15: claim() with takeOver takes the run of a dead worker, shuts that worker out and counts the recovery", async () => {
     const store = await open();
     const lost = await ownRun(store);
     await store.leases.dismiss("w1");

@@ -67,7 +67,7 @@ describe("an extension that handles session_before_compact", () => {
     expect(skipped).toMatchObject([{ data: { reason: "longer_summary" } }]);
   });
 
-  it("an extension that handles session_before_compact writes no entry and records an error of the extension if it keeps an entry that does not exist", async () => {
+  it("an extension that handles session_before_compact and keeps an entry that does not exist writes none, with an error", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const extension = answering(() => ({ summary: "As I say.", firstKeptEntryId: "nowhere" }));
     const agent = chat(chatModel(), { extensions: [extension] });

@@ -149,7 +149,7 @@ const conversation = [
 ] as const;
 
 describe("the ReAct loop after an overflow", () => {
-  it("the ReAct loop after an overflow records the failed call, the compaction and the new call, keeps the shorter window, and compacts the session", async () => {
+  it("the ReAct loop after an overflow records the failed call, the compaction and the new call, and keeps the shorter window", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = smallModel((request) => textIn(request).includes(long));
     const agent = new Agent({ name: "small", model, tools: [look] });
@@ -206,7 +206,7 @@ describe("a session that has outgrown the context window", () => {
     return scriptedModel(Array.from({ length: 80 }, () => answer));
   }
 
-  it("a session that has outgrown the context window is summarised without the middle of the conversation, so that later invocations fit again", async () => {
+  it("a session that has outgrown the context window is summarised without its middle, so that later invocations fit", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const size = { tokens: 100_000 };
     const model = resizable(size);

@@ -39,7 +39,7 @@ describe("an extension that does not keep to its contract", () => {
   };
 
   test.each(Object.entries(changes))(
-    "an extension that does not keep to its contract changes nothing by assigning to its event %s, and the run completes",
+    "a badly written extension changes nothing by assigning to its event %s, and the run completes",
     async (type, setup) => {
       const good = await run(() => undefined);
       expect(await run(setup)).toEqual({ ...good, errors: [type] });
@@ -52,7 +52,7 @@ describe("an extension that does not keep to its contract", () => {
   };
 
   test.each(Object.entries(answers))(
-    "an extension that does not keep to its contract changes nothing by answering %s with an incomplete part, and the run completes",
+    "a badly written extension changes nothing by answering %s with an incomplete part, and the run completes",
     async (type, setup) => {
       const good = await run(() => undefined);
       expect(await run(setup)).toEqual({ ...good, errors: [type] });
@@ -71,16 +71,13 @@ describe("an extension that does not keep to its contract", () => {
       (api) => api.on("tool_result", () => ({ output: undefined }) as never),
     ],
     ["answering with a number", (api) => api.on("tool_result", () => ({ output: 7 }) as never)],
-  ])(
-    "an extension that does not keep to its contract withholds the result by %s, and the run completes",
-    async (_how, setup) => {
-      const bad = await run(setup);
-      expect(bad).toMatchObject({ status: "completed", output: "It rains.", errors: ["tool_result"] });
-      expect(bad.sent?.at(-1)).toMatchObject({
-        content: [{ output: { text: expect.stringContaining("[withheld: ") }, isError: true }],
-      });
-    },
-  );
+  ])("a badly written extension withholds the result by %s, and the run completes", async (_how, setup) => {
+    const bad = await run(setup);
+    expect(bad).toMatchObject({ status: "completed", output: "It rains.", errors: ["tool_result"] });
+    expect(bad.sent?.at(-1)).toMatchObject({
+      content: [{ output: { text: expect.stringContaining("[withheld: ") }, isError: true }],
+    });
+  });
 
   test("an extension whose setup fails after it has registered a handler of tool_result lets no tool call pass", async () => {
     const bad = await run((api) => {
@@ -101,7 +98,7 @@ describe("an extension that does not keep to its contract", () => {
     ["returns no text", () => 7 as never],
     ["rejects", () => Promise.reject(new Error("no prompt"))],
   ])(
-    "an extension that does not keep to its contract adds nothing to the system prompt if a registered part %s, and the run completes",
+    "a badly written extension adds nothing to the system prompt if a registered part %s, and the run completes",
     async (_how, text) => {
       const good = await run(() => undefined);
       const bad = await run((api) => api.registerPrompt({ name: "part", text }));
@@ -109,7 +106,7 @@ describe("an extension that does not keep to its contract", () => {
     },
   );
 
-  test("an extension that does not keep to its contract does not hold up the run for more than its time limit with a registered part of the prompt", async () => {
+  test("a badly written extension delays the run by at most its time limit with a registered part of the prompt", async () => {
     const clock = new FakeClock();
     let isBuilding = (): void => undefined;
     const building = new Promise<void>((resolve) => (isBuilding = resolve));
@@ -127,13 +124,13 @@ describe("an extension that does not keep to its contract", () => {
     expect(runtime.extensionErrors()).toMatchObject([{ extension: "slow", event: "prompt part" }]);
   });
 
-  test("an extension that does not keep to its contract does not end the process by an asynchronous onTurnStart of a guardrail that rejects", async () => {
+  test("a badly written extension does not end the process by a guardrail whose asynchronous onTurnStart rejects", async () => {
     const late: unknown = () => Promise.reject(new Error("late"));
     const guardrail = { name: "late", onTurnStart: late } as Guardrail;
     expect(await run((api) => api.registerGuardrail(guardrail))).toMatchObject({ status: "completed" });
   });
 
-  test("an extension that does not keep to its contract cannot change an answer after it was returned", async () => {
+  test("a badly written extension cannot change an answer after it has returned the answer", async () => {
     const output: JsonObject & { type: "text"; text: string } = { type: "text", text: "sun" };
     const { sent, status } = await run((api) => {
       api.on("tool_result", () => ({ output }));
@@ -143,7 +140,7 @@ describe("an extension that does not keep to its contract", () => {
     expect(sent?.at(-1)).toMatchObject({ content: [{ output: { type: "text", text: "sun" } }] });
   });
 
-  test("an extension that does not keep to its contract does not cancel the run by an error of other work that was cancelled", async () => {
+  test("a badly written extension does not cancel the run by an error of other work that was cancelled", async () => {
     const cancelled = await run((api) =>
       api.on("before_agent_start", () => {
         throw new CancellationError("the other work was cancelled");
@@ -156,7 +153,7 @@ describe("an extension that does not keep to its contract", () => {
     });
   });
 
-  test("an extension that does not keep to its contract has the errors of its memory and its ephemeral source in the list of errors, and the run completes", async () => {
+  test("errors of the memory and the ephemeral source of an extension are in its list of errors, and the run completes", async () => {
     const fails = (): never => {
       throw new Error("broken");
     };
@@ -170,7 +167,7 @@ describe("an extension that does not keep to its contract", () => {
     expect(errors).toEqual(["memory", "ephemeral weather", "ephemeral weather"]);
   });
 
-  test("an extension that does not keep to its contract has no errors of the memory and the sources of its agent in the list", async () => {
+  test("errors of the memory and the sources of the agent itself are not in the list of errors of an extension", async () => {
     const memory = {
       blocks: () => Promise.reject(new Error("broken")),
       recall: async () => ({ episodes: [], facts: [] }),

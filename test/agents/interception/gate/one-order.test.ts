@@ -93,7 +93,7 @@ function watched(noted: string[]): Partial<AgentOptions> {
 }
 
 describe("the one order of a tool call", () => {
-  test("J7: a call of an agent with every kind of entry passes them in the documented order", async () => {
+  test("J7: a tool call of an agent with every kind of check passes the checks in the documented order", async () => {
     expect(documentedOrder()).toEqual(order);
     const noted: string[] = [];
     const { agent, model } = worker("clerk", [calling({ town: 1 }), "Done."], watched(noted));

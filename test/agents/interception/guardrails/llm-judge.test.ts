@@ -54,7 +54,7 @@ const told = (events: readonly Event[], type: string): readonly unknown[] =>
   events.filter((event) => event.type === type).map(({ data }) => data);
 
 describe("llmJudge()", () => {
-  test("calls of llmJudge() are charged to the run and recorded in its events", async () => {
+  test("the model calls of llmJudge() are charged to the run and recorded in its events", async () => {
     const { result, events } = await run([accept, accept], { stages: { input: "block", output: "block" } });
     expect(result).toMatchObject({ status: "completed", output: "It rains." });
     expect({ tokens: result.usage.inputTokens + result.usage.outputTokens, costUsd: result.costUsd }).toEqual(

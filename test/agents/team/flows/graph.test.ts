@@ -175,7 +175,7 @@ describe("fan-out and joins of a graph", () => {
     expect(result).toMatchObject({ output: "x|a\n\nx|a", metadata: { value: ["x|a", "x|a"] } });
   });
 
-  test("the last node of a diamond in a graph runs once with both values in edge order, whichever branch finishes first", async () => {
+  test("the last node of a diamond in a graph runs once with the values of both branches, whichever branch finishes first", async () => {
     const cDone = Promise.withResolvers<void>();
     const nodes = {
       ...diamond.nodes,

@@ -45,7 +45,7 @@ describe("the answer of a Sequential flow", () => {
   });
 });
 
-test("structured output of a flow whose architecture does not support it requires a model, and is else refused before any step", async () => {
+test("structured output of a flow whose architecture does not support it is refused before any step without a model", async () => {
   const output = { type: "object", required: ["n"] } as const;
   let runs = 0;
   const architecture: Architecture = {

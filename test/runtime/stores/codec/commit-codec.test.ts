@@ -89,7 +89,7 @@ const step = fc
       : { kind: "ok", value },
   }));
 
-test("a decoded commit equals the encoded one, for the first commit of a run and for later ones", () => {
+test("a decoded commit equals the commit that was encoded, for the first commit of a run and for later commits", () => {
   fc.assert(
     fc.property(
       fc.constantFrom(0, 3),

@@ -275,7 +275,7 @@ test("no SQLite statement scans all rows of a table, so that no call gets slower
   expect(scans).toEqual([]);
 });
 
-test("no SQLite statement has two lower or two upper bounds for an entry's place, of which SQLite would use only one", async () => {
+test("no SQLite statement has two lower or two upper bounds for an entry's place, because SQLite would use only one", async () => {
   const database = await Database.open({ path: await newPath(), durability: "normal", busyLimitMs: 1_000 });
   const statements = vi.spyOn(database, "statement");
   const store = await storeOn(database, { hash: sha256 });
