@@ -142,7 +142,10 @@ function combine(all: readonly Counts[], of: (values: readonly number[]) => numb
 /** Executions of each size that are measured. */
 const rounds = 2;
 
-/** Counts of one unit of the script. Of each size the lowest count is taken, since timers and busy machines only add to it. */
+/**
+ * Counts the work of one unit of the script. For each size the lowest count is taken, because timers and busy machines
+ * only add to it.
+ */
 async function countScript({ durable, sizes, prepare }: Script): Promise<Counts> {
   const folder = mkdtempSync(join(tmpdir(), "reeve-counts-"));
   const store = durable ? (`sqlite:${join(folder, "reeve.db")}` as const) : "memory:";

@@ -63,7 +63,10 @@ function limitOf({ counts, growth }: CountTable, script: ScriptName, count: keyo
 
 const allCounts = Object.keys(units) as (keyof Counts)[];
 
-/** How often a script is executed at most. A busy machine lets timers fire during a script, which adds work and removes none. */
+/**
+ * How often a script is executed at most. On a busy machine, timers may fire during a script, which adds work and never
+ * removes any.
+ */
 const mostTries = 12;
 
 /** The lowest counts of several executions of a script. They end when `isFine` accepts every count. */
@@ -104,8 +107,8 @@ export async function* rows(): AsyncIterable<Row> {
 }
 
 /**
- * Writes the measured counts that are new or lower than those of the table, lowers the lines of growth to what is measured,
- * and removes those that are undone.
+ * Writes the table: adds new counts, lowers counts and growth lines to what was measured, and removes scripts that no
+ * longer exist.
  */
 export async function update(): Promise<void> {
   const stored = readTable();

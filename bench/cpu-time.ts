@@ -1,6 +1,7 @@
 /**
- * Milliseconds of processor time that the work took in this process, those of its collector and compiler threads included. On a machine that is
- * shared, work longer than a time slice waits for others and shorter work does not: their times on the clock cannot be compared.
+ * Returns the milliseconds of processor time that the work took in this process, including its collector and compiler
+ * threads. Times on the clock cannot be compared on a shared machine, because work that is longer than a time slice
+ * waits for other processes.
  */
 export async function cpuMs(work: () => unknown): Promise<number> {
   const before = process.cpuUsage();

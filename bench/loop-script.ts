@@ -6,8 +6,9 @@ export type LoopStep =
   | { readonly callsTool: false; readonly text: string };
 
 /**
- * One tool call a turn, for so many turns, then the answer `done`. No latency. As in the peers' harness: the next step follows from the id
- * of the last result, arguments come as text, and calls are counted, so that a loop that loses some is found out.
+ * A model without latency that makes one tool call per turn, for the given number of turns, and then answers `done`. The
+ * next step follows from the id of the last result, so that a loop which loses a result is detected. The harness of the
+ * peers does the same.
  */
 export class LoopScript {
   readonly turns: number;

@@ -57,8 +57,9 @@ export class PageCompany {
   }
 
   /**
-   * Lets the agents take turns, as many as write so many events per second. A turn writes six. Turns that a busy machine did
-   * not take within `mostLateMs` are dropped: a burst of them would keep the server busy, and the next ones late too.
+   * Lets agents take turns, as many as are needed for so many events per second. A turn writes six events. Turns that a
+   * busy machine did not take within `mostLateMs` are dropped: if they ran together later, they would delay the next
+   * turns too.
    */
   work(eventsPerSecond: number): void {
     clearInterval(this.#pace);

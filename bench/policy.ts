@@ -113,8 +113,8 @@ async function layers(): Promise<Readonly<Record<string, readonly Layer[]>>> {
 const bare: Layer = { chat: (_context, next) => next(), function: (_context, next) => next() };
 
 /**
- * Microseconds per model call and per tool call through each layer, against the path that has none; then a whole turn in the runtime,
- * in memory, with all of them against none.
+ * Microseconds per model call and per tool call through each layer, compared with a call without any layer. Then the
+ * same for a whole turn in the runtime, in memory, with all layers and with none.
  */
 export async function* rows(): AsyncIterable<Row> {
   const named = await layers();
@@ -204,7 +204,10 @@ async function* gated(): AsyncIterable<Row> {
   }
 }
 
-/** Whole turns, with everything that can stand in their path: middleware, the gate, hooks of all twelve moments. */
+/**
+ * Measures whole turns with everything that can be called in a turn: middleware, the checks of tool calls, and hooks for
+ * all twelve events.
+ */
 async function* turns(middleware: readonly Layer[]): AsyncIterable<Row> {
   const observer = new HookManager();
   for (const event of Object.values(HookEvent)) observer.on(event, () => undefined);

@@ -1,4 +1,7 @@
-/** One line of a benchmark: a figure, what it is measured against in the same run, and the goal for their ratio. */
+/**
+ * One line of a benchmark: a figure, the figure with which it is compared in the same process, and the goal for their
+ * ratio.
+ */
 export interface Row {
   readonly name: string;
   /** Ours, in `unit`. */

@@ -231,8 +231,8 @@ async function timeWatched(runtime: Runtime, agent: HostedAgent, count: number):
 }
 
 /**
- * The longest stall of this process's event loop while so many processes write to one file: of several rounds, since one hiccup of the
- * machine makes a maximum.
+ * The longest stall of this process's event loop while so many processes write to one file. It is the smallest maximum
+ * of several rounds, because one hiccup of the machine makes a maximum.
  */
 async function* stalls(folder: string): AsyncIterable<Row> {
   const { longestStallMs } = await import("./stall.ts");

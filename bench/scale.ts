@@ -44,7 +44,10 @@ export async function* rows(): AsyncIterable<Row> {
   }
 }
 
-/** Steps per second of so many runs at once, against the same number of bare fenced statements. Rounds alternate. */
+/**
+ * Steps per second of so many runs at once, compared with the same number of plain statements that check the lease.
+ * Rounds alternate.
+ */
 async function steps(url: string, runs: number, each: number): Promise<Row> {
   const runtime = await openRuntime({ store: await postgresStore({ url, hash: sha256, connections }) });
   const pool = new Pool({ connectionString: url, max: connections });

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 
 /**
- * The longest time in which the event loop of this process did not turn, less what the process spent waiting for a processor: four
- * processes on two processors wait for each other whatever they do, and that says nothing of a store. Where the system does not tell
- * (it is Linux that does), nothing is taken off.
+ * Measures the longest time in which the event loop of this process did not turn, less the time that the process waited
+ * for a processor. Processes on too few processors wait for each other, which says nothing about a store. Only Linux
+ * reports this wait; elsewhere nothing is subtracted.
  */
 export class StallWatch {
   #longestMs = 0;

@@ -9,8 +9,9 @@ import { StallWatch } from "./stall-watch.ts";
 const writer = fileURLToPath(new URL("writer.ts", import.meta.url));
 
 /**
- * Each process takes a step of 1 KB and then rests for so long, as agents do that wait for models. Without rest every process keeps a
- * processor busy, and what is measured is how the machine shares too few of them, not how long the store holds up an event loop.
+ * Each process takes a step of 1 KB and then rests for so many milliseconds, as agents do that wait for models. Without
+ * the rest, the processes would compete for the processors, and the measurement would not show how long the store holds
+ * up an event loop.
  */
 const restMs = 2;
 /** Enough for the log to be written back in between. */

@@ -68,7 +68,10 @@ const tools: Readonly<Record<string, Tool>> = {
 /** The bodies here ask nothing of it. */
 const context = {} as ToolContext;
 
-/** Microseconds of a tool call above a call of its function: by itself, and in a run in memory. Then what importing the package costs. */
+/**
+ * Microseconds of a tool call beyond a call of its function: alone, and in a run in memory. Then the cost of importing
+ * the package.
+ */
 export async function* rows(): AsyncIterable<Row> {
   for (const [schema, each] of Object.entries(tools)) {
     yield* alone(`tool(), ${schema}: arguments that fit`, each, fitting);
@@ -136,8 +139,8 @@ async function repeat(count: number, call: () => Promise<unknown>): Promise<void
 }
 
 /**
- * In a process of its own each time: how long the import takes there, and how many modules came from packages, or are of servers and
- * drivers; then how long it takes to open a runtime, and to do a first run that calls a tool.
+ * A script that runs in a process of its own. It measures the import, and counts the modules of packages, servers and
+ * drivers. Then it measures how long it takes to open a runtime, and to do a first run that calls a tool.
  */
 const importer = `
   import { registerHooks } from "node:module";

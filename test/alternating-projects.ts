@@ -25,10 +25,10 @@ const slowest = [
 ];
 
 /**
- * Alternates the files of all isolated projects, so that suites that wait for processes run beside suites that need the
- * processor. The files of a project are in the order of their duration as far as it is known, and then of their size. The
- * projects whose files share a process follow in one block each, because Vitest ends such a process when the next file belongs
- * to another project. The project with the most files is last, because its files are short.
+ * Alternates the files of all isolated projects, so that suites that wait for processes run at the same time as suites
+ * that need the processor. The files of a project are in the order of their known duration, and then of their size.
+ * Projects whose files share a process follow as one block each, because Vitest ends such a process when the next file
+ * belongs to another project. The project with the most files is last, because its files are short.
  */
 export class AlternatingProjects extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {

@@ -1,6 +1,6 @@
 /**
- * Whether every case of every sweep runs, such as a kill at each write. `npm run test:full` sets the variable. `npm test`
- * runs cases of every kind.
+ * Whether all cases are executed, for example a kill at each write. `npm run test:full` sets the variable. Without it,
+ * `npm test` executes some cases of every kind.
  */
 export const isFull = process.env["REEVE_TESTS"] === "full";
 
@@ -15,8 +15,8 @@ export function propertyRuns(full: number): number {
 }
 
 /**
- * Returns whether a simulated worker dies before or after write number `at`. `npm test` alternates, because the store has the
- * same state after a write as before the next one.
+ * Returns whether a simulated worker dies before or after write number `at`. `npm test` alternates, because the state of
+ * the store after one write is its state before the next.
  */
 export function deathsAt(at: number): readonly ("before" | "after")[] {
   if (isFull) return ["before", "after"];
@@ -27,8 +27,8 @@ export function deathsAt(at: number): readonly ("before" | "after")[] {
 type Declare = (title: string, body: () => Promise<void>, timeoutMs?: number) => void;
 
 /**
- * A case of an engine's contract that takes longer hangs, in milliseconds. The longest one takes 22 seconds on a machine with eight busy
- * processes per processor. `npm run test:full` keeps the limit of the project.
+ * Time after which a case of an engine's contract counts as hanging, in milliseconds. The longest case takes 22 seconds
+ * on a machine with eight busy processes per processor. `npm run test:full` uses the limit of the project.
  */
 const caseHangs = isFull ? undefined : 180_000;
 

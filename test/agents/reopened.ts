@@ -20,7 +20,9 @@ export interface Reopened extends AsyncDisposable {
   readonly events: () => Promise<readonly Event[]>;
 }
 
-/** Submits the agent, closes the runtime when an event fits, and opens a second runtime that executes the run. */
+/**
+ * Submits the agent, closes the runtime after an event that matches, and opens a second runtime that executes the run.
+ */
 export async function reopen(
   open: OpenStore,
   agent: HostedAgent,

@@ -98,8 +98,8 @@ const links: Readonly<Record<string, string>> = {
 };
 
 /**
- * The worlds of a file of tests. A test gets the world of an earlier test if that test has left everything as it was,
- * because most attacks change nothing and a new world takes more time than an attack.
+ * The attacked worlds of one test file. A test reuses the world of an earlier test if that test has changed nothing in
+ * it, because most attacks change nothing and creating a world takes longer than an attack.
  */
 export class Worlds {
   readonly #owner: number | undefined;

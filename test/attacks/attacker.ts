@@ -44,8 +44,8 @@ export function attacksAs<T>({ half }: Identity, attacks: readonly T[]): readonl
 }
 
 /**
- * Lets the process and its children have at most 2,000 tasks, where the machine has a writable group for it. An attack
- * that succeeds then fails its test without taking the processes of all other tests.
+ * Limits the process and its children to 2,000 tasks, if the machine has a control group that may be written. An attack
+ * that succeeds then fails its own test without disturbing the processes of other tests.
  */
 function boundTasks(pid: number): void {
   const group = `/sys/fs/cgroup/pids/reeve-attacks-${pid}`;

@@ -98,7 +98,7 @@ interface Attack {
   readonly isReal?: boolean;
 }
 
-/** The page keeps the worker. Chromium may collect a worker that nothing refers to before its script has run. */
+/** The page keeps a reference to the worker. Without it, Chromium may collect the worker before its script has run. */
 const inWorker = (code: string, kind = "Worker"): string =>
   `self.kept = new ${kind}("/w.js?" + encodeURIComponent(${JSON.stringify(code)}))`;
 
@@ -237,8 +237,8 @@ async function eventually(done: () => boolean): Promise<boolean> {
 }
 
 /**
- * Opens pages with the attacks until each attack was made. On a busy machine Chromium gives up the load of a frame, and the
- * attack in it is not made.
+ * Opens pages with the attacks until each attack was made. On a busy machine Chromium gives up loading a frame, and the
+ * attack in that frame is then not made.
  */
 async function untilMade<Each>(
   all: readonly Each[],

@@ -44,7 +44,7 @@ function guarded(): readonly (readonly [Route, string, object | undefined])[] {
     });
 }
 
-/** Routes that answer a request for an id that does not exist with nothing: to them a session without runs is valid. */
+/** Routes that return an empty answer for an unknown id, because a session without runs is a valid session for them. */
 const withoutError = new Set(["sessions.phase", "chat.resume"]);
 
 /** Whether a body names the session of the owner. */

@@ -3,8 +3,8 @@ import type { SandboxLimits } from "../../src/capabilities/tools/index.ts";
 
 /**
  * One attack: its name and a shell command that calls `breach` if the attack has succeeded. `$OUTSIDE` is the folder
- * outside, `$PARENT` the process id of the process that runs the tool, `$PORT` a port of this machine. An attack that
- * succeeds must not harm this machine, so it writes values that are there already and deletes what it creates.
+ * outside of the workspace, `$PARENT` the id of the process that runs the tool, and `$PORT` a port of this machine. A
+ * successful attack must not harm this machine: it only writes values that already exist, and deletes what it creates.
  */
 type Attack = readonly [name: string, command: string];
 

@@ -12,7 +12,10 @@ const usage = {
 const model = { provider: "openai", modelId: "gpt-4o" };
 const limits = { maxTokens: null, maxCostUsd: null, maxTurns: null, deadlineMs: null };
 
-/** A lead that waits for a scout, which asks a person and has hired a kid without a seat, and for a poet, which is done. */
+/**
+ * A company of three agents: the lead waits for a scout and a poet. The scout asks a person, and has hired an agent that
+ * waits for a seat. The poet has ended.
+ */
 export function company(scout = "scout"): RunView {
   const agents = new Map([
     ["t0", "lead"],

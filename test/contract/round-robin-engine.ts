@@ -4,8 +4,8 @@ import type { Engine, EngineFactory, EnginePort, RunHost, RunId } from "../../sr
 const sliceMs = 5;
 
 /**
- * A small engine that shares nothing with the local one: it keeps a queue of the runs that it has heard of, claims one
- * of them by its id, executes it for a slice, and puts it at the end of the queue.
+ * A small engine that shares no code with the local engine. It keeps a queue of the runs that it knows, claims one of
+ * them by its id, executes the run for a short time, and puts it at the end of the queue.
  */
 export const roundRobinEngine: EngineFactory = (port) => new RoundRobinEngine(port);
 
@@ -44,7 +44,10 @@ class RoundRobinEngine implements Engine {
     await this.#port.leases.dismiss(this.#port.workerId);
   }
 
-  /** Finds the runs of which no change told: those of dead workers, of other processes, and those that are due. */
+  /**
+   * Finds runs of which no change was announced: runs of dead workers, runs of other processes, and runs whose time has
+   * come.
+   */
   #sweep(): void {
     if (this.#host === undefined) return;
     const { clock, pollMs } = this.#port;

@@ -8,8 +8,8 @@ import { moneyAgents, price } from "./money-world.ts";
 import type { CappedWork } from "./capped-work.ts";
 
 /**
- * Submits its runs, or finds them in the store, under caps that several processes share, and works until they have
- * ended. Its day never changes.
+ * Submits its runs, or finds them in the store, under caps that several processes share. Works until the runs have
+ * ended. The day of its clock never changes.
  */
 await runWorkerDuty(async ({ file, server, data, mortal }) => {
   const { runs, caps, startedAt, noon } = data as unknown as CappedWork;

@@ -91,8 +91,8 @@ function clerkSays(body: JsonValue): Said {
 }
 
 /**
- * A run that starts with messages, settings and a live context. It waits for a client in another process that executes a
- * tool. `prepareStep` adds a message to each turn and gives the second one to another role, and `stopWhen` ends the run.
+ * A run that starts with messages, settings and a context object. It waits for a client in another process that executes
+ * a tool. `prepareStep` adds a message to each turn and gives the second turn to another role. `stopWhen` ends the run.
  */
 const clientTool: Workload = {
   runtime: { suspendAfterMs: 2 },

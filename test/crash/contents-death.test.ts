@@ -26,7 +26,10 @@ async function live(folder: string, file: string, at: number): Promise<string> {
   return end.kind === "failed" ? end.reason : end.kind;
 }
 
-/** What a reader finds: each owner's content and the text of the session, if they exist. All of it must be whole. */
+/**
+ * What a reader finds: the content of each owner that exists, and the text of the session if it exists. Each of them
+ * must be whole.
+ */
 async function readWhole(file: string): Promise<{ readonly owned: number; readonly entries: number }> {
   const store = await sqliteStore({ path: file, hash: sha256 });
   const read = await Promise.all([one, two].map((owner) => store.contents.get(owner, hash)));

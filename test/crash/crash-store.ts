@@ -9,12 +9,15 @@ export const crashServer = "REEVE_CRASH_POSTGRES";
 /** Environment variable with a `SiteAddress` as JSON. If it is set, workers use the Restate engine. */
 export const crashSite = "REEVE_CRASH_RESTATE";
 
-/** Environment variable with the time after which a worker counts as dead there, in milliseconds. Default: 1,000. */
+/**
+ * Environment variable with the milliseconds after which a worker on the PostgreSQL server counts as dead. Default:
+ * 1,000.
+ */
 export const crashLease = "REEVE_CRASH_LEASE_MS";
 
 /**
- * Opens the store that worker processes share: the SQLite file, or the schema of a PostgreSQL server that is named after it. A
- * worker counts as dead after a second there, so that the next one does not wait long.
+ * Opens the store that worker processes share: the SQLite file, or a schema of a PostgreSQL server that is named after
+ * the file. On PostgreSQL a worker counts as dead after a second, so that the next worker does not wait long.
  */
 export async function openCrashStore(file: string): Promise<Store> {
   const url = process.env[crashServer];

@@ -18,8 +18,9 @@ import { openCrashStore } from "./crash-store.ts";
 import { siteEngine, type SiteAddress } from "./site-engine.ts";
 
 /**
- * Where the agent ends its process. `steps`: in each of three steps, the first three times. `pause`: in its tool, and the process
- * also ends before it records that the run is paused. `nowhere`: the run is resumed.
+ * Where the agent ends its process. `steps` means in each of three steps, the first three times. `pause` means in its
+ * tool, and once more before the process records that the run is paused. `nowhere` means that the run is resumed without
+ * a further crash.
  */
 type DeadlyPlace = "tool" | "model" | "code" | "steps" | "pause" | "nowhere";
 
@@ -31,7 +32,10 @@ interface DeadlyOrders {
   readonly site?: SiteAddress;
 }
 
-/** Hosts an agent that kills this process, and one that does not. Ends when the runs of both have ended, or the first is paused. */
+/**
+ * Hosts one agent that ends this process and one that does not. Ends when the runs of both have ended, or the first run
+ * is paused.
+ */
 await runWorkerDuty(async ({ file, data, mortal }) => {
   const { place, site } = data as unknown as DeadlyOrders;
   /** Notes the attempt in a file, which survives the process. Returns the number of attempts so far. */

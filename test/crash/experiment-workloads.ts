@@ -5,7 +5,10 @@ import { callServer, servedModel, servedTool } from "../../src/testing/served-ca
 import { startOf } from "./workflow-workloads.ts";
 import { ampleBudget as budget, lengthOf, modelAnswer, toolAnswer, type Workload } from "./workload.ts";
 
-/** Two cases side by side, each with a tool call, a scorer that calls the server, and a judge. A top-up is not needed. */
+/**
+ * A workload with two cases at the same time, each with a tool call, a scorer that calls the server, and a judge. It
+ * needs no top-up.
+ */
 const evaluation: Workload = {
   runtime: { suspendAfterMs: 2 },
   agents: (server) => {

@@ -26,7 +26,7 @@ import { casesOf, isFull } from "../effort.ts";
 const script = new URL("gateway-worker.mjs", inject("crashWorkers"));
 const capNanoUsd = toNanoUsd(gatewayCapUsd);
 
-/** A provider of both wires that bills each request at its output limit, as soon as the request has arrived. */
+/** A provider with both protocols that bills each request at its output limit as soon as the request has arrived. */
 class BillingProvider {
   billedNanoUsd = 0;
   /** Whether the next stream ends after its first event, and stays open. */
@@ -163,9 +163,9 @@ function someWrites(count: number, few: number): readonly Death[] {
 }
 
 /**
- * Kills a process with a gateway at `few` of its writes, in `npm run test:full` at every write, and
- * returns what is wrong with what the provider billed and the run spent. `isCapped`: caps per agent and per month stop the
- * program in place of the budget of its run.
+ * Kills a process with a gateway at a few of its writes, or with `npm run test:full` at every write. Returns the
+ * contradictions between what the provider billed and what the run spent. With `isCapped`, caps per agent and per month
+ * stop the program instead of the budget of its run.
  */
 export async function budgetProblems(
   few: number,
@@ -200,8 +200,8 @@ export async function budgetProblems(
 const [reserving, settling] = [6, 7];
 
 /**
- * Kills a process with one open request at each point of its life. Returns for each point what was billed and spent of a
- * cap that pays for six requests, and the number of answered and lost requests.
+ * Kills a process with one open request at each stage of the request. A cap pays for six requests. Returns for each
+ * stage what was billed and spent, and how many requests were answered and lost.
  */
 export async function requestPoints(): Promise<readonly (readonly [string, object])[]> {
   const points: readonly (readonly [string, End])[] = [

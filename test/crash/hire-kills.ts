@@ -164,7 +164,10 @@ class Place {
     return { kind: "finished", ...(await doDuty(this.#orders(runs, null), doHireWork)) };
   }
 
-  /** The names of the events of hired agents and of seats, and what is wrong with the runs after their last life. */
+  /**
+   * Returns the names of the events of hired agents and of seats, and what is wrong with the runs after their last
+   * process has ended.
+   */
   async look(runs: readonly string[]): Promise<{
     readonly hired: readonly string[];
     readonly seats: readonly string[];
@@ -256,7 +259,10 @@ async function inFolder<Value>(work: (folder: string) => Promise<Value>): Promis
 
 const run = "hire";
 
-/** One store: a process that is killed at a write, and one that ends the run. `null`: one process without a kill. */
+/**
+ * Uses one store: a process that is killed at a write, and then a process that ends the run. `null` means one process
+ * without a kill.
+ */
 function killedAt(parent: string, death: Death | null): Promise<Lived> {
   const name = nameOf(death);
   return Place.in(parent, { name }, async (place) => {
@@ -272,7 +278,10 @@ function killedAt(parent: string, death: Death | null): Promise<Lived> {
   });
 }
 
-/** One store: two processes with a run each under one cap, of which one is killed at a write, and one that ends both runs. */
+/**
+ * Uses one store: two processes with one run each under a common cap. One process is killed at a write, and then a third
+ * process ends both runs.
+ */
 function oneOfTwoKilledAt(parent: string, death: Death | null): Promise<Lived> {
   const name = nameOf(death);
   const runs = ["first", "second"];
@@ -286,8 +295,8 @@ function oneOfTwoKilledAt(parent: string, death: Death | null): Promise<Lived> {
 }
 
 /**
- * One store: two processes with a run each, in which a hired agent loses its seat to another one after its command. One process is
- * killed at a write, and another one ends both runs.
+ * Uses one store: two processes with one run each. In each, a hired agent loses its seat to another agent after its
+ * command. One process is killed at a write, and then a third process ends both runs.
  */
 function onePreemptedKilledAt(parent: string, death: Death | null): Promise<Lived> {
   const name = nameOf(death);
@@ -332,26 +341,26 @@ async function writesOf(killed: KilledAt, folder: string): Promise<number> {
 }
 
 /**
- * Kills a process with a hired agent, whose prompt needs one command, at a few of its writes, in `npm run test:full` at every
- * write. Returns what is wrong: a command that was executed twice or never, a prompt that was sent twice or without an event,
- * and money.
+ * Kills a process with a hired agent at a few of its writes, or with `npm run test:full` at every write. The agent's
+ * prompt needs one command. Returns what is wrong: a command that was executed twice or never, a prompt that was sent
+ * twice or without an event, or wrong amounts of money.
  */
 export function promptProblems(few: readonly Death[]): Promise<readonly string[]> {
   return sweep(killedAt, few);
 }
 
 /**
- * Kills one of two processes, each with a hired agent, under one cap at a few of its writes, in `npm run test:full` at every
- * write. Returns what is wrong with what the provider billed and the runs spent.
+ * Kills one of two processes that each have a hired agent under a common cap, at a few of its writes, or with `npm run
+ * test:full` at every write. Returns the contradictions between what the provider billed and what the runs spent.
  */
 export function sharedCapProblems(few: readonly Death[]): Promise<readonly string[]> {
   return sweep(oneOfTwoKilledAt, few);
 }
 
 /**
- * Kills one of two processes, in each of which a hired agent loses its seat to another one, at a few of its writes, in
- * `npm run test:full` at every write. Returns what is wrong: a command that was executed twice or never, a run that does not end, and
- * money.
+ * Kills one of two processes, at a few of its writes, or with `npm run test:full` at every write. In each process a
+ * hired agent loses its seat to another agent. Returns what is wrong: a command that was executed twice or never, a run
+ * that does not end, or wrong amounts of money.
  */
 export function preemptionProblems(few: readonly Death[]): Promise<readonly string[]> {
   return sweep(onePreemptedKilledAt, few);

@@ -25,7 +25,8 @@ const full = [
 ] as const;
 
 /**
- * Kills workers around the writes of workloads on a PostgreSQL store: of `chosen`, and in `npm run test:full` of `full`.
+ * Kills workers before and after writes of workloads on a PostgreSQL store: of the workloads `chosen`, and with `npm run
+ * test:full` of `full`.
  */
 export function describeKillPoints(title: string, chosen: readonly string[]): void {
   const isKillPoint = killPoints();

@@ -4,11 +4,11 @@ import { isFull } from "../effort.ts";
 type Kills = NonNullable<CrashOptions["kills"]>;
 
 /**
- * Chooses the writes at which workers die, for workloads that run one after the other. A write has an operation, such as
- * `journal.append`, and contains events and fields. A write is chosen if one of them is in no earlier write, alternately
- * before and after the write: every worker enlists, creates a run and claims it. A write in the middle of a workload without
- * another one is chosen, too, and the last commit of every ninth workload, after it. With `npm run test:full` every write is
- * chosen, before and after.
+ * Chooses the writes at which workers are killed, for workloads that are executed one after the other. A write is
+ * described by its operation, such as `journal.append`, its events and its fields. A write is chosen if one of these has
+ * not occurred in an earlier write, because every worker enlists, creates a run and claims it. Kills alternate between
+ * before and after the write. In a workload without a chosen write, a write in its middle is chosen, and in every ninth
+ * workload also the last commit, after the write. With `npm run test:full`, every write is chosen, before and after.
  */
 export function killPoints(): Kills {
   const seen = new Set<string>();

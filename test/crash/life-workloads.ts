@@ -31,7 +31,7 @@ const conversation: readonly InputMessage[] = [
   { role: "user", content: "Now look." },
 ];
 
-/** What the agent says: it calls a tool, then answers. Summaries, children and reviews have answers of their own. */
+/** What the agent says: it calls a tool and then answers. Its summaries, children and reviews have other answers. */
 function talkerSays(toolName: string, body: JsonValue): Said {
   const texts = sentTexts(body);
   if (texts.some((text) => text.includes("<conversation>"))) return { text: "In short." };

@@ -17,21 +17,27 @@ import { errandRun, porter } from "./porter.ts";
 import { siteEngine, type SiteAddress } from "./site-engine.ts";
 
 /**
- * What the worker does. `child`, `ask`, `flow` and `crowd`: it executes a run that kills its process in a child, in an asked agent, in a
- * step of a flow or in its own code, until that run is paused. `errands`: it submits runs, a few at a time, until SIGTERM; a corrected
- * worker only executes those of others.
+ * What the worker does. With `child`, `ask`, `flow` and `crowd` it executes a run that ends its process, in a child, in
+ * an agent that is asked, in a step of a flow or in its own code, until that run is paused. With `errands` it submits a
+ * few runs at a time until SIGTERM; a corrected worker only executes runs of other workers.
  */
 export type LoopPlace = "child" | "ask" | "flow" | "crowd" | "errands";
 
 export interface LoopOrders {
   readonly place: LoopPlace;
-  /** Whether the code no longer kills the process. The worker resumes the paused run, and also executes one that never crashed. */
+  /**
+   * Whether the code no longer ends the process. The worker then resumes the paused run, and also executes a run that
+   * never crashed.
+   */
   readonly isCorrected: boolean;
   /** If given, the worker uses the Restate engine. */
   readonly site?: SiteAddress;
 }
 
-/** Number of runs of errands that a worker submits at a time: so few that it completes more than it submits before it is killed. */
+/**
+ * Number of errand runs that a worker submits at a time. It is so low that the worker completes more runs than it
+ * submits before it is killed.
+ */
 const batch = 2;
 
 /** Number of runs that wait beside the run of a crowd. */

@@ -76,7 +76,8 @@ const fussy: Layer = {
 };
 
 /**
- * All callers of a model besides the agent: a layer that repeats calls, two kinds of fallback, and a judge at the gate.
+ * All callers of a model besides the agent: middleware that repeats calls, two kinds of fallback, and a judge before
+ * tool calls.
  */
 function layered(server: ServerAddress): Pick<HostedAgent, "models" | "callPath"> {
   const layers = [fussy, modelFallback({ models: [billingModel(server, "last")] })];

@@ -23,7 +23,8 @@ type World = string[];
 type Answer = (asked: string, turns: number) => string | ScriptedReply;
 
 /**
- * A model whose answers depend on the request alone, so that a restarted worker can continue. It records its requests.
+ * A model whose answers depend only on the request, so that a restarted worker can continue. The model records its
+ * requests.
  */
 function answering(world: World, answer: Answer): ScriptedModel {
   return scriptedModel(
@@ -238,8 +239,8 @@ test.for(Object.entries(nests))(
 );
 
 /**
- * Architecture events and reports of each task. They are grouped by task, because concurrent tasks interleave
- * differently.
+ * Returns the architecture events and reports of each task. They are grouped by task, because the order of concurrent
+ * tasks varies.
  */
 function told(events: readonly Event[]) {
   const byTask = new Map<string, unknown[]>();

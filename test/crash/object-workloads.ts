@@ -106,7 +106,7 @@ const limitedNames = ["a1", "b1", "a2", "b2"] as const;
 const joinedIds = ["join-1", "join-2", "join-3", "first", "second"] as const;
 
 /**
- * L20: three starts that become one run when the last one has come, and two starts of different keys that wait for their time.
+ * L20: three starts become one run when the last start has come. Two starts with different keys wait for their time.
  * Each input is in exactly one run.
  */
 const joined: Workload = {
@@ -147,7 +147,10 @@ const joined: Workload = {
   world: { sideBySide: true, branches: 2, answering: ({ name, body }) => toolAnswer(name, body) },
 };
 
-/** L18: starts by name, which a worker adopts and then queues at the limit of the workflow, and one that it refuses. */
+/**
+ * L18: a worker takes over runs that were started by name and queues them at the limit of the workflow. It refuses one
+ * of the runs.
+ */
 const adoption: Workload = {
   runtime: { suspendAfterMs: 2 },
   agents: (server) => [

@@ -31,8 +31,8 @@ async function reserve(ctx: WorkflowContext, server: ServerAddress, name: string
 }
 
 /**
- * Six steps, alone, in branches and within a limit of time, each with a compensation. One run fails after them, and one is
- * cancelled while it waits. The uncancellable step follows the cancel.
+ * Six steps with a compensation each: alone, in branches and within a time limit. One run fails after them. Another run
+ * is cancelled while it waits, and then takes an uncancellable step.
  */
 const saga: Workload = {
   runtime: { suspendAfterMs: 2 },

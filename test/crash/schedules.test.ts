@@ -22,7 +22,7 @@ async function runsOf({ journal }: Store, schedule: string): Promise<readonly Ru
   return (await journal.list({ metadata: { schedule }, limit: 500 })).runs;
 }
 
-/** Resolves when all these schedules are done and their runs have ended. Looks again after each write to the store. */
+/** Resolves when all these schedules have ended and their runs too. Checks again after each write to the store. */
 async function untilDone(store: Store, names: readonly string[]): Promise<void> {
   const done = Promise.withResolvers<void>();
   const isDone = async (): Promise<boolean> => {

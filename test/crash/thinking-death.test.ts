@@ -18,7 +18,8 @@ import { promptOf } from "../agents/architectures/run-agent.ts";
 import { deathsAt } from "../effort.ts";
 
 /**
- * A model whose answers depend on the request alone, so that a restarted worker can continue. It records its requests.
+ * A model whose answers depend only on the request, so that a restarted worker can continue. The model records its
+ * requests.
  */
 function answering(
   world: string[],

@@ -94,8 +94,8 @@ const order: Workload = {
 const retryRun = formatRunId("retries");
 
 /**
- * Steps that fail twice, one after the other and in concurrent branches. The run is dropped from memory between the
- * attempts. Each attempt is a call of its own, so that a repeated one is detected.
+ * Steps that fail twice, one after the other and in concurrent branches. Between the attempts the run is not in memory.
+ * Each attempt is a separate call, so that a repeated attempt is detected.
  */
 const retries: Workload = {
   runtime: { suspendAfterMs: 2 },
@@ -216,8 +216,8 @@ const updates: Workload = {
 const callRun = formatRunId("calls");
 
 /**
- * Runs that start other runs and await them later, also from branches, with parts of a budget; and items of which one
- * fails. Each effect of a started run has a key of that run, so a run that was started twice is detected.
+ * Runs that start other runs and await them later, also in branches, with parts of a budget, and items of which one
+ * fails. Each effect of a started run has a key of that run, so that a run that was started twice is detected.
  */
 const calls: Workload = {
   runtime: { suspendAfterMs: 2 },

@@ -35,7 +35,9 @@ interface Hands {
   readonly agent: HostedAgent;
   /** The other agents of the workload. */
   readonly others: readonly HostedAgent[];
-  /** Makes `id` the next generated id while `mint` starts, so that a restarted worker creates the same object again. */
+  /**
+   * Makes `id` the next generated id while `mint` is executed, so that a restarted worker creates the same object again.
+   */
   readonly pinned: <Made>(id: string, mint: () => Promise<Made>) => Promise<Made>;
 }
 

@@ -6,7 +6,10 @@ import { repository } from "./run-node.ts";
 
 const architecture = await readFile(join(repository, "docs/contributing/architecture.md"), "utf8");
 const sections = sectionsOf(await readFile(join(repository, "docs/why/promises.md"), "utf8"));
-/** The traps that the page names besides the promises: contradictions in the documents from which Reeve started. */
+/**
+ * The codes of traps that the page names besides promises. A trap is a contradiction in the documents from which Reeve
+ * started.
+ */
 const trap = /^(?:R(?:1?\d|2[01])|O[1-8])$/u;
 
 test("docs/contributing/architecture.md has a row for every layer of src and every folder of agents, runtime, surfaces and web", () => {

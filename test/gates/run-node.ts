@@ -12,8 +12,8 @@ export interface Finished {
 
 /**
  * Runs a program to its end and returns its output, whatever its exit code. The Node of this process is first on the
- * PATH, because some tools start Node by name. Rejects only if the program cannot start or is killed by its timeout,
- * which is shorter than the timeout of the test.
+ * PATH, because some tools start Node by its name. The function rejects only if the program cannot start or exceeds its
+ * timeout, which is shorter than that of the test.
  */
 export function run(
   program: string,

@@ -26,14 +26,16 @@ test("isInSource() rejects a message if the file with its other parts lacks one 
   );
 });
 
-/** The lines of the blocks marked `text`. Each is one message, with `<placeholders>` for interpolated values. */
+/**
+ * The lines of the code blocks marked `text`. Each line is one message, with `<placeholders>` for interpolated values.
+ */
 function quotedMessages(markdown: string): readonly string[] {
   return [...markdown.matchAll(/^```text\n(.*?)\n```$/gmsu)].flatMap(([, block = ""]) => block.split("\n"));
 }
 
 /**
- * Whether one source file contains every constant part of the message: the text between placeholders and punctuation, since some
- * messages are composed of several strings.
+ * Whether one source file contains every constant part of the message, which is the text between placeholders and
+ * punctuation. Some messages are composed of several strings.
  */
 function isInSource(message: string): boolean {
   const parts = message

@@ -12,8 +12,7 @@ export interface Finding {
 }
 
 /**
- * Facts that can be read from the file without running anything: events, verdicts on the hash chain, and the list of
- * runs.
+ * Reads facts from the file without executing runs: events, the result of checking the hash chain, and the list of runs.
  */
 export async function findingsIn(path: string): Promise<readonly Finding[]> {
   const store = await openStore(`sqlite:${path}`, { hash: sha256, clock: new FakeClock() });
@@ -34,8 +33,8 @@ export async function findingsIn(path: string): Promise<readonly Finding[]> {
 }
 
 /**
- * Facts after resuming each run: result, seats and money, and the requests to models, which must not repeat recorded
- * calls.
+ * Resumes each run and returns facts about it: result, seats, money, and the requests to models, which must not repeat
+ * recorded calls.
  */
 export async function findingsAfter(path: string): Promise<readonly Finding[]> {
   const clock = new FakeClock();

@@ -524,7 +524,10 @@ export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
   },
 };
 
-/** Lets time pass until the run has ended: a store on a busy machine may write after the clock has passed a time. */
+/**
+ * Advances the clock until the run has ended. On a busy machine a store may write only after the clock has passed a
+ * time.
+ */
 async function untilEnded(handle: RunHandle, { clock }: Desk): Promise<RunHandle> {
   while ((await handle.summary()).endedAt === null) await clock.advance(hourMs);
   return handle;

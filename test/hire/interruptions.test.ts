@@ -142,7 +142,10 @@ test("a run with the id of a run in another store does not end the hired agents 
   expect(await hiredEvents(run)).toEqual(["session_opened"]);
 });
 
-/** An agent that calls its model twice for a prompt, and once to continue. It notes each call after it, with its process. */
+/**
+ * An agent that calls its model twice for a prompt, and once to continue. After each call it writes a line with its
+ * process id.
+ */
 const asking = agentCode(
   `async ({ id, method, params }) => {
     if (method === "initialize") send({ id, result: { protocolVersion: 1, agentCapabilities: { loadSession: true } } });

@@ -30,8 +30,9 @@ const answers: Readonly<Record<string, object>> = {
 };
 
 /**
- * A program that reads its configuration as the agent of a preset does: `call` is the source of a function that returns the address,
- * the headers and the body of its model call. It says what it was given and what the call returned.
+ * A program that reads its configuration as the agent of a preset does. `call` is the source of a function that returns
+ * the address, the headers and the body of its model call. The program prints what it was given and what the call
+ * returned.
  */
 function fake(call: string): readonly string[] {
   const first = `

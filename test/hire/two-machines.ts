@@ -9,9 +9,9 @@ import { agentFile } from "./agent-file.ts";
 import { afterTest, eventsOf, found, hiredEvents, hireWorld, poll, tempFolder } from "./hire-world.ts";
 
 /**
- * A process of the machine build-1 that is killed in the middle of the command of its hired agent, and workers of the machines
- * build-2 and build-1 on the same store. Returns what the run waits for before there is a worker of build-1, how it ends with one,
- * and how many attempts it had.
+ * Starts a process of the machine build-1, kills it in the middle of the command of its hired agent, and then starts
+ * workers of the machines build-2 and build-1 on the same store. Returns what the run waits for before build-1 has a
+ * worker, how the run ends with one, and how many attempts it had.
  */
 export async function killedOnItsMachine() {
   const file = join(await tempFolder(), "reeve.db");

@@ -1,6 +1,7 @@
 /**
- * The program that the conformance suite starts as a client: PORT URL. The test behind the port plays the client, because a
- * process that loads Reeve would take five times the processor time. This process ends as that client does.
+ * The program that the conformance suite starts as a client, with the arguments PORT URL. The test that listens on the
+ * port acts as the client, because a process that loads Reeve would need five times the processor time. This program
+ * ends in the same way as that client.
  */
 import type { IncomingMessage } from "node:http";
 import type { ClientOrders } from "./conformance-client.ts";

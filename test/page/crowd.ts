@@ -53,8 +53,8 @@ const regions = ["", "-eu", "-us", "-asia", "-lab"] as const;
 const teamSize = 50;
 
 /**
- * A company of any size: a lead, heads of teams, and workers who call a model and a tool turn by turn. The first third of
- * the workers ends after one turn, so that done, running and waiting agents are seen beside each other.
+ * A company of any size: a lead, heads of teams, and workers who call a model and a tool turn by turn. The first third
+ * of the workers ends after one turn, so that ended, running and waiting agents are visible at the same time.
  */
 export function crowd({ agents, worker, turn }: CrowdOptions): HostedAgent {
   if (agents === 1) return worker("lead", new Clerk(turn));

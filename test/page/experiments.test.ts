@@ -54,7 +54,7 @@ function capitals(name: string, known: readonly string[]): Experiment {
   });
 }
 
-/** Two runs of an experiment. The second one knows less and has a case less. Returns the id of the second one. */
+/** Two runs of an experiment. The second run scores lower and lacks one case. Returns the id of the second run. */
 async function twoRuns(name: string): Promise<string> {
   // The model of the second run answers differently, as that of a changed agent does.
   const known = ["France", "Spain", "Peru", "Chad"];

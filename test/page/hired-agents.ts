@@ -7,7 +7,10 @@ const allow = { kind: "allow_once", name: "Yes" };
 export const always = { kind: "allow_always", name: "Yes, and do not ask again" };
 export const reject = { kind: "reject_once", name: "No" };
 
-/** An agent whose program asks whether it may make a call, and then reports it as made with a change that it told late. */
+/**
+ * An agent whose program asks whether it may make a call. The program then reports that it has made the call, with a
+ * change that it reported late.
+ */
 export function hired(name: string, view: ForeignCallView): HostedAgent {
   return {
     id: formatAgentId({ name }),

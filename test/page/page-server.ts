@@ -186,8 +186,8 @@ export async function goTo(page: Page, url: string): Promise<void> {
 }
 
 /**
- * Goes to a path as the browser's history does, which takes a quarter of the time of loading the page again. A view without
- * content is between both, so that nothing of the view before is taken for the new one.
+ * Goes to a path through the history of the browser, which takes a quarter of the time of loading the page again. An
+ * empty view is shown in between, so that the test does not take the view before for the new one.
  */
 export async function goWithin(page: Page, path: string): Promise<void> {
   await pushPath(page, "/nowhere");

@@ -107,8 +107,9 @@ interface SharedPage {
 }
 
 /**
- * Starts a server of the file's own and opens one page for all its tests, because a new page takes seconds. After the tests, the page
- * must have reported nothing but what was expected. `prepare` runs before the server starts, `cleanUp` after it has stopped.
+ * Starts a server for one test file and opens one page for all its tests, because a new page takes seconds. After the
+ * tests, the page must have reported only the expected errors. `prepare` is called before the server starts, `cleanUp`
+ * after the server has stopped.
  */
 export function sharedPage(
   server: PageServer,

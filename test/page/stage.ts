@@ -30,7 +30,9 @@ export class Stage {
     return this.#gate(gate).promise;
   }
 
-  /** A model that says the line that follows the answers in the conversation, so that a replay continues correctly. */
+  /**
+   * A model that says the line that follows the answers in the conversation, so that it continues correctly in a replay.
+   */
   actor(lines: readonly Line[], modelId = "sonnet-5"): Model {
     return new Actor(this, lines, modelId);
   }

@@ -144,8 +144,8 @@ export class PostgresServer {
   }
 
   /**
-   * Returns a command that mounts the small disk and then becomes the given one, under the same process id. The disk is gone
-   * with the process. The server refuses to run as root, so a second namespace gives it its user back.
+   * Returns a command that mounts the small disk and then becomes the given command, under the same process id. The disk
+   * disappears with the process. The server refuses to run as root, so that a second namespace restores its user.
    */
   #onSmallDisk(command: readonly string[]): readonly string[] {
     const { smallDiskMb } = this.#options;

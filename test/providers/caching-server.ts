@@ -21,8 +21,8 @@ export interface CacheTotals {
 }
 
 /**
- * A model server with Anthropic's Messages API and a prompt cache: a request stores the prefix up to each of its marks,
- * and reads the longest stored prefix that ends at one of its marks. A token is four bytes.
+ * A model server with Anthropic's Messages API and a prompt cache. A request stores the text up to each of its cache
+ * marks, and reads the longest stored text that ends at one of its marks. A token is four bytes.
  */
 export class CachingServer {
   /** The requests, oldest first. */

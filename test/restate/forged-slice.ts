@@ -28,8 +28,9 @@ interface ForgedAnswer {
 }
 
 /**
- * Sends a slice of a run to the endpoint of a worker, as a program does that reaches its port and is not Restate. The slice claims to
- * repeat an earlier attempt. Resolves with the answer, or after `patienceMs`, when the connection is closed.
+ * Sends a slice of a run to the endpoint of a worker, as another program does that can reach the worker's port. The
+ * slice claims to repeat an earlier attempt. Resolves with the answer, or after `patienceMs`, when the connection is
+ * closed.
  */
 export async function forgeSlice(
   port: number,

@@ -10,7 +10,10 @@ import { dirname, join } from "node:path";
 import { setTimeout } from "node:timers/promises";
 
 interface RestateServerOptions {
-  /** Interval at which Restate asks a worker for a sign of life, and time in which it must come. Default: those of Restate. */
+  /**
+   * How often Restate asks a worker for a sign of life, and how long it waits for the sign. Default: the values of
+   * Restate.
+   */
   readonly keepAlive?: { readonly intervalMs: number; readonly timeoutMs: number };
   /** Each has connections of its own. Default: 4. */
   readonly partitions?: number;

@@ -254,7 +254,7 @@ interface Fleet {
   readonly openClient: () => Promise<Runtime>;
 }
 
-/** Three workers without sweeps that share a PostgreSQL store, so that each of them hears what the others write. */
+/** Opens three workers without sweeps that share a PostgreSQL store, so that each worker learns what the others write. */
 async function openFleet(hosted: HostedAgent, options: Partial<RestateOptions> = {}): Promise<Fleet> {
   const cluster = await newCluster(server, options);
   const [schema, url] = [newSchema(), inject("postgresUrl")];

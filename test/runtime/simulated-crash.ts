@@ -30,13 +30,19 @@ export interface Workload {
   readonly input?: JsonValue;
   readonly submit?: SubmitOptions;
   readonly options?: RuntimeOptions;
-  /** Whether all runs that the workload starts exist. The workload is over when they do and all runs have ended. Default: always true. */
+  /**
+   * Returns whether all runs that the workload starts exist. The workload is over when this is true and all runs have
+   * ended. Default: always true.
+   */
   readonly isComplete?: (runs: readonly RunSummary[]) => boolean;
   /** Called repeatedly with the events so far, until the workload is over. */
   readonly interact?: (handle: RunHandle, events: readonly Event[]) => Promise<void>;
 }
 
-/** The result of a workload, and what was known when its first worker crashed. If no worker crashed, what was known at the end. */
+/**
+ * The result of a workload, and what the store contained when its first worker crashed, or at the end if no worker
+ * crashed.
+ */
 export interface WorkloadResult {
   readonly output: JsonValue;
   readonly status: string;

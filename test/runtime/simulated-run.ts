@@ -36,9 +36,10 @@ const units = ["tokens", "nanoUsd"] as const;
 const [agent, ids] = [{ id: formatAgentId({ name: "any" }), run: async () => null }, sequentialIds("s")];
 
 /**
- * A run without agent code: its seats, its ledger and its calls in flight, changed as the runtime changes them. Changes go into a draft. A
- * flush makes the draft durable, and a call starts only then (B3). A crash discards the draft and folds the durable commits; the provider
- * may have billed the calls in flight up to their bounds. Every change is checked against the promises.
+ * A run without agent code: its seats, its ledger and its calls in flight, which change as the runtime changes them.
+ * Changes are collected in a draft. A flush makes the draft durable, and a call starts only after it (B3). A crash
+ * discards the draft and applies the durable commits again; the provider may have billed the calls in flight up to their
+ * bounds. Every change is checked against the promises.
  */
 export class SimulatedRun {
   state: RunState;
@@ -252,7 +253,10 @@ export class SimulatedRun {
     this.billed.nanoUsd += tokens * nanoPerToken;
   }
 
-  /** Checks seats against money: a task with a call in flight holds a seat, and the ledger covers what was billed, within the cap. */
+  /**
+   * Checks seats and money: a task with a call in flight has a seat, and the ledger covers what was billed, within the
+   * cap.
+   */
   #check(): void {
     const { headcount, ledger } = this.state;
     for (const { taskId } of this.calls.values()) {

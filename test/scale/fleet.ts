@@ -78,7 +78,10 @@ interface FleetReport {
   /** Broken promises, in words. Empty if all hold. */
   readonly broken: readonly string[];
   readonly faults: readonly string[];
-  /** Number of faults of workers that lost their lease. Each of them hit a worker in a call, which another worker repeated. */
+  /**
+   * Number of faults in which a worker lost its lease. Each fault hit a worker during a call, which another worker then
+   * repeated.
+   */
   readonly hits: number;
   /** Number of faults of workers that kept their lease. None of them made another worker repeat a call. */
   readonly kept: number;
@@ -100,7 +103,10 @@ interface CaughtCall {
   readonly call: Call;
   /** Place of the worker. */
   readonly place: number;
-  /** How often other workers had made the call when it was caught. On a busy machine its worker may lose the run before the fault. */
+  /**
+   * How often other workers had made the call when it was caught. On a busy machine the worker may lose the run before
+   * the fault.
+   */
   readonly repeats: number;
   readonly answer: () => void;
   readonly answered: Promise<void>;
@@ -109,8 +115,8 @@ interface CaughtCall {
 type Call = Omit<ServedCall, "billed">;
 
 /**
- * Lets workers execute runs while they are killed, stopped and disconnected and their servers restart, and checks that all runs
- * complete, no recorded call repeats, seats and money are exact and events have no gap.
+ * Lets workers execute runs while workers are killed, stopped and disconnected and their servers restart. Checks that
+ * all runs complete, no recorded call repeats, seats and money are exact and events have no gap.
  */
 export async function runFleet(world: FleetWorld, options: FleetOptions): Promise<FleetReport> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-fleet-"));
@@ -146,7 +152,10 @@ class Fleet {
   readonly #submitted: RunId[] = [];
   readonly #faults: string[] = [];
   readonly #broken: string[] = [];
-  /** Calls that a worker made for a run since it lost it, by caller and run, with the epoch of the run at the last one. */
+  /**
+   * Calls that a worker has made for a run after it lost the run, by caller and run, with the epoch of the run at the
+   * last call.
+   */
   readonly #late = new Map<string, { readonly count: number; readonly epoch: number }>();
   /** Takes the next call of a worker that owns its run. */
   #trap: ((caught: CaughtCall) => void) | undefined;
@@ -252,8 +261,9 @@ class Fleet {
   }
 
   /**
-   * Applies a fault while a worker waits for an answer. The fault of a worker lasts until another one has taken over the run and
-   * repeats the call. Only then the call is answered, so that a worker that continues tries to record an answer for a lost run.
+   * Applies a fault while a worker waits for an answer. A fault of a worker lasts until another worker has taken over
+   * the run and repeated the call. Only then the call is answered, so that a worker that continues tries to record an
+   * answer for a run that it has lost.
    */
   async #strike(kind: FaultKind, { call, place, repeats, answer }: CaughtCall): Promise<void> {
     const worker = this.#workers[place];
@@ -373,7 +383,9 @@ class Fleet {
     if (key === call.key && caller === call.caller) await this.#caught?.answered;
   }
 
-  /** J3: a worker that lost a run makes at most the calls whose check had passed before, of which each branch has one. */
+  /**
+   * J3: a worker that has lost a run makes only calls whose check passed before the loss, at most one call per branch.
+   */
   #noteLate(caller: string, runId: RunId, epoch: number): void {
     this.#allLate++;
     const last = this.#late.get(`${caller} ${runId}`);

@@ -37,7 +37,10 @@ const workers = 2;
 const batch = 40;
 /** Time without any call and any end after which the programs hang. */
 const boundMs = 90_000;
-/** A worker is killed at about every so many requests: more often among few programs, so that some are killed, too. */
+/**
+ * A worker is killed about once per so many requests. The number is lower for few programs, so that some workers are
+ * killed among them, too.
+ */
 const killEvery = isFull ? 20 : 8;
 
 /** Number of workers that may end because the store was locked for too long. */
@@ -52,8 +55,8 @@ function seedsFor(count: number): readonly number[] {
 }
 
 /**
- * Random programs under SIGKILL: two workers, of which one is killed every now and then in a step, or shortly after it. Whatever
- * is killed, each program ends as predicted, and each counter at the outside server has counted as often as predicted.
+ * Random programs under SIGKILL: one of two workers is killed from time to time in a step, or shortly after a step. Each
+ * program must end as predicted, and each counter of the outside server must have counted as predicted.
  */
 export function programCases(count: number, engine?: () => Promise<ProgramEngine>): void {
   test(`J1, J6: ${count} random programs end and count as their model predicts, although workers are killed`, async ({

@@ -35,8 +35,8 @@ export type Command =
   /** Starts another run and does not wait for it. */
   | { readonly op: "send"; readonly body: Program; readonly delayMs: number }
   /**
-   * Calls an object. Its handler adds `by` to the state of the key, executes `body`, and adds 1,000. `start` does something
-   * else before it waits for the end; `send` does not wait for it; `read` only reads the state.
+   * Calls an object, whose handler adds `by` to the state of the key, executes `body`, and adds 1,000. `start` does
+   * other work before it waits for the end, `send` does not wait for the end, and `read` only reads the state.
    */
   | {
       readonly op: "object";
@@ -55,7 +55,7 @@ export type Command =
 
 export type Program = readonly Command[];
 
-/** What a branch waits for that never happens. `object` is a call of an object that waits behind another one. */
+/** What a branch waits for in vain. `object` is a call of an object that waits behind another call. */
 type Never = "sleep" | "signal" | "promise" | "object";
 
 /** An update that the harness sends, and what its reply must be. */

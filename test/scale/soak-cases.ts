@@ -22,8 +22,9 @@ const workers = 3;
 const kills = Number(process.env["REEVE_SOAK_KILLS"] ?? 300);
 
 /**
- * Whether the first attempt of a call kills its worker: that of about every 48th call, so that runs make progress in between. With more
- * kills, runs are executed in five lives in a row without one recorded step, and are rightly paused.
+ * Whether the first attempt of a call kills its worker. This is true of about every 48th call, so that runs make
+ * progress in between. With more kills, some runs would be executed by five processes in a row without a recorded step,
+ * and would rightly be paused.
  */
 function isChosen(key: string): boolean {
   return createHash("sha256").update(key).digest().readUInt32BE() % 48 === 0;
@@ -73,7 +74,7 @@ class Yard {
     return { caller, worker };
   }
 
-  /** Lets workers live one after the other until one ends by itself. Returns the number of those that were killed. */
+  /** Starts workers one after the other until one ends by itself. Returns the number of workers that were killed. */
   async liveUntilDone(place: LoopPlace, isCorrected: boolean): Promise<number> {
     for (let killed = 0; killed < 20; killed++) {
       const end: WorkerEnd = await this.start(place, isCorrected).worker.endWithin(boundMs);

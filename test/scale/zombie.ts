@@ -24,14 +24,15 @@ interface ZombieReport {
 }
 
 /**
- * How far the heir has come when the zombie continues. It writes nothing before its first call is answered; then only the fence
- * of the store keeps the commit of the zombie out.
+ * How far the successor of the stopped worker has come when that worker continues. The successor writes nothing before
+ * its first call is answered, so that only the lease check of the store keeps the commit of the stopped worker out.
  */
 type HeirHas = "ended the run" | "claimed the run and written nothing";
 
 /**
- * Stops a worker in a call for longer than its lease, lets another one take over its run, and continues it until it knows that
- * it lost the run. The environment names the shared PostgreSQL server and decides which engine the workers have.
+ * Stops a worker in a call for longer than its lease, lets another worker take over its run, and continues the stopped
+ * worker until it knows that it has lost the run. The environment names the shared PostgreSQL server and decides which
+ * engine the workers have.
  */
 export async function wakeZombie(heirHas: HeirHas): Promise<ZombieReport> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-zombie-"));
@@ -92,7 +93,10 @@ export async function wakeZombie(heirHas: HeirHas): Promise<ZombieReport> {
 const begun = ["zombie lift", "zombie carry", "heir carry"];
 const all = [...begun, "heir drop"];
 
-/** The report about a zombie that makes no call after the two that it began, without the state of the run in between. */
+/**
+ * The report about a stopped worker that makes no call after the two calls that it had begun, without the state of the
+ * run in between.
+ */
 export function noTrace(heirHas: HeirHas): object {
   return {
     calls: heirHas === "ended the run" ? all : begun,

@@ -6,8 +6,8 @@ import { fileURLToPath } from "node:url";
 import { plantedBugs } from "./planted-bugs.ts";
 
 /**
- * Plants a bug in a copy of the sources and sweeps until a seed finds it: `npm run test:bug NAME`. Ends with 0 if one of the
- * first 2,000 seeds does.
+ * Plants a bug in a copy of the sources and simulates seeds until one finds the bug: `npm run test:bug NAME`. Ends with
+ * 0 if one of the first 2,000 seeds finds it.
  */
 const [name] = process.argv.slice(2);
 const bugs = plantedBugs();

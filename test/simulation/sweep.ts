@@ -4,8 +4,8 @@ import { shrink } from "./shrink.ts";
 import { workloads } from "./workloads/index.ts";
 
 /**
- * Simulates many seeds, and reduces each one that fails to few faults:
- * `npm run test:simulation -- --seeds 1000 [--from 1] [--workload NAME]`. A sweep that was stopped continues with `--from`.
+ * Simulates many seeds, and reduces each failing seed to few faults: `npm run test:simulation -- --seeds 1000 [--from 1]
+ * [--workload NAME]`. `--from` continues a sweep that was stopped.
  */
 const { values } = parseArgs({
   options: {

@@ -1,7 +1,9 @@
 import type { HostedAgent, ChatMessage, JsonValue, Model, Tool } from "../../../src/kernel/index.ts";
 import type { Said } from "../../crash/workload.ts";
 
-/** The models and tools outside of the runtime, as the agents of a case call them. Every call is counted and billed. */
+/**
+ * The models and tools outside of the runtime, as the agents of a case call them. Each call is counted and has a price.
+ */
 export interface ExternalServices {
   /** Returns a model under the name of the role or agent that calls it. */
   model(role: string): Model;

@@ -44,7 +44,10 @@ const calls: readonly Call[] = [
   },
 ];
 
-/** A model that never answers, and ends its call when it is cancelled if it `obeys`. `isAsked` resolves with its first call. */
+/**
+ * A model that never answers. With `obeys`, it ends its call when the call is cancelled. `isAsked` resolves at its first
+ * call.
+ */
 function silentModel(obeys = false): { readonly model: Model; readonly isAsked: Promise<void> } {
   const { promise: isAsked, resolve } = Promise.withResolvers<void>();
   const generate = (_request: unknown, { signal }: ModelCallOptions = {}): Promise<never> => {
@@ -250,8 +253,9 @@ test("a loop over agent.stream() that is busy when its tool is cancelled cancels
 
 describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, prepare) => {
   /**
-   * Runs the body of a step in a process that ends before the body returns, then in another one. The first `failures`
-   * executions of the agent that the body calls fail. Returns the result, and how often that agent worked.
+   * Executes the body of a step in a process that ends before the body returns, and then in another process. The first
+   * `failures` executions of the agent that the body calls fail. Returns the result, and how often that agent has
+   * worked.
    */
   async function runTwice(
     body: (ask: (input: string) => Promise<JsonValue>) => Promise<JsonValue>,

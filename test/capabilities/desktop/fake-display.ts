@@ -17,7 +17,9 @@ export interface FakeDisplayOptions {
   readonly instead?: (opcode: number, sequence: number) => Buffer | "nothing" | undefined;
 }
 
-/** A fake X server on a socket, as far as these tests need one. It shows the given windows and has a key for `a`. */
+/**
+ * A fake X server on a socket with the requests that these tests need. It shows the given windows and has a key for `a`.
+ */
 export class FakeDisplay {
   readonly name: string;
   readonly #server: Server;

@@ -348,7 +348,10 @@ test("the sender of a body that is too large receives the refusal of the gateway
   });
 });
 
-/** Keeps a request open whose body does not end. One that is refused, because others are open, is opened again. */
+/**
+ * Keeps a request open whose body does not end. A request that is refused, because too many others are open, is opened
+ * again.
+ */
 function unfinished({ url, token }: Access, bytes: number): { destroy(): void } {
   const { port } = new URL(url);
   const headers = { "x-api-key": token, "content-length": bytes + 1 };

@@ -15,7 +15,10 @@ import {
   writeJson,
 } from "./random-exchange.ts";
 
-/** What each wire sends and receives, whole and as a stream. A thousandth of a dollar is paid for each output token. */
+/**
+ * What each provider protocol sends and receives, whole and as a stream. Each output token costs a thousandth of a
+ * dollar.
+ */
 const wires = {
   "Anthropic messages": {
     path: "/v1/messages",
@@ -126,7 +129,10 @@ function answersOf(
   }
 }
 
-/** The random exchange of a wire that follows from its number. `limit` is the output limit that the request states. */
+/**
+ * Returns the random exchange of a protocol that belongs to a number. `limit` is the output limit that the request
+ * states.
+ */
 function exchangeOf(name: WireName, number: number, limit?: number): Exchange {
   const random = new Random(number * 7_919 + name.length);
   const { path, streamPath, request: requestOf, limit: limitPath, free } = wires[name];

@@ -13,9 +13,9 @@ import { toolAnswer, type Workload } from "../workload.ts";
 const runId = formatRunId("approval");
 
 /**
- * A run that suspends for a person in another process: first for the approval of a call with changed arguments, then
- * for two signals of one name. The second signal is sent after the first was handled, so that mail that is handled
- * twice is detected.
+ * A run that waits for a person in another process: first for the approval of a call with changed arguments, then for
+ * two signals of one name. The second signal is sent after the first was handled, so that mail that is handled twice is
+ * detected.
  */
 export const approval: Workload = {
   runtime: { suspendAfterMs: 2 },

@@ -38,7 +38,8 @@ const said: Readonly<Record<number, Said>> = {
 const changed = "Reap what is ripe.";
 
 /**
- * What the third fork says. Its agent has no instructions in the code of a worker, so that only the journal can hold them.
+ * What the model of the third fork says. The code of a worker has no instructions for its agent, so that the
+ * instructions must come from the journal.
  */
 function saidChanged(body: JsonValue): Said {
   const text = JSON.stringify(body);
@@ -53,8 +54,9 @@ function isChanged(body: JsonValue): boolean {
 }
 
 /**
- * A run, and three forks: with an input and a model after the result of its first tool, and at its end; and after that
- * result with other instructions, fewer tools and another result.
+ * A run with three forks. The first starts after the result of its first tool, with an input and another model. The
+ * second does the same at its end. The third starts after the first result, with other instructions, fewer tools and
+ * another result.
  */
 export const changedForks: Workload = {
   agents: (server) => {

@@ -7,9 +7,9 @@ import { untilEvent } from "../until-event.ts";
 const runId = formatRunId("changing-tool");
 
 /**
- * A run that waits for the approval of a tool whose description changes with every life of its worker, as if a new
- * version were deployed after each crash. A person approves every question, so the call is executed in the life in which
- * the last question was asked. Apart from these questions, the log is that of the uncrashed run.
+ * A run that waits for the approval of a tool. The tool's description changes in each process, as if a new version were
+ * deployed after each crash. A person approves every question, so the process in which the last question was asked
+ * executes the call. Apart from these questions, the log equals that of a run without a crash.
  */
 export const changingTool: Workload = {
   runtime: { suspendAfterMs: 2 },

@@ -8,8 +8,8 @@ const maxTokens = 3_000;
 const prompt = (part: number): string => `${part} ${"word ".repeat(1_000)}`;
 
 /**
- * Three calls whose bound by bytes does not fit into the budget, so the model counts each of them. The count is
- * journaled: a call that is repeated after a crash is not counted again.
+ * Three calls whose bound by bytes does not fit the budget, so that the model counts the tokens of each call. The count
+ * is recorded: a call that is repeated after a crash is not counted again.
  */
 export const countedReservation: Workload = {
   agents: (server) => [

@@ -6,9 +6,9 @@ import { hired } from "./spawn-tree.ts";
 const runId = formatRunId("deadline");
 
 /**
- * A parent and its child have the same deadline. The parent only awaits the child, which works and then waits
- * until the deadline. The parent must never complete, whichever of the two notices the deadline first, and whenever the
- * worker dies. How much the child has done by then depends on the time that the restarts take.
+ * A parent and its child have the same deadline. The parent only awaits the child, which works and then waits until the
+ * deadline. The parent must never complete, whichever of the two tasks notices the deadline first and whenever the
+ * worker dies. The restarts decide how much the child has done by then.
  */
 export const deadline: Workload = {
   agents: (server) => {

@@ -14,8 +14,8 @@ import { hired } from "./spawn-tree.ts";
 const runId = formatRunId("failed-branches");
 
 /**
- * A branch spawns a child, takes a signal and is abandoned, first by a race that fails, then by a `parallel` that stops on
- * a fault. The code after both must receive the signal, and each child must be cancelled with its branch.
+ * A branch spawns a child, takes a signal and is abandoned: first by a race that fails, then by a `parallel` that stops
+ * on a fault. The code after both must receive the signal, and each child must be cancelled with its branch.
  */
 export const failedBranches: Workload = {
   agents: (server) => {

@@ -6,7 +6,8 @@ import { toolAnswer, type Workload } from "../workload.ts";
 const runId = formatRunId("forgetful");
 
 /**
- * A faulty workload that the harness must detect: its calls bypass `ctx`, and its output depends on how often it ran.
+ * A faulty workload that the harness must detect: its calls bypass `ctx`, and its output depends on how often its code
+ * ran.
  */
 export const forgetful: Workload = {
   agents: (server) => [

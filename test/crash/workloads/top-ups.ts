@@ -6,8 +6,8 @@ import { lengthOf, modelAnswer, toolAnswer, type Workload } from "../workload.ts
 const runId = formatRunId("top-ups");
 
 /**
- * A run whose budget pays for one of its three calls. It asks for a top-up twice, without a seat: a person in another process
- * approves the first question, and tops the run up instead of answering the second one.
+ * A run whose budget pays for one of its three calls. The run asks for a top-up twice, without a seat. A person in
+ * another process approves the first question, and tops the run up instead of answering the second question.
  */
 export const topUps: Workload = {
   runtime: { suspendAfterMs: 2 },

@@ -33,9 +33,9 @@ interface Chair {
 }
 
 /**
- * A second, simple implementation of the headcount rules for comparison in tests: a room with `maxAgents` chairs and
- * one line of people in order of arrival. A person's place is its status, so two tasks cannot share a seat (H1), and a
- * person who stands has no seat (H2).
+ * A second, simple implementation of the headcount rules, with which tests compare the first. It is a room with
+ * `maxAgents` chairs and one queue of people in order of arrival. The place of a person is the status of a task, so that
+ * two tasks cannot share a seat (H1), and a person who stands has no seat (H2).
  */
 export class HeadcountOracle {
   readonly #allowPreempt: boolean;
@@ -135,8 +135,8 @@ export class HeadcountOracle {
   }
 
   /**
-   * Returns whether every seated person is an ancestor of a person who stands, or would stand if `parent` spawned one
-   * more.
+   * Returns whether every seated person is an ancestor of a person who stands, or would be one if `parent` spawned
+   * another person.
    */
   #isDeadlock(parent: Person): boolean {
     const needed = [
@@ -155,8 +155,8 @@ export class HeadcountOracle {
   }
 
   /**
-   * Returns whether `person` may take the chair of `other`, or an empty one. Refused if then every seated person would
-   * wait for a person in line.
+   * Returns whether `person` may take the chair of `other`, or an empty chair. Refuses if every seated person would then
+   * wait for a person in the queue.
    */
   #mayHaveChair(person: Person, other?: Person): boolean {
     const sitting = this.#chairs.flatMap(({ sitter }) => sitter ?? []).filter((each) => each !== other);
@@ -217,8 +217,8 @@ export class HeadcountOracle {
   }
 
   /**
-   * Cancels promises to people who no longer stand, and gives each empty chair to the person it was promised to, else
-   * to the first in line.
+   * Cancels promises of chairs to people who no longer stand. Gives each empty chair to the person to whom it was
+   * promised, else to the first in the queue.
    */
   #tidy(): void {
     for (;;) {

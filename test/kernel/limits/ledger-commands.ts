@@ -96,7 +96,10 @@ const hours = [undefined, 0, 23, 13] as const;
 const letters = "abcdefgh".split("");
 const nobody: Omit<Reservation, "taskId" | "attempt"> = { id: "nobody", held: nothing, priced: false };
 
-/** A random command, mostly about reservations that are open or wait in the ledger. Bills above the bound are rare. */
+/**
+ * Returns a random command, mostly about reservations that are open or wait in the ledger. Bills above the bound are
+ * rare.
+ */
 export function anyCommand(seed: number, { open: holds, waiting, lostCalls }: Ledger): LedgerCommand {
   const pick = pickerOf(seed);
   const rare = pick(

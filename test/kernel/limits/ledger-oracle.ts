@@ -35,8 +35,8 @@ interface Account {
 }
 
 /**
- * An amount that was spent. It is booked on one account only; the totals of its ancestors are computed from the
- * accounts below.
+ * An amount that was spent. It belongs to one task only; the totals of the tasks above are computed from the tasks
+ * below.
  */
 interface Bill {
   readonly account: Account;
@@ -61,9 +61,9 @@ const units = Object.keys(nameOf) as readonly Unit[];
 const { BACKGROUND, CRITICAL } = Priority;
 
 /**
- * A second, simple and slow implementation of `stepLedger` for comparison in tests: a list of bills, a list of open
- * holds and a queue, with totals computed on demand. Amounts must be valid: whole nano-dollars, small token counts and
- * a `warnAt` in tenths.
+ * A second, simple and slow implementation of `stepLedger`, with which tests compare the first. It has a list of bills,
+ * a list of open reservations and a queue, and computes totals on demand. Amounts must be valid: whole nano-dollars,
+ * small token counts and a `warnAt` in tenths.
  */
 export class LedgerOracle {
   readonly #unknownPrice: UnknownPrice;

@@ -379,7 +379,10 @@ test("B3: the ledger keeps providers and models whose names contain spaces apart
   );
 });
 
-/** A pool with room for one call, which is taken. Calls of the given priority classes wait for it in that order. */
+/**
+ * A budget that pays for one call, which is in progress. Calls of the given priority classes wait for the budget in this
+ * order.
+ */
 function poolOf(...classes: readonly Priority[]) {
   const book = setup({ maxTokens: 1 });
   let asked = 0;
@@ -389,7 +392,10 @@ function poolOf(...classes: readonly Priority[]) {
   };
   book.step(reserve("first"), ...priorities.map((priority) => open(10 + priority, { priority })));
   book.step(...classes.map(ask));
-  /** Returns how often each class, from CRITICAL to BACKGROUND, gets the freed room. A served call is queued again. */
+  /**
+   * Returns how often each class, from CRITICAL to BACKGROUND, gets the budget when it is free. A served call is queued
+   * again.
+   */
   const serve = (rounds: number): readonly number[] => {
     const served = Array.from({ length: rounds }, () => {
       const priority = Number.parseInt(book.decided(refund(book.state.open.map(({ id }) => id).join())), 10);

@@ -3,8 +3,8 @@ import type { Ledger } from "../../../src/kernel/index.ts";
 const units = ["tokens", "nanoUsd", "turns"] as const;
 
 /**
- * Returns the promises that a ledger state breaks: B1 and B6 (caps), that no call waits without an open hold, and that
- * spend never decreases.
+ * Returns the promises that a state of the ledger breaks: caps (B1 and B6), that no call waits without an open
+ * reservation, and that spending never decreases.
  */
 export function brokenPromises(before: Ledger, after: Ledger, overran: boolean): readonly string[] {
   const [accounts, holds] = [Object.values(after.accounts), after.open];

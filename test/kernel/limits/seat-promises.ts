@@ -14,7 +14,9 @@ import {
   type TaskId,
 } from "../../../src/kernel/index.ts";
 
-/** An object that assigns the seats of a run. The headcount and the tracker of the first design both fit it. */
+/**
+ * An object that assigns the seats of a run. The headcount and the seat tracker of the first design both implement it.
+ */
 export interface SeatKeeper {
   acquire(request: SeatRequest): "granted" | "pending" | "refused";
   release(taskId: TaskId): void;
@@ -158,8 +160,8 @@ function changeBetween(from: SeatStatus | undefined, to: SeatStatus): string {
 }
 
 /**
- * Returns whether some seated task is no ancestor of a waiting task (new tasks with a promised seat excepted), so that
- * a seat will free.
+ * Returns whether some seated task is no ancestor of a waiting task, so that a seat will become free. New tasks with a
+ * promised seat do not count.
  */
 function seatsFree(state: Headcount): boolean {
   const waiting = Object.values(state.tasks).filter(
@@ -192,7 +194,10 @@ export function keeps(promise: SeatPromise, open: OpenSeats): fc.IProperty<[Seat
   return fc.property(moves, (run) => moments(open, run).every((moment) => seatPromises[promise](moment)));
 }
 
-/** Runs the commands. Commands about the root, which not every keeper lists, and about unknown tasks are skipped. */
+/**
+ * Executes the commands. Commands about unknown tasks are skipped, and so are commands about the root, which not every
+ * implementation lists.
+ */
 function moments(open: OpenSeats, { budget, wishes }: SeatRun): readonly Moment[] {
   const keeper = open(budget);
   const root = formatTaskId(0);

@@ -151,8 +151,8 @@ function headcountSeats(budget: SpawnBudget): SeatKeeper {
 }
 
 /**
- * Wraps the first design's tracker. `stopsAtOnce` is the interpretation most favourable to it: a victim has no call in
- * flight.
+ * Wraps the seat tracker of the first design. With `stopsAtOnce`, a victim has no call in flight, which is the best case
+ * for that tracker.
  */
 function seedSeats({ stopsAtOnce }: { readonly stopsAtOnce: boolean }): OpenSeats {
   return (budget) => {

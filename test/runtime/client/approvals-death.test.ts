@@ -58,7 +58,10 @@ async function openInStore({ journal }: Store): Promise<readonly string[]> {
   return (await journal.approvals()).approvals.map(({ approvalId }) => approvalId);
 }
 
-/** Runs the workload in a process that dies at one write, then in another one. Returns the writes of the first. */
+/**
+ * Executes the workload in a process that dies at one write, and then in another process. Returns the number of writes
+ * of the first process.
+ */
 async function dieAndRecover(store: Store, death: Death): Promise<number> {
   let hasDied = false;
   const doomed = dyingStore(store, { ...death, die: () => void (hasDied = true) });

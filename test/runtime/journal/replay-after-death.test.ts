@@ -11,7 +11,10 @@ function callsOf(world: World): number {
   return sum;
 }
 
-/** The events that must not depend on the crash: without those that a recovery adds, and those whose order depends on timing. */
+/**
+ * Returns the events that must not depend on the crash. Leaves out events that a recovery adds, and events whose order
+ * depends on timing.
+ */
 function stableEvents({ events }: WorkloadResult): string[] {
   const ignored = new Set([
     "run_recover",

@@ -101,7 +101,10 @@ function reachOf(payers: readonly Payer[], payer: Payer, on: string): number {
   );
 }
 
-/** B7: for every cap and day, what all runs were billed is at most what is spent and held, which is at most the cap. */
+/**
+ * B7: for every cap and day, the billed amount of all runs is at most what is spent and reserved, which is at most the
+ * cap.
+ */
 function assertWithinCaps(payers: readonly Payer[]): void {
   for (const on of days)
     for (const payer of payers)
@@ -139,7 +142,10 @@ async function rest(store: Store, payer: Payer, holds?: Readonly<Record<string, 
     payer.held.set(on, Math.min(amount, payer.of(before, on)));
 }
 
-/** U7, U8, B7: runs draw, pay, rest, crash and are deleted in any order. Compared with amounts counted from scratch. */
+/**
+ * U7, U8, B7: runs draw from caps, pay, wait, crash and are deleted in any order. The result is compared with amounts
+ * that are counted from scratch.
+ */
 export const capShareModel: Model = (open) =>
   onStore(moves, open, async (store, sequence) => {
     const payers: Payer[] = [];

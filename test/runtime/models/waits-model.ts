@@ -147,8 +147,8 @@ class WaitingRun {
   }
 
   /**
-   * No wait times out early. A wait lasts beyond its timeout only while another wait of its name holds a value, because that
-   * one may leave and pass the value on.
+   * Checks that no wait times out early. A wait lasts beyond its timeout only while another wait of its name has a
+   * value, because that other wait may end and pass the value on.
    */
   checkTimes(): void {
     const now = this.clock.now();

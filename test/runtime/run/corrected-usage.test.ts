@@ -34,8 +34,8 @@ function response(reported: ReportedUsage = usage): ModelResponse {
 }
 
 /**
- * A model that ignores the abort of a call. Call number `place` answers when `answers[place]` resolves, if there is one, and reports
- * the usage to which it resolves.
+ * A model that ignores that a call is aborted. Call number `place` answers when `answers[place]` resolves, if it exists,
+ * with the usage to which it resolves.
  */
 function stubborn(
   ...answers: readonly (Promise<void | ReportedUsage> | undefined)[]

@@ -116,7 +116,7 @@ async function find(runtime: Runtime, runId: RunId): Promise<RunHandle> {
   return run;
 }
 
-/** A step in whose body the process dies, until `isCorrected` is set. Resolves `inside` each time that it is entered. */
+/** A step in whose body the process dies until `isCorrected` is set. `inside` resolves each time that the body starts. */
 function deadlyStep() {
   const state = { isCorrected: false, entered: 0, inside: Promise.withResolvers<void>() };
   const step = (ctx: RunContext): Promise<string> =>

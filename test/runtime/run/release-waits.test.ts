@@ -29,7 +29,10 @@ it("a run that is released at once records what it waits for, also if its timer 
   await runtime.close();
 });
 
-/** Holds the first commit with an event of the type: stored, and not yet known to the worker. Resolves when it is held with a function that lets it go. */
+/**
+ * Holds the first commit with an event of the given type: the store has written it, and the worker does not know it.
+ * Resolves once the commit is held, with a function that releases it.
+ */
 function holdCommit({ journal }: Store, held: Event["type"]): Promise<() => void> {
   const append = journal.append.bind(journal);
   return new Promise((resolve) => {

@@ -78,7 +78,10 @@ describe("input for a child", () => {
 
   it("J9: a child that an earlier version started replays without reading steering, and steer() refuses input for it", async () => {
     const path = await newPath();
-    /** `drains` is absent from the code of the first worker, because a drain of a child had no place in the journal. */
+    /**
+     * `drains` is absent from the code of the first worker, because earlier versions did not record that a child reads
+     * input.
+     */
     const team = (drains: boolean): HostedAgent => {
       const child = agent("child", async (ctx) => {
         const inputs = drains ? await ctx.steering() : [];

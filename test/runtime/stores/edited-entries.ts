@@ -29,7 +29,10 @@ export async function writeEntries(store: Store): Promise<RunId> {
   return runId;
 }
 
-/** Edits of entries, as someone with write access to the tables makes them. Each has the entry that `verify` names. */
+/**
+ * Edits of session entries that a person with write access to the tables could make. Each edit has the entry that
+ * `verify` names.
+ */
 export const entryEdits: readonly (readonly [name: string, sql: string, entry: string])[] = [
   ["an edited text", "UPDATE entries SET body = replace(body, 'Oslo', 'Rome')", "run_a/0 to run_a/1"],
   [

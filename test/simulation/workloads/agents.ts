@@ -17,8 +17,8 @@ const outputTokens = 10;
 const rounds = 3;
 
 /**
- * Agents with a model, tools and a budget of tokens. The oracle knows what the provider billed: it never exceeds the cap, and it is what
- * the run has recorded as spent, with what it recorded as unreported.
+ * Agents with a model, tools and a token budget. The test knows what the provider has billed. This amount never exceeds
+ * the cap, and equals what the run has recorded as spent plus what it has recorded as unreported.
  */
 export const agents = workload<World>("agents", (seed) => {
   const maxTokens = seed % 3 === 0 ? 400 : 20_000;

@@ -12,8 +12,8 @@ import { serve } from "./serve-process.ts";
 import { startWorker } from "./worker-process.ts";
 
 /**
- * A folder on a machine without bubblewrap, Chromium and a display. Its user has an agent with all tools, one that names
- * the shell, one that names the browser and one that names the desktop.
+ * A folder on a machine without bubblewrap, Chromium and a display. Its user has four agents: one has all tools, and the
+ * others name the shell, the browser and the desktop.
  */
 async function bareMachine(script: Script) {
   const setup = await setUp(script);

@@ -18,8 +18,8 @@ const labelPair = /^([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)/u
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/u;
 
 /**
- * Reads the text format of Prometheus, version 0.0.4, and throws at everything that a strict reader may refuse: a family
- * without HELP and TYPE before its samples, one that appears twice or in parts, a label set that appears twice, an unknown
+ * Reads the text format of Prometheus, version 0.0.4, and throws at everything that a strict reader may refuse. It
+ * refuses a family without HELP and TYPE before its samples, a family or a label set that appears twice, an unknown
  * escape, and a counter whose name does not end in `_total` or whose value is negative.
  */
 export function parseExposition(text: string): ReadonlyMap<string, ParsedFamily> {

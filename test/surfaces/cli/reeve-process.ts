@@ -30,8 +30,8 @@ export const main = join(inject("builtPackage"), "dist/surfaces/cli/main.js");
 let isBusy = false;
 
 /**
- * Runs a command without a terminal. It runs in this process, which takes a fifth of the time of a process of its own. A
- * command that starts while another one runs gets a process.
+ * Runs a command without a terminal. The command runs in this process, which takes a fifth of the time of a separate
+ * process. A command that starts while another one is running gets a process of its own.
  */
 export async function reeve(args: readonly string[], place: Place = {}): Promise<Said> {
   if (isBusy) return reeveProcess(args, place);

@@ -17,8 +17,8 @@ function at(seq: number, type: string, data: object, taskId: string): Event {
 }
 
 /**
- * Three tasks that call a model in turn, each call longer than the calls of the others. Between them, a worker dies and a
- * task gives its seat, ends, and continues.
+ * Three tasks that call a model in turn; each call is longer than the calls of the other tasks. Between the calls a
+ * worker dies, and a task gives up its seat, ends and continues.
  */
 function events(count: number): readonly Event[] {
   return Array.from({ length: count }, (_each, seq) => {

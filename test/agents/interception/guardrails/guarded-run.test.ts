@@ -32,8 +32,8 @@ interface Guarded {
 }
 
 /**
- * Builds an agent that calls look, waits for a signal and answers. With `life` 2, the model has only the
- * answer left.
+ * Builds an agent that calls the tool `look`, waits for a signal and answers. With `life` 2, which is the second
+ * process, only the answer is left in the script of the model.
  */
 function guarded(
   guardrails: readonly Guardrail[],

@@ -4,8 +4,8 @@ import { all, ownRun, stepRecord, turnStart } from "../../../../../src/testing/c
 import { connect, newPath, openStore } from "../store-files.ts";
 
 /**
- * Creates three runs that append in turns, many more commits than are placed at once. Two of three commits have two
- * events each.
+ * Creates three runs that append in turns, with many more commits than the store moves to their final rows at once. Two
+ * of three commits have two events each.
  */
 async function setup(length: number): Promise<{ path: string; store: Store; leases: Lease[] }> {
   const path = await newPath();
