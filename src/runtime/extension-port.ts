@@ -17,7 +17,10 @@ const mostErrors = 1_000;
 export class ExtensionErrors {
   #errors: ExtensionError[] = [];
 
-  /** Adds an error in constant time on average: older ones are removed once as many are superfluous. */
+  /**
+   * Adds an error in constant time on average: old errors are removed only when as many are superfluous as are
+   * kept.
+   */
   add(error: ExtensionError): void {
     this.#errors.push(error);
     if (this.#errors.length >= 2 * mostErrors) this.#errors = this.#errors.slice(-mostErrors);
@@ -38,11 +41,14 @@ export interface ExtensionPortOptions {
   readonly worker: WorkerContext;
   readonly errors: ExtensionErrors;
   readonly surface: ExtensionSurface | null;
-  /** Returns the runtime as this tenant and user see it. */
+  /** Returns the runtime in the view of this tenant and user. */
   readonly view: (scope: TenantScope | undefined) => Pick<Runtime, "sessions" | "find" | "list">;
 }
 
-/** Creates what the extensions of an agent use of the runtime. S6: with a tenant, they see only its sessions. */
+/**
+ * Creates the functions of the runtime that the extensions of an agent use. S6: with a tenant, the extensions see
+ * only the sessions of that tenant.
+ */
 export function extensionPort(
   { worker, errors, surface, view }: ExtensionPortOptions,
   { sessionId, runId, tenantId, userId, signal, hasQueued = () => false, emitEvent = () => {} }: PortOwner,

@@ -46,8 +46,8 @@ import { endBound, endUnadopted } from "./unadopted-runs.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
 /**
- * Opens the store if necessary, starts a worker on it and resumes the runs in it that no worker executes. Unlike the
- * public `openRuntime`, knows no prices unless `options.prices` is given.
+ * Opens the store if necessary, starts a worker on it and resumes the runs in the store that no worker executes.
+ * Unlike the public `openRuntime`, it knows no prices unless `options.prices` is given.
  */
 export async function createRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const checked = runtimeTable.read("openRuntime()", options);
@@ -66,7 +66,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
 
 const registerOptionTable = optionTable({ context: is.any } satisfies OptionKinds<RegisterOptions>);
 
-/** Options that say how long something is kept. */
+/** Options that say how long runs or sessions are kept. */
 type RetentionOption = "keepEndedRunsMs" | "keepUnnamedSessionsMs";
 
 /** The worker of a runtime, which hosts agents and executes runs in this process. Callers use it through a `RuntimeView`. */
@@ -98,7 +98,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
   /** Whether a caller in this process has started or looked up a run. A worker that only hosts agents has no callers. */
   #hasCallers = false;
   #unsubscribe: (() => void) | undefined;
-  /** The fault `store_lost`, after which the worker stops. */
+  /** The fault `store_lost`, if the store is lost. The worker then stops. */
   #lost: Fault | undefined;
   #closing: Promise<void> | undefined;
 
@@ -202,7 +202,10 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     this.context.homes.note();
   }
 
-  /** The caller asked for it, a caller waits for a run, a schedule will fire, or this is a worker whose agents serve other processes. */
+  /**
+   * Whether the process has a reason to stay alive: the caller asked for it, a caller waits for a run, a schedule
+   * will fire, or this is a worker whose agents serve other processes.
+   */
   get isMeantToStay(): boolean {
     const isOnlyWorker = !this.agents.isEmpty && !this.#hasCallers;
     return this.#keepAlive === true || this.lifetime.isAwaited || this.#schedules.isWaiting || isOnlyWorker;
@@ -229,7 +232,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     else this.contexts.register(agent.id, agentTree(agent).keys(), context);
   }
 
-  /** A caller in this process has started or looked up a run. */
+  /** Records that a caller in this process has started or looked up a run. */
   noteCaller(): void {
     this.#hasCallers = true;
   }
@@ -280,7 +283,10 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     return runId;
   }
 
-  /** Asks the resolver for the agent of a run that does not exist yet. `undefined` if it leaves the run to others. */
+  /**
+   * Asks the resolver for the agent of a run that does not exist yet. `undefined` if the resolver leaves the run to
+   * other workers.
+   */
   async #resolveScheduled(
     agentId: AgentId,
     input: JsonValue,
@@ -316,7 +322,7 @@ class LocalWorker implements RuntimeWorker, OpenRuntime {
     else if (this.#lost === undefined) this.#stop(fault);
   }
 
-  /** Stops the worker, because its store is lost: each further call would be paid for and not be recorded. */
+  /** Stops the worker because its store is lost. Each further call would cost money and not be recorded. */
   #stop(fault: Fault): void {
     this.#lost = fault;
     this.#onError(fault);
@@ -336,7 +342,7 @@ const validKind = /^[a-z][a-z0-9-]{0,63}$/;
 
 /**
  * G5: records the kind of the engine that executes the runs of a store. Throws `engine_mismatch` if another kind is
- * recorded, because two kinds would each wake and execute the same runs.
+ * recorded, because engines of two kinds would both wake and execute the same runs.
  */
 async function recordEngineKind(records: Records, { kind }: Engine): Promise<void> {
   if (kind === null) return;

@@ -22,7 +22,7 @@ import { TaskSlots } from "./process/task-slots.ts";
 import type { WorkerContext } from "./process/worker-context.ts";
 import type { CheckedRuntimeOptions } from "./runtime-options.ts";
 
-/** The options of a worker: those of its runtime, with a clock, an event loop and a hash. */
+/** The options of a worker: the options of its runtime, with a clock, an event loop and a hash. */
 export interface WorkerOptions extends CheckedRuntimeOptions {
   readonly clock: Clock;
   readonly eventLoop: EventLoop;
@@ -38,7 +38,7 @@ interface WorkerParts
   readonly onError: (error: unknown) => void;
 }
 
-/** Creates what all runs of a worker share. Refuses invalid options. */
+/** Creates the context that all runs of a worker share. Throws for invalid options. */
 export function workerContext(store: Store, options: WorkerOptions, parts: WorkerParts): WorkerContext {
   const { clock, eventLoop, hash } = options;
   const { agents, contexts, concurrency, extensionPort } = parts;

@@ -30,7 +30,7 @@ export interface OpenStoreOptions {
   readonly clock?: Clock;
   /**
    * E1: secret key of the event chain, which makes the chain an HMAC. Every process that writes to or verifies the
-   * store needs the same key. Not for a store in memory. If absent, the chain is plain hashing.
+   * store needs the same key. Not for a memory store. If absent, the chain uses plain hashes.
    */
   readonly auditKey?: string;
   /**
@@ -38,11 +38,14 @@ export interface OpenStoreOptions {
    * 5, baseDelayMs: 1_000, maxDelayMs: 300_000 }`.
    */
   readonly inbox?: Partial<InboxSettings>;
-  /** If false, a store that does not exist is refused with `not_found` instead of being created. Default: true. */
+  /**
+   * Whether to create the store if it does not exist. If `false`, a missing store throws `not_found`. Default:
+   * `true`.
+   */
   readonly create?: boolean;
   /**
-   * Milliseconds after which changes of other processes are noticed at the latest. A longer time costs an idle process less.
-   * Without effect for a store in memory. Default: 25, and 50 for PostgreSQL.
+   * Maximum time in milliseconds until changes of other processes are noticed. With a longer time, an idle process
+   * does less work. No effect on a memory store. Default: 25, and 50 for PostgreSQL.
    */
   readonly watchEveryMs?: number;
 }
@@ -56,7 +59,10 @@ const knownOptions = optionTable({
   watchEveryMs: is.number({ from: 1 }),
 } satisfies OptionKinds<OpenStoreOptions>);
 
-/** Opens the store with this address. A driver is loaded on the first call that needs it, not with the package. */
+/**
+ * Opens the store with this address. The database driver is loaded when the first call needs it, not with the
+ * package.
+ */
 export async function openStore(address: string, options: OpenStoreOptions = {}): Promise<Store> {
   const {
     hash = sha256,
@@ -101,7 +107,7 @@ export async function openStore(address: string, options: OpenStoreOptions = {})
   );
 }
 
-/** Returns the path of the file that an address of SQLite names. `undefined` for an address of another store. */
+/** Returns the path of the file in an address of SQLite. `undefined` for an address of another store. */
 export function sqlitePath(address: string): string | undefined {
   const path = /^sqlite:(.+)$/su.exec(address)?.[1];
   if (path === undefined) return undefined;
@@ -119,7 +125,7 @@ export function sqlitePath(address: string): string | undefined {
   return path;
 }
 
-/** Throws `not_found` if no store is in the file. An empty file is no store. */
+/** Throws `not_found` if the file contains no store. An empty file counts as no store. */
 export function refuseAbsentFile(path: string): void {
   const file = statSync(path, { throwIfNoEntry: false });
   if (file !== undefined && !(file.isFile() && file.size === 0)) return;
@@ -132,7 +138,7 @@ interface StoreChoice extends Pick<OpenStoreOptions, "auditKey" | "inbox"> {
   readonly store?: Store | StoreAddress;
 }
 
-/** Opens the store of a runtime, unless its options hold an open store already. */
+/** Opens the store of a runtime, or returns the open store in its options. */
 export function storeOf(options: StoreChoice, hash: Hash, clock: Clock): Promise<Store> {
   const { store = "memory:", auditKey, inbox } = options;
   if (typeof store === "string")
@@ -150,19 +156,19 @@ export function storeOf(options: StoreChoice, hash: Hash, clock: Clock): Promise
   );
 }
 
-/** What is known about a store without opening it for writing. */
+/** Facts about a store that can be read without opening it for writing. */
 export type InspectedStore =
   | ({ readonly kind: "sqlite"; readonly path: string } & InspectedFile)
   | ({ readonly kind: "postgres" } & InspectedServer);
 
 export interface InspectStoreOptions extends InspectFileOptions {
-  /** Maximum time that a server may take to answer. */
+  /** Maximum time in which a database server must answer, in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * Reads what can be said about a store without changing it: version, damage, size, locks and clock. Throws the fault of an
- * opening if the store cannot be read.
+ * Reads facts about a store without changing it: version, damage, size, locks and clock. If the store cannot be
+ * read, throws the same fault as opening it.
  */
 export async function inspectStore(address: string, options: InspectStoreOptions): Promise<InspectedStore> {
   const path = sqlitePath(address);

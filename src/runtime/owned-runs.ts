@@ -24,13 +24,16 @@ export interface OwnedRunsOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** The runs that this worker owns. The engine lets it execute each run that it has claimed. */
+/** The runs that this worker owns. The engine makes it execute each run that it has claimed. */
 export class OwnedRuns implements RunHost {
   readonly #options: OwnedRunsOptions;
   readonly #owners = new Map<RunId, RunOwner>();
   /** Released runs whose hooks and other observers still process events. */
   readonly #observing = new Map<RunId, Promise<void>>();
-  /** Faults with which the store refused a record of a run. The run fails with the fault when it is executed again. */
+  /**
+   * Faults with which the store refused a record of a run. When the run is executed again, it fails with this
+   * fault.
+   */
   readonly #refusals = new Map<RunId, Fault>();
   #isClosing = false;
 
@@ -55,7 +58,7 @@ export class OwnedRuns implements RunHost {
     }
   }
 
-  /** Loads the run. L7: returns how the run rests if it must not be loaded yet. */
+  /** Loads the run. L7: if the run must not be loaded yet, returns the state in which it is left. */
   async #load(lease: Lease, options: DriveOptions): Promise<RunOwner | Rest> {
     try {
       return await RunOwner.load(await this.#contextOf(lease.runId), lease, options);
@@ -68,7 +71,10 @@ export class OwnedRuns implements RunHost {
     }
   }
 
-  /** The context for a run, with the agents that the run is bound to or that a resolver makes for it. */
+  /**
+   * Returns the context for a run, with the agents of the run: those that it is bound to, or that a resolver
+   * creates for it.
+   */
   async #contextOf(runId: RunId): Promise<WorkerContext> {
     const { context, agents, journal } = this.#options;
     let own = agents.forRun(runId);
@@ -79,7 +85,7 @@ export class OwnedRuns implements RunHost {
     return own === undefined ? context : { ...context, agents: own };
   }
 
-  /** Forgets what was kept for a run that has ended for good. */
+  /** Removes what was kept for a run that has ended and cannot continue. */
   #forget(runId: RunId): void {
     const { agents, contexts, onEnd } = this.#options;
     agents.unbind(runId);
@@ -111,7 +117,10 @@ export class OwnedRuns implements RunHost {
     if (settled !== undefined) this.#observing.set(runId, settled);
   }
 
-  /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
+  /**
+   * Resolves when the observers of a run have processed its events. `undefined` if this process has no observers of
+   * the run.
+   */
   whenObserved(runId: RunId): Promise<void> | undefined {
     const observed = this.#owners.get(runId)?.whenObserved();
     return observed === undefined
@@ -124,7 +133,7 @@ export class OwnedRuns implements RunHost {
     await Promise.all(this.#observing.values());
   }
 
-  /** Lets the owner of a run read its mailbox and check its lease. */
+  /** Makes the owner of a run read its mailbox and check its lease. */
   poke(runId: RunId): void {
     this.#owners.get(runId)?.poke();
   }
@@ -133,7 +142,10 @@ export class OwnedRuns implements RunHost {
     for (const owner of this.#owners.values()) owner.poke();
   }
 
-  /** Releases all runs for other workers. Calls in flight get `graceMs` to settle. From now on, no run is executed here. */
+  /**
+   * Releases all runs for other workers. Calls in flight get `graceMs` to settle. Afterwards this worker executes
+   * no runs.
+   */
   async releaseAll(graceMs: number): Promise<void> {
     this.#isClosing = true;
     await Promise.allSettled([...this.#owners.values()].map((owner) => owner.release(graceMs)));

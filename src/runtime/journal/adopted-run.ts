@@ -13,7 +13,7 @@ import {
 import { budgetOf, seatsOf } from "./new-run.ts";
 import { asksForTopUp } from "./task-record.ts";
 
-/** L18: what a process that does not host a workflow knows about it. */
+/** L18: creates a placeholder for a workflow that this process does not host. */
 export function namedWorkflow(name: string, version: string | undefined): HostedAgent {
   const run = async (): Promise<never> => {
     throw new Fault("internal", `workflow ${name} is known here only by its name`);
@@ -22,18 +22,18 @@ export function namedWorkflow(name: string, version: string | undefined): Hosted
   return { id, runKind: "workflow", run, ...(version !== undefined && { version }) };
 }
 
-/** What a worker adds to a run that was started by the name of its workflow. */
+/** The parts that a worker adds to a run that was started by the name of its workflow. */
 export interface Adoption {
   /** The root task, as a start with the workflow itself would have created it. */
   readonly task: TaskRecord;
-  /** L17: the limits of the run. `undefined` if it has none. */
+  /** L17: the limits of the run. `undefined` if it has no limits. */
   readonly flow: RunFlow | undefined;
   readonly event: EventData["run_adopt"];
 }
 
 /**
- * L18: reads the input of a run that was started by name, and applies the budgets and the limits of its workflow. Throws the
- * error of an input that the workflow does not accept.
+ * L18: reads the input of a run that was started by name, and applies the budgets and the limits of its workflow.
+ * If the workflow does not accept the input, throws its error.
  */
 export async function adoptionOf(
   agent: HostedAgent,

@@ -1,23 +1,29 @@
 import type { StepAddress, StepRecord, TaskId } from "../../kernel/index.ts";
 import type { ArrivedValue, Resolutions } from "./resolutions.ts";
 
-/** The branches of a step that were abandoned: all but those that had settled. */
+/** The branches of a step that were abandoned, which are all branches that had not settled. */
 export interface Abandonment {
-  /** Address of the step whose branches were abandoned. */
+  /** Address of the step in which branches were abandoned. */
   readonly step: StepAddress;
   /** Names of the branches that had settled. */
   readonly settled: readonly string[];
 }
 
-/** Part of a stored address, so it must not change. A colon cannot be part of the name of a branch. */
+/**
+ * Part of a stored address, so that it must not change. It contains a colon, which the name of a branch cannot
+ * contain.
+ */
 const abandonmentMark = "abandoned:";
 
-/** Address of the record that branches of the step were abandoned. A step that runs again may have several, from 0. */
+/**
+ * Returns the address of the record that branches of the step were abandoned. If the step runs again, there may be
+ * several such records; `ordinal` counts them from 0.
+ */
 export function abandonmentAddress(step: StepAddress, ordinal: number): StepAddress {
   return `${step}/${abandonmentMark}${ordinal}` as StepAddress;
 }
 
-/** Returns which branches the recorded step has abandoned. `undefined` if it has abandoned none. */
+/** Returns which branches the recorded step has abandoned. `undefined` if it has abandoned no branch. */
 export function abandonmentOf({
   kind,
   address,
@@ -41,12 +47,14 @@ interface TakenValues {
   readonly values: readonly ArrivedValue[];
 }
 
-/** Values that an abandoned branch had taken, and the record with which they returned to their wait. */
+/** Values that an abandoned branch had taken, with the record by which they returned to their wait. */
 interface ReturnedValues extends TakenValues {
   readonly by: StepAddress;
 }
 
-/** W1: the values that steps in branches of a task have taken. They return to their waits if the branch is abandoned. */
+/**
+ * W1: the values that steps in branches of a task have taken. If a branch is abandoned, they return to their waits.
+ */
 export class BranchValues {
   readonly #taskId: TaskId;
   readonly #resolutions: Resolutions;
@@ -63,7 +71,10 @@ export class BranchValues {
     this.#taken = [...this.#taken, taken];
   }
 
-  /** J5: the step at this address has refused its value, and runs again: the value does not return to its wait any more. */
+  /**
+   * J5: forgets the value of the step at this address, because the step has refused the value and runs again. The
+   * value then no longer returns to its wait.
+   */
   forget(step: StepAddress): void {
     this.#taken = this.#taken.filter(({ address }) => address !== step);
   }
@@ -73,7 +84,10 @@ export class BranchValues {
     return this.#taken.some(({ address }) => isInside(address, abandoned));
   }
 
-  /** The record at `by` abandons branches: the next waits receive the values of these branches, in their order. */
+  /**
+   * Applies the record at `by`, which abandons branches: the next waits receive the values of these branches, in
+   * their order.
+   */
   giveBack(by: StepAddress, abandoned: Abandonment): void {
     const lost = this.#taken.filter(({ address }) => isInside(address, abandoned));
     if (lost.length === 0) return;
@@ -82,7 +96,10 @@ export class BranchValues {
     for (const { wait, values } of lost.toReversed()) this.#resolutions.putBack(this.#taskId, wait, values);
   }
 
-  /** J5: the record at `by` is void. Its branches, which run again, hold their values as before. */
+  /**
+   * J5: reverses `giveBack` for the record at `by`, because it is void. Its branches, which run again, hold their
+   * values as before.
+   */
   takeBack(by: StepAddress): void {
     const undone = this.#returned.filter((each) => each.by === by);
     if (undone.length === 0) return;
@@ -91,7 +108,7 @@ export class BranchValues {
     this.#taken = [...this.#taken, ...held];
   }
 
-  /** Addresses of the steps whose values returned with the record at `by` and were taken by other steps since. */
+  /** Returns the addresses of the steps that have taken values which returned with the record at `by`. */
   takenSince(by: StepAddress): readonly StepAddress[] {
     return this.#returned
       .filter((each) => each.by === by && !this.#resolutions.has(this.#taskId, each.wait, each.values))

@@ -1,8 +1,9 @@
 import { Fault, toNanoUsd, type Mail, type Usage } from "../../kernel/index.ts";
 
 /**
- * B3: the mail that corrects the charge of an unreported call. P1: its id follows from the call, so that the first correction counts. Throws
- * if the ledger cannot count the usage: no owner of the run could ever consume such a mail.
+ * B3: creates the mail that corrects the charge of an unreported call. P1: its id follows from the call, so that
+ * the first correction counts. Throws if the ledger cannot count the usage, because no owner of the run could ever
+ * consume such a mail.
  */
 export function correctionMail(head: Pick<Mail, "runId" | "from" | "at">, call: string, usage: Usage): Mail {
   const { inputTokens, outputTokens, costUsd } = usage;

@@ -16,8 +16,8 @@ import type { RunCaller } from "./run-calls.ts";
 import { callerWait } from "./wait-names.ts";
 
 /**
- * A repeated submission returns the run that the first one created, and never the answer of another run: throws
- * `already_exists` if user, tenant, agent or input differ. The input is not compared if it is not retained.
+ * Checks a repeated submission, which must not return the answer of another run: throws `already_exists` if user,
+ * tenant, agent or input differ from those of the first submission. The input is not compared if it is not kept.
  */
 export async function refuseOther(
   store: Store,
@@ -38,7 +38,7 @@ export async function refuseOther(
   });
 }
 
-/** The fault of a chosen id that a run of another user has. */
+/** Creates the fault for a chosen id that already belongs to a run of another user. */
 export function takenRunId(runId: RunId): Fault {
   return new Fault("already_exists", `${runId} belongs to another user: choose another id, or omit it`, {
     details: { runId },
@@ -54,7 +54,7 @@ function asked(root: TaskRecord | undefined): JsonValue {
   ];
 }
 
-/** The root task, which the first commit of a run creates. */
+/** Returns the root task, which the first commit of a run creates. */
 async function readRootTask({ journal }: Store, runId: RunId): Promise<TaskRecord | undefined> {
   for await (const commit of journal.read(runId)) return createdTask(commit);
   return undefined;
@@ -65,7 +65,7 @@ function createdTask({ tasks = [] }: Commit): TaskRecord | undefined {
   return undefined;
 }
 
-/** What the first commit of a run asks, and which run has started it. */
+/** The input in the first commit of a run, and the run that has started it. */
 export interface FirstRequest {
   readonly input: JsonValue;
   readonly caller: RunCaller | undefined;

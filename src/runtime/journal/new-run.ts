@@ -47,7 +47,7 @@ import {
   userEntry,
 } from "../../kernel/index.ts";
 
-/** The options of a submission, and what only the runtime sets. */
+/** The options of a submission, with further options that only the runtime sets. */
 export interface NewRunOptions extends SubmitOptions {
   /** The inbox messages that start the run. */
   readonly messages?: readonly Message[];
@@ -55,11 +55,17 @@ export interface NewRunOptions extends SubmitOptions {
   readonly kind?: RunKind;
   /** Makes the run a child that shares the prompt of an ended run. */
   readonly child?: NewChild;
-  /** The task that starts the run and receives its end. */
+  /** The task that starts the run and receives its outcome. */
   readonly caller?: RunCaller;
-  /** L18: whether the workflow is known only by its name, so that a worker that hosts it reads the input. Default: `false`. */
+  /**
+   * L18: whether only the name of the workflow is known, so that a worker that hosts the workflow must check the
+   * input. Default: `false`.
+   */
   readonly isByName?: boolean;
-  /** Whether `budget` replaces the agent's own budget instead of tightening it. Default: `false`. */
+  /**
+   * Whether `budget` replaces the agent's own budget. If `false`, the lower limit of both applies. Default:
+   * `false`.
+   */
   readonly replacesBudget?: boolean;
 }
 
@@ -69,8 +75,8 @@ interface NewChild {
   /** Names of the tools that the run may call. `null` means all. */
   readonly tools: readonly string[] | null;
   /**
-   * Name of the place within the session in which the run is unfinished. It makes neither the session nor a run at
-   * another place busy.
+   * Name of the place within the session in which the run works. It blocks neither the session nor runs at other
+   * places.
    */
   readonly place: string;
 }
@@ -188,8 +194,8 @@ export function newRun(
 }
 
 /**
- * The entries of a new run: the messages before the user's, which are visible because nothing can change them any more,
- * and the user's message, which is pending until the invocation is closed.
+ * Returns the entries of a new run. The messages before the user's are visible, because nothing can change them any
+ * more. The user's message is pending until the invocation has ended.
  */
 function openingEntries(user: UserEntryFields, earlier: readonly ChatMessage[] = []): SessionChange[] {
   const opening = userEntry(user, "pending");
@@ -213,7 +219,7 @@ function secondHistory(agentId: AgentId, sessionId: string): Fault {
   );
 }
 
-/** Adds the options to the record of a root task that most submissions do not set. */
+/** Adds to the record of a root task those options that most submissions do not set. */
 function withOptions(
   task: TaskRecord,
   options: NewRunOptions,
@@ -246,7 +252,7 @@ function withOptions(
   };
 }
 
-/** The title of a run: the text of the input, or of the inbox message that starts the run. */
+/** Returns the title of a run: the text of the input, or of the inbox message that starts the run. */
 function titleOf(
   input: JsonValue,
   content: UserMessage | undefined,
@@ -289,7 +295,7 @@ function changesOf(
   return { ...copyJson(changes), ...(model !== undefined && { model: parseModelName(model) }) };
 }
 
-/** Returns a copy of the metadata, because the facts of a run are frozen and the object belongs to the caller. */
+/** Returns a copy of the metadata. The facts of a run are frozen, and the original object belongs to the caller. */
 function ownMetadata(metadata: JsonObject | undefined, agentId: AgentId): JsonObject {
   if (metadata === undefined) return noMetadata;
   if (typeof metadata !== "object" || metadata === null || Array.isArray(metadata))
@@ -302,7 +308,7 @@ function ownMetadata(metadata: JsonObject | undefined, agentId: AgentId): JsonOb
   return copyJson(metadata);
 }
 
-/** L9: the start time of a submission. `null` if it names none. */
+/** L9: returns the start time of a submission. `null` if it has none. */
 function startTimeOf({ startAt }: SubmitOptions, agentId: AgentId): number | null {
   if (startAt === undefined) return null;
   if (Number.isSafeInteger(startAt) && startAt >= 0) return startAt;
@@ -312,7 +318,7 @@ function startTimeOf({ startAt }: SubmitOptions, agentId: AgentId): number | nul
   );
 }
 
-/** L9: the time of `startAt` or `delayMs`. Throws if both are given. */
+/** L9: returns the time that `startAt` or `delayMs` gives. Throws if both are set. */
 export function startTime(
   clock: Clock,
   startAt: number | Date | undefined,
@@ -339,7 +345,10 @@ const noMetadata: JsonObject = Object.freeze({});
 
 const noMessages: readonly Message[] = Object.freeze([]);
 
-/** B6: the budget of the agent, tightened by the one of the submission. `Supervision.root` validates an agent's budget (B2). */
+/**
+ * B6: returns the budget of a run: in each dimension, the lower limit of the agent and the submission.
+ * `Supervision.root` validates an agent's budget (B2).
+ */
 export function budgetOf(
   { budget }: HostedAgent,
   { budget: submitted, replacesBudget = false }: NewRunOptions,
@@ -348,7 +357,7 @@ export function budgetOf(
   return submitted === undefined ? own : tightenBudget(executionBudget(own), submitted);
 }
 
-/** The seats of the agent, overridden by the ones of the submission. */
+/** Returns the spawn budget of a run: that of the agent, with the values that the submission sets. */
 export function seatsOf(
   { spawnBudget: own }: HostedAgent,
   { spawnBudget: submitted }: SubmitOptions,
@@ -356,7 +365,10 @@ export function seatsOf(
   return own === undefined || submitted === undefined ? (submitted ?? own) : { ...own, ...submitted };
 }
 
-/** Command that opens the account of a new task. `warnAt` is the share of a cap at which `budget_warning` is emitted (B5). */
+/**
+ * Creates the command that opens the account of a new task. `warnAt` is the share of a cap at which
+ * `budget_warning` is emitted (B5).
+ */
 export function openAccountCommand(
   { warnAt }: { readonly warnAt?: number },
   account: Omit<Extract<LedgerCommand, { type: "open" }>, "type" | "warnAt">,
@@ -364,7 +376,7 @@ export function openAccountCommand(
   return { type: "open", ...account, ...(warnAt === undefined ? {} : { warnAt }) };
 }
 
-/** Refuses a name that a store could not keep as it is. Callers without types may pass `null` for no name. */
+/** Throws for a name that a store could not keep unchanged. Callers without types may pass `null` for no name. */
 function assertName(option: string, name: string | null | undefined): void {
   if (name === undefined || name === null) return;
   const problem = nameProblem(name);

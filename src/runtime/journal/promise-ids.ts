@@ -14,7 +14,7 @@ import {
 import type { TaskState } from "./task-state.ts";
 import { promiseOf, promiseWait } from "./wait-names.ts";
 
-/** The place of a promise: the run and the task that wait for it, and its key in the journal of the task. */
+/** The place of a promise: the run and the task that wait for it, and the promise's key in the journal of the task. */
 export interface PromisePlace {
   readonly runId: RunId;
   readonly taskId: TaskId;
@@ -23,12 +23,18 @@ export interface PromisePlace {
 
 const prefix = "prm_";
 
-/** The key of the promise with this number in a scope, from 0. It is the same on every replay, and is not the address of a step. */
+/**
+ * Returns the key of the promise with this number in a scope, counted from 0. It is the same on every replay, and
+ * is not the address of a step.
+ */
 export function promiseKey(scope: StepScope, number: number): string {
   return scope === "" ? `promise.${number}` : `${scope}/promise.${number}`;
 }
 
-/** The id by which other runs and processes settle the promise. It contains only characters that a URL may contain. */
+/**
+ * Returns the id with which other runs and processes settle the promise. It contains only characters that are valid
+ * in a URL.
+ */
 export function formatPromiseId({ runId, taskId, key }: PromisePlace): string {
   return `${prefix}${Buffer.from(JSON.stringify([runId, taskId, key])).toString("base64url")}`;
 }
@@ -48,14 +54,17 @@ export function parsePromiseId(id: string): PromisePlace {
   }
 }
 
-/** P1: id of the mail that settles a promise. All such mails of a promise have this id, so the first counts. */
+/**
+ * P1: returns the id of the mail that settles a promise. All such mails of a promise have the same id, so that the
+ * first one counts.
+ */
 function settlingId({ taskId, key }: Pick<PromisePlace, "taskId" | "key">): string {
   return `promise ${taskId} ${key}`;
 }
 
 /**
- * J5: the events of the promises that may be settled again, because their waits are voided. Such a wait has failed with the
- * error of the promise, or with that of a value which the code has refused.
+ * J5: returns the events of the promises that may be settled again, because their waits are void. Such a wait has
+ * failed with the error of the promise, or with that of a value which the code has refused.
  */
 export function reopenedPromises(
   { record, steps }: Pick<TaskState, "record" | "steps">,

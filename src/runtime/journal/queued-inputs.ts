@@ -4,7 +4,7 @@ import { queueWait } from "./wait-names.ts";
 
 export const inputQueues: readonly InputQueue[] = ["steer", "follow_up"];
 
-/** An input with an id that no step has taken. */
+/** An input with an id that no step has read yet. */
 interface QueuedValue {
   readonly taskId: TaskId;
   readonly kind: InputQueue;
@@ -18,7 +18,10 @@ interface Queues {
   readonly resolutions: Resolutions;
 }
 
-/** The inputs that no step has taken, without those of an earlier build, which have no id. Costs O(tasks). */
+/**
+ * Returns the inputs that no step has read yet. Inputs that an earlier build received have no id and are left out.
+ * Costs O(tasks).
+ */
 export function queuedInputs({ tasks, resolutions }: Queues): readonly QueuedValue[] {
   if (resolutions.isEmpty) return [];
   return [...tasks.keys()].flatMap((taskId) =>

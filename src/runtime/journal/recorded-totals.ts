@@ -18,7 +18,7 @@ import type { HeldCapShare } from "./held-cap-share.ts";
 import { spendOf } from "./run-spend.ts";
 import { RunUsage, type TakenUsage } from "./run-usage.ts";
 
-/** The part of a run's state that decides its standing. */
+/** The part of a run's state from which its standing (status and reason to wait) is computed. */
 interface StandingRun {
   readonly liveTasks: number;
   readonly paused: boolean;
@@ -31,7 +31,7 @@ interface StandingRun {
   >;
 }
 
-/** The commands after which open calls may need less. */
+/** The commands after which open calls may need a smaller cap share. */
 const freeing: ReadonlySet<LedgerCommand["type"]> = new Set(["settle", "lose", "refund", "crash", "correct"]);
 
 const nothing: readonly WaitCause[] = [];
@@ -39,7 +39,10 @@ const running: RunStanding = { status: "running", waitsFor: nothing };
 const paused: RunStanding = { status: "paused", waitsFor: nothing };
 const crashLoop: RunStanding = { status: "paused", waitsFor: ["crash_loop"] };
 
-/** K1: the standing of a run. A run waits if each of its live tasks waits, or has no seat. Costs O(tasks that have not ended). */
+/**
+ * K1: computes the standing of a run. A run waits if each of its live tasks waits or has no seat. Costs O(tasks
+ * that have not ended).
+ */
 function standingOf(run: StandingRun): RunStanding {
   if (run.liveTasks === 0) return running;
   if (run.paused) return run.isCrashLoop ? crashLoop : paused;
@@ -62,7 +65,7 @@ function isSameStanding(one: RunStanding, other: RunStanding): boolean {
   return one.status === other.status && one.waitsFor.join() === other.waitsFor.join();
 }
 
-/** The part of a run's state that decides what its next commit says about its standing and its spending. */
+/** The part of a run's state from which the next commit gets its standing and its spending. */
 interface TotalsRun extends StandingRun {
   readonly ledger: Ledger;
   readonly capShare: HeldCapShare;
@@ -74,13 +77,16 @@ interface TotalsRun extends StandingRun {
   };
 }
 
-/** What the commits of a run say about its standing and its spending. A commit repeats none of it that has not changed. */
+/**
+ * The standing and the spending that the commits of a run contain. A commit contains only what has changed since
+ * earlier ones.
+ */
 export class RecordedTotals {
   readonly #run: TotalsRun;
   readonly #usage: RunUsage;
-  /** K1: the last standing that a commit holds. */
+  /** K1: the last standing in a commit. */
   #standing: RunStanding = running;
-  /** K3: what the account of the root had spent when a commit last held it. */
+  /** K3: the amount that the root's account had spent when a commit last contained it. */
   #spend: Spend | undefined;
 
   constructor(run: TotalsRun) {
@@ -88,19 +94,19 @@ export class RecordedTotals {
     this.#usage = new RunUsage(run.ledger, run.capShare);
   }
 
-  /** Applies a stored commit, after its ledger commands. */
+  /** Updates the totals from a stored commit. Call it after the commit's ledger commands were applied. */
   note({ standing, usage, holds, spent }: Commit): void {
     if (standing !== undefined) this.#standing = standing;
     if (usage !== undefined) this.#usage.note(usage, holds);
     if (spent !== undefined) this.#spend = this.#run.ledger.accounts[root]?.spent;
   }
 
-  /** Whether the run runs, as of the last commit. */
+  /** Whether the run was running at the last commit. */
   get isRunning(): boolean {
     return this.#standing.status === "running";
   }
 
-  /** K1: returns the standing of the run if it has changed since the last call, and notes it as recorded. */
+  /** K1: returns the standing of the run if it has changed since the last call, and then counts it as recorded. */
   takeStanding(): RunStanding | undefined {
     const standing = standingOf(this.#run);
     if (isSameStanding(standing, this.#standing)) return undefined;
@@ -108,8 +114,9 @@ export class RecordedTotals {
   }
 
   /**
-   * K3: returns what the run has used, if this has changed since the last call and the run does not run or the commit adds
-   * usage to the totals: then the row of the run and the totals agree. In an ended run only a correction changes it (B3).
+   * K3: returns what the run has used, if this has changed since the last call. It does so only when the run does
+   * not run, or when the commit adds usage to the totals, so that the row of the run and the totals agree. In an
+   * ended run, only a correction changes it (B3).
    */
   takeSpend(commands: readonly LedgerCommand[] | undefined, hasUsage: boolean): RunSpend | undefined {
     const isRunning = this.#standing.status === "running" && !hasUsage;
@@ -123,9 +130,10 @@ export class RecordedTotals {
   }
 
   /**
-   * U1: returns what the run spent since the last call, if the run does not run after this commit, if the commit ends a
-   * call of a live program (`isMetered`), or if the run has a cap share and the commit frees a part of it with these
-   * commands, or a call that drew was abandoned (U8). `failedAt` is present if the commit ends the run as failed.
+   * U1: returns what the run has spent since the last call, in one of these cases: the run does not run after this
+   * commit; the commit ends a call of a live program (`isMetered`); or the run has a cap share, and the commit
+   * frees a part of it with these commands, or a call that drew was abandoned (U8). `failedAt` is present if the
+   * commit ends the run as failed.
    */
   takeUsage(
     commands: readonly LedgerCommand[] | undefined,

@@ -7,17 +7,20 @@ const none: readonly never[] = [];
 /** Tracks which records of earlier owners the replay of a task has not reached yet. */
 export class ReplayProgress {
   readonly #task: Pick<TaskState, "steps" | "opened">;
-  /** An earlier owner has begun or recorded a step of this journal. */
+  /** Whether an earlier owner has begun or recorded a step of this journal. */
   readonly #isReplay: boolean;
   /** Steps that an earlier owner had begun and not recorded. Their start events are in the log. */
   readonly #begun: readonly StepAddress[];
   #remaining = 0;
-  /** Number of remaining records in each scope and the scopes below it. A scope that never had a record has no entry. */
+  /**
+   * Number of remaining records in each scope with the scopes below it. A scope that never had a record has no
+   * entry.
+   */
   #inside: Map<string, number> | undefined;
-  /** Highest index of a step that earlier owners had begun, by scope. Created on first use. */
+  /** Highest index of a step that earlier owners had begun, by scope. Created when it is first used. */
   #last: Map<string, number> | undefined;
 
-  /** `isOwn` selects the records that this progress is about. */
+  /** `isOwn` selects the records to track. */
   constructor(task: Pick<TaskState, "steps" | "opened">, isOwn: (address: StepAddress) => boolean) {
     this.#task = task;
     this.#isReplay = task.steps.size > 0 || task.opened.size > 0;
@@ -30,7 +33,7 @@ export class ReplayProgress {
     }
   }
 
-  /** The replay has not reached every record yet. */
+  /** Whether the replay has not reached all records yet. */
   get remain(): boolean {
     return this.#remaining > 0;
   }
@@ -40,12 +43,12 @@ export class ReplayProgress {
     return this.#begun.some((address) => this.#task.opened.has(address));
   }
 
-  /** Like `remain`, for one scope and the scopes below it. */
+  /** Whether the replay has not reached all records of one scope and the scopes below it. */
   remainIn(scope: string): boolean {
     return scope === "" ? this.remain : (this.#inside?.get(scope) ?? 0) > 0;
   }
 
-  /** An earlier owner had begun a later step of the same scope, so the step at this address had ended. */
+  /** Whether an earlier owner had begun a later step of the same scope. If so, the step at this address had ended. */
   wentPast(address: StepAddress): boolean {
     if (!this.#isReplay) return false;
     const end = address.lastIndexOf("/");
@@ -54,9 +57,10 @@ export class ReplayProgress {
   }
 
   /**
-   * The replay has used the record at this address. Steps inside it do not run again (J7), so their records are passed as well. Addresses
-   * below a model call belong to its tool calls, which the replay reaches later. A record that was passed before does not count again:
-   * branches whose step has a record are executed for their compensations, and may reach their records after that of the step.
+   * Records that the replay has used the record at this address. Steps inside that step do not run again (J7), so
+   * that their records count as used too. Addresses below a model call are excluded: they belong to its tool calls,
+   * which the replay reaches later. A record that was counted before does not count again: branches whose step has
+   * a record are executed for their compensations, and may reach their records after that of the step.
    */
   visit(address: StepAddress, kind: StepKind): void {
     if (this.#wasPassed(address)) return;
@@ -66,7 +70,7 @@ export class ReplayProgress {
     this.#count(address, -1 - inside);
   }
 
-  /** Whether the replay has passed a step that contains the address, and with it all records inside. */
+  /** Whether the replay has passed a step that contains the address, and with it all records inside that step. */
   #wasPassed(address: StepAddress): boolean {
     const inside = this.#inside;
     if (inside === undefined) return false;
@@ -84,7 +88,10 @@ export class ReplayProgress {
     }
   }
 
-  /** Steps that began in this process since then have lower indexes than the step in question, so the map does not need an update. */
+  /**
+   * Returns the last indexes. Steps that began in this process later have lower indexes than the requested step, so
+   * that the map needs no update.
+   */
   #lastIndexes(): ReadonlyMap<string, number> {
     if (this.#last !== undefined) return this.#last;
     const { steps, opened } = this.#task;
@@ -95,7 +102,10 @@ export class ReplayProgress {
   }
 }
 
-/** Raises the highest index of the scope of the address and of every scope around it. Names of branches are not numbers and are skipped. */
+/**
+ * Raises the highest index of the address's scope and of every scope around it. Names of branches are skipped,
+ * because they are not numbers.
+ */
 function raise(last: Map<string, number>, address: StepAddress): void {
   for (let start = 0; start <= address.length;) {
     const found = address.indexOf("/", start);

@@ -2,8 +2,8 @@ import type { Resolution, TaskId } from "../../kernel/index.ts";
 import { runOf } from "./wait-names.ts";
 
 /**
- * A value that arrived for a wait. `inputId` is the id of an input in a queue. For a submitted input, `runId` is the run that
- * the input would have started, and `metadata` that of the submission (S5).
+ * A value that arrived for a wait. `inputId` is the id of an input in a queue. For a submitted input, `runId` is
+ * the run that the input would have started, and `metadata` is the metadata of the submission (S5).
  */
 export type ArrivedValue = Pick<Resolution, "value" | "runId" | "metadata" | "inputId">;
 
@@ -11,7 +11,7 @@ const noValues: readonly never[] = [];
 
 /** W1, W2: the values that arrived for the waits of a run and that no step has taken yet, in the order of arrival for each wait. */
 export class Resolutions {
-  /** By task and name of the wait. Created with the first value. */
+  /** The values by task and by name of the wait. Created with the first value. */
   #values: Map<string, readonly ArrivedValue[]> | undefined;
 
   get isEmpty(): boolean {
@@ -27,7 +27,7 @@ export class Resolutions {
     else this.#values.set(key, [arrived]);
   }
 
-  /** W2: the value that the next step to wait under this name takes. */
+  /** W2: returns the value that the next step which waits under this name takes. */
   first(taskId: TaskId, wait: string): ArrivedValue | undefined {
     return this.all(taskId, wait)[0];
   }
@@ -37,7 +37,7 @@ export class Resolutions {
     return this.#values.get(keyOf(taskId, wait)) ?? noValues;
   }
 
-  /** Removes and returns the first `count` values: a recorded step has taken them. */
+  /** Removes and returns the first `count` values, because a recorded step has taken them. */
   take(taskId: TaskId, wait: string, count: number): readonly ArrivedValue[] {
     const key = keyOf(taskId, wait);
     const values = this.#values?.get(key) ?? noValues;
@@ -52,7 +52,10 @@ export class Resolutions {
     return values.every((value) => waiting.includes(value));
   }
 
-  /** Removes these values, wherever they are in the queue. Returns `false` and changes nothing if one was taken. */
+  /**
+   * Removes these values, wherever they are in the queue. If one was already taken, returns `false` and changes
+   * nothing.
+   */
   takeOut(taskId: TaskId, wait: string, values: readonly ArrivedValue[]): boolean {
     if (!this.has(taskId, wait, values)) return false;
     const rest = this.all(taskId, wait).filter((value) => !values.includes(value));
@@ -61,7 +64,7 @@ export class Resolutions {
     return true;
   }
 
-  /** Puts values that were taken before all others of the wait. */
+  /** Puts values that were taken back before all other values of the wait. */
   putBack(taskId: TaskId, wait: string, values: readonly ArrivedValue[]): void {
     this.#values ??= new Map();
     const key = keyOf(taskId, wait);

@@ -15,32 +15,36 @@ import { cancelReason, receivedEnd } from "./run-calls.ts";
 import { hasCompensated, type TaskState } from "./task-state.ts";
 import { attemptAddress, attemptName, itemBranch, limitBranch, runOf } from "./wait-names.ts";
 
-/** Why an ended task of a workflow cannot be resumed, as the end of a sentence. `undefined` if it can. */
+/**
+ * Returns why an ended task of a workflow cannot be resumed, as the end of a sentence. `undefined` if it can be
+ * resumed.
+ */
 export function whyFinal(task: Pick<TaskState, "record" | "journal" | "steps">): string | undefined {
   if (hasCompensated(task)) return "its compensations have undone its work; start another run";
   if (task.record.byName === undefined) return undefined;
   return "it ended before a worker accepted its input; start another run with an input that the workflow accepts";
 }
 
-/** Reason with which the end of a parent cancels its children. */
+/** Reason of the cancel when a parent ends and its children are cancelled. */
 export const parentEnded = "its parent has ended";
 
-/** Reason with which an abandoned branch, or the abandoned body of a tool, cancels the children that it has spawned. */
+/** Reason of the cancel when the children of an abandoned branch or of an abandoned tool body are cancelled. */
 export const branchAbandoned = "the code that spawned it was abandoned";
 
-/** J5: an ended task to resume, and the records to void before it continues. */
+/** J5: an ended task to resume, and the records that become void before it continues. */
 export interface ResumedTask {
   readonly taskId: TaskId;
   readonly voids: readonly StepAddress[];
-  /** The runs that the task has started and that are resumed with it. */
+  /** The runs that the task has started and that are resumed with the task. */
   readonly runs: readonly RunId[];
 }
 
 /**
- * J5: which tasks of an ended run are resumed with it. The root, if it did not complete; of each resumed task, the children whose
- * failure ended it, the children that were cancelled because it ended, and those of abandoned branches that run again. A child whose
- * failure the parent handled is not resumed: later steps depend on that outcome. A task whose history retention has erased, or that has begun
- * to undo its work, is not resumed either.
+ * J5: returns which tasks of an ended run are resumed with the run. These are the root, if it did not complete, and
+ * for each resumed task the children whose failure ended it, the children that were cancelled because it ended, and
+ * the children of abandoned branches that run again. A child whose failure the parent handled is not resumed,
+ * because later steps depend on this outcome. A task is not resumed if retention has erased its history, or if its
+ * compensations have begun.
  */
 export function planResume(state: RunState): readonly ResumedTask[] {
   const root = state.task(rootTaskId);
@@ -80,7 +84,10 @@ export function planResume(state: RunState): readonly ResumedTask[] {
   return plan;
 }
 
-/** L19: the addresses of the steps that called objects. Such a call cannot be resumed, so that the caller calls again. */
+/**
+ * L19: returns the addresses of the steps that called objects. Such a call cannot be resumed, so that the caller
+ * calls again.
+ */
 function callsToRepeat({ started }: TaskState, runs: readonly RunId[]): readonly StepAddress[] {
   return runs.flatMap((runId) => {
     const run = started?.get(runId);
@@ -89,8 +96,8 @@ function callsToRepeat({ started }: TaskState, runs: readonly RunId[]): readonly
 }
 
 /**
- * The records below voided steps that are voided with them: the attempts of a step, which starts with its first attempt
- * again, and the limit of `ctx.timeout`, which starts anew.
+ * Returns the records below void steps that become void with them: the attempts of a step, which starts again with
+ * its first attempt, and the start time of `ctx.timeout`.
  */
 function startedAnew({ steps }: TaskState, voids: readonly StepAddress[]): readonly StepAddress[] {
   const prefixes = voids.flatMap((address) => {
@@ -103,14 +110,18 @@ function startedAnew({ steps }: TaskState, voids: readonly StepAddress[]): reado
   );
 }
 
-/** Whether the task cannot continue: retention erased its records when the run ended, or its work was undone. */
+/**
+ * Whether the task cannot continue, because retention erased its records when the run ended, or because its work
+ * was undone.
+ */
 function isFinal(task: TaskState): boolean {
   return task.record.supervision.retention === HistoryRetention.NONE || whyFinal(task) !== undefined;
 }
 
 /**
- * Children that were cancelled because this task ended, or because a branch of it was abandoned that runs again, and those that
- * the deadline stopped together with this task, before it received their end.
+ * Returns the children that were cancelled because this task ended or because a branch of it was abandoned that
+ * runs again. Also returns children that the deadline stopped together with this task, before it received their
+ * end.
  */
 function cancelledWith(
   state: RunState,
@@ -132,7 +143,10 @@ function cancelledWith(
   return children.filter(({ spawnedBy }) => spawnedBy === undefined || !isGivenUp(spawnedBy));
 }
 
-/** Runs that were cancelled because this task ended, or because a branch of it was abandoned that runs again. */
+/**
+ * Returns the runs that were cancelled because this task ended, or because a branch of it was abandoned that runs
+ * again.
+ */
 function runsCancelledWith(
   state: RunState,
   task: TaskState,
@@ -149,7 +163,7 @@ function runsCancelledWith(
   });
 }
 
-/** Returns which steps are in abandoned branches that do not run again. */
+/** Returns a function that says whether a step is in an abandoned branch that does not run again. */
 function givenUp(task: TaskState, voids: readonly StepAddress[]): (address: StepAddress) => boolean {
   const given = [...task.steps.values()]
     .flatMap((step) => abandonmentOf(step) ?? [])
@@ -161,12 +175,12 @@ function isAtDeadline({ outcome }: TaskState): boolean {
   return outcome !== null && outcomeStatus(outcome) === "deadline_exceeded";
 }
 
-/** The tasks whose end a recorded join of the task returned. */
+/** Returns the tasks whose end a recorded join of the task returned. */
 function joinedIn({ steps }: TaskState): ReadonlySet<string> {
   return new Set([...steps.values()].filter(isJoin).flatMap(({ name }) => name.split(" ")));
 }
 
-/** Whether the step received the end of a started run that did not complete. */
+/** Whether the step received the outcome of a started run that did not complete. */
 function isFailedRun({ kind, name, outcome }: StepRecord): boolean {
   if (kind !== "wait" || outcome.kind !== "ok" || runOf(name) === undefined) return false;
   return (outcome.value as { readonly status?: string } | null)?.status !== "completed";
@@ -177,9 +191,10 @@ function isJoin({ kind, name, outcome }: StepRecord): boolean {
 }
 
 /**
- * Addresses of the failed record and of the records inside the step that hold the same fault, because the fault passed
- * through them. A call of `ctx.any` or `ctx.map` has the faults of several branches. A call of `ctx.map` inside has succeeded,
- * and holds the fault as that of an item: it is the same one if nothing followed the call in its branch.
+ * Returns the address of the failed record, and those of the records inside the step that contain the same fault
+ * because it passed through them. A call of `ctx.any` or `ctx.map` has the faults of several branches. A call of
+ * `ctx.map` inside the step has succeeded, and contains the fault as that of an item: it is the same fault if
+ * nothing follows the call in its branch.
  */
 function sameFailure(task: TaskState, address: StepAddress): readonly StepAddress[] {
   const record = task.steps.get(address);
@@ -207,7 +222,7 @@ function isAmong(faults: readonly Fallen[], { code, message }: Fallen): boolean 
   return faults.some((each) => each.code === code && each.message === message);
 }
 
-/** The faults of the branches of a call of `ctx.any` or `ctx.map`. */
+/** Returns the faults of the branches of a call of `ctx.any` or `ctx.map`. */
 function failedBranches(record: StepRecord | undefined): readonly Fallen[] {
   if (record?.kind === "race" && record.outcome.kind === "failed")
     return (record.outcome.failure.details?.["branches"] ?? []) as unknown as readonly Failure[];
@@ -225,8 +240,8 @@ function failureText(step: StepRecord | undefined): string | undefined {
 }
 
 /**
- * No record follows the address in its scope or in a scope around it, and no step that contains the address has succeeded. A call of
- * `ctx.map` that is voided has succeeded only for its fulfilled items.
+ * Whether the address is the last one: no record follows it in its scope or in a scope around it, and no step that
+ * contains it has succeeded. A void call of `ctx.map` has succeeded only for its fulfilled items.
  */
 function isTip({ steps }: TaskState, address: StepAddress, voids: readonly StepAddress[] = none): boolean {
   const parts = address.split("/");
@@ -248,7 +263,7 @@ function isTip({ steps }: TaskState, address: StepAddress, voids: readonly StepA
 
 const none: readonly never[] = [];
 
-/** Whether the branch is an item without a value of a voided call of `ctx.map`. */
+/** Whether the branch is an item without a value, of a void call of `ctx.map`. */
 function isRejectedItem(
   { address, outcome }: StepRecord,
   branch: string | undefined,
@@ -264,9 +279,10 @@ function addressOf({ address }: StepRecord): StepAddress {
 }
 
 /**
- * W1: the records to void because abandoned branches run again. When a branch is abandoned, the values that it had received,
- * such as signals, become available to other waits. If no other code has received such a value since, the branch keeps its
- * record. Otherwise the records of the branch from that wait on are void as well, so that the branch waits again.
+ * W1: returns the records that become void because abandoned branches run again. When a branch is abandoned, the
+ * values that it had received, such as signals, become available to other waits. If no other code has received such
+ * a value, the branch keeps its record. Otherwise the records of the branch from that wait on are void too, so that
+ * the branch waits again.
  */
 function repeatedBranches(task: TaskState, voids: readonly StepAddress[]): readonly StepAddress[] {
   const { steps, branchValues } = task;
@@ -285,7 +301,7 @@ function runsAgain(task: TaskState, step: StepAddress, voids: readonly StepAddre
   return isTip(task, step) || voids.some((address) => address.startsWith(`${step}/`));
 }
 
-/** The addresses from a wait on, in its branch of the step. */
+/** Returns the addresses of a wait and of the steps after it, in its branch of the step. */
 function fromWaitOn(
   addresses: Iterable<StepAddress>,
   step: StepAddress,

@@ -15,17 +15,23 @@ import type { RunState } from "./run-state.ts";
 import { hasCompensated, type RunCharge, type StartedState, type TaskState } from "./task-state.ts";
 import { callerWait, runWait } from "./wait-names.ts";
 
-/** A task of another run that receives the end of this run. */
+/** A task of another run that receives the outcome of this run. */
 export interface RunCaller {
   readonly runId: RunId;
   readonly taskId: TaskId;
-  /** The runs that have started each other up to the caller, which is the first. Present if the caller started this run. */
+  /**
+   * The chain of runs of which each has started the next, up to the caller, which is the first entry. Present if
+   * the caller started this run.
+   */
   readonly above?: readonly RunId[];
-  /** L17, L19: the places that the caller, and the runs that wait for it, hold until this run ends. Absent if it is none. */
+  /**
+   * L17, L19: the places that the caller, and the runs that wait for it, hold until this run ends. Absent if they
+   * hold none.
+   */
   readonly holds?: readonly HeldPlace[];
 }
 
-/** L17, L19: a place among the runs of a key. */
+/** L17, L19: a place among the runs of a key that are allowed to run. */
 export interface HeldPlace {
   /** Name of the limit of concurrency. Absent for a key of an object. */
   readonly limit?: string;
@@ -34,56 +40,59 @@ export interface HeldPlace {
   readonly key: string;
 }
 
-/** The place that a run holds from its admission to its end. `undefined` if it has none. */
+/** Returns the place that a run holds from its admission to its end. `undefined` if it holds none. */
 export function placeOf(flow: RunFlow | undefined): HeldPlace | undefined {
   const { object, concurrency } = flow ?? {};
   if (object !== undefined && object.isShared !== true) return { object: object.name, key: object.key };
   return concurrency && { limit: concurrency.name, key: concurrency.key };
 }
 
-/** The places that a run and the runs that wait for it hold. */
+/** Returns the places of a run and of the runs that wait for it. */
 export function heldPlaces(state: RunState, flow: RunFlow | undefined): readonly HeldPlace[] {
   const own = placeOf(flow);
   const above = callersOf(state).find((caller) => caller.above !== undefined)?.holds ?? [];
   return own === undefined ? above : [own, ...above];
 }
 
-/** How many of the places are of the same key as another one. */
+/** Returns how many of the places have the same key as another one. */
 export function countSame(places: readonly HeldPlace[], { limit, object, key }: HeldPlace): number {
   return places.filter((each) => each.limit === limit && each.object === object && each.key === key).length;
 }
 
-/** The end of a run, as its callers receive it. */
+/** The outcome of a run, as its callers receive it. */
 export interface RunEnd {
   readonly outcome: TaskOutcome;
-  /** What the run has spent. Only the run that started it receives this. */
+  /** The amount that the run has spent. Only the run that started it receives this. */
   readonly spent?: RunCharge;
-  /** Whether the run cannot be resumed, because it has undone its work. */
+  /** Present if the run cannot be resumed, because its work was undone. */
   readonly isFinal?: true;
 }
 
-/** The tasks of other runs that receive the end of this run. */
+/** Returns the tasks of other runs that receive the outcome of this run. */
 function callersOf({ resolutions }: RunState): readonly RunCaller[] {
   return resolutions.all(root, callerWait).map(({ value }) => value as unknown as RunCaller);
 }
 
-/** The runs that have started each other up to this run, which is the first. */
+/** Returns the chain of runs of which each has started the next, up to this run, which is the first entry. */
 export function callChain(state: RunState, runId: RunId): readonly RunId[] {
   const starter = callersOf(state).find(({ above }) => above !== undefined);
   return [runId, ...(starter?.above ?? [])];
 }
 
-/** Whether a run was started by another one. */
+/** Whether this other run started the run. */
 export function isStartedBy(state: RunState, caller: RunId): boolean {
   return callersOf(state).some(({ runId, above }) => above !== undefined && runId === caller);
 }
 
-/** The end of this run as mail to its callers. */
+/** Returns the mail that tells the callers of this run its outcome. */
 export function endMails(state: RunState, runId: RunId, at: number): readonly Mail[] {
   return callersOf(state).flatMap((caller) => endMail(state, runId, caller, at) ?? []);
 }
 
-/** P1: the end of this run as mail to a caller. A repeated mail has no effect. `undefined` if the run has not ended. */
+/**
+ * P1: returns the mail that tells one caller the outcome of this run. A repeated mail has no effect. `undefined` if
+ * the run has not ended.
+ */
 export function endMail(state: RunState, runId: RunId, caller: RunCaller, at: number): Mail | undefined {
   const { outcome, resumed, record } = state.task(root);
   if (outcome === null) return undefined;
@@ -102,22 +111,22 @@ export function endMail(state: RunState, runId: RunId, caller: RunCaller, at: nu
   };
 }
 
-/** B6: what counts against the budget of a caller. */
+/** B6: returns the amount that counts against the budget of a caller. */
 function chargeOf({ ledger }: RunState): RunCharge {
   const { spent = nothing, unpriced = 0 } = ledger.accounts[root] ?? {};
   const costUsd = unpriced === 0 ? fromNanoUsd(spent.nanoUsd) : null;
   return { tokens: spent.tokens, costUsd, turns: spent.turns };
 }
 
-/** Id of the reservation of the part for a run. */
+/** Returns the id of the reservation for a started run, which is a part of the caller's budget. */
 export function partOf(runId: RunId): string {
   return `part ${runId}`;
 }
 
 /**
- * B6: the command that charges the caller with what a run has spent since its last end. The first end returns the
- * unused part of the budget that the caller set aside. A run that was resumed has no such part: what it spends is
- * charged.
+ * B6: returns the command that charges the caller with what a run has spent since its last end. At the first end,
+ * the unused part of the budget that the caller had reserved is released. A resumed run has no such reservation;
+ * what it spends is charged directly.
  */
 export function chargeFor(
   state: RunState,
@@ -141,12 +150,15 @@ export function chargeFor(
   };
 }
 
-/** The end of a run that the task has received. `undefined` if it has received none. */
+/** Returns the outcome of a run that the task has received. `undefined` if the task has not received it. */
 export function receivedEnd(state: RunState, taskId: TaskId, runId: RunId): RunEnd | undefined {
   return state.resolutions.first(taskId, runWait(runId))?.value as RunEnd | undefined;
 }
 
-/** The runs that a task has started and that are cancelled with it, as far as it has not received their end. */
+/**
+ * Returns the runs that a task has started and that are cancelled with it, unless the task has already received
+ * their outcome.
+ */
 export function runsToCancel(state: RunState, { record, started }: TaskState): readonly StartedState[] {
   if (started === undefined) return [];
   return [...started.values()].filter(
@@ -155,7 +167,7 @@ export function runsToCancel(state: RunState, { record, started }: TaskState): r
   );
 }
 
-/** P1: the cancel of a started run. A later cancel, after the task was resumed, has another id. */
+/** P1: returns the mail that cancels a started run. A cancel after the task was resumed has another id. */
 export function cancelMail(
   { record, resumed }: TaskState,
   { runId }: StartedState,
@@ -173,7 +185,7 @@ export function cancelMail(
   };
 }
 
-/** The change with which a resumed task resumes a run that it has started, and waits for its next end. */
+/** Returns the change with which a resumed task resumes a run that it has started, and waits for its next end. */
 export function resumeChange({ record, resumed }: TaskState, runId: RunId, at: number): Addition {
   const { agentId, taskId, supervision } = record;
   const id = `resume ${supervision.runId} ${taskId} ${resumed}`;
@@ -183,7 +195,7 @@ export function resumeChange({ record, resumed }: TaskState, runId: RunId, at: n
   };
 }
 
-/** The reason for which a run was cancelled. `undefined` if it was not cancelled. */
+/** Returns the reason for which a run was cancelled. `undefined` if it was not cancelled. */
 export function cancelReason({ outcome }: RunEnd): string | undefined {
   const reason = outcome.status === "cancelled" ? outcome.failure?.details?.["reason"] : undefined;
   return typeof reason === "string" ? reason : undefined;

@@ -2,16 +2,16 @@ import type { Journal, RunId, RunRecord, TenantScope } from "../../kernel/index.
 import { idDigest } from "../process/id-digest.ts";
 import { sha256 } from "../process/sha256.ts";
 
-/** Between the id that a caller has chosen and the mark of its tenant. */
+/** Separates the id that a caller has chosen from the mark of its tenant. */
 const separator = "--";
 const markLength = 16;
-/** Maximum length of a chosen id that is part of the stored one. A longer one is replaced by its digest. */
+/** Maximum length of a chosen id that is stored as a part of the id. A longer id is replaced by its digest. */
 const longestChosen = "run_".length + 64 - separator.length - markLength;
 
 /**
- * S6: the id under which a run is stored whose caller has chosen the id `chosen`. Chosen ids belong to a tenant: the stored
- * id ends with a mark of it, so that the same id of two tenants means two runs. An id that has the mark already is
- * returned as it is, and so is every id of a run without a tenant.
+ * S6: returns the id under which a run is stored whose caller has chosen the id `chosen`. Chosen ids belong to a
+ * tenant: the stored id ends with a mark of the tenant, so that the same id of two tenants means two runs. An id
+ * that already has the mark, and every id of a run without a tenant, is returned unchanged.
  */
 export function runIdWithin(tenantId: string | null | undefined, chosen: RunId): RunId {
   if (tenantId === null || tenantId === undefined) return chosen;
@@ -22,8 +22,8 @@ export function runIdWithin(tenantId: string | null | undefined, chosen: RunId):
 }
 
 /**
- * S6: the stored id of the run that a caller of this tenant names. The id of a run that exists in the tenant, such as one that
- * the runtime has generated, means this run.
+ * S6: returns the stored id of the run that a caller of this tenant names. If a run with exactly this id exists in
+ * the tenant, for example with an id that the runtime has generated, that run is meant.
  */
 export async function storedRunId(
   journal: Pick<Journal, "find">,
@@ -35,7 +35,7 @@ export async function storedRunId(
   return (await journal.find(named, { tenantId })) === undefined ? own : named;
 }
 
-/** S6: the run that a caller with this scope names by its stored id, or by the id that was chosen. */
+/** S6: returns the run that a caller with this scope names, by its stored id or by the chosen id. */
 export async function findNamed(
   journal: Pick<Journal, "find">,
   named: RunId,

@@ -26,10 +26,10 @@ import type { FlushableLog, IdleFlusher, IdleWait } from "../process/idle-flushe
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
 
-/** What `RunLog.add` can put into the next commit. */
+/** The parts that `RunLog.add` can put into the next commit. */
 export type Addition = Omit<Partial<Commit>, "number" | "at" | "events" | "headcount" | "ledger">;
 
-/** The next commit. Its lists grow in place, because a step adds to them several times. */
+/** The next commit while it is collected. Its lists grow in place, because a step adds to them several times. */
 type Draft = {
   -readonly [Key in keyof Commit]?: Commit[Key] extends readonly (infer Item)[] | undefined
     ? Item[] | undefined
@@ -64,21 +64,23 @@ export interface LogObservers {
 export interface LogOwner {
   /** A step was added to the next commit. */
   onStep(): void;
-  /** A commit with `usage` is durable: the run may have returned a part of its cap share (B7). */
+  /** Called when a commit with `usage` is durable. The run may have returned a part of its cap share (B7). */
   onUsage(): void;
-  /** A write failed: the lease is lost, or the store fails. No further write is attempted. */
+  /** Called when a write failed, because the lease is lost or the store fails. No further write is attempted. */
   onWriteFailure(fault: Fault): void;
 }
 
 /**
- * The only way by which the owner of a run writes. An addition changes the run's state immediately and goes into the next commit, which
- * `flush` makes durable. This gives one commit per step: a record waits for the next effect and shares a commit with its reservation (B3).
+ * The only way by which the owner of a run writes. An addition changes the run's state immediately and goes into
+ * the next commit, which `flush` makes durable. This gives one commit per step, because a record is written
+ * together with the reservation of the next effect (B3).
  *
  * States, and the methods that move between them:
  * - clean: nothing is added since the last commit. Every addition moves to dirty.
- * - dirty: the next commit has content. `flush` and `flushAndRelease` move to writing; so does `IdleFlusher` after a turn of the event
- *   loop without a flush.
- * - writing: a commit is on its way to the store. Additions go into the commit after it. The end of the write moves to clean or dirty.
+ * - dirty: the next commit has content. `flush` and `flushAndRelease` move to writing; so does `IdleFlusher` after
+ *   a turn of the event loop without a flush.
+ * - writing: a commit is on its way to the store. Additions go into the commit after it. The end of the write moves
+ *   to clean or dirty.
  * - broken: a write failed. `flush` rejects with that fault, and nothing is written any more.
  * - closed: the run is released. `flush` rejects with `lease_lost`.
  */
@@ -92,8 +94,8 @@ export class RunLog implements FlushableLog {
   readonly #owner: LogOwner;
   #draft: Draft = {};
   /**
-   * The first `#eventCount` elements are the events of the next commit. The list is reused: a commit gets a copy of exact size, while a list
-   * that grew by `push` would keep its spare capacity in memory.
+   * The events of the next commit are the first `#eventCount` elements. The list is reused: a commit gets a copy of
+   * exact size, because a list that grew by `push` would keep its spare capacity in memory.
    */
   readonly #events: Event[] = [];
   #eventCount = 0;
@@ -101,14 +103,17 @@ export class RunLog implements FlushableLog {
   #addedAt = 0;
   #submissions: Submission[] | undefined;
   #dirty = false;
-  /** B7: the next commit returns what the run holds of the caps and no call needs. */
+  /** B7: whether the next commit returns the part of the cap share that no call needs. */
   #isReturnDue = false;
-  /** U1: the next commit ends a call of a live program. */
+  /** U1: whether the next commit ends a call of a live program. */
   #isMetered = false;
-  /** The next commit says how the run stands, if that has changed. */
+  /** Whether the next commit must contain the standing of the run, if it has changed. */
   #isStandingDue = false;
   #writing: Promise<void> | undefined;
-  /** `IdleFlusher` writes the next commit if no flush has written it by the next turn of the event loop. Pending while dirty. */
+  /**
+   * The timer of `IdleFlusher`, which writes the next commit if nothing has written it by the next turn of the
+   * event loop. Set while the log is dirty.
+   */
   #idleWait: IdleWait | undefined;
   #broken: Fault | undefined;
   #isClosed = false;
@@ -171,7 +176,7 @@ export class RunLog implements FlushableLog {
     return event;
   }
 
-  /** E2: passes a delta to the readers and observers of the run. It is not a part of a commit. */
+  /** E2: passes a delta to the readers and observers of the run. A delta is not part of a commit. */
   putDelta(delta: Delta): void {
     this.#store.events.putDelta(this.lease, delta);
     this.#observers.showDelta(delta);
@@ -196,13 +201,16 @@ export class RunLog implements FlushableLog {
     return outcome;
   }
 
-  /** K1: lets the next commit say how the run stands. Changes of tasks and seats need no call. */
+  /**
+   * K1: makes the next commit contain the standing of the run. After changes of tasks and seats this happens
+   * without a call.
+   */
   noteStanding(): void {
     this.#isStandingDue = true;
     this.#touch();
   }
 
-  /** B7: lets the next commit return what the run holds of the caps and no call needs. */
+  /** B7: makes the next commit return the part of the cap share that no call needs. */
   returnUnused(): void {
     this.#isReturnDue = true;
     this.#touch();
@@ -215,8 +223,8 @@ export class RunLog implements FlushableLog {
   }
 
   /**
-   * Resolves when everything added so far is durable. Returns `undefined` if that is already so. J3: rejects when the lease is lost, also
-   * if there is nothing to write.
+   * Resolves when everything that was added is durable. Returns `undefined` if it already is. J3: rejects when the
+   * lease is lost, even if there is nothing to write.
    */
   flush(): Promise<void> | undefined {
     const broken = this.#broken ?? (this.#isClosed ? this.#released() : undefined);
@@ -226,8 +234,8 @@ export class RunLog implements FlushableLog {
   }
 
   /**
-   * Like `flush`, and releases the run in the same transaction. Returns `undefined` and does nothing if the store cannot do that, if there
-   * is nothing to write, or if another commit is being written.
+   * Writes like `flush`, and releases the run in the same transaction. Returns `undefined` and does nothing if the
+   * store cannot do this, if there is nothing to write, or if another commit is being written.
    */
   flushAndRelease(rest: Rest): Promise<void> | undefined {
     const { journal } = this.#store;
@@ -243,8 +251,8 @@ export class RunLog implements FlushableLog {
   }
 
   /**
-   * B7: draws from the caps. A commit that is being written may return the cap share of the run, so it is awaited first.
-   * Fails like `flush`.
+   * B7: draws from the caps. It first waits for a commit that is being written, because this commit may return the
+   * cap share of the run. Fails like `flush`.
    */
   async draw(request: DrawRequest): Promise<DrawOutcome> {
     while (this.#writing !== undefined) await this.#writing;
@@ -262,12 +270,12 @@ export class RunLog implements FlushableLog {
     return !this.#dirty && this.#writing === undefined;
   }
 
-  /** Resolves when the write in progress has succeeded or failed. Returns `undefined` if there is none. */
+  /** Resolves when the write in progress has succeeded or failed. Returns `undefined` if no write is in progress. */
   whenWritten(): Promise<void> | undefined {
     return this.#writing?.catch(() => undefined);
   }
 
-  /** Refuses further writes, because the run is released. */
+  /** Rejects further writes, because the run is released. */
   close(): void {
     this.#isClosed = true;
     this.#events.length = 0;
@@ -310,7 +318,7 @@ export class RunLog implements FlushableLog {
     return this.#state.nextCommit % commitsInTurn === 0 ? this.#nextTurn() : undefined;
   }
 
-  /** Lets timers and sockets run before the next write. */
+  /** Waits a turn of the event loop, so that timers and network events are handled before the next write. */
   #nextTurn(): Promise<void> {
     return (this.#writing = new Promise((resolve) => {
       this.#idleFlusher.eventLoop.nextTurn(() => {
@@ -320,7 +328,7 @@ export class RunLog implements FlushableLog {
     }));
   }
 
-  /** Returns everything added so far as a commit, and starts the next one. */
+  /** Returns everything that was added as a commit, and starts the next one. */
   #takeCommit(): Commit {
     const draft = this.#draft;
     draft.number = this.#state.nextCommit++;
@@ -359,8 +367,9 @@ export class RunLog implements FlushableLog {
   };
 
   /**
-   * Awaits what a call of the run's code reads from the store. If the store fails, the owner loses the run as after a failed write, and
-   * the next owner reads again: the fault is no outcome of the call, because the run outlasts its store's failures.
+   * Awaits what a call of the run's code reads from the store. If the store fails, the owner loses the run, as
+   * after a failed write, and the next owner reads again. The fault is not an outcome of the call, because the run
+   * must survive failures of its store.
    */
   async reading<Value>(read: MaybePromise<Value>): Promise<Value> {
     try {
@@ -393,7 +402,7 @@ export class RunLog implements FlushableLog {
   }
 }
 
-/** Codes by which a store says that it cannot be used, whatever it was asked. */
+/** Fault codes with which a store says that it cannot be used at all. */
 const storeFaults: ReadonlySet<FaultCode> = new Set<FaultCode>([
   "store_unavailable",
   "store_read_only",
@@ -401,10 +410,10 @@ const storeFaults: ReadonlySet<FaultCode> = new Set<FaultCode>([
   "store_lost",
 ]);
 
-/** How many commits of a run may follow each other in one turn of the event loop. */
+/** Maximum number of commits of a run in one turn of the event loop. */
 const commitsInTurn = 128;
 
-/** The time at which a commit ends its run as failed. `undefined` if it does not. */
+/** Returns the time at which a commit ends its run as failed. `undefined` if it does not. */
 function failureIn({ at, events }: Draft): number | undefined {
   const last = events?.at(-1);
   return last?.type === "run_end" && last.data.status === "failed" ? at : undefined;

@@ -10,8 +10,8 @@ import {
 } from "../../kernel/index.ts";
 
 /**
- * What a run has used. The account of the root includes those of all other tasks (B6). What the runs that it started
- * have spent counts against its budget, and is reported by those runs.
+ * Returns what a run has used. The account of the root includes those of all other tasks (B6). The amounts that
+ * started runs have spent count against its budget, but are reported by those runs.
  */
 export function spendOf({ usage, ledger }: { readonly usage: Usage; readonly ledger: Ledger }): RunSpend {
   const { spent, lost, unpriced } = ledger.accounts[root] ?? { spent: nothing, lost: nothing, unpriced: 0 };

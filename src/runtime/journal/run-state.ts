@@ -78,7 +78,7 @@ interface SessionWriter {
   readonly sessionId: SessionId;
 }
 
-/** Which tasks of a run have entries in which sessions. */
+/** Records which tasks of a run have entries in which sessions. */
 class SessionWriters {
   /** Created with the first entry. */
   #writers: SessionWriter[] | undefined;
@@ -108,15 +108,17 @@ class SessionWriters {
 }
 
 /**
- * A run as the fold of its commits. The owner changes this state before the commit is durable; if the owner crashes, no other process
- * has seen the lost part.
+ * The state of a run, computed from its commits in order. The owner changes this state before the commit is
+ * durable; if the owner crashes, no other process has seen the lost part.
  *
  * States of a run, and the events and changes that move it:
  * - live: at least one task has not ended. Any task change, step, seat or ledger command applies.
  * - paused: live, but no step starts. `run_pause` moves to it, `run_resume` back to live.
- * - ended: `run_end` is the last event, except for `usage_corrected`. A `reopen` change or another event moves it back to live (J5).
+ * - ended: `run_end` is the last event, except for `usage_corrected`. A `reopen` change or another event moves it
+ *   back to live (J5).
  *
- * States of a task: live, cancelled (live, but to be stopped), ended. Changes: `create`, `cancel`, `crash`, `continue`, `end`, `reopen`.
+ * States of a task: live, cancelled (live, but to be stopped), ended. Changes: `create`, `cancel`, `crash`,
+ * `continue`, `end`, `reopen`.
  */
 export class RunState {
   readonly #tree = new TaskTree();
@@ -134,37 +136,49 @@ export class RunState {
   nextTask = 0;
   /** Number of tasks that have not ended. */
   liveTasks = 0;
-  /** Place of the last mailbox message that was consumed. -1 if there is none. */
+  /** Place of the last mailbox message that was consumed. -1 if none was consumed. */
   mailThrough = -1;
-  /** L7: the owners in a row, the oldest first, that were lost while they executed the run, without progress of it since. */
+  /**
+   * L7: the owners in a row, oldest first, that were lost while they executed the run, and under which the run made
+   * no progress.
+   */
   losses: readonly LostOwner[] = empty;
-  /** L7: a new owner executes what a lost one left. It ends when the run only waits again. */
+  /**
+   * L7: whether a new owner executes what a lost owner left unfinished. It becomes `false` when the run only waits
+   * again.
+   */
   isDrivenAgain = false;
   /** The last event ends the run (`endsRun`). */
   ended = false;
-  /** The runs that the commit that ends this run submits. The end of the root sets them. */
+  /** The runs that the commit which ends this run submits. The end of the root sets them. */
   next: readonly NextRun[] = empty;
-  /** The last compaction that the invocation requested. `null` if there is none since the root was last resumed. */
+  /**
+   * The last compaction that the invocation requested. `null` if none was requested since the root was last
+   * resumed.
+   */
   compactionRequest: { readonly instructions?: string } | null = null;
-  /** The application's own history store has deleted what it kept of the run. */
+  /** Whether the application's own history store has deleted what it kept of the run. */
   isHistoryCleared = false;
-  /** L21: the machine to which a program has bound the run. `undefined` if none has. */
+  /** L21: the machine to which a program has bound the run. `undefined` if the run is not bound. */
   host: string | undefined;
-  /** The run shares its first commits with another run. */
+  /** Whether the run is a fork, which shares its first commits with another run. */
   #isFork = false;
-  /** The run is a fork at the end of its origin, with an input. The owner resumes it before it executes it. */
+  /**
+   * Whether the run is a fork with an input, made at the end of the original run. The owner resumes it before it
+   * executes it.
+   */
   resumesFork = false;
-  /** Number of the commit in which a losing branch last gave back what it had taken. */
+  /** Number of the commit in which a losing branch last gave back the values that it had taken. */
   gaveBackIn = -1;
-  /** A person, or a crash loop, paused the run: no step starts until the run is resumed. */
+  /** Whether a person or a crash loop paused the run, so that no step starts until it is resumed. */
   paused = false;
-  /** L7: the run is paused because of a crash loop. */
+  /** L7: whether the run is paused because of a crash loop. */
   isCrashLoop = false;
-  /** Usage of all recorded model calls. In a fork, of those after the fork. */
+  /** Usage of all recorded model calls. In a fork, only the calls after the fork count. */
   usage: Usage = noUsage;
-  /** B7: what the run holds of the spending caps. */
+  /** B7: the cap shares that the run holds. */
   readonly capShare = new HeldCapShare();
-  /** What the commits of the run say about its standing and its spending. */
+  /** The standing and the spending that the commits of the run contain. */
   readonly totals: RecordedTotals;
 
   constructor(unknownPrice: UnknownPrice) {
@@ -179,8 +193,8 @@ export class RunState {
   }
 
   /**
-   * L7: whether the code of the run was executed, or a call was in flight, after its last commit. It is not if the run waits, is paused,
-   * has ended or has not started.
+   * L7: whether the code of the run was executed, or a call was in flight, after its last commit. It is `false` if
+   * the run waits, is paused, has ended or has not started.
    */
   get isExecuting(): boolean {
     if (this.ended || this.paused) return false;
@@ -198,17 +212,20 @@ export class RunState {
     return Number(taskId.slice(1)) < this.nextTask && !this.tasks.has(taskId);
   }
 
-  /** The task to which a late event of this task belongs: the task itself, or the root if it is forgotten. */
+  /**
+   * Returns the task to which a late event of this task belongs: the task itself, or the root if the task is
+   * forgotten.
+   */
   ownerOf(taskId: TaskId): TaskId {
     return this.tasks.has(taskId) ? taskId : root;
   }
 
-  /** J8: the tasks below this one that leave memory when it continues as new. */
+  /** J8: returns the tasks below this one that leave memory when it continues as new. */
   unreachableBelow(taskId: TaskId): readonly TaskState[] {
     return this.#tree.unreachableBelow(taskId, (each) => this.sessionsOf(each).length > 0);
   }
 
-  /** Live children of the task whose `onParentEnd` has this value. Costs O(children of the task). */
+  /** Returns the live children of the task whose `onParentEnd` has this value. Costs O(children of the task). */
   liveChildren(parentId: TaskId, onParentEnd: TaskRecord["onParentEnd"]): readonly TaskId[] {
     return this.#tree
       .childrenOf(parentId)
@@ -216,12 +233,15 @@ export class RunState {
       .map(({ record }) => record.taskId);
   }
 
-  /** The task and all tasks below it. Costs O(these tasks). */
+  /** Returns the task and all tasks below it. Costs O(these tasks). */
   familyOf(taskId: TaskId): readonly TaskState[] {
     return this.#tree.familyOf(this.task(taskId));
   }
 
-  /** Live children that the abandoned branches of a task have spawned, without those that outlive their parent. Costs O(children of the task). */
+  /**
+   * Returns the live children that the abandoned branches of a task have spawned, without those that continue after
+   * the end of their parent. Costs O(children of the task).
+   */
   childrenIn(parentId: TaskId, abandoned: Abandonment): readonly TaskId[] {
     return this.liveChildren(parentId, "cancel").filter((taskId) => {
       const { spawnedBy, cancelled } = this.task(taskId);
@@ -229,7 +249,7 @@ export class RunState {
     });
   }
 
-  /** Releases the records of a run that is no longer owned. Timers may refer to this object for a while. */
+  /** Releases the records of a run that this process no longer owns. Timers may refer to this object for some time. */
   dispose(): void {
     for (const { steps } of this.tasks.values()) steps.clear();
   }
@@ -264,12 +284,18 @@ export class RunState {
     }
   }
 
-  /** The first input of the queue was submitted as another run (S5), or its task completed without reading it. */
+  /**
+   * Removes the first input of the queue, because it was submitted as another run (S5), or because its task
+   * completed without reading it.
+   */
   dropInput(taskId: TaskId, queue: InputQueue): void {
     this.resolutions.take(taskId, queueWait(queue), 1);
   }
 
-  /** The origin paid for the calls before the fork, and answers the messages that arrived before it. */
+  /**
+   * Applies the start of a fork. The original run paid for the calls before the fork, and answers the messages that
+   * arrived before it.
+   */
   #startFork({ data: { input } }: Event<"run_fork">): void {
     this.#isFork = true;
     this.resumesFork = input !== undefined && this.task(root).outcome !== null;
@@ -285,7 +311,7 @@ export class RunState {
     }
   }
 
-  /** Whether this run answers an inbox message. A fork does not answer a message that its origin received. */
+  /** Whether this run answers an inbox message. A fork does not answer a message that the original run received. */
   answersFor(messageId: string): boolean {
     if (!this.#isFork) return true;
     for (const { messages } of this.tasks.values())
@@ -293,7 +319,7 @@ export class RunState {
     return false;
   }
 
-  /** Applies an event. Of most events, only the `seq` changes the state. */
+  /** Applies an event. Most events change only the sequence number of the state. */
   noteEvent(event: Event): void {
     const { seq, type, at } = event;
     this.nextSeq = seq + 1;
@@ -326,20 +352,23 @@ export class RunState {
     this.#addUsage(this.task(this.ownerOf(event.taskId)), event.data.usage);
   }
 
-  /** B5: moves the deadlines of a task and of its descendants, which are never later than its own. */
+  /**
+   * B5: moves the deadlines of a task and of its descendants. A descendant's deadline is never later than that of
+   * the task.
+   */
   #addTime(taskId: TaskId, ms: number): void {
     if (ms === 0) return;
     this.tasks.get(taskId)?.clock.addTime(ms);
     for (const { record } of this.#tree.childrenOf(taskId)) this.#addTime(record.taskId, ms);
   }
 
-  /** B5: a task whose top-up was refused may ask again. */
+  /** B5: applies a top-up. After it, a task whose top-up was refused may ask again. */
   #noteTopUp({ data }: Event<"budget_top_up">): void {
     this.#addTime(data.taskId, data.add.deadlineMs ?? 0);
     for (const task of this.tasks.values()) task.isDeclined = false;
   }
 
-  /** B5: keeps which question for a top-up is open, and whether the last one was refused. */
+  /** B5: records which question for a top-up is open, and whether the last one was refused. */
   #noteQuestion(event: Event<"approval_request" | "approval_decision">): void {
     const task = this.tasks.get(event.taskId);
     if (task === undefined) return;
@@ -375,8 +404,8 @@ export class RunState {
   }
 
   /**
-   * Applies everything but events, seats and money, whose commands return outcomes. The voids of a commit apply to records of earlier
-   * commits, not to the records of the same commit.
+   * Applies all changes of a commit except events, seats and money, whose commands return outcomes. The voids of a
+   * commit apply only to records of earlier commits.
    */
   apply(
     {
@@ -412,13 +441,16 @@ export class RunState {
     this.#tree.forgetLeaving();
   }
 
-  /** J11: keeps the contents and the frame, so that later calls need not repeat them. */
+  /** J11: keeps the contents and the frame of a request, so that the records of later calls need not repeat them. */
   #noteRequest(task: TaskState, request: SentRequest): void {
     this.#holdContents(task.record, request);
     if (request.frame !== undefined) (task.frames ??= new Map()).set(request.role ?? "main", request.frame);
   }
 
-  /** J5: the step runs again. E4: a tool call that has begun does not emit its start again. */
+  /**
+   * J5: removes the record of a step, so that the step runs again. E4: a tool call that has begun does not emit its
+   * start event again.
+   */
   #void(task: TaskState, address: StepAddress): void {
     if (task.steps.get(address)?.outcome.kind === "failed") task.branchValues?.forget(address);
     task.steps.delete(address);
@@ -434,7 +466,7 @@ export class RunState {
     if (asksPerson(address)) updateClock(task, this.paused, at);
   }
 
-  /** A step is recorded: updates usage, taken values, held contents and drained messages. */
+  /** Records a step: updates usage, taken values, stored contents and read messages. */
   record(step: StepRecord, at: number, task = this.task(step.taskId)): void {
     const { kind, name, address, outcome } = step;
     task.steps.set(address, step);
@@ -469,7 +501,7 @@ export class RunState {
     if (messages.length > 0) task.messages = [...task.messages, ...messages];
   }
 
-  /** Keeps what a started run had spent at its end. */
+  /** Keeps the amount that a started run had spent at its end. */
   #noteRunEnd({ taskId, wait, value }: Resolution): void {
     const runId = runOf(wait);
     const started = runId === undefined ? undefined : this.tasks.get(taskId)?.started;
@@ -478,7 +510,7 @@ export class RunState {
     if (run !== undefined && spent !== undefined) started?.set(run.runId, { ...run, spent });
   }
 
-  /** The value is `null` if retention has erased it. */
+  /** Records the outcome of a spawn. Its value is `null` if retention has erased it. */
   #noteSpawn(address: StepAddress, value: JsonValue): void {
     const spawned = value as unknown as SpawnOutcome | null;
     const child = spawned?.kind === "spawned" ? this.tasks.get(spawned.handle.taskId) : undefined;
@@ -501,7 +533,10 @@ export class RunState {
     this.usage = isOnlyUser ? task.usage : addUsage(this.usage, usage);
   }
 
-  /** Usage of the recorded model calls and metered calls of a task and its descendants. Costs O(descendants), for the root O(1). */
+  /**
+   * Returns the usage of the recorded model calls and metered calls of a task and its descendants. Costs
+   * O(descendants), for the root O(1).
+   */
   usageOf(taskId: TaskId): Usage {
     return taskId === root ? this.usage : this.#tree.usageOf(this.task(taskId));
   }
@@ -587,7 +622,10 @@ export class RunState {
     this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
   }
 
-  /** J4: keeps the contents that later records of the run name by hash. `null` is a turn that retention has erased. */
+  /**
+   * J4: keeps the contents that later records of the run name by hash. `null` stands for a turn that retention has
+   * erased.
+   */
   #holdContents({ supervision }: TaskRecord, turn: Pick<TurnRecord, "contents"> | null): void {
     const lasts = supervision.retention !== HistoryRetention.NONE;
     const contents = turn?.contents ?? {};

@@ -12,7 +12,7 @@ import {
 } from "../../kernel/index.ts";
 import type { HeldCapShare } from "./held-cap-share.ts";
 
-/** What is known about a run when its usage is counted. */
+/** Facts about a run that are needed to count its usage. */
 interface UsageRoot {
   /** The root agent. */
   readonly agentId: AgentId;
@@ -20,7 +20,10 @@ interface UsageRoot {
   readonly createdAt: number;
 }
 
-/** Whether the run has ended. `failedAt` is present in the commit that ends it as failed, in epoch milliseconds. */
+/**
+ * The end of a run, if it has ended. `failedAt` is present in the commit that ends it as failed, in epoch
+ * milliseconds.
+ */
 export interface UsageEnd {
   readonly ended: boolean;
   readonly failedAt?: number | undefined;
@@ -28,10 +31,10 @@ export interface UsageEnd {
   readonly isMetered?: boolean;
 }
 
-/** What a commit says about the usage and the cap share of its run. */
+/** The usage and the cap share that a commit contains. */
 export type TakenUsage = Required<Pick<Commit, "usage">> & Pick<Commit, "holds">;
 
-/** U1: which part of a run's usage its commits hold. */
+/** U1: tracks which part of a run's usage is already in its commits. */
 export class RunUsage {
   readonly #ledger: Ledger;
   readonly #capShare: HeldCapShare;
@@ -51,10 +54,11 @@ export class RunUsage {
   }
 
   /**
-   * Returns what the run spent since the last call, for a commit that suspends, pauses or ends the run, or settles a call
-   * of a run with a cap share or of a live program. Otherwise nothing is returned while calls are in flight, as after a
-   * pause: the commit that records the last of them holds their usage. The first usage counts the run; an ended run is
-   * always counted. A run that ends as failed is counted as such for the same agent and model. The list is empty if the run only returns a part of its cap share (U8).
+   * Returns what the run spent since the last call, for a commit that suspends, pauses or ends the run, or settles
+   * a call of a run with a cap share or of a live program. Otherwise it returns nothing while calls are in flight,
+   * as after a pause: the commit that records the last of these calls contains their usage. The first usage counts
+   * the run; an ended run is always counted. A run that ends as failed is counted as such for the same agent and
+   * model. The list is empty if the run only returns a part of its cap share (U8).
    */
   take({ ended, failedAt, isMetered = false }: UsageEnd, root: () => UsageRoot): TakenUsage | undefined {
     const { open, tally } = this.#ledger;
@@ -72,7 +76,7 @@ export class RunUsage {
   }
 }
 
-/** What the open and the waiting reservations need, by the key of their cap share. */
+/** Returns the amounts that open and waiting reservations need, by the key of their cap share. */
 function heldBy({ open, waiting }: Ledger, capShare: HeldCapShare): Commit["holds"] {
   if (open.length === 0 && waiting.length === 0) return undefined;
   const holds: Record<string, number> = {};
@@ -84,7 +88,7 @@ function heldBy({ open, waiting }: Ledger, capShare: HeldCapShare): Commit["hold
   return holds;
 }
 
-/** Counts the run in the first row of its root agent, or in a row of its own if that agent has called no model. */
+/** Counts the run in the first row of its root agent, or in a separate row if that agent has called no model. */
 function withRun(rows: readonly UsageDelta[], { agentId, createdAt }: UsageRoot): UsageDelta[] {
   const agent = usageNameOf(agentId);
   const index = rows.findIndex((row) => row.agent === agent);

@@ -6,7 +6,10 @@ import type {
   ThinkingLevel,
 } from "../../kernel/index.ts";
 
-/** The record of a `turn` step. Large contents are named by hash, and the first record of the run that names a content holds it (J4). */
+/**
+ * The record of a `turn` step. Large contents are named by hash, and the first record of the run that names a
+ * content also contains it (J4).
+ */
 export interface TurnRecord {
   /** Epoch milliseconds. */
   readonly at: number;
@@ -18,11 +21,11 @@ export interface TurnRecord {
   readonly sessionId: SessionId | null;
   /** Id of the session entry after which the turn starts. */
   readonly leafId: string | null;
-  /** Hash of the history. If absent, the history is the session's path to the current entry. */
+  /** Hash of the history. If absent, the history is the session path up to the current entry. */
   readonly history?: string;
-  /** Hashes of the lists of messages that follow the history, if the task shares the prompt of another one. */
+  /** Hashes of the lists of messages that come after the history, if the task shares the prompt of another task. */
   readonly said?: readonly string[];
-  /** Role of the shared request. Present only if the task shares the prompt of another one. */
+  /** Role of the shared request. Present only if the task shares the prompt of another task. */
   readonly role?: string;
   /** Hash of `TurnPlan.earlier`. */
   readonly earlier?: string;
@@ -36,17 +39,17 @@ export interface TurnRecord {
   readonly isSteered?: true;
   /** See `TurnPlan.handled`. */
   readonly handled?: HandledInput;
-  /** The model that the session path sets. Absent if it sets none. */
+  /** The model that the session path sets. Absent if it sets no model. */
   readonly model?: ModelReference;
-  /** The thinking level that the session path sets. Absent if it sets none. */
+  /** The thinking level that the session path sets. Absent if it sets no level. */
   readonly thinkingLevel?: ThinkingLevel;
-  /** Contents that no earlier record of the run holds, by hash. */
+  /** Contents that no earlier record of the run contains, by hash. */
   readonly contents?: Readonly<Record<string, JsonValue>>;
 }
 
 interface HeldContent {
   readonly content: JsonValue;
-  /** The record that holds the content is not erased by retention. */
+  /** Whether retention does not erase the record that contains the content. */
   readonly lasts: boolean;
 }
 
@@ -58,7 +61,7 @@ export class SharedContents {
     return this.#contents?.get(hash)?.content;
   }
 
-  /** With `lasting`, only a record that retention does not erase counts. */
+  /** Whether a record contains the content. With `lasting`, only records that retention does not erase count. */
   has(hash: string, { lasting }: { readonly lasting: boolean }): boolean {
     const held = this.#contents?.get(hash);
     return held !== undefined && (held.lasts || !lasting);

@@ -1,14 +1,14 @@
 import { digestOf, Fault, type Hash, type StepRecord } from "../../kernel/index.ts";
 
-/** What identifies a step: its address, and the kind, name and digest that the code gives it. */
+/** The identity of a step: its address, and the kind, name and digest that the code gives it. */
 export interface StepIdentity extends Omit<StepRecord, "outcome" | "taskId"> {
   /** J9: former names of the step. */
   readonly formerNames?: readonly string[];
-  /** Whether the body of the step only executes branches of the code, whose steps have records of their own. */
+  /** Present if the body of the step only executes branches of the code, whose steps have their own records. */
   readonly hasBranches?: true;
 }
 
-/** J9: the identity with the former names of `formerly`. */
+/** J9: returns the identity with the former names that `formerly` gives. */
 export function formerlyNamed(
   step: StepIdentity,
   formerly: string | readonly string[] | undefined,
@@ -17,7 +17,7 @@ export function formerlyNamed(
   return { ...step, formerNames: typeof formerly === "string" ? [formerly] : formerly };
 }
 
-/** J4: returns a `journal_mismatch` fault if the record at the address of `step` is of another step. */
+/** J4: returns a `journal_mismatch` fault if the record at the address of `step` belongs to another step. */
 export function findMismatch(recorded: StepRecord, step: StepIdentity, hash: Hash): Fault | undefined {
   if (recorded.kind !== step.kind) return mismatch(step, "kind", recorded.kind, step.kind);
   if (recorded.name !== step.name && step.formerNames?.includes(recorded.name) !== true)

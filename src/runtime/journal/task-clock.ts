@@ -1,9 +1,9 @@
 import type { StepAddress, TaskOutcome, TaskRecord } from "../../kernel/index.ts";
 import { asksPerson } from "./wait-names.ts";
 
-/** The clock by which the deadline and the timeouts of a task run. */
+/** The clock of a task, which measures the time for its deadline and timeouts. */
 export class TaskClock {
-  /** When the clock begins to run: the creation of the task, or its later start (L9). Epoch milliseconds. */
+  /** Time at which the clock starts: the creation of the task, or its later start (L9). Epoch milliseconds. */
   readonly startedAt: number;
   #stoppedMs = 0;
   #addedMs = 0;
@@ -17,12 +17,12 @@ export class TaskClock {
     return this.#stoppedSince !== null;
   }
 
-  /** How long the clock has stood still, without a stop that has not ended yet. Milliseconds. */
+  /** How long the clock has been stopped, without a stop that has not ended yet. Milliseconds. */
   get stoppedMs(): number {
     return this.#stoppedMs;
   }
 
-  /** B5: how much time the task has used until then. Milliseconds. */
+  /** B5: returns how much time the task has used until this time. Milliseconds. */
   usedMs(at: number): number {
     const now = this.#stoppedSince ?? at;
     return Math.max(0, now - this.startedAt - this.#stoppedMs);
@@ -33,12 +33,12 @@ export class TaskClock {
     return this.#addedMs;
   }
 
-  /** B5: moves the deadline. Timeouts stay as they are. */
+  /** B5: moves the deadline. Timeouts do not change. */
   addTime(ms: number): void {
     this.#addedMs += ms;
   }
 
-  /** Stops the clock or lets it run again at this time. Does nothing if the clock is in that state already. */
+  /** Stops the clock or starts it again at this time. Does nothing if the clock is already in this state. */
   set(isRunning: boolean, at: number): void {
     const time = Math.max(at, this.startedAt);
     if (!isRunning) {
@@ -50,7 +50,7 @@ export class TaskClock {
   }
 }
 
-/** What decides whether the clock of a task runs. */
+/** The facts that decide whether the clock of a task runs. */
 interface ClockedTask {
   readonly record: Pick<TaskRecord, "timeoutWhileWaiting">;
   readonly clock: TaskClock;
@@ -60,8 +60,8 @@ interface ClockedTask {
 }
 
 /**
- * H5, B5: the clock of a task stops while the run or the task is paused, while the task waits for a person (unless
- * `timeoutWhileWaiting` is set), and once it has ended.
+ * H5, B5: stops or starts the clock of a task. It is stopped while the run or the task is paused, while the task
+ * waits for a person (unless `timeoutWhileWaiting` is set), and after the task has ended.
  */
 export function updateClock(
   { record, clock, outcome, unseated, opened }: ClockedTask,
@@ -72,7 +72,10 @@ export function updateClock(
   clock.set(!isRunPaused && !unseated && outcome === null && !isAsking, at);
 }
 
-/** B5: when the task passes its deadline, in epoch milliseconds, if its clock does not stop again. `null` means no deadline. */
+/**
+ * B5: returns the time at which the task passes its deadline if its clock does not stop again, in epoch
+ * milliseconds. `null` means no deadline.
+ */
 export function deadlineOf({
   record,
   clock,

@@ -28,20 +28,29 @@ import type { Addition } from "./run-log.ts";
 import type { RunState } from "./run-state.ts";
 import type { TaskState } from "./task-state.ts";
 
-/** Restarting the task's code does not help: the fault is permanent. An `internal` fault is a crash, which a restart may fix. */
+/**
+ * Whether a restart of the task's code cannot help, because the fault is permanent. An `internal` fault counts as a
+ * crash, which a restart may fix.
+ */
 export function isFinalFault(fault: Fault): boolean {
   return fault.code !== "internal" && fault.retry === "never";
 }
 
-/** Key in a fault's details: the output that had arrived when a model call was cut off. Recorded with the fault, so a replay has the same output. */
+/**
+ * Key in a fault's details for the output that had arrived when a model call was interrupted. It is recorded with
+ * the fault, so that a replay has the same output.
+ */
 export const partialOutput = "partial";
 
-/** Key in a fault's details: why the model stopped whose reply became the fault. */
+/** Key in a fault's details for the stop reason of a reply that became the fault. */
 export const faultStopReason = "stopReason";
-/** Key in a fault's details: the reported usage of the reply that became the fault. */
+/** Key in a fault's details for the reported usage of the reply that became the fault. */
 export const faultUsage = "usage";
 
-/** B5: the partial output of a failed task: the text of the call that was cut off, or else what the code had reported. */
+/**
+ * B5: returns the partial output of a failed task: the text of the call that was interrupted, or else what the code
+ * had reported.
+ */
 export function outputAt(fault: Fault, reported: JsonValue = null): JsonValue {
   const partial = fault.details?.[partialOutput];
   return typeof partial === "string" && partial !== "" ? partial : reported;
@@ -51,7 +60,10 @@ export function cancelledOutcome(error: CancellationError, output: JsonValue = n
   return { status: "cancelled", output, failure: error.toJSON() };
 }
 
-/** B5: an outcome at a deadline, with the limit and the time that was used, also after the deadline. */
+/**
+ * B5: returns an outcome at a deadline, with the limit and the time that was used, including time after the
+ * deadline.
+ */
 export function withTimeUsed(
   outcome: TaskOutcome,
   { record, clock }: Pick<TaskState, "record" | "clock">,
@@ -67,7 +79,10 @@ export function withTimeUsed(
 
 type TaskEnd = EventData["task_end"];
 
-/** Events for the end of a task. Only a failed task gets an `agent_error`, a cancelled or otherwise stopped task does not (trap O8). */
+/**
+ * Returns the events for the end of a task. Only a failed task gets an `agent_error`; a cancelled or otherwise
+ * stopped task does not (trap O8).
+ */
 export function endEvents(
   { usage, resumed }: Pick<TaskState, "usage" | "resumed">,
   outcome: TaskOutcome,
@@ -86,7 +101,10 @@ export function endEvents(
   return [{ type: "agent_error", data: { failure, ...(kind && { kind }) } }, end];
 }
 
-/** The `run_end` event. The run has the status of its root task. B3: `lost` holds the charges of calls without reported usage. */
+/**
+ * Returns the `run_end` event. The run has the status of its root task. B3: `lost` contains the charges of calls
+ * without reported usage.
+ */
 export function runEnd(state: RunState): EventDraft {
   const { usage, costUsd, turns, unreported: lost } = spendOf(state);
   const status = outcomeStatus(state.task(root).outcome);
@@ -94,8 +112,9 @@ export function runEnd(state: RunState): EventDraft {
 }
 
 /**
- * Acknowledges the messages of an ended task. If the task failed or was cancelled, messages that expect no reply go back to the inbox.
- * The sender of a message that expects a reply and got none receives the reason. Returns `undefined` if the task has no messages.
+ * Returns the changes for the messages of an ended task, which acknowledge them. If the task failed or was
+ * cancelled, messages that expect no reply go back to the inbox. If a message expects a reply and got none, its
+ * sender receives the reason. Returns `undefined` if the task has no messages.
  */
 export function answersOf(
   task: TaskState,
@@ -133,9 +152,10 @@ function whyUnanswered(agentId: string, { status, failure, output }: TaskOutcome
 }
 
 /**
- * S1: how the end of a task changes its session. A failed task changes nothing: its entries stay hidden and the task is resumable. The end
- * of the root makes the entries of the invocation visible, also if the code reported no session changes itself. If it was stopped before it
- * reported any, for example before it started, the runtime adds the text that says so; input that the agent would have checked is removed.
+ * S1: returns how the end of a task changes its session. A failed task changes nothing: its entries stay hidden,
+ * and it can be resumed. The end of the root makes the entries of the invocation visible, even if the code reported
+ * no session changes. If the root was stopped before it reported any, for example before it started, the runtime
+ * adds a text that says so, and removes input that the agent would have checked.
  */
 export function sessionChangesAtEnd(
   task: TaskState,
@@ -163,7 +183,7 @@ export function sessionChangesAtEnd(
 
 const none: readonly never[] = [];
 
-/** S1: the text that a stopped invocation ends with, if its code could not write it. */
+/** S1: returns the text with which a stopped invocation ends, if its code could not write it. */
 function interruptedEntry(
   { record, resumed }: TaskState,
   status: InterruptedStatus,
@@ -177,12 +197,12 @@ function interruptedEntry(
   return { type: "append", sessionId, agentId, entry, visibility: "visible", atLeaf: true };
 }
 
-/** The runs that the end of a root submits. A failed task submits none, because it can be resumed. */
+/** Returns the runs that the end of a root submits. A failed task submits none, because it can be resumed. */
 export function nextRunsAtEnd(outcome: TaskOutcome, { next = [] }: TaskReport): readonly NextRun[] {
   return outcome.status === "failed" && outcomeStatus(outcome) === "failed" ? [] : next;
 }
 
-/** The change that ends a task. Empty lists are left out of the journal. */
+/** Returns the change that ends a task. Empty lists are not written to the journal. */
 export function endChange(
   taskId: TaskId,
   {
@@ -204,7 +224,10 @@ export function endChange(
   };
 }
 
-/** Trap R14: what retention erases in the commit that ends the run, whatever its outcome. Returns `undefined` if nothing is erased. */
+/**
+ * Trap R14: returns what retention erases in the commit that ends the run, whatever its outcome. `undefined` if
+ * nothing is erased.
+ */
 export function historyToErase(state: RunState): Addition | undefined {
   const sessions: SessionChange[] = [];
   const erases: Erasure[] = [];

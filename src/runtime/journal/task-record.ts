@@ -19,9 +19,12 @@ import { deadlineOf } from "./task-clock.ts";
 
 /** Options of a new task. */
 export interface NewTaskOptions extends SpawnOptions {
-  /** The request with which the task starts. If absent, the task has a prompt of its own. */
+  /** The request with which the task starts. If absent, the task has its own prompt. */
   readonly inherited?: InheritedChild;
-  /** C2: code that no deadline reaches spawns the task, which therefore does not inherit the deadline of its parent. */
+  /**
+   * C2: whether the task is spawned by code that no deadline reaches, so that it does not inherit the deadline of
+   * its parent.
+   */
   readonly isShielded?: boolean;
   /** D2: the folder in which the parent works. */
   readonly folder?: TaskFolder;
@@ -31,20 +34,23 @@ export interface ChildTaskOptions extends NewTaskOptions {
   readonly taskId: TaskId;
   readonly agent: HostedAgent;
   readonly input: JsonValue;
-  /** What `ownBudget` returns for the agent and the options. */
+  /** The limits that `ownBudget` returns for the agent and the options. */
   readonly ownLimits: ExecutionBudget;
   /** Epoch milliseconds. */
   readonly now: number;
 }
 
-/** What a child inherits that shares its parent's prompt. */
+/** The parts that a child which shares its parent's prompt inherits. */
 export interface InheritedChild {
   readonly request: RequestOfTask;
   /** Settings of the parent's last request. */
   readonly settings: CallSettings | null;
 }
 
-/** B6: the budget of a child never exceeds its parent's, and its deadline is never later than the parent's. */
+/**
+ * B6: creates the record of a child task. Its budget never exceeds the parent's, and its deadline is never later
+ * than the parent's.
+ */
 export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): TaskRecord {
   const { taskId, agent, input, now, ownLimits } = options;
   const { record } = parent;
@@ -82,12 +88,15 @@ export function childTaskRecord(parent: TaskState, options: ChildTaskOptions): T
   };
 }
 
-/** B5: the field of a task whose agent asks for a top-up. */
+/** B5: returns the field of the record that says whether the agent asks for a top-up. */
 export function asksForTopUp({ onBudget }: HostedAgent): Pick<TaskRecord, "onBudget"> {
   return onBudget === "ask" ? { onBudget } : {};
 }
 
-/** J9: whether the task drains steering and follow-ups. The journal of a child of an earlier build has no such drains. */
+/**
+ * J9: whether the task reads steering and follow-ups. The journal of a child of an earlier build has no records of
+ * such reads.
+ */
 export function takesInput({ parentId, takesInput: takes }: TaskRecord): boolean {
   return parentId === null || takes === true;
 }
@@ -100,7 +109,10 @@ function inheritedFields(
   return settings === null ? { inherits } : { inherits, settings };
 }
 
-/** The caps of the task's own account. Without the ancestors' caps: their accounts enforce those, also after a top-up (B6). */
+/**
+ * Returns the caps of the task's own account. They do not include the caps of tasks above it, whose accounts
+ * enforce these, also after a top-up (B6).
+ */
 export function ownBudget(agent: HostedAgent, { budget = unlimitedBudget }: SpawnOptions): ExecutionBudget {
   return tightenBudget(executionBudget(agent.budget ?? unlimitedBudget), budget);
 }

@@ -25,13 +25,13 @@ export interface StartRecord {
   readonly runId: RunId;
   readonly onParentEnd: OnCallerEnd;
   /**
-   * Hash of the input. Present if the caller named the id, so that another process may have created the run with this id
+   * Hash of the input. Present if the caller chose the id: another process may then create a run with this id
    * between the check of the step and its commit.
    */
   readonly asked?: string;
-  /** L19: present for a call of an object, which cannot be resumed: a resumed caller calls again. */
+  /** L19: present for a call of an object, which cannot be resumed. A resumed caller calls again. */
   readonly isFinal?: true;
-  /** B6: present if a part of the task's budget is reserved for the run. */
+  /** B6: present if a part of the task's budget is reserved for the started run. */
   readonly hasPart?: true;
 }
 
@@ -39,20 +39,20 @@ export interface StartRecord {
 export interface StartedState extends StartRecord {
   /** Address of the step that started it. */
   readonly startedBy: StepAddress;
-  /** Whether the origin of this fork started it. Such a run is not cancelled with the fork. */
+  /** Whether the original run of this fork started it. Such a run is not cancelled with the fork. */
   readonly isOfOrigin: boolean;
-  /** What the run had spent at its last end that the task received. */
+  /** The amount that the run had spent at its last end that the task received. */
   readonly spent?: RunCharge;
 }
 
-/** What a run and the runs that it has started have spent. `costUsd` is `null` if a price is unknown. */
+/** The amount that a run and the runs that it has started have spent. `costUsd` is `null` if a price is unknown. */
 export interface RunCharge {
   readonly tokens: number;
   readonly costUsd: number | null;
   readonly turns: number;
 }
 
-/** The state of a task, as its commits give it. */
+/** The state of a task, computed from the commits of its run. */
 export interface TaskState {
   readonly record: TaskRecord;
   readonly clock: TaskClock;
@@ -60,32 +60,38 @@ export interface TaskState {
   supervision: Supervision | undefined;
   /** Address of the parent's step that spawned the task. `undefined` for the root. */
   spawnedBy: StepAddress | undefined;
-  /** Records of the present journal, by address. */
+  /** Records of the current journal, by address. */
   readonly steps: Map<StepAddress, StepRecord>;
   /** Steps that have begun and have no record yet. */
   readonly opened: Map<StepAddress, number>;
-  /** Seq of the start of each tool call that failed with a fault, for the case that its record is voided (J5). */
+  /**
+   * Sequence number of the start event of each tool call that failed with a fault. It is needed if the record of
+   * the call becomes void (J5).
+   */
   readonly failedStarts: Map<StepAddress, number>;
   /** B1: input tokens that a model counted for a step that has no record yet. */
   readonly counts: Map<StepAddress, TokenCount>;
-  /** J11: what the calls of each role were sent last, apart from their messages. Created with the first record of it. */
+  /** J11: the last recorded request of each role, apart from its messages. Created with the first such record. */
   frames: Map<string, SentFrame> | undefined;
-  /** The runs that the task has started, by id. Created with the first one. */
+  /** The runs that the task has started, by id. Created with the first run. */
   started: Map<RunId, StartedState> | undefined;
   /** W1: values that steps in branches have taken. Created with the first value. */
   branchValues: BranchValues | undefined;
-  /** Addresses of the registered compensations of the present journal, in the order of their records. Created with the first. */
+  /**
+   * Addresses of the registered compensations of the current journal, in the order of their records. Created with
+   * the first compensation.
+   */
   compensations: StepAddress[] | undefined;
-  /** Messages that the task has drained from its agent's inbox. */
+  /** Messages that the task has read from its agent's inbox. */
   readonly drained: Message[];
   /**
-   * Messages that the task has to acknowledge or answer: those it was started with and those it drained. In a fork, the origin answers
-   * the messages that both share.
+   * Messages that the task must acknowledge or answer: those with which it was started and those that it has read.
+   * In a fork, the original run answers the messages that both share.
    */
   messages: readonly Message[];
   /** Ids of the messages that the task has answered. */
   readonly replied: string[];
-  /** J8: number of `continueAsNew` calls, so also the ordinal of the present journal. */
+  /** J8: number of `continueAsNew` calls, which is also the number of the current journal, counted from 0. */
   journal: number;
   /** Input of the present journal. */
   input: JsonValue;
@@ -93,23 +99,26 @@ export interface TaskState {
   outcome: TaskOutcome | null;
   /** J5: addresses of the records whose fault ended the task. */
   endedOn: readonly StepAddress[];
-  /** Usage of all recorded model calls. In a fork, of those after the fork. */
+  /** Usage of all recorded model calls. In a fork, only calls after the fork count. */
   usage: Usage;
   /** How often the task was resumed after it had ended. */
   resumed: number;
   /** `task_start` is emitted. */
   isStarted: boolean;
-  /** Seq of its first `task_start`. Present if `isStarted`. */
+  /** Sequence number (`seq`) of the first `task_start` of the task. Present if `isStarted`. */
   startSeq: number | undefined;
-  /** Seq of its last `task_end`. `undefined` if it has not ended, or was created and ended in one commit. */
+  /**
+   * Sequence number (`seq`) of the last `task_end` of the task. `undefined` if the task has not ended, or was
+   * created and ended in one commit.
+   */
   endSeq: number | undefined;
   /** How often the task's code has crashed since the task was last resumed. */
   crashes: number;
-  /** When the task's code last crashed. Epoch milliseconds. */
+  /** Time at which the task's code last crashed. Epoch milliseconds. */
   crashedAt: number;
-  /** The first cancellation of the task since it was last resumed. `null` if there is none. */
+  /** The first cancellation of the task since it was last resumed. `null` if it was not cancelled. */
   cancelled: { readonly reason: string; readonly status: CancellationStatus } | null;
-  /** B5: id of the open question for a top-up. `undefined` if the task asks for none. */
+  /** B5: id of the open question for a top-up. `undefined` if the task has no such question. */
   topUpQuestion: string | undefined;
   /** B5: how often the task has asked for a top-up. */
   topUpsAsked: number;
@@ -117,9 +126,9 @@ export interface TaskState {
   isDeclined: boolean;
   /** The task had a seat and was paused. */
   unseated: boolean;
-  /** What the task waits for, as of its last `task_suspend`. */
+  /** The reasons for which the task waits, according to its last `task_suspend`. */
   waitsFor: readonly WaitCause[];
-  /** When the task last emitted `task_suspend`. Epoch milliseconds; 0 if it never did. */
+  /** Time at which the task last emitted `task_suspend`. Epoch milliseconds; 0 if it has emitted none. */
   suspendedAt: number;
   /** The data of its last `task_suspend`. */
   suspension: EventData["task_suspend"] | undefined;
@@ -127,12 +136,12 @@ export interface TaskState {
 
 const empty: readonly never[] = [];
 
-/** The position of a task in the tree of its run. It never changes. */
+/** Returns the position of a task in the tree of its run, which never changes. */
 export function supervisionOf(task: TaskState): Supervision {
   return (task.supervision ??= Supervision.fromJSON(task.record.supervision));
 }
 
-/** The state of a task that was created at `at`, in epoch milliseconds. */
+/** Returns the state of a task that was created at `at`, in epoch milliseconds. */
 export function newTaskState(record: TaskRecord, at: number): TaskState {
   return {
     record,
@@ -177,7 +186,7 @@ export function hasCompensated({ journal, steps }: Pick<TaskState, "journal" | "
   return steps.has(compensationsIn(journalScope(journal)));
 }
 
-/** Notes the run that a recorded step has started. `value` is `null` if retention has erased it. */
+/** Adds to the task the run that a recorded step has started. `value` is `null` if retention has erased it. */
 export function noteStarted(task: TaskState, startedBy: StepAddress, value: JsonValue): void {
   const record = value as unknown as StartRecord | null;
   if (record === null) return;
@@ -185,12 +194,12 @@ export function noteStarted(task: TaskState, startedBy: StepAddress, value: Json
   task.started.set(record.runId, { ...record, startedBy, isOfOrigin: false });
 }
 
-/** The origin of a fork has started the runs that its journal names. */
+/** Marks the started runs of a task as started by the original run of this fork. */
 export function leaveToOrigin({ started }: TaskState): void {
   for (const [runId, run] of started ?? []) started?.set(runId, { ...run, isOfOrigin: true });
 }
 
-/** Keeps the start of a tool call that failed, for the case that its record is voided. */
+/** Keeps the start of a tool call that failed. It is needed if the record of the call becomes void. */
 export function noteFailedStart({ opened, failedStarts }: TaskState, address: StepAddress): void {
   const seq = opened.get(address);
   if (seq !== undefined) failedStarts.set(address, seq);

@@ -3,12 +3,18 @@ import type { TaskState } from "./task-state.ts";
 
 const none: readonly never[] = [];
 
-/** The tasks of a run by id, and which task has spawned which. Tasks that no code can reach any more are forgotten (J8). */
+/**
+ * The tasks of a run by id, with the tree of which task has spawned which. Tasks that no code can reach any more
+ * are removed from memory (J8).
+ */
 export class TaskTree {
   readonly tasks = new Map<TaskId, TaskState>();
-  /** The children of each task that has some, in the order of their creation. */
+  /** The children of each task that has children, in the order of their creation. */
   readonly #children = new Map<TaskId, TaskState[]>();
-  /** Usage of the tasks that are forgotten, by the task that has spawned them. Created with the first one. */
+  /**
+   * Usage of the tasks that were removed from memory, by the task that has spawned them. Created with the first
+   * such task.
+   */
   #usageBelow: Map<TaskId, Usage> | undefined;
   #leaving: [TaskId, readonly TaskState[]][] | undefined;
 
@@ -25,14 +31,14 @@ export class TaskTree {
     return this.#children.get(taskId) ?? none;
   }
 
-  /** The task and all tasks below it, each after its parent. Costs O(these tasks). */
+  /** Returns the task and all tasks below it, each after its parent. Costs O(these tasks). */
   familyOf(task: TaskState): readonly TaskState[] {
     const family = [task];
     for (const { record } of family) family.push(...this.childrenOf(record.taskId));
     return family;
   }
 
-  /** Usage of a task and of all tasks below it. Costs O(these tasks). */
+  /** Returns the usage of a task and of all tasks below it. Costs O(these tasks). */
   usageOf(task: TaskState): Usage {
     const { taskId } = task.record;
     if (!this.#children.has(taskId) && this.#usageBelow?.has(taskId) !== true) return task.usage;
@@ -44,8 +50,8 @@ export class TaskTree {
   }
 
   /**
-   * J8: the tasks below this one that its next history cannot reach, because they have ended with all that is below them. A task with
-   * messages, or with history that the end of the run removes or erases, is not among them.
+   * J8: returns the tasks below this one that its next journal cannot reach, because they and all tasks below them
+   * have ended. Tasks with messages, or with history that the end of the run removes or erases, are left out.
    */
   unreachableBelow(taskId: TaskId, hasEntries: (taskId: TaskId) => boolean): readonly TaskState[] {
     const isOver = ({ record, outcome, messages }: TaskState): boolean =>
@@ -60,8 +66,8 @@ export class TaskTree {
   }
 
   /**
-   * J8: the tasks below this one leave memory with the next `forgetLeaving`. The commit that a fork starts with has their steps, too,
-   * which are applied before.
+   * J8: marks tasks below this one, so that the next `forgetLeaving` removes them from memory. They are not removed
+   * at once, because the first commit of a fork also has their steps, which are applied later.
    */
   leave(taskId: TaskId, tasks: readonly TaskState[]): void {
     if (tasks.length > 0) (this.#leaving ??= []).push([taskId, tasks]);
@@ -73,7 +79,7 @@ export class TaskTree {
     this.#leaving = undefined;
   }
 
-  /** The steps and events of the tasks stay in the store, and their usage counts. */
+  /** Removes tasks from memory. Their steps and events stay in the store, and their usage still counts. */
   #forget(taskId: TaskId, tasks: readonly TaskState[]): void {
     const forgotten = new Set(tasks);
     this.#usageBelow ??= new Map();

@@ -9,8 +9,8 @@ import type { ActiveStep } from "../task/active-step.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 
 /**
- * An attempt exceeded one of its `ModelTimeouts`. Not a `Fault`, because the request was sent and may be billed (B3). The
- * name makes `classifyError` treat it as `timeout`.
+ * The error of an attempt that exceeded one of its `ModelTimeouts`. It is not a `Fault`, because the request was
+ * sent and may be billed (B3). Because of its name, `classifyError` treats it as `timeout`.
  */
 class ModelTimeoutError extends Error {
   override readonly name = "TimeoutError";
@@ -19,7 +19,8 @@ class ModelTimeoutError extends Error {
 /**
  * Limits the time of one attempt of a model call, and aborts the signal of the attempt at the timeout.
  *
- * The timer is set to the earliest timeout and checked when it fires: a chunk only notes its time.
+ * The timer is set to the earliest timeout. A chunk does not reset the timer but only stores its time, which is
+ * checked when the timer fires.
  */
 export class AttemptTimer implements PendingTimeout {
   readonly #step: ActiveStep;
@@ -27,11 +28,11 @@ export class AttemptTimer implements PendingTimeout {
   readonly #startedAt: number;
   readonly #isStreamed: boolean;
   readonly #onFailure: (error: Error) => void;
-  /** Epoch milliseconds. 0 before the first chunk. */
+  /** Time of the last chunk, in epoch milliseconds. 0 before the first chunk. */
   #lastChunkAt = 0;
   at = Number.POSITIVE_INFINITY;
   index = -1;
-  /** The attempt has ended, by a response, a failure or a timeout. */
+  /** Whether the attempt has ended, by a response, a failure or a timeout. */
   isOver = false;
 
   constructor(
@@ -64,7 +65,7 @@ export class AttemptTimer implements PendingTimeout {
     if (isFirst) this.#arm();
   }
 
-  /** Ends the attempt: no timeout fires any more. */
+  /** Ends the attempt, so that no timeout fires any more. */
   end(): void {
     this.isOver = true;
     this.#disarm();
@@ -77,7 +78,7 @@ export class AttemptTimer implements PendingTimeout {
       : mergeModelTimeouts(worker.modelTimeouts, agent.modelTimeouts);
   }
 
-  /** The timeout of the attempt that ends first. */
+  /** Returns the timeout of the attempt that ends first. */
   #first(): keyof ModelTimeouts {
     if (!this.#isStreamed) return "totalMs";
     const chunk = this.#lastChunkAt === 0 ? "firstChunkMs" : "chunkMs";

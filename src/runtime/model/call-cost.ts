@@ -19,16 +19,16 @@ export interface BoundedCall {
   readonly inputTokens: number;
   /** Upper bound of the output tokens, before a cap lowers it. */
   readonly outputTokens: number;
-  /** The lowest output limit with which the call is of use. Default: 1. */
+  /** The lowest output limit with which the call is useful. Default: 1. */
   readonly minOutputTokens?: number;
   readonly attempt: number;
   readonly turns: number;
 }
 
-/** The price for a request of this size. `null` if the price is unknown. */
+/** Returns the price for a request of this size. `null` if the price is unknown. */
 export type PriceOf = (inputTokens: number) => ModelPrice | null;
 
-/** `PriceOf` of a model without a known price. */
+/** Returns the price of a model without a known price, which is `null`. */
 const unknownPrice: PriceOf = () => null;
 
 /** Output limit for models that do not state one. */
@@ -38,11 +38,11 @@ const defaultOutputTokens = 8_192;
 export interface CostBound {
   readonly command: ReserveCommand;
   readonly priceOf: PriceOf;
-  /** B7: the spending cap that lowered the output limit. */
+  /** B7: the spending cap that lowered the output limit. Absent or `null` if none did. */
   readonly cutBy?: Exhaustion | null;
 }
 
-/** B1: the highest cost that the call can have at the prices of this time. */
+/** B1: returns the highest cost that the call can have at the current prices. */
 export function boundCost(call: BoundedCall): CostBound {
   const { step, model, inputTokens: tokens, outputTokens, minOutputTokens, attempt, turns } = call;
   const { taskId, worker, state } = step.runner;
@@ -74,7 +74,10 @@ export function boundCost(call: BoundedCall): CostBound {
   return { command, priceOf };
 }
 
-/** B3: what a call costs at most whose input the provider has reported. `null` if the price is unknown. */
+/**
+ * B3: returns the highest cost of a call whose input tokens the provider has reported. `null` if the price is
+ * unknown.
+ */
 export function narrowedCost(
   price: ModelPrice | null,
   { inputTokens, cacheReadTokens = 0, cacheWriteTokens = 0 }: ReportedUsage,
@@ -94,12 +97,15 @@ function maxInputUsdPerToken({ inputUsd, cacheReadUsd = 0, cacheWriteUsd = 0 }: 
   return Math.max(inputUsd, cacheReadUsd, cacheWriteUsd);
 }
 
-/** B1: the highest price of an output token. */
+/** B1: returns the highest price of an output token. */
 function maxOutputUsdPerToken({ outputUsd, reasoningUsd = 0 }: ModelPrice): number {
   return Math.max(outputUsd, reasoningUsd);
 }
 
-/** B1: the output limit of a request that states none. A model's own limit may be so high that one call reserves a whole budget. */
+/**
+ * B1: returns the output limit for a request that states none. The model's own limit is not used directly, because
+ * it may be so high that one call reserves a whole budget.
+ */
 export function usualOutputTokens({
   defaultOutputTokens: usual,
   maxOutputTokens,

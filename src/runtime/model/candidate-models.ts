@@ -1,6 +1,6 @@
 import { Fault, type ClassifiedError, type Model, type ModelRequest } from "../../kernel/index.ts";
 
-/** A model that may answer, and which of its failures pass the request to the next candidate. */
+/** A model that may answer, with the rule which of its failures pass the request to the next candidate. */
 interface Candidate {
   readonly model: Model;
   readonly shouldFallBack: (error: ClassifiedError) => boolean;
@@ -16,12 +16,12 @@ export interface FailedAttempt {
 }
 
 /**
- * The models that may answer a request, in order; usually one. A round calls each candidate once, without a delay. Once
- * readers have received a part of an answer, the request stays with the model that sent it.
+ * The models that may answer a request, in order; usually there is one. A round calls each candidate once, without
+ * a delay. Once readers have received a part of an answer, the request stays with the model that sent it.
  */
 export class CandidateModels {
   readonly #first: Model;
-  /** `undefined` if the first model is the only candidate. */
+  /** The candidates. `undefined` if the first model is the only one. */
   readonly #candidates: readonly Candidate[] | undefined;
   #index = 0;
   /** The failure of this round that decides about a retry. */
@@ -44,7 +44,7 @@ export class CandidateModels {
     return candidate.model;
   }
 
-  /** Moves to the next candidate if the failure allows it. Returns whether there is one. */
+  /** Moves to the next candidate if the failure allows it. Returns whether there is a next candidate. */
   fallBack(failed: FailedAttempt): boolean {
     const before = this.#failed;
     // A retryable failure wins: then the round is repeated after a delay.
@@ -78,7 +78,10 @@ export class CandidateModels {
 
 const neverFallsBack = (): boolean => false;
 
-/** Flattens nested choices. The last candidate of an inner choice falls back by the rule of the outer choice. */
+/**
+ * Returns the candidates of a model, including those of nested choices. The last candidate of an inner choice uses
+ * the fallback rule of the outer choice.
+ */
 function candidatesOf(model: Model, request: ModelRequest, role: string): readonly Candidate[] {
   const { choice } = model;
   if (choice === undefined) return [{ model, shouldFallBack: neverFallsBack }];

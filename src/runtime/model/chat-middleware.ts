@@ -30,21 +30,21 @@ export interface ChatCall {
   readonly model: Model;
   /** The request as the agent's code passed it. */
   readonly request: LlmRequest;
-  /** `request` as the model receives it, before middleware. */
+  /** The request in the form in which the model receives it, before middleware changes it. */
   readonly modelRequest: ModelRequest;
   /** B1: upper bound of the input tokens of `modelRequest`, as the given model may count them. */
   readonly inputTokens: (model: Model) => number;
   readonly role: string;
   /** Number of ephemeral messages at the end of `modelRequest`. */
   readonly ephemeralMessages: number;
-  /** J11: records the request, and the parts of it that middleware changed. */
+  /** J11: records the request, and which parts of it middleware changed. */
   readonly record: (changed: readonly RequestPart[]) => void;
 }
 
 /**
- * Calls a model through middleware. Each call of `next` is a model call of its own: reserved, retried and settled. J7:
- * the journal records the result as the middleware leaves it. If middleware calls `next` again, the earlier reply is
- * settled before the next reservation; after a crash in between, the earlier call is paid again.
+ * Calls a model through middleware. Each call of `next` is a separate model call with its own reservation, retries
+ * and charge. J7: the journal records the final result of the middleware. If middleware calls `next` again, the
+ * earlier reply is settled before the next reservation; after a crash in between, the earlier call is paid again.
  */
 export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall): Promise<ModelCallResult> {
   const { step, model, modelRequest, request, role, ephemeralMessages } = call;
@@ -105,7 +105,7 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
   return { settle, countedBy: isUnchanged && settledUsage === noUsage ? reply?.model : undefined };
 }
 
-/** Refuses a result of middleware that is no answer of a model. `undefined` is refused later. */
+/** Throws for a result of middleware that is not an answer of a model. `undefined` is checked later. */
 function requireMessage(result: unknown): void {
   const message = readProperty(result, "message");
   if (result === undefined || (isChatMessage(message) && message.role === "assistant")) return;
@@ -115,7 +115,7 @@ function requireMessage(result: unknown): void {
   );
 }
 
-/** Publishes a result that middleware made without a model as one delta, for readers of a streaming run. */
+/** Sends a result that middleware made without a model as one delta, for readers of a streaming run. */
 function publishWhole(step: ActiveStep, { result, filters }: ChatContext): void {
   const text = result === undefined ? "" : messageText(result.message);
   if (text === "") return;

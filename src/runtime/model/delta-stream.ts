@@ -4,18 +4,18 @@ import type { ActiveStep } from "../task/active-step.ts";
 
 const kinds = { text_delta: "text", reasoning_delta: "reasoning", tool_input_delta: "tool_input" } as const;
 
-/** E2: takes the deltas of one attempt of a model call. */
+/** E2: receives the deltas of one attempt of a model call. */
 export interface DeltaSink {
   /** The text of all deltas that have passed the filters. */
   readonly text: string;
-  /** Voids the deltas of an earlier attempt. Called once, before the first delta. */
+  /** Makes the deltas of an earlier attempt invalid. Called once, before the first delta. */
   begin(): void;
   push(delta: StreamedDelta): void;
-  /** Emits what filters hold back. Called once, after the last delta. */
+  /** Emits the text that filters hold back. Called once, after the last delta. */
   flush(): void;
 }
 
-/** Publishes the deltas of an attempt that pass `filters`, which are applied in order. */
+/** Returns a sink that publishes the deltas of an attempt that pass `filters`, which are applied in order. */
 export function openDeltaSink(step: ActiveStep, attempt: number, filters: readonly DeltaFilter[]): DeltaSink {
   const published: DeltaSink = new DeltaStream(step, attempt);
   return filters.reduceRight((next, filter) => new FilteredDeltas(filter, next), published);

@@ -71,7 +71,10 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
     this.#model = { provider: request.provider, modelId: request.model };
   }
 
-  /** Resolves to what settles the call and returns its value. That runs in the commit of the step. */
+  /**
+   * Makes the call. Resolves to a function that settles the call and returns its value, and that runs in the commit
+   * of the step.
+   */
   async run(): Promise<() => Value> {
     const step = this.#step;
     const { runner } = step;
@@ -99,7 +102,7 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
     };
   }
 
-  /** What the log says of the call apart from its end. */
+  /** Returns what the log says about the call, apart from its end. */
   #sent({ id, outputTokens }: Grant): SentCall {
     const { maxOutputTokens, statedOutputTokens: asked = maxOutputTokens } = this.#request;
     const reserved = this.#heldFor(id);
@@ -110,7 +113,10 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
     };
   }
 
-  /** What the ledger holds for the call, and charges if the call is lost. */
+  /**
+   * Returns the amount that the ledger has reserved for the call, and charges if the call ends without reported
+   * usage.
+   */
   #heldFor(id: string): SentCall["reserved"] {
     const open = this.#step.runner.state.ledger.open.find((each) => each.id === id);
     if (open === undefined) return undefined;
@@ -139,7 +145,7 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
     });
   }
 
-  /** B1: an error of the count is an event, and the bound holds. */
+  /** B1: counts the input tokens. If the count fails, an event reports the error, and the upper bound applies. */
   async #count(countTokens: NonNullable<MeteredRequest["countTokens"]>): Promise<number | undefined> {
     const { runner, cancelScope } = this.#step;
     try {
@@ -159,8 +165,8 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
   }
 
   /**
-   * Calls the body. B3: a call that ends without usage is charged in the section in which it ends. A result that still
-   * arrives corrects the charge.
+   * Calls the body. B3: a call that ends without usage is charged in the same synchronous section in which it ends.
+   * If its result arrives later, the result corrects the charge.
    */
   #perform(grant: Grant, sent: SentCall, sentAt: number): Promise<MeteredResult<Value>> {
     const step = this.#step;
@@ -217,7 +223,10 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
   }
 }
 
-/** What is wrong with the result of a body, which may be code without types. */
+/**
+ * Returns what is wrong with the result of a body. It is checked at run time, because the body may be code without
+ * types.
+ */
 function resultProblem(result: unknown): string | undefined {
   if (typeof result !== "object" || result === null || !("usage" in result))
     return `result ${describeValue(result)} of ctx.metered(): expected { value, usage }`;

@@ -36,8 +36,8 @@ import { PendingReply, settleResponse } from "./settle-reply.ts";
 import { canCount, countInput } from "./token-count.ts";
 
 /**
- * B3: charges a response without valid usage in full as unreported, and throws. Another attempt could not fix it, because
- * the fault is in the code of the model.
+ * Checks the usage of a response. B3: if it is invalid, charges the response in full as unreported, and throws.
+ * There is no further attempt, because the error is in the code of the model.
  */
 function requireUsage(step: ActiveStep, model: Model, grant: Grant, response: ModelResponse): void {
   const problem = usageProblem(response.usage);
@@ -59,8 +59,9 @@ const stopReasons: Readonly<Record<StopReason, true>> = {
 };
 
 /**
- * Charges a response with an unknown stop reason, and throws: a model that returns `error` in place of throwing has not
- * answered. Another attempt could not fix it, because the fault is in the code of the model.
+ * Checks the stop reason of a response. If it is unknown, charges the response and throws, for example for a model
+ * that returns `error` instead of throwing. There is no further attempt, because the error is in the code of the
+ * model.
  */
 function requireStopReason(
   step: ActiveStep,
@@ -85,8 +86,8 @@ export interface ModelCallResult {
   /** Settles the reservation and returns the reply. Called synchronously before the step is recorded. */
   readonly settle: () => LlmReply;
   /**
-   * The model whose reported input tokens are the size of the transcript as recorded. `undefined` if middleware changed
-   * the request or called the model more than once.
+   * The model whose reported input tokens are the size of the recorded transcript. `undefined` if middleware
+   * changed the request or called the model more than once.
    */
   readonly countedBy: Model | undefined;
 }
@@ -98,7 +99,7 @@ export interface OutgoingRequest {
   readonly role: string;
   /** Number of ephemeral messages at the end of the request. */
   readonly ephemeralMessages: number;
-  /** B1: upper bound of the input tokens as `model` may count them. */
+  /** B1: returns an upper bound of the input tokens as `model` may count them. */
   inputTokens(model: Model): number;
   readonly filters: readonly DeltaFilter[];
   /** Called with a reply before the caller of the model receives it. */
@@ -108,21 +109,24 @@ export interface OutgoingRequest {
 /** Counts the attempts of one step over all its requests and models. */
 export class AttemptCount {
   attempts = 0;
-  /** B1: turns that the next attempt reserves. B3: an unreported attempt returns its turn, so a step counts as one turn. */
+  /**
+   * B1: turns that the next attempt reserves. B3: an unreported attempt is not charged its turn, so that a step
+   * counts as one turn.
+   */
   turns = 1;
 }
 
-/** How an attempt ended whose failure does not end the request. */
+/** How an attempt ended: with a response, or with a failure after which another attempt may follow. */
 type AttemptEnd = { readonly response: ModelResponse } | { readonly failed: FailedAttempt };
 
 /**
- * One request until a model answers it. J5: all attempts are part of one step.
+ * Sends one request until a model answers it. J5: all attempts are part of one step.
  *
  * - Each attempt reserves its own upper bound (B1), and is charged in full if it ends without reported usage (B3).
  * - After a failure, the next candidate model is called at once. When every candidate has failed, the first one is
  *   called again after a delay.
- * - The reply is not settled yet: `PendingReply.settle` does that in the commit of the step.
- * - If the task is dropped, the request never settles.
+ * - The reply is not settled yet: `PendingReply.settle` settles it in the commit of the step.
+ * - If the task is dropped, the promise never settles.
  */
 export class ModelAttempts implements CallBody {
   readonly #step: ActiveStep;
@@ -131,16 +135,16 @@ export class ModelAttempts implements CallBody {
   readonly #candidates: CandidateModels;
   /** Number of the round through the candidates, from 1. */
   #round = 1;
-  /** When the attempt in flight was sent. Epoch milliseconds. */
+  /** Time at which the current attempt was sent. Epoch milliseconds. */
   #sentAt = 0;
-  /** Stream parts that the attempt in flight has received. */
+  /** Number of stream parts that the current attempt has received. */
   #receivedParts = 0;
   /** Ends the attempt in flight with a fault. */
   #failAttempt: ((fault: Fault) => void) | undefined;
   /** The failure of the round before. */
   #lastError: Fault | undefined;
   #hasMalformedCall = false;
-  /** The cap at which the budget cut the last reply, if a person is asked to raise it. */
+  /** The cap because of which the budget cut the last reply, if a person is asked to raise the cap. */
   #cutBy: Exhaustion | null = null;
   /** Usage of replies that were not usable. */
   #earlierUsage = noUsage;
@@ -205,9 +209,9 @@ export class ModelAttempts implements CallBody {
   }
 
   /**
-   * Sends the request. Resolves to the first end of the attempt: an attempt that timed out may still answer or fail. Rejects
-   * if no attempt may follow. B3: a failed attempt is settled in the section in which it ends, before the timer or the
-   * cancel that ended it does anything else. Never settles if the task is dropped.
+   * Sends the request. Resolves to the first end of the attempt; an attempt that timed out may still answer or fail
+   * later. Rejects if no attempt may follow. B3: a failed attempt is settled in the same synchronous section in
+   * which it ends, before other code runs. Never settles if the task is dropped.
    */
   #send(model: Model, grant: Grant): Promise<AttemptEnd> {
     const step = this.#step;
@@ -247,7 +251,9 @@ export class ModelAttempts implements CallBody {
     });
   }
 
-  /** B3: charges the attempt in flight in full. The usage of a response that still arrives corrects the charge. */
+  /**
+   * B3: charges the current attempt in full. If its response arrives later, the reported usage corrects the charge.
+   */
   abandon(fault: Fault): void {
     this.#failAttempt?.(fault);
   }
@@ -302,7 +308,7 @@ export class ModelAttempts implements CallBody {
     throw new Error("the stream ended without a finish: the connection was cut");
   }
 
-  /** The reply for the caller, or `undefined` if another attempt follows. */
+  /** Returns the reply for the caller, or `undefined` if another attempt follows. */
   #replyOf(model: Model, grant: Grant, response: ModelResponse): PendingReply | undefined {
     const step = this.#step;
     requireUsage(step, model, grant, response);
@@ -322,7 +328,7 @@ export class ModelAttempts implements CallBody {
     return reply;
   }
 
-  /** B5: whether the budget cut the reply, and the request is sent again after a top-up. The reply is paid. */
+  /** B5: whether the budget cut the reply, so that the request is sent again after a top-up. The reply is charged. */
   #isCut({ cutBy }: Grant, { stopReason }: ModelResponse): boolean {
     if (cutBy === null || stopReason !== "length" || !mayAsk(this.#step.runner, cutBy)) return false;
     this.#cutBy = cutBy;
@@ -330,8 +336,8 @@ export class ModelAttempts implements CallBody {
   }
 
   /**
-   * Whether another attempt follows a reply that is not usable: once after a malformed tool call, and with the next
-   * candidate after a withheld answer, if its choice falls back on `content_blocked`.
+   * Whether another attempt follows a reply that cannot be used. After a malformed tool call, one more attempt
+   * follows. After a withheld answer, the next candidate is tried if its choice falls back on `content_blocked`.
    */
   #isRepeated(model: Model, { stopReason }: ModelResponse): boolean {
     if (stopReason === "malformed_call") {
@@ -348,7 +354,10 @@ export class ModelAttempts implements CallBody {
     return true;
   }
 
-  /** Partial text belongs to the caller's answer only in the role `main`; other roles serve internal calls. */
+  /**
+   * The text received so far. It belongs to the caller's answer only in the role `main`; other roles are for
+   * internal calls.
+   */
   get #partialText(): string {
     return this.#outgoing.role === "main" ? (this.#deltas?.text ?? "") : "";
   }
@@ -369,7 +378,10 @@ export class ModelAttempts implements CallBody {
   }
 }
 
-/** B1: the bound of a call holds only if the request states the output limit. */
+/**
+ * Returns the request with the output limit. B1: the upper bound of the call is valid only if the request states
+ * this limit.
+ */
 function withOutputLimit(request: ModelRequest, { outputLimit }: Grant): ModelRequest {
   return outputLimit === null ? request : { ...request, maxOutputTokens: outputLimit };
 }

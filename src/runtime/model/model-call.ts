@@ -40,8 +40,8 @@ export class ModelCall implements StepIdentity {
   readonly model: Model | undefined;
   readonly sent: SentPrefix | undefined;
   /**
-   * The model whose reported input tokens are the size of the transcript. `undefined` if that is unknown, because
-   * middleware or a choice of models was involved.
+   * The model whose reported input tokens are the size of the transcript. `undefined` if this is unknown, because
+   * middleware or a choice of models took part.
    */
   countedBy: Model | undefined;
 
@@ -70,7 +70,7 @@ export class ModelCall implements StepIdentity {
   }
 }
 
-/** Makes `message_start` events. All calls with the same role and model share one event draft. */
+/** Creates `message_start` events. All calls with the same role and model share one event draft. */
 export class MessageStarts {
   readonly #runner: TaskRunner;
   #last: { readonly role: string; readonly model: Model | undefined; readonly draft: EventDraft } | undefined;
@@ -91,8 +91,8 @@ export class MessageStarts {
 }
 
 /**
- * What is wrong with the request of `ctx.llm`. `undefined` if it has a transcript. The form is compared and not the class,
- * because an agent may come from another copy of this package.
+ * Returns what is wrong with the request of `ctx.llm`. `undefined` if it has a transcript. It compares the form and
+ * not the class, because an agent may come from another copy of this package.
  */
 export function requestProblem(request: unknown): Fault | undefined {
   const transcript = readProperty(request, "transcript");
@@ -103,7 +103,10 @@ export function requestProblem(request: unknown): Fault | undefined {
   );
 }
 
-/** A misspelt limit of a request would not reach the model. */
+/**
+ * Option table of a request. Unknown options throw, because a misspelt limit of a request would not reach the
+ * model.
+ */
 const llmTable = optionTable({
   ...callSettingKinds,
   transcript: is.any,
@@ -118,8 +121,8 @@ const llmTable = optionTable({
 } satisfies OptionKinds<LlmRequest>);
 
 /**
- * Calls the model of a step, through middleware if the agent has any (F1). The result is settled when the step is
- * recorded.
+ * Calls the model of a step, through middleware if the agent has any (F1). The returned function settles the result
+ * when the step is recorded.
  */
 export function callModel(step: ActiveStep, call: ModelCall): Promise<() => LlmReply> {
   llmTable.read("ctx.llm()", call.request);
@@ -158,8 +161,8 @@ async function callWith(
 }
 
 /**
- * Messages of the sources, in their order. S4: the error of a source is recorded, and the call continues without its
- * messages.
+ * Returns the messages of the sources, in order. S4: if a source throws, the error is recorded, and the call
+ * continues without its messages.
  */
 async function readEphemeral(
   step: ActiveStep,
@@ -223,7 +226,7 @@ class DirectRequest implements OutgoingRequest {
   }
 }
 
-/** B1: upper bound of the input tokens of a call with its ephemeral messages. */
+/** B1: returns an upper bound of the input tokens of a call with its ephemeral messages. */
 function boundCall({ request, sent }: ModelCall, ephemeral: readonly ChatMessage[], model: Model): number {
   return boundInput(request, sent, model, ephemeral);
 }

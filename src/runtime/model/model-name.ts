@@ -10,7 +10,10 @@ type NamedModel = Pick<Model, "provider" | "modelId">;
 
 const names = new WeakMap<NamedModel, ModelName>();
 
-/** Returns the same frozen objects for every call of an agent's model, so that the records of all its calls share them. */
+/**
+ * Returns the names for a model of an agent. Every call returns the same frozen objects, so that the records of all
+ * calls share them.
+ */
 export function modelName(agentId: AgentId, model: NamedModel): ModelName {
   const known = names.get(model);
   if (known?.label.agentId === agentId) return known;

@@ -10,11 +10,17 @@ const optionalCounts: ReadonlySet<string> = new Set([
   "cacheWriteTokens",
   "reasoningTokens",
 ]);
-/** No request has so many tokens. Their price could be more than the ledger can add up. */
+/**
+ * Upper limit of a reported number of tokens. No real request has so many, and their price could be more than the
+ * ledger can add up.
+ */
 const tooManyTokens = 1_000_000_000;
 const countNames = ["inputTokens", "outputTokens", ...optionalCounts];
 
-/** `usage` is checked as an unknown value, because the model may be code without types. */
+/**
+ * Returns what is wrong with reported usage. `undefined` if it is valid. It accepts an unknown value, because the
+ * model may be code without types.
+ */
 export function usageProblem(usage: unknown): string | undefined {
   if (typeof usage !== "object" || usage === null)
     return `usage ${describeValue(usage)}: expected { inputTokens, outputTokens }`;
@@ -34,7 +40,10 @@ function isCount(value: unknown): boolean {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value < tooManyTokens;
 }
 
-/** B3: the provider has reported the input of a call in flight. If the call is lost, its input is charged as reported. */
+/**
+ * B3: lowers what a call in flight is charged if it ends without usage, because the provider has reported its
+ * input.
+ */
 export function narrowReservation(
   { runner }: ActiveStep,
   model: Pick<Model, "provider" | "modelId">,
@@ -54,8 +63,9 @@ export function narrowReservation(
 }
 
 /**
- * B3: an attempt answered after it was charged as lost, or failed with reported usage. The usage goes to the mailbox of the run, which may have ended or
- * have another owner by now. An attempt that was not charged ignores it.
+ * B3: reports usage of an attempt that answered, or failed with reported usage, after it was charged as unreported.
+ * The usage goes to the mailbox of the run, which may have ended or have another owner by now. An attempt that was
+ * not charged reports nothing.
  */
 export async function reportLateUsage(
   { runner }: ActiveStep,

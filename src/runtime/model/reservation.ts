@@ -18,17 +18,29 @@ import type { RunState } from "../journal/run-state.ts";
 import { boundCost, type BoundedCall, type CostBound, type PriceOf } from "./call-cost.ts";
 
 export interface CallReservation extends BoundedCall {
-  /** Whether the caller named the output limit. Then the request states it, also if no cap applies. */
+  /** Whether the caller set the output limit. If so, the request states it even if no cap applies. */
   readonly isLimited: boolean;
-  /** B1: counts the input tokens if the bound does not fit. It resolves to `undefined` if they cannot be counted. */
+  /**
+   * B1: counts the input tokens if the upper bound does not fit. It resolves to `undefined` if they cannot be
+   * counted.
+   */
   readonly count?: (() => Promise<number | undefined>) | undefined;
-  /** B5: how long the call waits for a top-up that a person is asked for. If absent, without a limit. */
+  /**
+   * B5: how long the call waits for a top-up that a person is asked for, in milliseconds. If absent, it waits
+   * without a limit.
+   */
   readonly topUpWaitMs?: number | undefined;
-  /** B5: called when the call would begin to wait for a top-up. `false`: it does not wait. */
+  /** B5: called when the call would begin to wait for a top-up. If it returns `false`, the call does not wait. */
   readonly onTopUpWait?: (() => boolean) | undefined;
-  /** B4: whether a model without a known price is refused unless the task has a budget of tokens alone. */
+  /**
+   * B4: whether a model without a known price is refused, unless the task has a budget of tokens and none of
+   * dollars.
+   */
   readonly needsPrice?: boolean | undefined;
-  /** H2: how long the call waits while its task has no seat. If absent, until the recall. */
+  /**
+   * H2: how long the call waits while its task has no seat, in milliseconds. If absent, it waits until the task has
+   * a seat again.
+   */
   readonly seatWaitMs?: number | undefined;
   /** B7: the outcome of the draw that precedes this reservation. */
   readonly drawn?: DrawnCapShare;
@@ -38,20 +50,21 @@ export interface Grant {
   /** Id of the reservation. */
   readonly id: string;
   /**
-   * Output limit that the request states. `null` if the request asks for none and no cap applies: then it states none.
+   * Output limit that the request states. `null` if the caller set none and no cap applies; the request then states
+   * none.
    */
   readonly outputLimit: number | null;
   /** Output tokens that the reservation covers. */
   readonly outputTokens: number;
-  /** The cap that lowered the output limit, or `null`. If the output is cut at the limit, this cap is exhausted. */
+  /** The cap that lowered the output limit, or `null`. If the output reaches the limit, this cap is exhausted. */
   readonly cutBy: Exhaustion | null;
-  /** The price for a request of this size, as of the time of the reservation. `null` if the price is unknown. */
+  /** Returns the price for a request of this size at the time of the reservation. `null` if the price is unknown. */
   readonly priceOf: PriceOf;
 }
 
 /**
- * B1: reserves the upper bound of the cost of a call. When this returns or resolves, the task holds a seat and a slot;
- * the caller starts the call synchronously, or the task may lose them.
+ * B1: reserves the upper bound of the cost of a call. When this returns or resolves, the task holds a seat and a
+ * slot; the caller must start the call synchronously, because the task may lose them later.
  */
 export function reserveCall(call: CallReservation): Grant | Promise<Grant> {
   const { runner } = call.step;
@@ -84,7 +97,10 @@ function asksFor({ step }: CallReservation, decision: Decision): decision is Exh
   return decision.kind === "exhausted" && mayAsk(step.runner, decision.exhaustion);
 }
 
-/** B5: reserves again after a top-up. The bound is computed again, because the answer may take days. */
+/**
+ * B5: makes the reservation again after a top-up. The upper bound is computed again, because the answer of the
+ * person may take days.
+ */
 async function reserveToppedUp(call: CallReservation, { exhaustion }: ExhaustedDecision): Promise<Grant> {
   const { drawn, ...again } = call;
   // What was drawn of the caps returns to the other runs meanwhile.
@@ -98,7 +114,7 @@ async function reserveAfter(wait: Promise<void>, call: CallReservation): Promise
   return reserve(call);
 }
 
-/** B1: the bound by bytes does not fit, so the input tokens are counted. */
+/** B1: makes the reservation with counted input tokens, because the upper bound by bytes does not fit. */
 async function reserveCounted(
   call: CallReservation,
   count: NonNullable<CallReservation["count"]>,
@@ -107,7 +123,7 @@ async function reserveCounted(
   return reserve({ ...call, inputTokens, count: undefined });
 }
 
-/** B7: the reservation as the run's cap share covers it. `undefined` if the run must draw first. */
+/** B7: returns the reservation if the run's cap share covers it. `undefined` if the run must draw first. */
 function coverCall(call: CallReservation, prepared: CostBound): CostBound | undefined {
   const { capShare } = call.step.runner.host;
   if (capShare === undefined) return prepared;
@@ -125,9 +141,9 @@ function coverCall(call: CallReservation, prepared: CostBound): CostBound | unde
 }
 
 /**
- * B7: draws what the call needs. If that is not available, the model counts the input tokens (B1). A call that does not
- * fit waits for open calls of other runs, at most `capWaitMs`, then for other open calls of its run, and fails when none
- * is open.
+ * B7: draws the amount that the call needs. If it is not available, the model counts the input tokens (B1). If the
+ * call still does not fit, it waits for open calls of other runs, at most `capWaitMs`, and then for other open
+ * calls of its run. It fails when no call is open.
  */
 async function reserveDrawn(call: CallReservation, { command }: CostBound): Promise<Grant> {
   const { drawn: _drawn, ...again } = call;
@@ -154,7 +170,10 @@ async function reserveDrawn(call: CallReservation, { command }: CostBound): Prom
   return reserve(again);
 }
 
-/** B7: draws when other runs have returned what the call needs. After `capWaitMs`, the call takes what is left. */
+/**
+ * B7: draws when other runs have returned what the call needs. After `capWaitMs`, the call takes the amount that
+ * remains.
+ */
 async function drawLater(
   { runner, cancelScope }: ActiveStep,
   capShare: TaskCapShare,
@@ -185,8 +204,8 @@ async function drawLater(
 }
 
 /**
- * J3, B3: resolves once the reservation is durable. A crash from here on charges it in full. If the write fails, or the
- * step was cancelled meanwhile (C2), the request is not sent and the reservation is refunded.
+ * J3, B3: resolves once the reservation is durable. From this time on, a crash charges it in full. If the write
+ * fails, or the step was cancelled before (C2), the request is not sent and the reservation is refunded.
  */
 export async function whenDurable(
   { runner, cancelScope }: ActiveStep,
@@ -231,7 +250,10 @@ function grantOf(
   return { id: command.id, outputLimit: isLimited ? outputTokens : null, outputTokens, cutBy, priceOf };
 }
 
-/** Waits for the ledger's decision. A failure of the wait, such as a cancel, withdraws the reservation. */
+/**
+ * Waits for the ledger's decision. If the wait fails, for example because of a cancel, the reservation is
+ * withdrawn.
+ */
 export async function waitForDecision({ runner, cancelScope }: ActiveStep, id: string): Promise<Decision> {
   const { taskId, host } = runner;
   const decision = host.ledger.whenDecided(id);
@@ -255,7 +277,10 @@ function refusalOf(
   return unpricedCall(model, problem, { taskId });
 }
 
-/** B4: throws for a model without a known price, unless a cap on tokens bounds the call, or the runtime ignores prices. */
+/**
+ * B4: throws for a model without a known price, unless a cap on tokens limits the call, or the runtime ignores
+ * prices.
+ */
 function requirePrice({ step, model }: CallReservation): void {
   const { state, taskId } = step.runner;
   if (state.ledger.unknownPrice === "ignore" || hasCap(state, taskId, "tokens")) return;
@@ -263,7 +288,7 @@ function requirePrice({ step, model }: CallReservation): void {
   throw unpricedCall(model, `${provider}/${modelId} has no known price and no limit of tokens applies`);
 }
 
-/** B4: the fault for a call without a known price under a budget in dollars. */
+/** B4: creates the fault for a call without a known price under a budget in dollars. */
 function unpricedCall(
   { provider, modelId }: CallReservation["model"],
   problem: string,
@@ -276,7 +301,10 @@ function unpricedCall(
   );
 }
 
-/** Whether a cap applies to the task. B1: then the bound holds only if the request states its output limit. */
+/**
+ * Whether a cap applies to the task. B1: if so, the upper bound is valid only if the request states its output
+ * limit.
+ */
 function isCapped(state: RunState, taskId: TaskId): boolean {
   return hasCap(state, taskId, "tokens") || hasCap(state, taskId, "nanoUsd");
 }
@@ -291,7 +319,7 @@ function hasCap({ ledger }: RunState, taskId: TaskId, dimension: "tokens" | "nan
   return false;
 }
 
-/** The cap, of the task or an ancestor, that leaves no room for one more token. */
+/** Returns the cap, of the task or an ancestor, that has no room for one more token. */
 function findTightestCap({ ledger }: RunState, taskId: TaskId, usdPerToken: number): Exhaustion | null {
   for (let at: Account | undefined = ledger.accounts[taskId]; at !== undefined;) {
     const { caps, spent, reserved }: Account = at;

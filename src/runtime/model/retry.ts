@@ -21,7 +21,7 @@ const notConnected: ReadonlySet<string> = new Set([
   "ENOTFOUND",
 ]);
 
-/** What the provider had sent when an attempt failed. */
+/** What the provider had already sent when an attempt failed. */
 export interface ReceivedPart {
   /** Number of stream parts. */
   readonly count: number;
@@ -81,7 +81,10 @@ function idOf({ provider, modelId }: Model): { readonly provider: string; readon
   return { provider, modelId };
 }
 
-/** The fault of a failed model call. Its message and its details name the provider, the model and the HTTP status. */
+/**
+ * Creates the fault of a failed model call. Its message and its details name the provider, the model and the HTTP
+ * status.
+ */
 export function modelFault({ model, error, cause }: FailedAttempt): Fault {
   const { kind, status, message } = error;
   const { provider, modelId } = model;
@@ -96,8 +99,8 @@ export function modelFault({ model, error, cause }: FailedAttempt): Fault {
 }
 
 /**
- * Adds the last error of a model to the fault with which a deadline ended its next attempt or the wait for it: the
- * deadline alone does not say why no answer arrived. Returns any other fault unchanged.
+ * Adds the last error of a model to the fault of a deadline that ended its next attempt or the wait for it, because
+ * the deadline alone does not say why no answer arrived. Returns any other fault unchanged.
  */
 export function withLastError(fault: unknown, last: Fault | undefined): unknown {
   if (last === undefined || !(fault instanceof CancellationError) || fault.status !== "deadline_exceeded")
@@ -111,8 +114,8 @@ export function withLastError(fault: unknown, last: Fault | undefined): unknown 
 }
 
 /**
- * Milliseconds to wait before retry number `retry`, counted from 1. Emits `retry_end` for the retry before and
- * `retry_start` for this one. Throws if the failure may not be retried, or not again.
+ * Returns the milliseconds to wait before retry number `retry`, counted from 1. Emits `retry_end` for the previous
+ * retry and `retry_start` for this one. Throws if the failure must not be retried, or not again.
  */
 export function nextRetryDelayMs(
   step: ActiveStep,
@@ -136,7 +139,7 @@ export function nextRetryDelayMs(
   return delayMs;
 }
 
-/** Waits between two attempts. The wait is not journaled: the attempts of a call are one step. */
+/** Waits between two attempts. The wait is not journaled, because the attempts of a call are one step. */
 export async function waitForRetry({ runner, cancelScope }: ActiveStep, delayMs: number): Promise<void> {
   const { clock } = runner.worker;
   const delay = Promise.withResolvers<void>();

@@ -22,7 +22,7 @@ import {
 import type { ActiveStep } from "../task/active-step.ts";
 import type { AnsweredRequest, TaskRunner } from "../task/task-runner.ts";
 
-/** The settings of a request that are recorded. */
+/** Names of the settings of a request that are recorded. */
 const settingNames = [
   ...samplingNames,
   "toolChoice",
@@ -33,7 +33,7 @@ const settingNames = [
   "providerOptions",
 ] as const satisfies readonly (keyof LlmRequest & keyof ModelRequest)[];
 
-/** The part of a model call that its request depends on. */
+/** The parts of a model call that determine its request. */
 interface RequestingCall {
   readonly address: StepAddress;
   readonly role: string;
@@ -45,8 +45,9 @@ const noParts: readonly RequestPart[] = [];
 const noTools: readonly ToolSpec[] = [];
 
 /**
- * J11: records what a model call is sent, in the commit of its reservation, if that does not follow from other records. A
- * crash before the call loses the record together with the call. A call like the one before it costs no byte.
+ * J11: records the request of a model call, if it does not follow from other records, in the commit of the call's
+ * reservation. A crash before the call loses the record together with the call. A call that continues the previous
+ * one adds nothing to the commit.
  */
 export function recordRequest(
   step: ActiveStep,
@@ -93,7 +94,10 @@ function isSameFrame(
   return true;
 }
 
-/** The frame of a call with the contents that the run does not hold yet. `undefined` if the frame is that of the last call. */
+/**
+ * Returns the frame of a call, with the contents that the run does not have yet. `undefined` if the frame is that
+ * of the last call.
+ */
 function newFrame(
   runner: TaskRunner,
   { role, request, model }: RequestingCall,
@@ -146,7 +150,10 @@ function settingsOf(request: LlmRequest): JsonObject | undefined {
   return Object.keys(settings).length === 0 ? undefined : settings;
 }
 
-/** The messages of a call, if they do not follow from other records. Costs O(1) for a call that continues the last one. */
+/**
+ * Returns the messages of a call, if they do not follow from other records. Costs O(1) for a call that continues
+ * the last one.
+ */
 function newMessages(runner: TaskRunner, transcript: Transcript): SentRequest["messages"] {
   const { turn } = runner;
   const last = runner.lastRequest?.turn === turn ? runner.lastRequest : undefined;
@@ -177,7 +184,10 @@ function isInput(message: ChatMessage | undefined, input: JsonValue): boolean {
   return part?.type === "text" && part.providerMetadata === undefined && part.text === input;
 }
 
-/** How many of the messages after the last request are its answer, and the results of all calls of the answer as recorded. */
+/**
+ * Returns how many of the messages after the last request are its answer and the recorded results of all calls of
+ * the answer.
+ */
 function followed(
   { task }: TaskRunner,
   { request, answer, address }: AnsweredRequest,
@@ -203,7 +213,10 @@ function piecesAfter(transcript: Transcript, known: number): readonly Transcript
   return known === 0 ? rest : [[0, known], ...rest];
 }
 
-/** Messages of `base` by their position, other messages by value. */
+/**
+ * Returns the messages of a transcript as pieces: messages of `base` by their position, and other messages as a
+ * whole.
+ */
 function piecesOf(transcript: Transcript, base: readonly ChatMessage[]): readonly TranscriptPiece[] {
   const places = new Map(base.map((message, index) => [message, index]));
   const pieces: TranscriptPiece[] = [];
@@ -217,12 +230,12 @@ function piecesOf(transcript: Transcript, base: readonly ChatMessage[]): readonl
   return pieces;
 }
 
-/** J1, J10: a copy that code cannot change any more, and that is JSON. */
+/** J1, J10: returns a copy of a message that is JSON and that code cannot change. */
 function stored(message: ChatMessage): ChatMessage {
   return nearestJson(message) as unknown as ChatMessage;
 }
 
-/** What middleware changed in a request. Empty if it passed the request on. */
+/** Returns which parts of a request middleware changed. Empty if the request is unchanged. */
 export function changedParts(given: ModelRequest, sent: ModelRequest): readonly RequestPart[] {
   if (given === sent) return noParts;
   const [before, after] = [split(given), split(sent)];

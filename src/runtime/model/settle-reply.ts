@@ -20,7 +20,7 @@ import type { ActiveStep } from "../task/active-step.ts";
 import type { Grant } from "./reservation.ts";
 import { modelName } from "./model-name.ts";
 
-/** A provider's response and the reservation that pays for it. Settled in the commit that records the step. */
+/** A provider's response with the reservation that pays for it. It is settled in the commit that records the step. */
 export class PendingReply {
   readonly step: ActiveStep;
   readonly model: Model;
@@ -29,7 +29,7 @@ export class PendingReply {
   /** Role whose model answered. */
   readonly role: string;
   readonly durationMs: number;
-  /** Usage of earlier replies to the same request that were not usable. Their reservations are settled. */
+  /** Usage of earlier replies to the same request that could not be used. Their reservations are settled. */
   readonly earlierUsage: Usage;
 
   constructor(
@@ -56,8 +56,8 @@ export class PendingReply {
 }
 
 /**
- * B1, B3: settles the reservation of a reply with the usage that the provider reported. Returns that usage with its
- * price, and with the usage of earlier replies that were not usable.
+ * B1, B3: settles the reservation of a reply with the usage that the provider reported. Returns this usage with its
+ * price, including the usage of earlier replies that could not be used.
  */
 export function settleReservation(step: ActiveStep, reply: PendingReply): Usage {
   const { response, grant, durationMs, earlierUsage } = reply;
@@ -65,7 +65,7 @@ export function settleReservation(step: ActiveStep, reply: PendingReply): Usage 
   return earlierUsage === noUsage ? usage : addUsage(earlierUsage, usage);
 }
 
-/** Like `settleReservation`, for one response. */
+/** Settles one response, like `settleReservation`. */
 export function settleResponse(
   { runner }: ActiveStep,
   grant: Grant,
@@ -90,7 +90,7 @@ export function settleResponse(
   return usage;
 }
 
-/** The usage that a provider reported, with its cost at the price of the reservation. */
+/** Returns the usage that a provider reported, with its cost at the price of the reservation. */
 export function pricedUsage({ priceOf }: Pick<Grant, "priceOf">, reported: ReportedUsage): Usage {
   const {
     inputTokens,
@@ -107,8 +107,9 @@ export function pricedUsage({ priceOf }: Pick<Grant, "priceOf">, reported: Repor
 
 /**
  * J7: emits `message_end` and returns the reply as the caller receives it and the journal records it. Throws if the
- * budget cut the output (B1), and if the reply is not JSON or too large: the store would refuse each commit of a run whose
- * event holds such a message (J10). `grant` is absent if middleware made the response without calling the model.
+ * budget cut the output (B1). Also throws if the reply is not JSON or is too large, because the store would refuse
+ * each commit of a run with such an event (J10). `grant` is absent if middleware made the response without calling
+ * the model.
  */
 export function concludeReply(
   step: ActiveStep,
@@ -134,8 +135,8 @@ export function concludeReply(
 }
 
 /**
- * B1: the error for output that was cut at a limit which the budget lowered. Such output is `budget_exhausted`, never
- * success. `partial` is the text that may be shown of the output.
+ * B1: creates the error for output that was cut at a limit which the budget lowered. Such output is always
+ * `budget_exhausted` and never a success. `partial` is the part of the output that may be shown.
  */
 export function truncatedByBudget(
   step: ActiveStep,
@@ -152,7 +153,7 @@ export function truncatedByBudget(
   return new BudgetExhaustedError({ dimension, limit, used, ...(cap && { cap }), details });
 }
 
-/** The fault for a reply that is not an answer. Its call is paid, and its usage counts for the task. */
+/** Creates the fault for a reply that is not an answer. Its call is paid, and its usage counts for the task. */
 function unusableReply(
   { provider, modelId }: LlmReply["model"],
   stopReason: "content_blocked" | "malformed_call",
@@ -181,10 +182,10 @@ function unusableReply(
 }
 
 /**
- * Flattens the text of a reply. V8 represents text concatenated from deltas as a rope, a tree that keeps every piece
- * alive. Flat text lowers `npm run bench -- loop`, row "memory of a stored reply of 2,000 deltas", by 10 %. Reading the
- * last character flattens the rope. The optimizing compiler may remove an unused read of the first character or an
- * unused `charCodeAt`.
+ * Makes the text of a reply one contiguous string in memory. V8 represents text concatenated from deltas as a rope,
+ * a tree that keeps every piece alive. Flat text lowers `npm run bench -- loop`, row "memory of a stored reply of
+ * 2,000 deltas", by 10 %. Reading the last character flattens the rope. The last character is read, because the
+ * optimizing compiler may remove an unused read of the first character or an unused `charCodeAt`.
  */
 export function flattenText({ content }: AssistantMessage): void {
   for (const part of content) if (part.type === "text" || part.type === "reasoning") part.text.at(-1);

@@ -14,16 +14,17 @@ import {
   type Transcript,
 } from "../../kernel/index.ts";
 
-/** An earlier request of the same role, and the input tokens that the provider counted for it. */
+/** An earlier request of the same role, with the input tokens that the provider counted for it. */
 export interface SentPrefix {
   readonly request: LlmRequest;
   readonly tokens: number;
-  /** The model that counted. The count holds for no other model. */
+  /** The model that counted. The count is valid only for this model. */
   readonly by: Pick<Model, "provider" | "modelId">;
 }
 
 /**
- * Upper bound of the tokens that a provider adds per message, part or request, for example for roles and separators.
+ * Upper bound of the tokens that a provider adds for each message, part or request, for example for roles and
+ * separators.
  */
 const overhead = 16;
 /** Upper bound of the tokens of the instructions on tool use that a provider adds if a request has tools. */
@@ -32,8 +33,8 @@ const toolsOverhead = 640;
 const formatOverhead = 512;
 
 /**
- * B1: the provider's own count for the messages that it has counted before, and one token per byte for the others.
- * `ephemeral` are messages after those of the request.
+ * B1: returns an upper bound of the input tokens. For messages that the provider has counted before, it uses this
+ * count, and for the others one token per byte. `ephemeral` are messages after those of the request.
  */
 export function boundInput(
   request: LlmRequest,
@@ -51,12 +52,15 @@ export function boundInput(
   return withinWindow(prompt + boundMessages(transcript, model) + extra, model);
 }
 
-/** Like `boundInput`, for a request that middleware has changed: no count of the provider is known for it. */
+/**
+ * Returns an upper bound of the input tokens like `boundInput`, for a request that middleware has changed and for
+ * which no count of the provider is known.
+ */
 export function boundRequest({ messages, tools = [], ...request }: ModelRequest, model: Model): number {
   return withinWindow(boundMessages(messages, model) + boundTools(tools) + boundFormat(request), model);
 }
 
-/** A request with a document that its bytes do not bound has the bound of the context window. */
+/** Returns the tokens, or the size of the context window if the request has a document whose bytes give no bound. */
 function withinWindow(tokens: number, { modelId, contextWindow }: Model): number {
   return tokens === Infinity ? boundDocuments(modelId, contextWindow) : tokens;
 }
@@ -66,8 +70,8 @@ function isSameModel(one: Pick<Model, "provider" | "modelId">, other: Model): bo
 }
 
 /**
- * Whether `request` starts with everything that was sent before, so that the count still holds. A count of 0 is no
- * count.
+ * Whether `request` starts with all messages of the earlier request, so that its count is still valid. A count of 0
+ * is not used.
  */
 function continues(request: LlmRequest, { request: before, tokens }: SentPrefix): boolean {
   const { length } = before.transcript;
@@ -82,14 +86,15 @@ function continues(request: LlmRequest, { request: before, tokens }: SentPrefix)
   );
 }
 
-/** Estimate of the tokens of messages: one per byte of text and documents, and a fixed number for each image. */
+/** Estimates the tokens of messages: one per byte of text and documents, and a fixed number for each image. */
 export function estimateMessages(messages: Messages): number {
   return boundMessages(messages, undefined);
 }
 
 /**
- * B1: upper bound of the tokens of the messages from index `from`: one per byte of text, and a fixed bound for each
- * image. `Infinity` for a document that its bytes do not bound. Without a model, such a document counts as its bytes.
+ * B1: returns an upper bound of the tokens of the messages from index `from`: one per byte of text, and a fixed
+ * bound for each image. `Infinity` for a document whose bytes give no bound; without a model, the bytes of such a
+ * document are counted.
  */
 function boundMessages(messages: Messages, model: Model | undefined, from = 0): number {
   let tokens = 0;
@@ -110,10 +115,13 @@ function boundMessage(message: ChatMessage, model: Model | undefined): number {
   return tokens;
 }
 
-/** The bounds of frozen tool lists: an agent sends one list for as long as its tools are equal. */
+/**
+ * The token bounds of frozen tool lists. They are cached, because an agent sends the same list as long as its tools
+ * do not change.
+ */
 const toolBounds = new WeakMap<readonly ToolSpec[], number>();
 
-/** B1: upper bound of the tokens of the tool list. */
+/** B1: returns an upper bound of the tokens of the tool list. */
 function boundTools(tools: readonly ToolSpec[]): number {
   if (tools.length === 0) return 0;
   const known = toolBounds.get(tools);
@@ -128,7 +136,7 @@ function isFrozenTree(value: unknown): boolean {
   return Object.isFrozen(value) && Object.values(value).every(isFrozenTree);
 }
 
-/** B1: upper bound of the tokens of the response format, with the instructions that surround a schema. */
+/** B1: returns an upper bound of the tokens of the response format, with the instructions that surround a schema. */
 function boundFormat({ responseFormat }: Pick<ModelRequest, "responseFormat">): number {
   return responseFormat?.type === "json" ? bytes(JSON.stringify(responseFormat)) + formatOverhead : 0;
 }
@@ -166,7 +174,10 @@ function boundOutput(output: ToolOutput, model: Model | undefined): number {
   return output.parts.reduce((sum, part) => sum + boundPart(part, model), 0);
 }
 
-/** `Buffer` is imported, because the global `Buffer` is a getter and costs a lookup per call. */
+/**
+ * Returns the number of bytes of a text. `Buffer` is imported, because the global `Buffer` is a getter and costs a
+ * lookup per call.
+ */
 function bytes(text: string): number {
   return Buffer.byteLength(text);
 }

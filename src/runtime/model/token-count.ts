@@ -9,9 +9,9 @@ export function canCount(model: Model): model is CountingModel {
 }
 
 /**
- * B1: asks the model for the input tokens of a request. The count is journaled with the reservation that uses it, so the
- * next owner does not ask again for the same request. S4: an error of the model is recorded; the result is then
- * `undefined`, and the bound by bytes holds.
+ * B1: asks the model for the input tokens of a request. The count is journaled with the reservation that uses it,
+ * so that the next owner does not ask again for the same request. S4: if the model throws, the error is recorded,
+ * and the result is `undefined`; the bound by bytes then applies.
  */
 export async function countInput(
   step: ActiveStep,
@@ -34,7 +34,10 @@ export async function countInput(
   }
 }
 
-/** C2, H7: the question is a call in flight: the task keeps its seat, and a cancelled task abandons it. */
+/**
+ * Asks the model for a count. C2, H7: the question is a call in flight: the task keeps its seat, and a cancelled
+ * task abandons the call.
+ */
 async function ask(step: ActiveStep, model: CountingModel, request: ModelRequest): Promise<number> {
   const { runner, cancelScope } = step;
   const call = await step.begin();
@@ -56,7 +59,10 @@ function requireCount({ provider, modelId }: Model, tokens: unknown): number {
   );
 }
 
-/** Identifies what was counted. After a crash, middleware and ephemeral messages may lead to another request. */
+/**
+ * Returns a digest of the counted request. After a crash, middleware and ephemeral messages may lead to another
+ * request.
+ */
 function digestOf({ runner }: ActiveStep, { provider, modelId }: Model, request: ModelRequest): string {
   return runner.worker.hash(canonicalJson({ provider, modelId, request }));
 }

@@ -11,25 +11,28 @@ import {
 /** A task whose code may wait for the result of another run. */
 export interface SlotYielder {
   /**
-   * Waits for `work` without a slot, because the awaited run may need it. The task takes a slot again before its code
-   * continues.
+   * Waits for `work` without holding a slot, because the awaited run may need it. The task takes a slot again
+   * before its code continues.
    */
   yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value>;
   /**
-   * Like `yieldSlotWhile`, and rejects if the task is cancelled, unless `work` is part of its cleanup. Default of
-   * `isCleanup`: whether the task is already cancelled.
+   * Waits for `work` like `yieldSlotWhile`, and rejects if the task is cancelled. It does not reject if `work` is
+   * part of the cleanup after a cancel. Default of `isCleanup`: whether the task is already cancelled.
    */
   yieldSlotUnlessCancelled<Value>(work: Promise<Value>, isCleanup?: boolean): Promise<Value>;
   readonly isCancelled: boolean;
-  /** Calls the listener once when the code is cancelled, and not when its task is dropped. The returned function removes it. */
+  /**
+   * Calls the listener once when the code is cancelled, but not when the process drops its task. The returned
+   * function removes the listener.
+   */
   onCancel(listener: CancelListener): () => void;
-  /** The same task, for code that is also cancelled with `token`. */
+  /** Returns the same task for code that is also cancelled with `token`. */
   within(token: CancellationToken): SlotYielder;
 }
 
 /**
- * J6: numbers the runs that the body of a step submits, so that a body that starts again after a crash finds the runs of
- * its earlier execution. A body that middleware repeats in one process counts on.
+ * J6: numbers the runs that the body of a step submits, so that a body that starts again after a crash finds the
+ * runs of its earlier execution. If middleware repeats a body in one process, the numbers continue.
  */
 export class BodySubmissions {
   /** The idempotency key of the step. */
@@ -40,7 +43,7 @@ export class BodySubmissions {
     this.key = key;
   }
 
-  /** The number of the next run with this agent and input, from 1. */
+  /** Returns the number of the next run with this agent and input, counted from 1. */
   next(asked: string): number {
     const count = (this.#counts.get(asked) ?? 0) + 1;
     this.#counts.set(asked, count);
@@ -48,7 +51,7 @@ export class BodySubmissions {
   }
 }
 
-/** What agent code finds in its async context. */
+/** The values that agent code finds in its async context (`AsyncLocalStorage`). */
 export interface AsyncContext {
   readonly facts: RunFacts;
   /** The task, until it ends. */
@@ -59,17 +62,26 @@ export interface AsyncContext {
 
 /** The context of the code of a whole task. */
 export interface TaskAsyncContext extends AsyncContext {
-  /** Cleared when the task ends, because a socket or timer that the code made may keep this object alive. */
+  /**
+   * The task. Cleared when the task ends, because a socket or timer that the code made may keep this object in
+   * memory.
+   */
   task: SlotYielder | undefined;
 }
 
-/** The context of the body of a tool or a step. What it awaits of other runs is cancelled with the body. */
+/**
+ * The async context of the body of a tool or a step. If the body is cancelled, its waits for other runs are
+ * cancelled too.
+ */
 export class BodyContext implements AsyncContext {
   readonly #outer: AsyncContext;
   readonly #submissions: () => BodySubmissions;
   #body: { readonly token: CancellationToken } | undefined;
 
-  /** The token of `body` and its submissions are created when they are used, because most bodies wait for no run. */
+  /**
+   * The token of `body` and its submissions are created only when they are used, because most bodies wait for no
+   * run.
+   */
   constructor(
     outer: AsyncContext,
     body: { readonly token: CancellationToken },
@@ -93,7 +105,7 @@ export class BodyContext implements AsyncContext {
     return this.#body === undefined ? task : task?.within(this.#body.token);
   }
 
-  /** The body has ended. What it has left running belongs to the task. */
+  /** Ends the body. Work that it has left running then belongs to the task. */
   end(): void {
     this.#body = undefined;
   }
@@ -109,7 +121,7 @@ export function getRunContext(): RunFacts | undefined {
   return storage.getStore()?.facts;
 }
 
-/** The task whose code calls this function. `undefined` outside a task. */
+/** Returns the task whose code calls this function. `undefined` outside a task. */
 export function currentTask(): SlotYielder | undefined {
   return storage.getStore()?.task;
 }
@@ -119,7 +131,10 @@ export function isInsideTask(): boolean {
   return currentTask() !== undefined;
 }
 
-/** Numbers the submissions of the body that calls this function. `undefined` outside the body of a tool or a step. */
+/**
+ * Returns the counter for submissions of the body that calls this function. `undefined` outside the body of a tool
+ * or a step.
+ */
 export function bodySubmissions(): BodySubmissions | undefined {
   return storage.getStore()?.submissions;
 }
@@ -130,8 +145,8 @@ export function insideTask<Result>(context: AsyncContext, body: () => Result): R
 }
 
 /**
- * Runs a branch of a task's code. What it awaits of other runs is cancelled with `token`. A branch in the body of a tool
- * starts again with the body, so its submissions are those of the body (J6).
+ * Runs a branch of a task's code. With `token`, its waits for other runs are cancelled. A branch in the body of a
+ * tool starts again together with the body, so that its submissions count as those of the body (J6).
  */
 export function insideBranch<Result>(
   inside: AsyncContext,
@@ -153,9 +168,9 @@ export function insideBranch<Result>(
 }
 
 /**
- * Runs a call that submits a run and waits for it. Whether it is part of the cleanup of a cancelled task is decided now,
- * and not when it starts to wait: a call whose task is cancelled while it submits the run rejects, like one that waits,
- * also if the task has ended by then.
+ * Runs a call that submits a run and waits for it. Whether the call is part of the cleanup of a cancelled task is
+ * decided at its start and not when it begins to wait. So if its task is cancelled while it submits the run, the
+ * call rejects, like a call that already waits.
  */
 export function insideCall<Value>(body: () => Promise<Value>): Promise<Value> {
   const inside = storage.getStore();
@@ -176,7 +191,7 @@ export function insideCall<Value>(body: () => Promise<Value>): Promise<Value> {
   return storage.run(call, body).finally(forget);
 }
 
-/** The task, for code that started before the task was cancelled. */
+/** Returns the task for code that started before the task was cancelled. */
 function beforeCancel(task: SlotYielder): SlotYielder {
   return {
     yieldSlotWhile: (work) => task.yieldSlotWhile(work),
@@ -187,7 +202,7 @@ function beforeCancel(task: SlotYielder): SlotYielder {
   };
 }
 
-/** A task that was cancelled, for code that started before. The task may have ended since. */
+/** Returns a cancelled task, for code that started before the cancel. The task may have ended since then. */
 function cancelledTask(stop: CancellationError): SlotYielder {
   const task: SlotYielder = {
     yieldSlotWhile: (work) => work,
@@ -221,8 +236,9 @@ function areEqual(one: RunFacts, other: RunFacts): boolean {
 }
 
 /**
- * The facts of the run that a task belongs to. They are frozen, because tools and middleware receive them, and memory and permissions are
- * those of the user that they name. `live` holds the context of the run, which may be opened later and belongs to its caller.
+ * Creates the facts of the run to which a task belongs. They are frozen, because tools and middleware receive them,
+ * and because memory and permissions depend on the user in them. `live` contains the context of the run, which may
+ * be created later and belongs to its caller.
  */
 export function factsOf(
   tenantId: string | null,

@@ -1,6 +1,9 @@
 import type { RunId } from "../../kernel/index.ts";
 
-/** Whether a person who answers questions can be reached through this process: a server, a channel, or a reader of the run. */
+/**
+ * Tracks whether a person who answers questions can be reached through this process: through a server, a channel,
+ * or a reader of the run.
+ */
 export class Attendance {
   /** Number of those who attend to all runs. */
   #all = 0;
@@ -11,13 +14,13 @@ export class Attendance {
     return this.#all > 0 || this.#readers.has(runId);
   }
 
-  /** Attends to all runs until the result is called. */
+  /** Declares that a person can be reached for all runs, until the returned function is called. */
   attend(): () => void {
     this.#all++;
     return once(() => this.#all--);
   }
 
-  /** Attends to one run until the result is called. */
+  /** Declares that a person can be reached for one run, until the returned function is called. */
   read(runId: RunId): () => void {
     this.#readers.set(runId, (this.#readers.get(runId) ?? 0) + 1);
     return once(() => {

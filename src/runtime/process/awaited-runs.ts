@@ -1,11 +1,11 @@
 import type { EventLoop, RunId } from "../../kernel/index.ts";
 
-/** The runs of this process whose result a caller awaits or may await in a moment. They are not collected. */
+/** The runs of this process for whose result a caller waits or may soon wait. Retention does not delete them. */
 export class AwaitedRuns {
   readonly #loop: EventLoop;
-  /** Number of callers that await the result of each run. */
+  /** Number of callers that wait for the result of each run. */
   readonly #callers = new Map<RunId, number>();
-  /** Runs that were submitted in this turn of the event loop or in the one before. */
+  /** Runs that were submitted in this turn of the event loop or in the previous one. */
   #submitted = new Set<RunId>();
   #submittedBefore = new Set<RunId>();
 
@@ -23,7 +23,7 @@ export class AwaitedRuns {
     this.#submitted.add(runId);
   }
 
-  /** Keeps a run while a caller awaits its result, and no longer. */
+  /** Keeps a run only while a caller waits for its result. */
   async during<Result>(runId: RunId, result: Promise<Result>): Promise<Result> {
     this.#callers.set(runId, (this.#callers.get(runId) ?? 0) + 1);
     this.#submitted.delete(runId);

@@ -2,9 +2,9 @@ import type { Clock, EventLoop } from "../../kernel/index.ts";
 
 /** A timeout that can be added to `CallTimeouts`. */
 export interface PendingTimeout {
-  /** When the call times out. Epoch milliseconds. */
+  /** Time at which the call times out. Epoch milliseconds. */
   readonly at: number;
-  /** Index in the list of pending timeouts; -1 if the timeout is not pending. */
+  /** Index in the list of pending timeouts. -1 if the timeout is not pending. */
   index: number;
   onTimeout(): void;
 }
@@ -22,15 +22,15 @@ export class CallTimeout implements PendingTimeout {
 }
 
 /**
- * The timeouts of all calls of a worker. They share one timer of the clock, which is set to the earliest of them: most
- * calls end long before their timeout, and a timer per call adds 11 to 16 % to `npm run bench -- tools`, rows
- * "ctx.tool in memory".
+ * The timeouts of all calls of a worker. They share one timer, which is set to the earliest timeout. Most calls end
+ * long before their timeout, and a timer per call would add 11 to 16 % to `npm run bench -- tools`, rows "ctx.tool
+ * in memory".
  */
 export class CallTimeouts {
   readonly #clock: Clock;
   readonly #loop: EventLoop;
   readonly #pending: PendingTimeout[] = [];
-  /** The time to which the timer is set. Epoch milliseconds. */
+  /** The time for which the timer is set. Epoch milliseconds. */
   #timerAt = Number.POSITIVE_INFINITY;
   #clearTimer: (() => void) | undefined;
   #isCheckScheduled = false;
@@ -63,7 +63,7 @@ export class CallTimeouts {
     this.#resetTimer();
   }
 
-  /** Moves the last timeout to the index of the deleted one. */
+  /** Removes a timeout, and moves the last timeout to its index. */
   #delete(timeout: PendingTimeout): void {
     if (this.#pending[timeout.index] !== timeout) return;
     const last = this.#pending.pop();

@@ -6,15 +6,18 @@ import {
   type RunRecord,
 } from "../../kernel/index.ts";
 
-/** Milliseconds after which the first call of a queue asks again: a run of another process may have returned something. */
+/**
+ * Milliseconds after which the first call of a queue asks the store again, because a run of another process may
+ * have returned an amount.
+ */
 const askAgainMs = 1_000;
 
 type Owner = Pick<RunRecord, "tenantId" | "userId"> & Pick<ExhaustedCap, "agent">;
 
 /**
- * B7: the calls of this process that wait until other runs return what they hold of a cap. There is one queue per cap, and
- * per tenant, user or agent if the cap counts by them. Only the first call of a queue asks the store again, so that a
- * returned amount costs as many draws as it serves, and one.
+ * B7: the calls of this process that wait until other runs return amounts of a cap. There is one queue per cap, and
+ * one per tenant, user or agent if the cap counts by them. Only the first call of a queue asks the store again, so
+ * that a returned amount does not cause a draw for every waiting call.
  */
 export class CapQueue {
   readonly #clock: Clock;
@@ -26,7 +29,7 @@ export class CapQueue {
     this.#clock = clock;
   }
 
-  /** Joins the queue of an exhausted cap. `until` is the time at which the call stops waiting. */
+  /** Adds a call to the queue of an exhausted cap. `until` is the time at which the call stops waiting. */
   join(cap: ExhaustedCap, until: number): CapPlace {
     const name = cap.name as CapName;
     const key = keyOf(name, cap);
@@ -37,7 +40,7 @@ export class CapQueue {
     return place;
   }
 
-  /** A run of this owner has returned a part of its cap share: what any of its agents, or all of them, held. */
+  /** Wakes the queues after a run of this owner has returned a part of the cap shares of its agents. */
   returned(owner: Owner): void {
     if (this.#queues.size === 0) return;
     for (const name of Object.keys(capScopes) as CapName[])
@@ -79,12 +82,15 @@ export class CapPlace {
     return !this.#queue.has(this);
   }
 
-  /** Whether the call must not wait any longer. */
+  /** Whether the time in which the call may wait is over. */
   get isOver(): boolean {
     return this.#clock.now() >= this.#until;
   }
 
-  /** From here on, a returned amount ends the next wait. Call it before the draw whose answer decides about the wait. */
+  /**
+   * Makes amounts that are returned from here on end the next wait. Call it before the draw whose answer decides
+   * about the wait.
+   */
   reset(): void {
     this.#woken = Promise.withResolvers();
   }
@@ -102,7 +108,7 @@ export class CapPlace {
     this.#woken.resolve();
   }
 
-  /** Ends a wait, and lets the next call of the queue draw: it may need less. */
+  /** Ends a wait, and lets the next call of the queue draw, because it may need less. */
   leave(): void {
     const wasFirst = first(this.#queue) === this;
     this.#queue.delete(this);

@@ -1,11 +1,14 @@
 import { canonicalJson, sealJson, type Hash } from "../../kernel/index.ts";
 
-/** Maximum number of texts whose hash is cached. Runs of one agent share its instructions. */
+/**
+ * Maximum number of texts whose hash is cached. A cache is useful, because runs of one agent have the same
+ * instructions.
+ */
 const maxTexts = 64;
 
 /**
- * Hashes by which turns refer to their contents. A content that many runs share, such as the tool list of an agent, is
- * checked, frozen and hashed once.
+ * Hashes with which turns refer to their contents. A content that many runs share, such as the tool list of an
+ * agent, is checked, frozen and hashed only once.
  */
 export class ContentHashes {
   readonly #hash: Hash;

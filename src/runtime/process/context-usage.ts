@@ -12,9 +12,9 @@ import {
 type Reported = Extract<SessionEntry, { readonly type: "message" }>;
 
 /**
- * Measures the context of a path: what the provider reported for the last model call, and an estimate of the messages
- * after it. A compaction makes earlier reports useless, because the model no longer sees those messages. `find` returns
- * a model by its name.
+ * Measures the context of a path: the tokens that the provider reported for the last model call, and an estimate of
+ * the messages after it. Reports from before a compaction are ignored, because the model no longer sees those
+ * messages. `find` returns a model by its name.
  */
 export function contextUsage(
   path: readonly SessionEntry[],

@@ -1,6 +1,6 @@
 import type { EventLoop } from "../../kernel/index.ts";
 
-/** Measures how long the current turn of the event loop has lasted, from the first time it was asked. */
+/** Measures how long the current turn of the event loop has lasted, from the first query on. */
 export class EventLoopTurn {
   readonly #loop: EventLoop;
   readonly #maxMs: number;
@@ -11,7 +11,7 @@ export class EventLoopTurn {
     this.#maxMs = maxMs;
   }
 
-  /** Whether the turn has lasted `maxMs`, so that timers and sockets should be served first. */
+  /** Whether the turn has lasted `maxMs`, so that timers and network events should be handled first. */
   get isExhausted(): boolean {
     const now = this.#loop.elapsed();
     if (this.#startedAt !== undefined) return now - this.#startedAt >= this.#maxMs;

@@ -21,7 +21,7 @@ export class IdleWait {
     return this.#log !== undefined;
   }
 
-  /** Takes the place again after `cancel`, in the turn in which it was queued. */
+  /** Takes the same place again after `cancel`, in the turn in which it was queued. */
   renew(log: FlushableLog): void {
     this.#log = log;
   }

@@ -36,20 +36,26 @@ export interface RestateOptions {
   readonly identityKeys?: readonly string[];
   /** Called with the port when the worker accepts invocations, for example to register it with `RestateAdmin`. */
   readonly onListen?: (port: number) => Promise<void> | void;
-  /** Name of the virtual object in Restate. Workers that share a store and its agents have the same. Default: `reeve-runs`. */
+  /**
+   * Name of the virtual object in Restate. It must be the same for all workers that share a store and its agents.
+   * Default: `reeve-runs`.
+   */
   readonly service?: string;
-  /** Time after which a slice starts no new call. It ends when its open calls have settled. Default: 30_000. */
+  /** Time after which a slice starts no new call. The slice ends when its open calls have settled. Default: 30_000. */
   readonly sliceMs?: number;
-  /** Interval at which the worker sends wake-ups that were lost between a commit and its wake-up. Default: 30_000. */
+  /**
+   * Interval at which the worker looks for runs whose wake-up was lost between a commit and its wake-up, and sends
+   * it again. Default: 30_000.
+   */
   readonly sweepMs?: number;
   /**
-   * Longest time of a slice with its open calls. After it, Restate lets another worker execute the run. It must exceed
-   * the longest call of a model or a tool. Default: 7_200_000.
+   * Maximum time of a slice with its open calls. After this time, Restate lets another worker execute the run. It
+   * must be longer than the longest call of a model or a tool. Default: 7_200_000.
    */
   readonly longestSliceMs?: number;
   /**
-   * Whether the runtime is refused with `engine_unavailable` if the ingress cannot be reached when it opens. Otherwise it
-   * opens, and wake-ups are sent when Restate answers. Default: `false`.
+   * Whether `openRuntime` fails with `engine_unavailable` if the ingress cannot be reached. If `false`, the runtime
+   * opens, and sends wake-ups when Restate answers. Default: `false`.
    */
   readonly isIngressRequired?: boolean;
 }
@@ -110,7 +116,10 @@ export function restate(options: RestateOptions): EngineFactory {
     });
 }
 
-/** Refuses an endpoint that machines other than this one reach and that accepts every request: forged ones would execute runs. */
+/**
+ * Throws for an endpoint that other machines can reach and that accepts every request, because a forged request
+ * could execute runs.
+ */
 function checkEndpoint(host: string | undefined, identityKeys: readonly string[]): void {
   if (!Array.isArray(identityKeys) || identityKeys.some((key) => typeof key !== "string" || key === ""))
     throw new Fault(

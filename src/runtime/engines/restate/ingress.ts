@@ -31,8 +31,9 @@ export class Ingress {
   }
 
   /**
-   * Sends a wake-up that may have been lost, or that other workers send as well. Restate ignores it while an earlier one of the
-   * run has not ended, so that any number of workers leaves at most one of them behind for a run that waits for a worker.
+   * Sends a wake-up that may have been lost, or that other workers send as well. Restate ignores it while an
+   * earlier wake-up of the run has not ended. So if a run waits for a worker, at most one of these wake-ups
+   * remains, whatever the number of workers.
    */
   sendAgain(runId: RunId, wake: Wake): Promise<void> {
     return this.#post(runId, wake, { "idempotency-key": "sweep" });

@@ -11,15 +11,16 @@ import type { Endpoint } from "./endpoint.ts";
 import type { Ingress } from "./ingress.ts";
 import type { Slice, SliceDriver, SliceResult, Wake } from "./run-object.ts";
 
-/** Why a slice is refused whose attempt Restate has ended. */
+/** Error text for a slice whose attempt Restate has ended. */
 const givenUp = "Restate no longer waits for this slice";
 
 /**
- * Bounds how many slices of a worker work at the same time. A slice whose run only waits takes no slot. A slice that finds
- * no free slot waits, in the order of arrival. It has not claimed its run yet, so it holds no lease meanwhile.
+ * Limits how many slices of a worker work at the same time. A slice whose run only waits takes no slot. A slice
+ * that finds no free slot waits, in the order of arrival; it has not claimed its run yet, so that it holds no lease
+ * in this time.
  */
 class SliceSlots {
-  /** Below 0 while runs that only waited have continued although all slots were taken. */
+  /** Number of free slots. It is below 0 if runs that only waited have continued while all slots were taken. */
   #free: number;
   /** The waiting slices, the oldest first. */
   readonly #waiting = new Set<PromiseWithResolvers<void>>();
@@ -45,19 +46,22 @@ class SliceSlots {
     }
   }
 
-  /** A slice has ended, or its run only waits. */
+  /** Frees a slot, because a slice has ended or its run only waits. */
   give(): void {
     const [next] = this.#waiting;
     if (this.#free < 0 || next === undefined) this.#free++;
     else if (this.#waiting.delete(next)) next.resolve();
   }
 
-  /** A run that only waited continues. It does not wait for a slot, because its slice holds the lease. */
+  /**
+   * Takes a slot for a run that only waited and now continues. The run does not wait for a free slot, because its
+   * slice holds the lease.
+   */
   takeBack(): void {
     this.#free--;
   }
 
-  /** Refuses the waiting slices, so that Restate lets other workers execute their runs. */
+  /** Rejects the waiting slices, so that Restate lets other workers execute their runs. */
   close(): void {
     for (const turn of this.#waiting)
       this.#refuse(turn, "this worker is closing; another one executes the run");
@@ -69,8 +73,9 @@ class SliceSlots {
 }
 
 /**
- * Decides when a slice starts no further call: after its time, but not before its run has recorded a step or only waits. Otherwise a
- * run whose journal takes longer to load than a slice lasts would be loaded again and again.
+ * Decides when a slice starts no further call: when its time is over, but not before its run has recorded a step or
+ * only waits. Without this condition, a run whose journal takes longer to load than a slice lasts would be loaded
+ * again and again without progress.
  */
 class SliceEnd {
   readonly #controller = new AbortController();
@@ -108,19 +113,25 @@ class SliceEnd {
   }
 }
 
-/** Delay of the sweep after a wake-up that Restate did not accept, or a write of another process. Milliseconds. */
+/**
+ * Delay before lost wake-ups are sent again, after a wake-up that Restate did not accept or a write of another
+ * process. Milliseconds.
+ */
 const retryMs = 1_000;
 
-/** Maximum number of runs whose wake-ups one sweep sends. */
+/** Maximum number of runs whose wake-ups are sent again at once. */
 const mostSwept = 256;
 
-/** Maximum number of wake-ups that are kept while Restate is away. The sweeps of workers find the others in the store. */
+/**
+ * Maximum number of wake-ups that are kept in memory while Restate cannot be reached. Further ones are found in the
+ * store later.
+ */
 const mostUnsent = 10_000;
 
 /** A run that this process executes. */
 interface OpenSlice {
   readonly result: Promise<SliceResult>;
-  /** Whether the run got mail or became ready since the slice began. */
+  /** Whether the run has received mail or become ready since the slice began. */
   isReady: boolean;
 }
 
@@ -135,8 +146,9 @@ export interface RestateEngineOptions {
 }
 
 /**
- * Lets Restate decide which worker executes a run and when. An invocation of the object of a run is a slice: it claims the
- * run, executes it for `sliceMs`, and tells Restate when to continue. The lease in the store is the fence.
+ * Lets Restate decide which worker executes a run and when. An invocation of the object of a run is a slice: it
+ * claims the run, executes it for `sliceMs`, and tells Restate when to continue. The lease in the store ensures
+ * that only one worker writes.
  */
 export class RestateEngine implements Engine, SliceDriver {
   readonly kind = "restate";
@@ -148,14 +160,17 @@ export class RestateEngine implements Engine, SliceDriver {
   #host: RunHost | undefined;
   /** Whether the last wake-up could not be sent. */
   #isCutOff = false;
-  /** Wake-ups of changes of this process that Restate did not accept. This process may host no agent, so its sweep would not find them. */
+  /**
+   * Wake-ups for changes of this process that Restate did not accept. They are kept here because this process may
+   * host no agent, and would then not find them in the store.
+   */
   readonly #unsent = new Map<RunId, Wake>();
   /** Why the last claim failed. */
   #refusal: string | undefined;
   #sweeping: Promise<void> | undefined;
   #cancelSweep: (() => void) | undefined;
   #nextSweepAt = Infinity;
-  /** The run with which the last sweep ended, if there were more. */
+  /** The last run whose lost wake-up was sent, if there are more such runs. */
   #lastSwept: RunId | undefined;
 
   constructor(port: EnginePort, options: RestateEngineOptions) {
@@ -198,8 +213,8 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Executes a run for a slice. An attempt that Restate repeats joins the slice if this process still executes the run.
-   * Rejects if another process should try.
+   * Executes a run for a slice. If Restate repeats an attempt while this process still executes the run, the
+   * attempt waits for the same slice. Rejects if another process should try.
    */
   async slice(slice: Slice): Promise<SliceResult> {
     const { runId } = slice;
@@ -273,9 +288,10 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Claims the run. If a live worker owns it, the claim rejects, and Restate repeats the slice until that worker has released the run
-   * or its lease has ended (L15): a slice without a signature may be forged, and a worker that Restate has lost still finishes its calls.
-   * An earlier attempt may have suspended the run and lost its result: the run is taken although it is not due, so that Restate learns
+   * Claims the run. If a live worker owns it, the claim rejects, and Restate repeats the slice until that worker
+   * has released the run or its lease has ended (L15). It does not take the run away, because a slice without a
+   * signature may be forged, and a worker that Restate has lost still finishes its calls. If an earlier attempt
+   * suspended the run and its result was lost, the run is claimed although it is not due, so that Restate learns
    * when it wakes up.
    */
   async #claim(
@@ -299,7 +315,10 @@ export class RestateEngine implements Engine, SliceDriver {
     }
   }
 
-  /** The clock of this worker may be behind the one that scheduled the wake-up: then the wake-up came too early. */
+  /**
+   * Returns the result of a slice that could not claim its run. The clock of this worker may be behind the one that
+   * scheduled the wake-up; the wake-up then came too early.
+   */
   #notOwned({ at }: Wake, now: number): SliceResult {
     const wake = at !== null && at > now ? this.#wakeTime(at) : null;
     return { isOwned: false, isReady: false, wake };
@@ -322,7 +341,10 @@ export class RestateEngine implements Engine, SliceDriver {
     });
   }
 
-  /** Releases a run as ready. Tries again while the store is away, because the lease would block other workers. */
+  /**
+   * Releases a run as ready. It tries again while the store cannot be reached, because the lease would block other
+   * workers.
+   */
   async #giveBack(lease: Lease): Promise<void> {
     const { leases, onError } = this.#port;
     for (;;) {
@@ -338,9 +360,11 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Every worker hears of each change. The engine of the process that made it sends the wake-up, unless a slice is open there: its end
-   * tells Restate. If that process has no engine, like `reeve cancel`, all workers send the same one. A later time is always sent: a
-   * slice that finds that the rate of its run has to wait (L17) ends without having owned it, and the next one would find the same.
+   * Wakes a run after a change, of which every worker is notified. The engine of the process that made the change
+   * sends the wake-up. If a slice is open there, it sends none, because the end of the slice tells Restate. If that
+   * process has no engine, like `reeve cancel`, all workers send the same wake-up. A wake-up for a later time is
+   * always sent: a slice whose run must wait for its rate limit (L17) ends without having owned the run, so that
+   * its end tells Restate no time.
    */
   #wakeRun({ runId, writer }: Extract<StoreChange, { kind: "new" | "mail" }>, wake: Wake): void {
     const isLater = wake.at !== null && wake.at > this.#port.clock.now();
@@ -358,8 +382,9 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Lets the slice of this process, if one is open, tell Restate that the run is ready. Returns whether one is open. Only slices
-   * release runs, and every worker hears of each release: if the others sent wake-ups too, each slice would cause several more.
+   * Records that a run is ready, so that an open slice of this process tells Restate. Returns whether such a slice
+   * is open. Other workers do nothing: only slices release runs, and every worker is notified of each release, so
+   * that each slice would cause several wake-ups.
    */
   #noteReady(runId: RunId): boolean {
     const open = this.#slices.get(runId);
@@ -367,7 +392,7 @@ export class RestateEngine implements Engine, SliceDriver {
     return open !== undefined;
   }
 
-  /** Returns whether Restate has the wake-up. If not, a sweep sends it. */
+  /** Returns whether Restate has stored the wake-up. If not, it is sent again later. */
   async #isAccepted(sending: Promise<void>): Promise<boolean> {
     try {
       await sending;
@@ -381,7 +406,7 @@ export class RestateEngine implements Engine, SliceDriver {
     }
   }
 
-  /** Sweeps after a delay, unless an earlier sweep is scheduled. */
+  /** Looks for lost wake-ups after a delay, unless this is already scheduled. */
   #sweepAfter(delayMs: number): void {
     const { clock } = this.#port;
     const at = clock.now() + delayMs;
@@ -403,9 +428,9 @@ export class RestateEngine implements Engine, SliceDriver {
   }
 
   /**
-   * Sends the wake-ups that Restate did not accept, and those of runs that are ready: they were lost between a commit and its
-   * wake-up, or a dead worker has left them. A sweep continues after the last run of the sweep before, so that runs which stay
-   * ready delay no others.
+   * Sends wake-ups again: those that Restate did not accept, and those of runs that are ready, because they were
+   * lost between a commit and its wake-up or a dead worker has left the run. Each call continues after the last run
+   * of the previous call, so that runs which stay ready do not delay others.
    */
   async #sendLost(): Promise<void> {
     const { leases, clock, agents } = this.#port;

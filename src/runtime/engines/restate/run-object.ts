@@ -2,27 +2,36 @@ import type * as sdk from "@restatedev/restate-sdk";
 import type { ObjectContext, VirtualObjectDefinition } from "@restatedev/restate-sdk";
 import type { RunId } from "../../../kernel/index.ts";
 
-/** A message to the object of a run: look whether the run has something to do. */
+/** A message to the object of a run. It asks the object to check whether the run has something to do. */
 export interface Wake {
   /** Time at which the run starts or wakes up, in epoch milliseconds. `null` if it may be ready now. */
   readonly at: number | null;
-  /** The turn of this invocation, if a slice sent it because the run had more to do. */
+  /**
+   * Alternates from one invocation to the next, if a slice sent this invocation because the run had more to do. It
+   * makes the two messages differ.
+   */
   readonly turn?: "even" | "odd";
 }
 
-/** When the run wakes up, and how long that was from the end of the slice. */
+/** When the run wakes up, and how much later than the end of the slice that is. */
 interface WakeTime {
   readonly at: number;
   readonly delayMs: number;
 }
 
-/** How a slice left its run. It is journaled by Restate, so that a repeated attempt schedules the same invocations. */
+/**
+ * The state in which a slice left its run. Restate journals it, so that a repeated attempt schedules the same
+ * invocations.
+ */
 export interface SliceResult {
-  /** Whether the slice owned the run. If not, the scheduled timer of the run stays, and `wake` counts if there is none. */
+  /**
+   * Whether the slice owned the run. If not, an existing timer of the run is kept, and `wake` is used only if there
+   * is none.
+   */
   readonly isOwned: boolean;
   /** Whether the run has more to do at once. */
   readonly isReady: boolean;
-  /** When the run wakes up. `null`: at no time. */
+  /** When the run wakes up. `null` if no time is scheduled. */
   readonly wake: WakeTime | null;
 }
 
@@ -43,22 +52,22 @@ export interface SliceDriver {
 export interface RunObjectOptions {
   /** Name of the object in Restate. */
   readonly service: string;
-  /** Time after which Restate considers an attempt without a sign of life as lost. Milliseconds. */
+  /** Time after which Restate considers an attempt without any response as lost. Milliseconds. */
   readonly longestSliceMs: number;
 }
 
-/** The delayed invocation that wakes a run. The object keeps it as its state. */
+/** The delayed invocation that wakes a run. The object of the run stores it as its state. */
 interface Timer {
   readonly id: string;
   readonly at: number;
 }
 
-/** The package, which is loaded when a worker opens its endpoint. */
+/** The Restate package, which is loaded when a worker opens its endpoint. */
 export type Sdk = typeof sdk;
 
 /**
- * The virtual object of which each run has one, with the id of the run as its key. Restate executes one invocation of an
- * object at a time, repeats an attempt that ended without a result, and keeps the timers.
+ * Creates the virtual object for runs. Each run is an instance, with the run id as key. Restate executes one
+ * invocation of an instance at a time, repeats an attempt that ended without a result, and keeps the timers.
  */
 export function runObject(
   { object, rpc, InvocationIdParser }: Sdk,
