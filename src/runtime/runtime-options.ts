@@ -36,36 +36,36 @@ import type { VersionPolicy } from "./process/worker-context.ts";
 /** Options of `openRuntime`. Durations are milliseconds. */
 export interface RuntimeOptions {
   /**
-   * Where runs, events and sessions are stored: `"memory:"`, `"sqlite:PATH"`, `"postgres://HOST/DATABASE"`, or a store that
-   * the caller has opened.
-   * Default: `"memory:"`. `close()` closes the store in each case.
+   * Where runs, events and sessions are stored: `"memory:"`, `"sqlite:PATH"`, `"postgres://HOST/DATABASE"`, or a
+   * store that the caller has opened. Default: `"memory:"`. `close()` always closes the store.
    */
   readonly store?: StoreAddress | Store;
   /**
-   * Creates the engine, which decides which worker executes a run and when. The store records the kind of its engine and
-   * refuses another one with `engine_mismatch`. Default: the local engine, which claims runs in the store.
+   * Creates the engine, which decides which worker executes a run and when. The store records the kind of its
+   * engine; a runtime with another kind fails with `engine_mismatch`. Default: the local engine, which claims runs
+   * in the store.
    */
   readonly engine?: EngineFactory;
   /**
-   * E1: secret key of the event chain, which makes the chain an HMAC. Only for a store given by its address; a store in
-   * memory takes none. If absent, the chain is plain SHA-256.
+   * E1: secret key of the event chain, which makes the chain an HMAC. Only for a store that is given by its
+   * address, but not for a memory store. If absent, the chain uses plain SHA-256.
    */
   readonly auditKey?: string;
   /**
-   * How often and when an inbox message is delivered again after a run failed to process it. Only for a store given by
-   * its address. Default: `{ maxDeliveries: 5, baseDelayMs: 1_000, maxDelayMs: 300_000 }`; the delay grows by a factor
-   * of 4 with each delivery.
+   * How often and when an inbox message is delivered again after a run failed to process it. Only for a store that
+   * is given by its address. Default: `{ maxDeliveries: 5, baseDelayMs: 1_000, maxDelayMs: 300_000 }`; the delay
+   * grows by a factor of 4 with each delivery.
    */
   readonly inbox?: Partial<InboxSettings>;
   /** Clock for deadlines, delays and timestamps. Default: the machine's clock. */
   readonly clock?: Clock;
-  /** The turns of the event loop, in which the runtime orders its work. Default: those of this process. */
+  /** The turns of the JavaScript event loop, in which the runtime orders its work. Default: those of this process. */
   readonly eventLoop?: EventLoop;
   /** Source of the ids of runs, sessions and messages. Default: random UUIDs. */
   readonly ids?: IdSource;
   /** Hash function for digests and the event chain. Default: SHA-256. */
   readonly hash?: Hash;
-  /** Source of the jitter of retry delays. Default: `Math.random`. */
+  /** Source of the random part of retry delays. Default: `Math.random`. */
   readonly random?: Random;
   /** Price per token of each model. Default: `priceCatalog()`. */
   readonly prices?: PriceTable;
@@ -75,8 +75,9 @@ export interface RuntimeOptions {
    */
   readonly resolveModel?: (name: string) => Model | undefined;
   /**
-   * The part of this process that shows sessions to a person, for the extensions of agents: notices and errors outside
-   * a run, navigation, `shutdown` and `reload`. What it lacks is `unsupported` for extensions. Default: no surface.
+   * The part of this process that shows sessions to a person. Extensions of agents use it for notices and errors
+   * outside a run, navigation, `shutdown` and `reload`. A method that it lacks throws `unsupported` for extensions.
+   * Default: no surface.
    */
   readonly surface?: ExtensionSurface;
   /**
@@ -85,14 +86,16 @@ export interface RuntimeOptions {
    */
   readonly unknownPrice?: UnknownPrice;
   /**
-   * B7: caps on what the runs of the store may spend per UTC day or month, over all runs and processes: `perDayUsd`,
-   * `perTenantPerDayUsd`, `perUserPerDayUsd`, `perAgentPerDayUsd`, and the same per month (`perMonthUsd`). A run that a cap leaves no money for the next model call ends as
-   * `budget_exhausted`. Every process that executes runs of the store must set the same caps. Default: no caps.
+   * B7: caps on what the runs of the store may spend per UTC day or month, over all runs and processes:
+   * `perDayUsd`, `perTenantPerDayUsd`, `perUserPerDayUsd`, `perAgentPerDayUsd`, and the same per month
+   * (`perMonthUsd`). A run ends as `budget_exhausted` when a cap does not cover its next model call. Every process
+   * that executes runs of the store must set the same caps. Default: no caps.
    */
   readonly caps?: SpendingCaps;
   /**
-   * B7: time that a model call waits at most, if it does not fit into a cap because of what open calls of other runs may
-   * cost. The run has the status `waiting` and waits for `cap` meanwhile. 0: it does not wait. Default: 60_000.
+   * B7: maximum time that a model call waits if it does not fit into a cap because open calls of other runs have
+   * reserved a part of it. During the wait the run has the status `waiting` and waits for `cap`. With 0, it does
+   * not wait. Default: 60_000.
    */
   readonly capWaitMs?: number;
   /**
@@ -106,10 +109,10 @@ export interface RuntimeOptions {
    */
   readonly versionPolicy?: VersionPolicy;
   /**
-   * Maximum times of one attempt of a model call: until the first chunk of a streamed answer, between two of its chunks,
-   * and until any answer is complete. An attempt that exceeds one is retried as `retry` says. `null` sets no limit. The
-   * option `modelTimeouts` of an agent takes precedence. Default: `{ firstChunkMs: 300_000, chunkMs: 120_000,
-   * totalMs: 1_800_000 }`.
+   * Time limits of one attempt of a model call: until the first chunk of a streamed answer, between two of its
+   * chunks, and until any answer is complete. An attempt that exceeds a limit is retried according to `retry`.
+   * `null` sets no limit. The option `modelTimeouts` of an agent takes precedence. Default: `{ firstChunkMs:
+   * 300_000, chunkMs: 120_000, totalMs: 1_800_000 }`.
    */
   readonly modelTimeouts?: Partial<ModelTimeouts>;
   /**

@@ -27,9 +27,9 @@ export class IdleWait {
   }
 
   /**
-   * Call this when the records are written by other means. The queue then no longer refers to the log: a run that ends
-   * within one turn of the event loop is freed by a scavenge, while a reference from the queue, which is old, would keep
-   * it until a full garbage collection. `npm run bench -- loop`, row "1,000 runs of 10 turns at once".
+   * Removes the log from the queue. Call it when other code writes the records. Without the reference from the
+   * queue, which is an old object, a fast garbage collection can free a run that ends within one turn of the event
+   * loop. `npm run bench -- loop`, row "1,000 runs of 10 turns at once".
    */
   cancel(): void {
     this.#log = undefined;
@@ -42,7 +42,7 @@ export class IdleWait {
   }
 }
 
-/** Writes the records of logs that nothing else has written in a full turn of the event loop. */
+/** Writes the records of logs that no other code has written in a full turn of the event loop. */
 export class IdleFlusher {
   readonly eventLoop: EventLoop;
   /** Logs that were added in the current turn of the event loop. */
@@ -56,9 +56,9 @@ export class IdleFlusher {
   }
 
   /**
-   * Calls `writeIdle` of the log after one full turn of the event loop, unless the wait is cancelled before. `last` is the
-   * latest wait of the log, which must not be pending. It is taken again within one turn, because an agent in memory may
-   * take many turns of its loop in one turn of the event loop.
+   * Calls `writeIdle` of the log after one full turn of the event loop, unless the wait is cancelled before. `last`
+   * is the latest wait of the log, which must not be pending. It is used again within one turn, because an agent
+   * with a memory store may take many turns of its loop in one turn of the event loop.
    */
   add(log: FlushableLog, last?: IdleWait): IdleWait {
     if (last?.turn === this.#turn) {
@@ -72,8 +72,8 @@ export class IdleFlusher {
   }
 
   /**
-   * The first call comes at the end of the turn in which a log was added. The log waits one more turn, so that a task
-   * which becomes idle in this turn records that in the same commit.
+   * Called first at the end of the turn in which a log was added. The log waits one more turn, so that a task which
+   * becomes idle in that turn records this in the same commit.
    */
   readonly #endTurn = (): void => {
     const due = this.#waiting;

@@ -41,22 +41,26 @@ export interface KeptHomesOptions {
   readonly hash: Hash;
   /** Name of this machine. */
   readonly host: string;
-  /** Deletes a home folder of this machine. Nothing happens if there is none. If absent, homes are kept. */
+  /**
+   * Deletes a home folder of this machine. Does nothing if the folder does not exist. If absent, home folders are
+   * kept.
+   */
   readonly remove?: ((name: string) => Promise<void>) | undefined;
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * The home folders that programs of this machine have left for later runs of their conversations. The record is written before the
- * folder is created, and deleted after it, so that a crash leaves no folder without a record. A folder is deleted by a process of its
- * machine: when one opens a runtime, after the end of a run, and after a deletion of runs or sessions.
+ * The home folders that programs have left on this machine for later runs of their conversations. The record is
+ * written before the folder is created, and deleted after it, so that a crash leaves no folder without a record. A
+ * process of the same machine deletes a folder: when it opens a runtime, after the end of a run, and after a
+ * deletion of runs or sessions.
  */
 export class KeptHomes {
   readonly #options: KeptHomesOptions;
   readonly #prefix: string;
   #sweeping: Promise<void> | undefined;
   #isClosed = false;
-  /** Whether this process has kept a folder that ends with its run. */
+  /** Whether this process has kept a home folder that is deleted at the end of its run. */
   #endsWithRuns = false;
 
   constructor(options: KeptHomesOptions) {
@@ -83,7 +87,7 @@ export class KeptHomes {
     }
   }
 
-  /** Deletes the folders whose run or session is gone. A sweep that is in progress is repeated. */
+  /** Deletes the folders whose run or session no longer exists. If a sweep is already in progress, it is repeated. */
   async sweep(): Promise<void> {
     if (this.#options.remove === undefined) return;
     await this.#sweeping;
@@ -96,12 +100,15 @@ export class KeptHomes {
     if (!this.#isClosed) this.sweep().catch(this.#options.onError);
   }
 
-  /** A run has ended, with which a folder may end that this process has kept. */
+  /**
+   * Records that a run has ended. If this process has kept a home folder that ends with a run, it looks for folders
+   * to delete.
+   */
   noteEnd(): void {
     if (this.#endsWithRuns) this.note();
   }
 
-  /** Resolves when the sweep in progress has ended. None starts afterwards. */
+  /** Resolves when the sweep in progress has ended. No sweep starts afterwards. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#sweeping?.catch(() => undefined);
@@ -129,7 +136,10 @@ export class KeptHomes {
     return until === "end" || (await sessions.find(sessionId)) === undefined;
   }
 
-  /** Deletes a folder that no other run uses, and its record. A record that was written again meanwhile stays. */
+  /**
+   * Deletes a folder that no other run uses, and its record. A record that was written again in the meantime is
+   * kept.
+   */
   async #release({ key, version, ...record }: StoredRecord): Promise<void> {
     const { store, remove } = this.#options;
     const { name } = homeIn(record);

@@ -8,7 +8,7 @@ import {
 } from "../../kernel/index.ts";
 import { factsOf } from "./async-context.ts";
 
-/** Maximum number of runs that have ended and can be resumed whose contexts are kept. */
+/** Maximum number of ended runs whose contexts are kept because the runs can be resumed. */
 const maxEnded = 100;
 
 /** The live contexts of the runs that were submitted in this process, and the factories for all other runs. */
@@ -20,13 +20,13 @@ export class LiveContexts {
   /** Factories for runs whose agents a resolver makes, by the name of the root agent. */
   readonly #byName = new Map<string, ContextFactory>();
 
-  /** Sets the factory for runs of an agent. It also applies to the agents below it that have no factory yet. */
+  /** Sets the factory for runs of an agent. It also applies to the agents below it that have no other factory. */
   register(agentId: AgentId, below: Iterable<AgentId>, factory: ContextFactory): void {
     for (const each of below) if (!this.#factories.has(each)) this.#factories.set(each, factory);
     this.#factories.set(agentId, factory);
   }
 
-  /** Sets the factory for runs of the agents of a name that have no factory themselves. */
+  /** Sets the factory for runs of the agents with this name that have no other factory. */
   registerName(agentName: string, factory: ContextFactory): void {
     this.#byName.set(agentName, factory);
   }
@@ -49,7 +49,7 @@ export class LiveContexts {
     if (this.#ended.size > maxEnded && oldest !== undefined) this.delete(oldest);
   }
 
-  /** The context of a run. `undefined` if the run has none. `root` is the record of its root task. */
+  /** Returns the context of a run. `undefined` if the run has none. `root` is the record of its root task. */
   forRun(tenantId: string | null, root: TaskRecord): LiveContext | undefined {
     const known = this.#values.get(root.supervision.runId);
     if (known !== undefined) return new LiveContext(tenantId, root, async () => known.value, known);
@@ -59,7 +59,7 @@ export class LiveContexts {
   }
 }
 
-/** The context of one run for as long as this process executes it. */
+/** The context of one run, for the time in which this process executes the run. */
 export class LiveContext {
   readonly #tenantId: string | null;
   readonly #root: TaskRecord;
@@ -79,14 +79,14 @@ export class LiveContext {
     this.#opened = opened;
   }
 
-  /** The context. `undefined` before it is opened. */
+  /** The context. `undefined` before `open`. */
   get value(): unknown {
     return this.#opened?.value;
   }
 
   /**
-   * Opens the context before the code of a task starts. Returns `undefined` if it is open. If the factory fails, the
-   * next call asks it again. Throws `context_missing` if there is no factory.
+   * Opens the context before the code of a task starts. Returns `undefined` if it is already open. If the factory
+   * fails, the next call tries again. Throws `context_missing` if there is no factory.
    */
   open(): Promise<void> | undefined {
     if (this.#opened !== undefined) return undefined;

@@ -2,19 +2,19 @@ import type { Fault } from "../../kernel/index.ts";
 
 /** A runtime that keeps its process alive until it is closed. */
 export interface OpenRuntime {
-  /** Whether the process stays for a reason. If not, `close()` was probably forgotten. */
+  /** Whether the process has a reason to stay alive. If not, `close()` was probably forgotten. */
   readonly isMeantToStay: boolean;
-  /** Whether the process may end without a reason to stay. Default: `false`. */
+  /** Whether the process may end although `close()` was not called, if it has no reason to stay. Default: `false`. */
   readonly mayEnd?: boolean;
 }
 
-/** Time for which the process stays before it is checked again whether it still has a reason to. */
+/** Time for which the process stays alive before it checks its reason again. Milliseconds. */
 const stayMs = 1_000;
 
 /**
- * The open runtimes that keep this process alive. None of their idle timers does so by itself: the process stays because
- * of `beforeExit`, which Node emits each time nothing else is left to do. That is also the moment at which a forgotten
- * `close()` shows.
+ * The open runtimes that keep this process alive. Their idle timers do not keep it alive. Instead, this class
+ * handles the event `beforeExit`, which Node emits each time no other work is left. At this moment it can also
+ * report that `close()` was forgotten.
  */
 class OpenRuntimes {
   readonly #open = new Set<OpenRuntime>();

@@ -16,14 +16,14 @@ const knownOptions = optionTable({
   maxDelayMs: is.number({ from: 0, default: 300_000 }),
 } satisfies OptionKinds<RunRetry>);
 
-/** The defaults, overridden by `options`. Throws `invalid_argument` for a number out of range. */
+/** Returns the defaults with the given values. Throws `invalid_argument` for a number out of range. */
 export function runRetry(options: Partial<RunRetry> = {}): RunRetry {
   return knownOptions.read("runRetry of openRuntime()", options);
 }
 
 /**
- * Milliseconds to wait before the restart after crash number `crashes`, counted from 1. `null` means that the task is
- * not restarted.
+ * Returns the milliseconds to wait before the restart after crash number `crashes`, counted from 1. `null` means
+ * that the task is not restarted.
  */
 export function restartDelayMs(
   crashes: number,

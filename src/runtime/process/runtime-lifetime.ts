@@ -1,6 +1,6 @@
 import { Fault, type Guest, type Lifetime } from "../../kernel/index.ts";
 
-/** The lifetime of a runtime, which `close()` ends. Readers and handles join it to learn of its end. */
+/** The lifetime of a runtime, which `close()` ends. Readers and handles join it to be notified of the end. */
 export class RuntimeLifetime implements Lifetime {
   #guests = new Set<Guest>();
   #fault: Fault | undefined;
@@ -14,7 +14,7 @@ export class RuntimeLifetime implements Lifetime {
     return this.#guests.size > 0;
   }
 
-  /** Throws the fault of the end after it, most often `closed`. */
+  /** Throws the fault with which the lifetime ended, if it has ended. Most often the fault is `closed`. */
   check(): void {
     if (this.#fault !== undefined) throw this.#fault;
   }
@@ -27,7 +27,7 @@ export class RuntimeLifetime implements Lifetime {
     this.#guests.delete(guest);
   }
 
-  /** Ends the lifetime with a fault that callers get. Default: `closed`. */
+  /** Ends the lifetime. `fault` is the fault that callers get. Default: `closed`. */
   end(fault = closed()): void {
     this.#fault = fault;
     const guests = this.#guests;

@@ -27,7 +27,10 @@ export interface StoredSchedule extends Omit<
 > {
   /** Digest of the options that the schedule was created with. */
   readonly digest: string;
-  /** S6: the scope of the view that created the schedule. Its runs see no session outside the scope. `null`: all sessions. */
+  /**
+   * S6: the scope of the view that created the schedule. Runs of the schedule see only sessions in this scope.
+   * `null` means all sessions.
+   */
   readonly scope: TenantScope | null;
   readonly state: ScheduleState;
 }
@@ -35,7 +38,7 @@ export interface StoredSchedule extends Omit<
 /** Loads the reader of cron expressions. */
 export type CronLoader = () => Promise<CronReader>;
 
-/** The fires of a schedule. Loads the reader only for a cron expression. */
+/** Returns the fire times of a schedule. Loads the cron reader only for a cron expression. */
 export async function loadTimes(times: ScheduleTimes, cron: CronLoader): Promise<FireTimes> {
   if (!("cron" in times)) return fireTimes(times, noReader);
   const reader = await cron();
@@ -47,8 +50,8 @@ function noReader(): never {
 }
 
 /**
- * The beginning of the keys of a user's schedules. It contains a digest of the user, because keys are printable ASCII and
- * user ids are any text.
+ * Returns the prefix of the keys of a user's schedules. It contains a digest of the user id, because keys are
+ * printable ASCII and user ids may be any text.
  */
 export function userPrefix(userId: string | null, hash: Hash): string {
   return userId === null ? "-/" : `${idDigest(`user ${userId}`, hash)}/`;
@@ -58,7 +61,7 @@ export function scheduleKey({ name, userId }: Pick<Schedule, "name" | "userId">,
   return `${userPrefix(userId, hash)}${name}`;
 }
 
-/** T1: the id of the run that a fire starts, the same in every process. */
+/** T1: returns the id of the run that a fire starts. It is the same in every process. */
 export function fireRunId({ id }: Pick<Schedule, "id">, fireAt: number, hash: Hash): RunId {
   return formatRunId(idDigest(`schedule ${id} ${fireAt}`, hash));
 }

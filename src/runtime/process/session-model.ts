@@ -22,8 +22,8 @@ export function parseModelName(name: string): ModelReference {
 }
 
 /**
- * Returns the reference of a model that the agent or the runtime knows. Throws `model_not_found` for another one. `owner`
- * names the call.
+ * Returns the reference of a model that the agent or the runtime knows. Throws `model_not_found` for an unknown
+ * model. `owner` names the call in the error.
  */
 export function knownModel(
   worker: Pick<WorkerContext, "resolveModel"> | undefined,
@@ -52,7 +52,7 @@ export function checkChanges(
   if (model !== undefined) knownModel(worker, agent, model, owner);
 }
 
-/** Returns the model that a session names: one of the agent's own, or one that the runtime resolves by name. */
+/** Returns the model that a session names: one of the agent's own models, or one that the runtime resolves by name. */
 export function resolveModel(
   { resolveModel: resolve }: Pick<WorkerContext, "resolveModel">,
   agent: Pick<HostedAgent, "models"> | undefined,

@@ -11,21 +11,24 @@ import {
   type UserPart,
 } from "../../kernel/index.ts";
 
-/** Maximum number of bytes that JSON writes for one UTF-16 code unit: `\\u001f`. */
+/** Maximum number of bytes that JSON needs for one UTF-16 code unit, as in `\\u001f`. */
 const bytesPerUnit = 6;
-/** Maximum number of bytes of the JSON text of a number, a boolean or `null`. */
+/** Maximum number of bytes in the JSON text of a number, a boolean or `null`. */
 const bytesOfScalar = 30;
-/** Number of bytes that bound the members of a reply besides the parts of its message. */
+/** Upper bound of the bytes of the members of a reply, without the parts of its message. */
 const bytesOfReply = 1_200;
-/** Number of bytes that bound the members of a part besides its text. */
+/** Upper bound of the bytes of the members of a message part, without its text. */
 const bytesOfPart = 96;
-/** Number of values that bound the members of a part besides the arguments of a call. */
+/** Upper bound of the number of values in a message part, without the arguments of a call. */
 const valuesOfPart = 6;
 
-/** Limits of the metadata of a run. Every list of runs contains it, and every label of it is a row. */
+/**
+ * Limits of the metadata of a run. They are low, because every list of runs contains the metadata, and the database
+ * has a row for every label in it.
+ */
 const maxMetadata = { bytes: 65_536, values: 1_000 };
 
-/** Throws `too_large` if metadata, which is JSON, exceeds its limits. `where` names it. */
+/** Throws `too_large` if metadata, which is JSON, exceeds its limits. `where` names the metadata in the error. */
 export function assertMetadataSize(metadata: JsonObject, where: string): void {
   const { bytes, values } = maxMetadata;
   if (valuesLeft(metadata, values) >= 0 && Buffer.byteLength(JSON.stringify(metadata)) <= bytes) return;
@@ -37,16 +40,19 @@ export function assertMetadataSize(metadata: JsonObject, where: string): void {
 }
 
 /**
- * Limits the size of single values that enter a run: inputs, results of steps and tools, messages and signals. Without it, one value could
- * use up the memory of the process. The size of a value is the number of bytes of its JSON text in UTF-8. A value from outside has at
- * most `maxJsonValues` values, because every part of the process that reads it visits each of them.
+ * Limits the size of single values that enter a run: inputs, results of steps and tools, messages and signals.
+ * Without this limit, one value could use all memory of the process. The size of a value is the number of bytes of
+ * its JSON text in UTF-8. JSON from outside may also contain at most `maxJsonValues` values, because every part of
+ * the process that reads it visits each of them.
  */
 export class SizeLimit {
   readonly #maxBytes: number;
   /** Names the value that is counted. */
   #where = "";
   #maxValues = maxJsonValues;
-  /** What is counted so far: a lower and an upper bound of the bytes, and the number of values. */
+  /**
+   * Lower bound of the bytes counted so far. Together with it the upper bound and the number of values are counted.
+   */
   #least = 0;
   #most = 0;
   #values = 0;
@@ -67,8 +73,8 @@ export class SizeLimit {
   }
 
   /**
-   * Like `assert`, for the input of a run: the metadata of a part has the number of values of the metadata of a run, because
-   * the part is stored, checked and sent in several places.
+   * Checks the input of a run like `assert`. The metadata of a message part may have as many values as the metadata
+   * of a run, because it is stored, checked and sent in several places.
    */
   assertInput(input: JsonValue, where: string): void {
     this.assert(input, where);
@@ -84,12 +90,15 @@ export class SizeLimit {
     }
   }
 
-  /** Like `assert`, for a value that the code of an agent has computed: the number of its values is not limited. */
+  /** Checks a value that the code of an agent has computed, like `assert`. The number of its values is not limited. */
   assertBytes(value: JsonValue, where: string): void {
     this.assert(value, where, Infinity);
   }
 
-  /** Like `assert`. Reads only the parts of the message that can be long, because every turn passes here. */
+  /**
+   * Checks a reply like `assert`. It reads only the parts of the message that can be long, because every turn calls
+   * it.
+   */
   assertReply(reply: Pick<LlmReply, "message" | "model">, where: string): void {
     const { message, model } = reply;
     this.#begin(where, maxJsonValues);
@@ -99,7 +108,7 @@ export class SizeLimit {
     if (isLarge || message.providerMetadata !== undefined) this.assert(reply as unknown as JsonValue, where);
   }
 
-  /** Throws `too_large` if a text that is still being received is longer than any text that fits. */
+  /** Throws `too_large` if a text that is still being received is already longer than the limit allows. */
   assertLength(units: number, where: string): void {
     if (units > this.#maxBytes) throw this.#tooLarge(where, units);
   }
@@ -124,7 +133,7 @@ export class SizeLimit {
     } else this.#add(part as unknown as JsonValue, 0);
   }
 
-  /** Counts a value inside `depth` others. Stops as soon as a limit is exceeded for certain. */
+  /** Counts a value that is nested in `depth` others. Stops as soon as a limit is certainly exceeded. */
   #add(value: JsonValue | undefined, depth: number): void {
     this.#values++;
     if (typeof value === "string") {

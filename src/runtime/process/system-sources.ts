@@ -2,8 +2,8 @@ import type { randomUUID as randomUuid } from "node:crypto";
 import type { Clock, EventLoop, IdSource, Random } from "../../kernel/index.ts";
 
 /**
- * Longest delay of one `setTimeout`. A timer of Node counts neither the sleep of the machine nor a change of its clock, so
- * that a longer delay is compared with the clock in between.
+ * Maximum delay of one `setTimeout`, in milliseconds. Node's timers count neither the sleep of the machine nor
+ * changes of its clock. A longer delay is therefore split, and compared with the clock after each part.
  */
 const maxTimeoutMs = 60_000;
 
@@ -38,7 +38,10 @@ export const systemEventLoop: EventLoop = {
 /** `Math.random`. Not for secrets. */
 export const systemRandom: Random = { next: () => Math.random() };
 
-/** Loaded on first use: importing `node:crypto` takes a tenth of the time that importing the whole package takes. */
+/**
+ * The UUID function of `node:crypto`, loaded when it is first used. Importing that module takes a tenth of the time
+ * that importing the whole package takes.
+ */
 let randomUUID: typeof randomUuid | undefined;
 
 /** Random UUIDs. */

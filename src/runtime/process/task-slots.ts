@@ -5,7 +5,10 @@ type Start = () => void;
 
 /** The waiting tasks of one priority. Tenants take turns, and within a tenant the pairs of user and agent. */
 class WaitingTasks {
-  /** By tenant, then by `turnKey`. What was served longest ago comes first. No value is empty. */
+  /**
+   * Waiting tasks by tenant, then by `turnKey`. The entry that was served longest ago comes first. No entry is
+   * empty.
+   */
   readonly #tenants = new Map<TenantId, Map<string, Start[]>>();
 
   get isEmpty(): boolean {
@@ -20,7 +23,7 @@ class WaitingTasks {
     else queue.push(start);
   }
 
-  /** Removes and returns the next task. Each entry that is served moves to the end, unless nothing is left in it. */
+  /** Removes and returns the next task. Its entries move to the end of their lists, unless they are empty now. */
   shift(): Start | undefined {
     for (const [tenantId, queues] of this.#tenants)
       for (const [turn, queue] of queues) {
@@ -36,17 +39,17 @@ class WaitingTasks {
 }
 
 /**
- * Limits how many tasks of a worker are active at the same time, and chooses the next one. Priorities share the slots
- * by stride scheduling over their weights; BACKGROUND is served only when no other task waits. At equal
- * priority, tenants take turns, and within a tenant the pairs of user and agent; the tasks of one pair are served in order. A task that
- * waits gives its slot back.
+ * Limits how many tasks of a worker are active at the same time, and chooses the next one. Priorities share the
+ * slots in proportion to their weights (stride scheduling); BACKGROUND is served only when no other task waits. At
+ * equal priority, tenants take turns, and within a tenant the pairs of user and agent take turns. The tasks of one
+ * pair are served in order. A task that waits for something else gives back its slot.
  */
 export class TaskSlots {
   readonly #capacity: number;
   #taken = 0;
-  /** The waiting tasks by priority. No value is empty. */
+  /** The waiting tasks by priority. No entry is empty. */
   readonly #waiting = new Map<Priority, WaitingTasks>();
-  /** Stride position of each priority; the lowest is served next. */
+  /** Stride position of each priority. The priority with the lowest position is served next. */
   readonly #passes = new Map<Priority, number>();
 
   constructor(capacity: number) {
@@ -71,14 +74,17 @@ export class TaskSlots {
     });
   }
 
-  /** Gives a slot back, to the next waiting task if there is one. */
+  /** Gives back a slot, which goes to the next waiting task if there is one. */
   give(): void {
     const start = this.#next();
     if (start === undefined) this.#taken--;
     else start();
   }
 
-  /** A priority without waiting tasks starts at the position that is served next, so that idle time earns no credit. */
+  /**
+   * Sets a priority without waiting tasks to the position that is served next, so that the time in which it was
+   * idle gives it no advantage.
+   */
   #level(priority: Priority): void {
     if (priority === Priority.BACKGROUND || this.#waiting.has(priority)) return;
     const busy = [...this.#waiting.keys()].filter((each) => each !== Priority.BACKGROUND);
@@ -100,7 +106,10 @@ export class TaskSlots {
     return start;
   }
 
-  /** The waiting priority with the lowest stride position. Of two equal positions, the higher priority comes first. */
+  /**
+   * Returns the priority of a waiting task with the lowest stride position. Of two equal positions, the higher
+   * priority comes first.
+   */
   #nextPriority(): Priority | undefined {
     let next: Priority | undefined;
     for (const priority of priorities) {

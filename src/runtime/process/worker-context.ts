@@ -33,8 +33,9 @@ import type { SizeLimit } from "./size-limit.ts";
 import type { TaskSlots } from "./task-slots.ts";
 
 /**
- * J9: what a worker does with a run that another version of its agent started. `resume`: continues it with the hosted
- * version. `pin`: leaves it to a worker that hosts its version. `refuse`: fails it.
+ * J9: what a worker does with a run that another version of its agent started. `resume`: it continues the run with
+ * the version that it hosts. `pin`: it leaves the run to a worker that hosts the run's version. `refuse`: the run
+ * fails.
  */
 export type VersionPolicy = "resume" | "pin" | "refuse";
 
@@ -45,11 +46,11 @@ export type AgentLookup = Pick<ReadonlyMap<AgentId, HostedAgent>, "get">;
 export interface PortOwner extends Pick<RunFacts, "tenantId" | "userId" | "sessionId"> {
   /** `null` outside a run. */
   readonly runId: RunId | null;
-  /** The signal of the task. If absent, no task is running. */
+  /** The abort signal of the task. Absent if no task is running. */
   readonly signal?: AbortSignal;
-  /** Whether the owner of the run holds input that no drain has taken. Default: it holds none. */
+  /** Whether the owner of the run has input that the task has not read. If absent, it has none. */
   readonly hasQueued?: () => boolean;
-  /** Adds an event to the log of the run. If absent, there is no run. */
+  /** Adds an event to the log of the run. Absent outside a run. */
   readonly emitEvent?: (event: EmittableEvent) => void;
 }
 
@@ -62,7 +63,7 @@ export interface WorkerContext {
   readonly host: string;
   /** The home folders that programs have left on this machine. */
   readonly homes: KeptHomes;
-  /** The engine that passes runs to this worker. If absent, there is none. */
+  /** Returns the engine that passes runs to this worker. Absent if there is no engine. */
   readonly engine?: () => Pick<Engine, "kind" | "hostsPrograms">;
   readonly ids: IdSource;
   readonly hash: Hash;
@@ -70,12 +71,12 @@ export interface WorkerContext {
   readonly prices: PriceTable;
   /** Returns the model that a session names as `provider/id`. If absent, only the agent's own models are known. */
   readonly resolveModel?: (name: string) => Model | undefined;
-  /** Checks edited arguments before an approval is stored. If absent, only their tool checks them. */
+  /** Checks edited arguments before an approval is stored. If absent, only the tool of the call checks them. */
   readonly checkSchema?: SchemaCheck;
   readonly unknownPrice: UnknownPrice;
-  /** B7: caps per UTC day. If absent, there are none. */
+  /** B7: caps per UTC day or month. Absent if there are no caps. */
   readonly caps?: CapLimits | undefined;
-  /** B7: time that a call waits at most until other runs return what they hold of a cap. */
+  /** B7: maximum time that a call waits until other runs return amounts of a cap, in milliseconds. */
   readonly capWaitMs: number;
   readonly capQueue: CapQueue;
   /** B5: share of a cap at which `budget_warning` is emitted. Default: 0.8. */
@@ -90,11 +91,11 @@ export interface WorkerContext {
   readonly idleFlusher: IdleFlusher;
   readonly contentHashes: ContentHashes;
   readonly sizes: SizeLimit;
-  /** Time after which a run that only waits is dropped from memory. */
+  /** Time after which a run that only waits is dropped from memory, in milliseconds. */
   readonly suspendAfterMs: number;
-  /** L7: number of processes in a row that ended while they executed a run, at which the run is paused. */
+  /** L7: number of processes in a row that died while they executed a run, at which the run is paused. */
   readonly crashLoopLimit: number;
-  /** Time that the calls of a cancelled task may still take. */
+  /** Time that the calls of a cancelled task may still take, in milliseconds. */
   readonly stopGraceMs: number;
   /** Default: `resume`. */
   readonly versionPolicy?: VersionPolicy;
@@ -103,11 +104,11 @@ export interface WorkerContext {
   readonly agents: AgentLookup;
   /** If absent, no run has a context. */
   readonly contexts?: LiveContexts;
-  /** Creates what extensions use of the runtime. If absent, extensions are `unsupported`. */
+  /** Creates the functions of the runtime that extensions use. If absent, extensions throw `unsupported`. */
   readonly extensionPort?: (owner: PortOwner) => ExtensionPort;
 }
 
-/** Creates what the extensions of an agent use of the runtime. */
+/** Creates the functions of the runtime that the extensions of an agent use. */
 export function portFor(
   { extensionPort }: Pick<WorkerContext, "extensionPort">,
   owner: PortOwner,
@@ -116,7 +117,7 @@ export function portFor(
   throw new Fault("unsupported", "extensions need the runtime of openRuntime()");
 }
 
-/** The agent with this id. Throws `not_found` if it is not registered. */
+/** Returns the agent with this id. Throws `not_found` if it is not registered. */
 export function hostedAgent({ agents }: WorkerContext, agentId: AgentId): HostedAgent {
   const agent = agents.get(agentId);
   if (agent === undefined)
@@ -127,7 +128,10 @@ export function hostedAgent({ agents }: WorkerContext, agentId: AgentId): Hosted
   return agent;
 }
 
-/** The agent or workflow that a task calls. Throws `not_found` if it is not registered. `caller` is the agent of the task. */
+/**
+ * Returns the agent or workflow that a task calls. Throws `not_found` if it is not registered. `caller` is the
+ * agent of the task, for the error.
+ */
 export function calledAgent({ agents }: WorkerContext, agentId: AgentId, caller: AgentId): HostedAgent {
   const agent = agents.get(agentId);
   if (agent !== undefined) return agent;
@@ -142,5 +146,5 @@ export function calledAgent({ agents }: WorkerContext, agentId: AgentId, caller:
   );
 }
 
-/** Actor recorded for a command that names no user. */
+/** The actor that is recorded for a command without a user name. */
 export const anonymousUser = "user";

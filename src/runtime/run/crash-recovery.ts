@@ -15,14 +15,18 @@ import { asksPerson, isCall, isLastingWait } from "../journal/wait-names.ts";
 import { hasPausing } from "./run-headcount.ts";
 import { openCalls } from "./run-ledger.ts";
 
-/** How long a run that only waits may rest. `wakeAt` is in epoch milliseconds; `null` means until mail arrives. */
+/**
+ * How long a run that only waits may be left alone. `wakeAt` is in epoch milliseconds; `null` means until mail
+ * arrives.
+ */
 export interface RunRest {
   readonly wakeAt: number | null;
 }
 
 /**
- * L7: returns how long a run may rest that its last owner left without releasing it. `undefined` if it has work. A run that only waits is
- * not replayed, so that its code cannot end the process, and the end of the process cannot count against it. Costs O(live tasks).
+ * L7: returns how long a run may be left alone that its last owner left without releasing it. `undefined` if the
+ * run has work. A run that only waits is not replayed, so that its code cannot end the process. Costs O(live
+ * tasks).
  */
 export function restOf(state: RunState, now: number): RunRest | undefined {
   const { ledger, headcount } = state;
@@ -44,7 +48,7 @@ export function restOf(state: RunState, now: number): RunRest | undefined {
   return { wakeAt: wakeAt === Infinity ? null : wakeAt };
 }
 
-/** Whether nothing has come that ends a wait of the task, as of its last `task_suspend`. */
+/** Whether the task still waits as in its last `task_suspend`, because nothing has arrived that ends the wait. */
 function stillWaits(state: RunState, { record, suspension }: TaskState): boolean {
   if (suspension === undefined || suspension.waitsFor.length === 0) return false;
   return suspension.waitsFor.every((name) => {
@@ -55,13 +59,16 @@ function stillWaits(state: RunState, { record, suspension }: TaskState): boolean
   });
 }
 
-/** What is known about the owners in a row that a run lost. */
+/** What is known about the owners in a row that were lost while they executed a run. */
 export interface JudgedLosses extends Pick<CrashLoop, "ended" | "unknown"> {
-  /** The last of them. `undefined` if the run only waited or had not started, so that the loss does not count. */
+  /**
+   * The last of the lost owners. `undefined` if the run only waited or had not started, so that the loss does not
+   * count.
+   */
   readonly lost: LostOwner | undefined;
 }
 
-/** L7: judges the loss of the last owner together with those before it that the journal holds. */
+/** L7: judges the loss of the last owner, together with the earlier losses in the journal. */
 export async function judgeLosses(
   { leases }: Pick<Store, "leases">,
   state: RunState,
@@ -77,7 +84,10 @@ export async function judgeLosses(
   };
 }
 
-/** The calls that the last owner left in flight, as far as the journal names them. Reads the events since the first of them. */
+/**
+ * Returns the calls that the last owner left in flight, as far as the journal names them. It reads the events since
+ * the start of the first of these calls.
+ */
 export async function callsInFlight(
   { events }: Pick<Store, "events">,
   state: RunState,
@@ -100,16 +110,20 @@ export async function callsInFlight(
   return calls;
 }
 
-/** Number of recoveries without a commit from which a run is not loaded at once, because loading it may be what ends the process. */
+/**
+ * Number of recoveries without a commit after which a run is not loaded at once, because loading it may be what
+ * kills the processes.
+ */
 const maxLoads = 10;
 
-/** Maximum time after a loss for which such a run is not loaded. */
+/** Maximum delay after a loss before such a run is loaded again, in milliseconds. */
 const longestLoadDelayMs = 300_000;
 
 /**
- * L7: throws `crash_loop` if so many owners were lost without a commit that the run must not be loaded yet. It is tried again after a
- * time since the last loss that doubles with each loss, from a second to five minutes. A run that was only owned beside the one that
- * ends the processes is so loaded soon, and one that cannot be loaded ends few processes.
+ * L7: throws `crash_loop` if so many owners were lost without a commit that the run must not be loaded yet. It may
+ * be loaded after a delay since the last loss, which doubles with each loss, from a second to five minutes. So a
+ * run that is not the cause of the losses is loaded soon, and a run that kills its processes kills only few of
+ * them.
  */
 export function refuseLoad({ runId, recoveries = 0, lostAt }: Lease, now: number): void {
   if (recoveries < maxLoads || lostAt === undefined) return;

@@ -1,7 +1,10 @@
 import type { Delivery, EventDraft, Inbox } from "../../kernel/index.ts";
 import type { TaskState } from "../journal/task-state.ts";
 
-/** I4: how often each message of the run's tasks was returned to the inbox, as of the owner's last read. The inbox has the exact count. */
+/**
+ * I4: how often each message of the run's tasks was returned to the inbox, at the time of the owner's last read.
+ * The inbox has the exact count.
+ */
 export class DeliveryCounts {
   readonly #inbox: Inbox;
   #counts: Map<string, number> | undefined;
@@ -28,7 +31,10 @@ export class DeliveryCounts {
     for (const { message, deliveries: count } of deliveries) this.#counts.set(message.id, count);
   }
 
-  /** Returns a `mail_dead_letter` event for each of these messages that reaches `maxDeliveries` when it is returned to the inbox now. */
+  /**
+   * Returns a `mail_dead_letter` event for each of these messages that reaches `maxDeliveries` if it is returned to
+   * the inbox now.
+   */
   deadLetterEvents(messageIds: readonly string[]): readonly EventDraft[] {
     return messageIds.flatMap((messageId): EventDraft[] => {
       const deliveries = (this.#counts?.get(messageId) ?? 0) + 1;

@@ -44,9 +44,12 @@ import type { IdleListener } from "../task/task-host.ts";
 import type { TaskSupervisor } from "./task-supervisor.ts";
 import { reportUnread } from "./unread-input.ts";
 
-/** The owner of a run, as the reader of its mailbox uses it. */
+/** The parts of a run's owner that the reader of its mailbox uses. */
 export interface MailboxOwner extends IdleListener {
-  /** `false` once the run is being released: messages that arrive then are for the next owner (L3). */
+  /**
+   * Whether the owner still reads the mailbox. `false` once the run is being released: messages that arrive then
+   * are for the next owner (L3).
+   */
   readonly readsMailbox: boolean;
 }
 
@@ -58,7 +61,10 @@ export interface MailboxReaderOptions {
   readonly owner: MailboxOwner;
 }
 
-/** Reads the mailbox of one run and applies its messages in the order of arrival. Each message is consumed by the commit that holds its effects. */
+/**
+ * Reads the mailbox of one run and applies its messages in the order of arrival. The commit with the effects of a
+ * message also consumes it.
+ */
 export class MailboxReader {
   readonly #store: Store;
   readonly #state: RunState;
@@ -84,7 +90,7 @@ export class MailboxReader {
     await this.#reading;
   }
 
-  /** Applies the messages, then all that arrive meanwhile. */
+  /** Applies the messages, and then all messages that have arrived in the meantime. */
   async #readAll(): Promise<void> {
     try {
       for (;;) {
@@ -117,8 +123,9 @@ export class MailboxReader {
   }
 
   /**
-   * A replay applies the events of a commit first, and its arrivals and steps after them. An event that takes an input out of
-   * its queue must therefore not share a commit with the arrival of the input, nor with a branch that gave it back.
+   * Flushes the log before an event that removes an input from its queue. A replay applies the events of a commit
+   * first, and its arrivals and steps after them. Such an event must therefore not be in the same commit as the
+   * arrival of the input, or as a branch that returned the input to the queue.
    */
   async #settleQueues(): Promise<void> {
     do await this.#log.flush();
@@ -126,9 +133,9 @@ export class MailboxReader {
   }
 
   /**
-   * A run that has ended cannot be cancelled or paused, and a completed run or a compaction cannot be resumed. Input is accepted until the
-   * run is released (S5), and the usage of an unreported call at any time. A run that did not complete keeps its input, which can be
-   * withdrawn.
+   * Whether a message has no effect any more. A run that has ended cannot be cancelled or paused, and a completed
+   * run or a compaction cannot be resumed. Input is accepted until the run is released (S5), and the usage of an
+   * unreported call at any time. A run that did not complete keeps its input, which can be withdrawn.
    */
   #comesTooLate(body: PlacedMail["body"]): boolean {
     const { type } = body;
@@ -143,13 +150,13 @@ export class MailboxReader {
     return isFinal || type === "cancel" || type === "pause";
   }
 
-  /** Whether the run of a workflow has stopped at its budget, so that its work is neither done nor undone. */
+  /** Whether the run of a workflow has stopped at its budget, so that its work is neither complete nor undone. */
   #isStoppedWork(): boolean {
     const isStopped = outcomeStatus(this.#state.task(root).outcome) === "budget_exhausted";
     return isStopped && this.#supervisor.mayCompensate(root);
   }
 
-  /** Sends the end of this run to a task that asks for it after the end. */
+  /** Sends the outcome of this run to a task that asks for it after the end. */
   #answersCaller({ body }: PlacedMail): boolean {
     if (body.type !== "resolve" || body.wait !== callerWait || !this.#state.ended) return false;
     const caller = body.value as unknown as RunCaller;
@@ -219,7 +226,10 @@ export class MailboxReader {
     this.#log.emit(taskId, { type: "update_start", data: { id, name: update, by } });
   }
 
-  /** B6: charges what a started run has spent. An event would make an ended run unfinished again, so there is none then. */
+  /**
+   * B6: charges the amount that a started run has spent. If the run has ended, it emits no event, because an event
+   * would make the run unfinished again.
+   */
   #chargeRun({ taskId, wait, value }: Extract<PlacedMail["body"], { type: "resolve" }>): void {
     const runId = runOf(wait);
     if (runId === undefined) return;
@@ -230,8 +240,8 @@ export class MailboxReader {
   }
 
   /**
-   * The end of a task sends a cancel to a run that the task started. If the task is resumed before that run has
-   * ended, the run is resumed as well, and the task waits for its next end.
+   * When a task ends, it sends a cancel to a run that it has started. If the task is resumed before that run has
+   * ended, this method resumes the run as well, and the task waits for its next end.
    */
   #resumesRun({ taskId, wait, value }: Extract<PlacedMail["body"], { type: "resolve" }>): boolean {
     const runId = runOf(wait);
@@ -245,8 +255,9 @@ export class MailboxReader {
   }
 
   /**
-   * B5: raises caps and moves deadlines. Resumes an ended run if one of the tasks to resume had exhausted its budget, or was
-   * stopped at its deadline and gets time. Time alone does not clear a bill above its bound (B1).
+   * B5: raises caps and moves deadlines. Resumes an ended run if one of the tasks to resume had exhausted its
+   * budget, or was stopped at its deadline and now gets time. If a bill exceeded its bound (B1), added time alone
+   * is not enough to resume.
    */
   #topUp({ taskId, add }: Omit<Extract<PlacedMail["body"], { type: "top_up" }>, "type">, by: string): void {
     this.#log.emit(root, { type: "budget_top_up", data: { taskId, add, by } });
@@ -263,7 +274,10 @@ export class MailboxReader {
     if (plan.some(mayContinue)) this.#supervisor.reopen(plan);
   }
 
-  /** B5: adds what a person approves, or lets the call fail. An answer to a question that is not open has no effect. */
+  /**
+   * B5: adds the amount that a person approves, or lets the call fail. An answer to a question that is not open has
+   * no effect.
+   */
   #answerTopUp(
     taskId: TaskId,
     approvalId: string,
@@ -276,7 +290,10 @@ export class MailboxReader {
     else this.#topUp({ taskId: account, add: decision.input as Partial<TopUp> }, decision.by);
   }
 
-  /** B3: replaces the charge of an unreported call. Does nothing for a call that is not lost, or was corrected before. */
+  /**
+   * B3: replaces the charge of an unreported call. Does nothing for a call that was reported, or was corrected
+   * before.
+   */
   #correctUsage({ call, usage }: Extract<PlacedMail["body"], { type: "usage" }>, by: string): void {
     const state = this.#state;
     const lost = state.ledger.lostCalls[call];
@@ -334,7 +351,10 @@ export class MailboxReader {
       reportUnread({ log: this.#log, state: this.#state }, taskId, outcome);
   }
 
-  /** Does nothing if a step has taken the input: the caller then finds the command consumed, and no event. */
+  /**
+   * Withdraws an input. If a step has already read it, does nothing: the caller then sees that the command is
+   * consumed without an event.
+   */
   #withdrawInput(inputId: string, by: string): void {
     const queued = queuedInputs(this.#state).find((each) => each.inputId === inputId);
     if (queued === undefined) return;
@@ -353,7 +373,10 @@ export class MailboxReader {
     this.#supervisor.waits.serve(taskId, wait);
   }
 
-  /** Whether the wait is for a promise that was settled before. Several mails may settle one that a resume has reopened. */
+  /**
+   * Whether the wait is for a promise that is already settled. Several mails may settle a promise that a resume has
+   * reopened.
+   */
   #isSettled(taskId: TaskId, wait: string): boolean {
     return promiseOf(wait) !== undefined && this.#state.resolutions.first(taskId, wait) !== undefined;
   }

@@ -14,7 +14,7 @@ import { hostedAgent, type WorkerContext } from "../process/worker-context.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { RunState } from "../journal/run-state.ts";
 
-/** A run that ends, in the process of its owner. */
+/** A run that ends, in the process that owns it. */
 export interface EndedRun {
   readonly worker: WorkerContext;
   readonly log: RunLog;
@@ -27,7 +27,7 @@ export function isCompaction({ kind }: NextRun): boolean {
   return kind === "compaction";
 }
 
-/** The events that name the runs which the end of this root submits. */
+/** Returns the events that name the runs which the end of this root submits. */
 export function nextRunEvents(
   { worker, state }: Pick<EndedRun, "worker" | "state">,
   next: readonly NextRun[],
@@ -42,8 +42,8 @@ export function nextRunEvents(
 }
 
 /**
- * Submits the runs that the root reported at its end. They are part of the commit that ends the run, so they exist if and
- * only if the run has ended. The root's end is in the journal, so a new owner submits them as well.
+ * Submits the runs that the root reported at its end. The commit that ends the run also creates them, so that they
+ * exist if and only if the run has ended. The root's end is in the journal, so a new owner submits them as well.
  */
 export function submitNext({ worker, log, state, tenantId }: Omit<EndedRun, "kind">): void {
   for (const run of state.next) log.submit(submissionOf({ worker, state, tenantId }, run));
@@ -74,7 +74,7 @@ function submissionOf(
   return isAlone === true ? { run: created, first, isAlone } : { run: created, first };
 }
 
-/** The options of a run that shares the prompt of the root. */
+/** Returns the options of a run that shares the prompt of the root. */
 function childOf(
   { supervision: { runId, sessionId }, settings = {} }: TaskRecord,
   { tools, place }: NonNullable<NextRun["shares"]>,

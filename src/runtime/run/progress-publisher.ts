@@ -12,7 +12,7 @@ import {
 } from "../../kernel/index.ts";
 import type { FlushableLog, IdleFlusher, IdleWait } from "../process/idle-flusher.ts";
 
-/** The events of a run that are its progress. */
+/** The types of events that are published as progress of a run. */
 const progressTypes: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
   "task_start",
   "turn_end",
@@ -33,15 +33,16 @@ export interface ProgressPublisherOptions {
 }
 
 /**
- * Sends the progress of a run to the agents that follow its progress topic, as messages
- * `{ seq, type, taskId, agentId, at, data }`. A message's id follows from its event, so each follower receives it once.
- * The first message is preceded by all earlier progress, so a follower that comes late, or a crash of the former owner,
- * misses nothing. If a worker dies just after the last commit of a run, the last messages are not sent; the log has them.
+ * Sends the progress of a run to the agents that follow its progress topic, as messages `{ seq, type, taskId,
+ * agentId, at, data }`. A message's id follows from its event, so that each follower receives it once. Before the
+ * first message, all earlier progress is sent, so that a late follower misses nothing, also after a crash of an
+ * earlier owner. If a worker dies just after the last commit of a run, the last messages are not sent; the log has
+ * them.
  */
 export class ProgressPublisher implements FlushableLog {
   readonly #options: ProgressPublisherOptions;
   readonly #topicId: TopicId;
-  /** Followers that have received the progress before the current events. */
+  /** Followers that have received all progress before the current events. */
   readonly #caughtUp = new Set<AgentId>();
   /** Progress that is not sent yet. */
   #pending: Event[] = [];
@@ -62,7 +63,10 @@ export class ProgressPublisher implements FlushableLog {
     }
   }
 
-  /** Sends what is pending. Called after a turn of the event loop, so that several turns of an agent need one lookup. */
+  /**
+   * Sends the pending messages. Called after a turn of the event loop, so that several turns of an agent need only
+   * one lookup of the followers.
+   */
   writeIdle(): void {
     const progress = this.#pending;
     if (progress.length === 0) return;
@@ -82,7 +86,10 @@ export class ProgressPublisher implements FlushableLog {
     }
   }
 
-  /** Sends what is pending. Resolves when it is sent. Returns `undefined` if there is nothing to wait for. */
+  /**
+   * Sends the pending messages and resolves when they are sent. Returns `undefined` if there is nothing to wait
+   * for.
+   */
   whenSent(): Promise<void> | undefined {
     this.writeIdle();
     return this.#sending;

@@ -41,7 +41,10 @@ export interface TaskEnd {
   readonly at: number;
 }
 
-/** Adds the end of a task to the next commit: its session entries, its outcome, what becomes of its messages, and its last events. */
+/**
+ * Adds the end of a task to the next commit: its session entries, its outcome, the changes for its messages, and
+ * its last events.
+ */
 export function recordTaskEnd(run: EndingRun, task: TaskState, end: TaskEnd): void {
   const { log, state, ledger, deliveries } = run;
   const { taskId } = task.record;
@@ -61,7 +64,10 @@ export function recordTaskEnd(run: EndingRun, task: TaskState, end: TaskEnd): vo
   if (answers !== undefined) log.add(answers, at);
 }
 
-/** Adds the end of the run to the next commit: the runs that follow it, what its callers receive, what retention erases, and `run_end`. */
+/**
+ * Adds the end of the run to the next commit: the next runs, the mail to its callers, what retention erases, and
+ * `run_end`.
+ */
 export function recordRunEnd(run: EndedRun, at: number | undefined): void {
   const { log, state, worker } = run;
   // Before the unread input: a compaction needs an idle session, and the input follows it.

@@ -43,23 +43,23 @@ export interface SkippedTask {
 export interface CheckedRun {
   /** Id of the run. */
   readonly runId: RunId;
-  /** Id of the workflow or the agent of its root task. */
+  /** Id of the workflow, or of the agent of the root task. */
   readonly agentId: AgentId;
   /** Number of tasks that were replayed. */
   readonly tasks: number;
-  /** Number of recorded steps for which their code asked. */
+  /** Number of recorded steps that the replayed code requested. */
   readonly steps: number;
   /** The first difference of each task that differs. */
   readonly differences: readonly ReplayDifference[];
   /** The tasks that were not replayed. */
   readonly skipped: readonly SkippedTask[];
-  /** The time and the random numbers of the machine that the code uses outside the bodies of steps. */
+  /** Uses of the machine's time and random numbers by the code outside the bodies of steps. */
   readonly uses: readonly SourceUse[];
 }
 
 /**
- * Replays the journal of a run against the present code, inside `watching`. Nothing is written, and no body of a step is
- * executed: the code stops where the journal ends. Costs O(commits of the run).
+ * Replays the journal of a run with the current code, inside `watching`. It writes nothing and executes no body of
+ * a step: the code stops where the journal ends. Costs O(commits of the run).
  */
 export async function checkRun(worker: WorkerContext, runId: RunId): Promise<CheckedRun> {
   const commits: Commit[] = [];
@@ -89,7 +89,7 @@ export async function checkRun(worker: WorkerContext, runId: RunId): Promise<Che
   return { runId, agentId: record.agentId, tasks, steps, differences, skipped, uses };
 }
 
-/** Why a task is not replayed. `undefined` if it is. */
+/** Returns why a task is not replayed. `undefined` if it is replayed. */
 function skipReason({ record }: TaskState, agent: HostedAgent | undefined): string | undefined {
   const { agentId, supervision } = record;
   if (agent === undefined) return `the code of ${agentId} was not given`;
@@ -99,7 +99,7 @@ function skipReason({ record }: TaskState, agent: HostedAgent | undefined): stri
   return undefined;
 }
 
-/** One pass over a run: its state, as the stored commits give it, and a log that writes nothing. */
+/** One replay of a run: its state according to the stored commits, and a log that writes nothing. */
 class OfflineRun {
   readonly state: RunState;
   readonly sources: WatchedSources;
@@ -160,7 +160,7 @@ const writesNothing: LogStore = {
   usage: { draw: pendingForever },
 };
 
-/** The run of a task that starts no step: it has a seat, and nothing it would ask of its run happens. */
+/** Creates the host of a task that starts no step. The task has a seat, and its requests to the run have no effect. */
 function offlineHost(clock: Clock, record: RunRecord, state: RunState): TaskHost {
   const { tenantId, kind, priority } = record;
   const [root] = state.tasks.values();

@@ -28,7 +28,7 @@ export interface RunCapShareOptions {
   readonly record: Pick<RunRecord, "tenantId" | "userId">;
 }
 
-/** B7: the cap share of one run. Every reservation of the run is covered by it before the ledger decides. */
+/** B7: the cap share of one run. Before the ledger decides about a reservation, the cap share must cover it. */
 export class RunCapShare implements TaskCapShare {
   readonly #log: RunLog;
   readonly #state: RunState;
@@ -100,7 +100,7 @@ export class RunCapShare implements TaskCapShare {
     return this.#state.capShare.keyOf(command) ?? "";
   }
 
-  /** What the run has spent, reserved or requested of a cap share since it last returned it. */
+  /** Returns the amount that the run has spent, reserved or requested of a cap share since it last returned it. */
   #used(key: string): number {
     const { capShare, ledger } = this.#state;
     let used = this.#spent(key);
@@ -110,7 +110,10 @@ export class RunCapShare implements TaskCapShare {
     return used;
   }
 
-  /** A correction may have lowered what is spent. The totals of the store do not know that yet, so it frees nothing here. */
+  /**
+   * Returns the amount that is spent of a cap share. A correction that lowers the amount is ignored here, because
+   * the totals of the store do not contain it yet.
+   */
   #spent(key: string): number {
     const { capShare, ledger } = this.#state;
     const isMeant = ({ day, agent }: { readonly day: string; readonly agent: string }): boolean =>
@@ -151,7 +154,7 @@ export class RunCapShare implements TaskCapShare {
   }
 }
 
-/** The largest output limit whose bound is at most `free`. `undefined` if not even the least one is. */
+/** Returns the largest output limit whose cost is at most `free`. `undefined` if even the lowest limit costs more. */
 function outputThatFits(command: ReserveCommand, free: number): number | undefined {
   const { maxTokens, minTokens = 1 } = command.output;
   const fits = (outputTokens: number): boolean => boundOf(command, outputTokens).nanoUsd <= free;

@@ -12,13 +12,16 @@ import type { RunState } from "../journal/run-state.ts";
 import type { IdleListener, TaskSeats } from "../task/task-host.ts";
 import type { AwaitedName } from "../task/wait-registry.ts";
 
-/** What a change of seats means for the tasks it concerns. */
+/** Called when the seat of a task changes. */
 export interface SeatMoves {
-  /** H2: the task has to give up its seat once its calls settle. */
+  /** H2: the task must give up its seat when its calls have settled. */
   onYield(taskId: TaskId): void;
   /** The task has lost its seat. */
   onPause(taskId: TaskId): void;
-  /** The task holds a seat: a new one, the one it had before a pause, or the one it no longer has to give up. */
+  /**
+   * The task holds a seat: a new one, the one that it had before a pause, or the one that it no longer has to give
+   * up.
+   */
   onSeat(taskId: TaskId): void;
 }
 
@@ -29,13 +32,16 @@ const seatEvents = {
   kept: "seat_keep",
 } as const;
 
-/** The seats of one run: applies commands to its headcount, emits an event for every change, and has each change carried out. */
+/**
+ * The seats of one run. Applies commands to the headcount, emits an event for every change, and notifies the tasks
+ * of the changes.
+ */
 export class RunHeadcount implements TaskSeats {
   readonly #log: RunLog;
   readonly #state: RunState;
   readonly #moves: SeatMoves;
   readonly #listener: IdleListener;
-  /** The owner is about to release the run, so no task may start another call. */
+  /** Whether the owner is about to release the run, so that no task may start another call. */
   #isDraining = false;
 
   constructor(log: RunLog, state: RunState, moves: SeatMoves, listener: IdleListener) {
@@ -50,7 +56,7 @@ export class RunHeadcount implements TaskSeats {
     return this.#find(taskId)?.status ?? "paused";
   }
 
-  /** Whether the task has a seat, also while the run is drained. */
+  /** Whether the task has a seat, even while the run is being released. */
   hasSeat(taskId: TaskId): boolean {
     return !this.#state.paused && this.#find(taskId)?.status === "seated";
   }
@@ -64,7 +70,7 @@ export class RunHeadcount implements TaskSeats {
     return this.#find(taskId)?.priority ?? this.#state.task(taskId).record.supervision.priority;
   }
 
-  /** Requests a seat. The caller passes the outcome to `carryOut`. */
+  /** Requests a seat. The caller must pass the outcome to `carryOut`. */
   acquire(command: Extract<HeadcountCommand, { type: "acquire" }>): HeadcountOutcome {
     return this.#log.applySeat(command);
   }
@@ -77,7 +83,10 @@ export class RunHeadcount implements TaskSeats {
     if (this.#find(taskId)?.status === "pausing") this.apply({ type: "settle", taskId });
   }
 
-  /** Whether a task waits is stored with its seat, so a replay that reaches the same wait emits no second event (trap R13). */
+  /**
+   * Records that a task waits. This is stored with its seat, so that a replay that reaches the same wait emits no
+   * second event (trap R13).
+   */
   suspend(taskId: TaskId, waitsFor: readonly AwaitedName[]): void {
     if (this.#find(taskId)?.idle !== false) return;
     const times = waitsFor.flatMap(({ due }) => due?.() ?? []);
@@ -100,7 +109,10 @@ export class RunHeadcount implements TaskSeats {
     this.#isDraining = true;
   }
 
-  /** Emits an event for every change of the outcome, then carries the changes out. The caller itself reports the seat of `newTask`. */
+  /**
+   * Emits an event for every seat change of the outcome, then notifies the tasks. The caller itself reports the
+   * seat of `newTask`.
+   */
   carryOut(outcome: HeadcountOutcome, newTask?: TaskId): void {
     if (!("changes" in outcome)) return;
     for (const { taskId, change } of outcome.changes) {
@@ -121,7 +133,7 @@ export class RunHeadcount implements TaskSeats {
   }
 }
 
-/** Whether a task waits for its open calls before it gives up its seat (H2). */
+/** Whether a task must give up its seat and still waits for its open calls (H2). */
 export function hasPausing({ tasks }: Headcount): boolean {
   for (const taskId in tasks) if (tasks[taskId as TaskId]?.status === "pausing") return true;
   return false;

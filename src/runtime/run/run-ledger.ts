@@ -21,7 +21,7 @@ export class RunLedger implements TaskLedger {
   readonly #state: RunState;
   /** Reservations without a decision, by id. Created with the first one. */
   #undecided: Map<string, PromiseWithResolvers<Decision>> | undefined;
-  /** Resolves with the next command that is applied. Created if a call waits for it. */
+  /** Resolves with the next command that is applied. Created when a call waits for it. */
   #applied: PromiseWithResolvers<void> | undefined;
 
   constructor(log: RunLog, state: RunState) {
@@ -70,7 +70,10 @@ export class RunLedger implements TaskLedger {
     this.apply(taskId, { type: "lose", id: reservationId, ...(isFailed && { failed: true }) });
   }
 
-  /** B3: withdraws the waiting reservations of a task whose code is gone, and charges its open reservations in full. */
+  /**
+   * B3: withdraws the waiting reservations of a task whose code has stopped, and charges its open reservations in
+   * full.
+   */
   loseAll(taskId: TaskId): void {
     const { open, waiting } = this.#state.ledger;
     for (const each of waiting)
@@ -90,12 +93,12 @@ export class RunLedger implements TaskLedger {
   }
 }
 
-/** The reservations of calls in flight, without the parts for other runs. */
+/** Returns the reservations of calls in flight, without those for other runs. */
 export function openCalls({ open }: Ledger): readonly Reservation[] {
   return open.some(({ lasting }) => lasting === true) ? open.filter(({ lasting }) => lasting !== true) : open;
 }
 
-/** B3: the event for a reservation that is charged without reported usage. */
+/** B3: creates the event for a reservation that is charged without reported usage. */
 export function lostReservationEvent({ id, attempt, held, narrowed, priced }: Reservation): EventDraft {
   const { tokens, nanoUsd } = narrowed ?? held;
   const costUsd = priced ? fromNanoUsd(nanoUsd) : null;

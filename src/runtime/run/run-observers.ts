@@ -22,7 +22,7 @@ import { factsOf, withRunFacts } from "../process/async-context.ts";
 import type { RunState } from "../journal/run-state.ts";
 import { ProgressPublisher } from "./progress-publisher.ts";
 
-/** The log of a run, as its observers write to it. */
+/** The methods of a run's log with which its observers write. */
 export interface ObservedLog {
   /** Emits an event of an observer. Returns `false` if the run has ended or is closed. */
   emitObserved(taskId: TaskId, draft: EventDraft): boolean;
@@ -37,7 +37,7 @@ export interface RunObserversOptions {
 }
 
 /**
- * Passes the durable events of one run to the observers of their agents in this process, and its progress to the
+ * Passes the durable events of one run to the observers of its agents in this process, and its progress to the
  * followers of its progress topic.
  */
 export class RunObservers {
@@ -46,7 +46,7 @@ export class RunObservers {
   readonly #state: RunState;
   readonly #log: ObservedLog;
   readonly #live: LiveContext | undefined;
-  /** Observers that have received an event. A list, because there are few. */
+  /** Observers that have received an event. It is a list and not a set, because there are few. */
   #notified: EventObserver[] | undefined;
   #tasks: Map<TaskId, ObservedTask> | undefined;
   readonly #progress: ProgressPublisher;
@@ -87,13 +87,13 @@ export class RunObservers {
     }
   }
 
-  /** J8: the tasks of a history that has ended have no further events. */
+  /** J8: forgets the tasks of a history that has ended, because they have no further events. */
   #forgetTasks(): void {
     for (const taskId of this.#tasks?.keys() ?? [])
       if (this.#state.isForgotten(taskId)) this.#tasks?.delete(taskId);
   }
 
-  /** E2: passes a delta to the observer of its agent, if that watches deltas. */
+  /** E2: passes a delta to the observer of its agent, if the observer watches deltas. */
   showDelta(delta: Delta): void {
     const { agentId } = this.#state.task(delta.taskId).record;
     const observer = this.#worker.agents.get(agentId)?.callPath?.observer;
@@ -104,7 +104,10 @@ export class RunObservers {
     withRunFacts(task.facts, () => observer.observeDelta?.(observed, task));
   }
 
-  /** Resolves when every observer has handled the events it received. Returns `undefined` if no observer received any. */
+  /**
+   * Resolves when every observer has handled the events that it received. Returns `undefined` if no observer
+   * received any.
+   */
   whenSettled(runId: Event["runId"]): Promise<void> | undefined {
     const sending = this.#progress.whenSent();
     const settled = this.#notified === undefined ? undefined : settledOf(this.#notified, runId);
@@ -117,7 +120,7 @@ export class RunObservers {
     withRunFacts(task.facts, () => observer.observe(deepFreeze(event), task));
   }
 
-  /** Notes that the observer receives something of a task, and returns the task. */
+  /** Records that the observer receives an event or delta of a task, and returns the task. */
   #notify(observer: EventObserver, taskId: TaskId): ObservedTask {
     if (this.#notified === undefined) this.#notified = [observer];
     else if (!this.#notified.includes(observer)) this.#notified.push(observer);

@@ -28,15 +28,15 @@ import type { RunningTasks } from "./running-tasks.ts";
 import { TaskSupervisor, type SupervisorListener } from "./task-supervisor.ts";
 import { WaitRegistry } from "../task/wait-registry.ts";
 
-/** J9: an agent of the run is hosted in another version, and what follows from it. */
+/** J9: an agent of the run that this worker hosts in another version, and what the version policy requires. */
 interface VersionMismatch {
   readonly fault: Fault;
   readonly policy: VersionPolicy;
 }
 
 /**
- * J9: returns the first agent of the run that this worker hosts in another version. Compares the root's agent and the agents of all live
- * tasks.
+ * J9: returns the first agent of the run that this worker hosts in another version. It compares the root's agent
+ * and the agents of all live tasks.
  */
 function findVersionMismatch(
   { agents, versionPolicy = "resume" }: WorkerContext,
@@ -69,7 +69,10 @@ function findVersionMismatch(
 /** An agent that keeps the history of its runs in the application's own store and can delete it there. */
 type HistoryOwner = HostedAgent & Required<Pick<HostedAgent, "clearHistory">>;
 
-/** Trap R14: returns the root's agent if the end of the run requires that it deletes the history of the run, and that is not recorded yet. */
+/**
+ * Trap R14: returns the root's agent if it must delete the history of the run after the end, and if the deletion is
+ * not recorded yet.
+ */
 function historyOwnerToClear(
   { agents }: WorkerContext,
   { agentId }: RunRecord,
@@ -85,29 +88,34 @@ function ownsHistory(agent: HostedAgent): agent is HistoryOwner {
   return agent.clearHistory !== undefined;
 }
 
-/** Fault codes by which a store refuses a commit itself, for example an entry without its parent. Writing the commit again fails again. */
+/**
+ * Fault codes with which a store refuses the content of a commit, for example an entry without its parent. Writing
+ * the same commit again fails again.
+ */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
 
-/** Milliseconds until a failed deletion of the history of an ended run is repeated. */
+/** Milliseconds after which a failed deletion of an ended run's history is repeated. */
 const clearAgainMs = 1_000;
 
 /**
- * What the owner of a run does:
- * - loaded: the journal is folded into a `RunState`; nothing runs. `runUntilReleased` recovers from the last owner's crash, applies the
- *   mailbox and starts the tasks, which moves to active.
- * - active: the tasks run code, have calls in flight or only wait. If all of them only wait, the run is idle as well (`isIdle`) and takes
- *   no room of the worker. After `suspendAfterMs` an idle run is released, unless a task waits for another run.
- * - clearing: every task has ended, and the history of the run is being deleted from the application's own store. The end of the deletion
- *   moves to releasing, or back to active if a mailbox message has resumed the run.
- * - releasing: the store writes the last commit and releases the run in one transaction. Mailbox messages are left for the next owner
- *   (L3). If the store cannot do both at once, the run stays active during its last flush, and a message that gives a task work keeps it.
- * - closed: the promise of `runUntilReleased` is settled and every task is dropped. `fail` moves to it from any phase, because a run that
- *   cannot be written to must not continue here.
+ * The phases in which the owner of a run can be:
+ * - loaded: the `RunState` is computed from the journal; no code runs. `runUntilReleased` recovers from the last
+ *   owner's crash, applies the mailbox and starts the tasks, which moves to active.
+ * - active: the tasks run code, have calls in flight or only wait. If all of them only wait, the run is idle as
+ *   well (`isIdle`) and does not count against the concurrency of the worker. After `suspendAfterMs` an idle run is
+ *   released, unless a task waits for another run.
+ * - clearing: every task has ended, and the history of the run is being deleted from the application's own store.
+ *   The end of the deletion moves to releasing, or back to active if a mailbox message has resumed the run.
+ * - releasing: the store writes the last commit and releases the run in one transaction. Mailbox messages are left
+ *   for the next owner (L3). If the store cannot do both at once, the run stays active during its last flush, and a
+ *   message that gives a task work makes it stay.
+ * - closed: the promise of `runUntilReleased` is settled and every task is dropped. `fail` moves to it from any
+ *   phase, because a run that cannot be written to must not continue here.
  */
 type Phase = "loaded" | "active" | "clearing" | "releasing" | "closed";
 
 const ready: Rest = { kind: "ready" };
-/** How often a release flushes what was added while it flushed. */
+/** Maximum number of times that a release flushes records which were added during its flush. */
 const maxFlushes = 100;
 
 /** One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits. */
@@ -126,7 +134,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   readonly #result = Promise.withResolvers<DriveResult>();
   #cancelIdleTimer: (() => void) | undefined;
   #phase: Phase = "loaded";
-  /** All tasks only wait, and the worker counts this run as idle. */
+  /** Whether all tasks only wait, and the worker counts this run as idle. */
   #isIdle = false;
   /** Set while `release` waits for calls in flight. */
   #onCallsSettled: (() => void) | undefined;
@@ -166,7 +174,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return this.#phase === "closed";
   }
 
-  /** G4: the engine ends the execution. No call starts, and the run is released once the open calls have settled. */
+  /**
+   * G4: whether the engine ends the execution. If so, no call starts, and the run is released when the open calls
+   * have settled.
+   */
   get #isDraining(): boolean {
     return this.#options.signal?.aborted === true;
   }
@@ -190,7 +201,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.fail(fault);
   }
 
-  /** Costs O(commits of the run). Rejects with `crash_loop` if the run must not be loaded yet. */
+  /** Loads the run. Costs O(commits of the run). Rejects with `crash_loop` if the run must not be loaded yet. */
   static async load(worker: WorkerContext, lease: Lease, options: DriveOptions = {}): Promise<RunOwner> {
     refuseLoad(lease, worker.clock.now());
     const state = new RunState(worker.unknownPrice);
@@ -199,9 +210,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Works on the run until it is released. Rejects when the lease is lost or the store fails, and with `version_mismatch` when the run
-   * is for a worker of another version (J9). `refusal` is the fault by which the store refused a commit of the last attempt; the run then
-   * fails with that fault.
+   * Executes the run until it is released. Rejects when the lease is lost or the store fails, and with
+   * `version_mismatch` when the run is for a worker of another version (J9). `refusal` is the fault with which the
+   * store refused a commit of the last attempt; the run then fails with this fault.
    */
   runUntilReleased(refusal?: Fault): Promise<DriveResult> {
     const { signal } = this.#options;
@@ -212,8 +223,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * L18, L21: ends a run that no worker has adopted, or that is bound to another machine, if its mail cancels it. No code is
-   * executed. Otherwise releases it as ready.
+   * L18, L21: ends a run that no worker has adopted, or that is bound to another machine, if its mail cancels it.
+   * It executes no code. If no mail cancels the run, it is released as ready.
    */
   endIfCancelled(): Promise<DriveResult> {
     this.#readCancel().catch((error: unknown) => this.fail(Fault.from(error)));
@@ -263,7 +274,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.noteCallEnd();
   }
 
-  /** L20: makes what the run has collected its input, before any code is executed. A queued run still collects. */
+  /**
+   * L20: makes the collected inputs the input of the run, before any code is executed. A run that is still queued
+   * continues to collect.
+   */
   #takeCollected(): void {
     const { record: task, outcome } = this.#state.task(root);
     const collect = this.#record.flow?.collect;
@@ -274,8 +288,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * L18: adopts a run that was started by name, before its mail is read or any code is executed: an input that the workflow does
-   * not accept ends the run, and a run with limits is released to wait for its turn first. Returns `false` in these cases.
+   * L18: adopts a run that was started by name, before its mail is read or any code is executed. If the workflow
+   * does not accept the input, the run ends. If the run has limits, it is released to wait for its turn first.
+   * Returns `false` in both cases.
    */
   async #adopt(): Promise<boolean> {
     const { record: task, outcome } = this.#state.task(root);
@@ -321,8 +336,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * L7: records that the last owner was lost, and what is known about it, before any code is executed. At the limit the run is paused
-   * instead: no task ends, and only `resume` continues it.
+   * L7: records that the last owner was lost, with what is known about it, before any code is executed. If the
+   * limit is reached, the run is paused instead: no task ends, and only `resume` continues the run.
    */
   async #recoverFrom(lostOwner: LostOwner): Promise<void> {
     const { store, crashLoopLimit: limit } = this.#worker;
@@ -337,12 +352,15 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (flushed !== undefined) await flushed;
   }
 
-  /** Every task has ended. The run may still be resumed. */
+  /** Whether every task has ended. The run may still be resumed. */
   get hasEnded(): boolean {
     return this.#state.ended;
   }
 
-  /** The fault by which the store refused a commit. The next attempt to execute the run has to end it with this fault. */
+  /**
+   * The fault with which the store refused a commit. The next attempt to execute the run must end it with this
+   * fault.
+   */
   get refusal(): Fault | undefined {
     return this.#refusal;
   }
@@ -355,14 +373,15 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return writing.then(() => this.#observers.whenSettled(runId));
   }
 
-  /** Reads the mailbox, and notices if another worker owns the run by now. */
+  /** Reads the mailbox, and checks whether another worker now owns the run. */
   poke(): void {
     this.#readMailboxAndCheckLease().catch((error: unknown) => this.fail(Fault.from(error)));
   }
 
   /**
-   * Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats those that do not.
-   * A run that only waits is released as suspended, so that it keeps its status `waiting` without an owner (K1).
+   * Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats the calls
+   * that have not settled. A run that only waits is released as suspended, so that it keeps its status `waiting`
+   * without an owner (K1).
    */
   async release(graceMs = 0): Promise<void> {
     // Decided before the drain, which makes a task with work wait, too.
@@ -396,7 +415,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.noteCallEnd();
   };
 
-  /** A call of a task has ended. The code may continue first: it may end its task. */
+  /**
+   * Notes that a call of a task has ended. The code may continue before the run is released, because it may end its
+   * task.
+   */
   noteCallEnd(): void {
     if (this.#isDraining) this.#worker.eventLoop.nextTurn(() => this.#releaseDrained());
     if (this.#onCallsSettled !== undefined)
@@ -417,7 +439,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     });
   }
 
-  /** If all tasks only wait, also for a delay, the run takes no room of the worker. A run without delays is released after `suspendAfterMs`, unless a task waits for another run. */
+  /**
+   * Notes that all tasks only wait. The run then does not count against the concurrency of the worker. If no task
+   * waits for a delay or another run, the run is released after `suspendAfterMs`.
+   */
   noteIdle(): void {
     if (this.#phase === "loaded" || this.#isClosed) return;
     if (this.#cancelIdleTimer !== undefined || !this.#running.isOffSlot) return;
@@ -440,7 +465,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#cancelIdleTimer = cancel;
   }
 
-  /** L7: what a lost owner left is executed as far as it goes. From here on its loss would not count. */
+  /**
+   * L7: records that the work of a lost owner has been executed as far as possible. From here on, the loss of this
+   * owner would not count.
+   */
   #noteRest(): void {
     this.#state.isDrivenAgain = false;
     this.#log.noteStanding();
@@ -459,8 +487,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * A paused run wakes only when a mailbox message arrives. A task records its wait one turn of the event loop after it has begun, so a
-   * timer of the run may fire before: the waits are recorded here, because the store has to say what a released run waits for.
+   * Releases a run that only waits. A paused run wakes only when a mailbox message arrives. A task records its wait
+   * one turn of the event loop after the wait has begun, and a timer of the run may fire earlier. Therefore the
+   * waits are recorded here: the store must say for what a released run waits.
    */
   async #suspend(): Promise<void> {
     await this.#release(
@@ -477,7 +506,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     );
   }
 
-  /** A completed run is released as ended. Any other outcome can be resumed, so the run is released as suspended until a mailbox message arrives. */
+  /**
+   * Releases a run that has ended. A completed run is released as ended. Any other outcome can be resumed, so that
+   * the run is released as suspended until a mailbox message arrives.
+   */
   finish(): void {
     if (this.#phase !== "loaded" && this.#phase !== "active") return;
     const agent = historyOwnerToClear(this.#worker, this.#record, this.#state);
@@ -496,8 +528,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Trap R14: deletes the history of the run after the commit that ends it, and records that. The run stays owned until the
-   * deletion succeeds: a failed one is repeated after a delay, and after a crash the next owner repeats it.
+   * Trap R14: deletes the history of the run after the commit that ends it, and records this. The process owns the
+   * run until the deletion succeeds: a failed deletion is repeated after a delay, and after a crash the next owner
+   * repeats it.
    */
   async #clearHistory(agent: HistoryOwner): Promise<void> {
     this.#phase = "clearing";
@@ -523,7 +556,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     else this.noteCallEnd();
   }
 
-  /** Closes the run once the store has written the last commit and released the run with it. */
+  /** Closes the run when the store has written the last commit and released the run with it. */
   async #closeAfter(released: Promise<void>, rest: Rest): Promise<void> {
     try {
       await released;
@@ -533,13 +566,19 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     if (!this.#isClosed) this.#closeWith(rest, true);
   }
 
-  /** A run whose calls are in flight may not write for a long time, so the lease is checked here to notice its loss. */
+  /**
+   * Reads the mailbox and checks the lease. A run whose calls are in flight may not write for a long time, so that
+   * it would not notice the loss of its lease otherwise.
+   */
   async #readMailboxAndCheckLease(): Promise<void> {
     await this.#mailbox.read();
     if (this.readsMailbox && this.#running.hasCalls) await this.#worker.store.leases.check(this.#lease);
   }
 
-  /** Closes the run after a fault. What is not durable is lost, and the next owner continues from the last commit. */
+  /**
+   * Closes the run after a fault. Records that are not durable are lost, and the next owner continues from the last
+   * commit.
+   */
   fail(fault: Fault): void {
     if (this.#isClosed) return;
     this.#close();
@@ -549,9 +588,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Flushes until nothing is left to write, then closes the run, unless `restNow` returns `undefined`, because a task has work again.
-   * While a commit is written, mail may let the code continue to its next wait: what it added would be lost, and nothing would wake the
-   * run. `note` adds to the log what must be stored before. Fails the run if a flush fails.
+   * Flushes until nothing is left to write, then closes the run. If a task has work again, `restNow` returns
+   * `undefined`, and the run is not closed: while a commit is written, mail may let the code continue to its next
+   * wait. Without this check, the records that the code added would be lost, and nothing would wake the run. `note`
+   * adds to the log what must be stored before. Fails the run if a flush fails.
    */
   async #release(restNow: () => Rest | undefined, note?: () => void): Promise<void> {
     try {

@@ -3,7 +3,7 @@ import type { RunState } from "../journal/run-state.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import type { RunHeadcount } from "./run-headcount.ts";
 
-/** The tasks of one run whose code executes in this process, and whether the live tasks of the run only wait. */
+/** The tasks of one run whose code executes in this process. It knows whether the live tasks of the run only wait. */
 export class RunningTasks {
   readonly #state: RunState;
   readonly #seats: RunHeadcount;
@@ -14,7 +14,7 @@ export class RunningTasks {
   readonly #places = new Map<TaskRunner, number>();
   /** Tasks whose code starts at a later time. Created for the first one, because most runs have none. */
   #delayed: Set<TaskId> | undefined;
-  /** Index of the runner that did not rest at the last check. */
+  /** Index of the runner that did not only wait at the last check. */
   #cursor = 0;
 
   constructor(state: RunState, seats: RunHeadcount) {
@@ -22,27 +22,36 @@ export class RunningTasks {
     this.#seats = seats;
   }
 
-  /** Every live task only waits, and the run may be released meanwhile. */
+  /** Whether every live task only waits, and the run may be released in this time. */
   get isIdle(): boolean {
     return this.#everyLiveTask("isIdle");
   }
 
-  /** Like `isIdle`, but only this process may be able to end a wait, such as that for a cap. */
+  /**
+   * Whether every live task only waits. Unlike for `isIdle`, some waits may end only in this process, such as the
+   * wait for a cap.
+   */
   get onlyWaits(): boolean {
     return this.#everyLiveTask("onlyWaits");
   }
 
-  /** Like `isIdle`, but tasks may also wait for other runs, for which this process has to stay. */
+  /**
+   * Whether every live task only waits. Unlike for `isIdle`, tasks may also wait for other runs, for which this
+   * process has to stay.
+   */
   get isResting(): boolean {
     return this.#everyLiveTask("isResting");
   }
 
-  /** Like `isResting`, but tasks may also await a delay. The run takes no room of the worker. */
+  /**
+   * Whether the run does not count against the concurrency of the worker. Unlike for `isResting`, tasks may also
+   * wait for a delay.
+   */
   get isOffSlot(): boolean {
     return this.#everyLiveTask("isOffSlot");
   }
 
-  /** Like `isIdle`, and no task that has a seat is kept from its start or its next call. */
+  /** Whether every live task only waits, and no task with a seat is prevented from its start or its next call. */
   get isWaiting(): boolean {
     if (!this.isIdle) return false;
     // The live tasks have seats or wait for one. Ended tasks are not asked.
@@ -70,29 +79,35 @@ export class RunningTasks {
     return this.#runners.values();
   }
 
-  /** How long the run stays in memory while it is idle, in milliseconds: as long as the programs of its tasks ask for. */
+  /** How long the run stays in memory while it is idle, in milliseconds, as the programs of its tasks request. */
   get idleMs(): number {
     let most = 0;
     for (const runner of this.#runners.values()) most = Math.max(most, runner.activity.idleMs);
     return most;
   }
 
-  /** The run is about to be released while it only waits, which ends the programs of its tasks. */
+  /**
+   * Ends the programs of the tasks and keeps their questions open, because the run only waits and is about to be
+   * released.
+   */
   parkPrograms(): void {
     for (const runner of this.#runners.values()) runner.activity.parkPrograms();
   }
 
-  /** Records what each task waits for, if it has not been recorded since the wait began. */
+  /** Records for what each task waits, if this was not recorded since the wait began. */
   noteRests(): void {
     for (const runner of this.#runners.values()) runner.activity.noteRest();
   }
 
-  /** The code of a task starts at a later time: the task waits. */
+  /** Notes that the code of a task starts at a later time, so that the task waits. */
   delay(taskId: TaskId): void {
     (this.#delayed ??= new Set()).add(taskId);
   }
 
-  /** The time of a task has come. If the engine ends the execution, the task starts with the next one, so it no longer waits. */
+  /**
+   * Notes that the start time of a task has come, so that it no longer waits. If the engine ends the execution, the
+   * task starts in the next one.
+   */
   endDelay(taskId: TaskId): void {
     this.#delayed?.delete(taskId);
   }
@@ -125,9 +140,10 @@ export class RunningTasks {
   }
 
   /**
-   * A live task without a runner rests. Begins with the runner that did not rest at the last check: while it works, all three
-   * checks cost O(1), because it is not off its slot, and n tasks that come to rest one after the other cost O(n) in total. A check
-   * that finds every task at rest asks all of them, such as each check of `isOffSlot` while n tasks await delays.
+   * Checks a condition for every live task. A live task without a runner only waits. The check begins with the
+   * runner that did not only wait at the last check. While that runner works, the check costs O(1), and if n tasks
+   * come to wait one after the other, all checks together cost O(n). A check that finds every task waiting costs
+   * O(n).
    */
   #everyLiveTask(rest: "isIdle" | "onlyWaits" | "isResting" | "isOffSlot"): boolean {
     const count = this.#ring.length;

@@ -27,8 +27,8 @@ export class StopTimer {
   }
 
   /**
-   * B5: cancels the task at its deadline. A running task checks its deadline before each step; a task that waits needs this timer, also
-   * while it is pending. Does nothing if the deadline is watched already.
+   * B5: cancels the task at its deadline. A running task checks its deadline before each step; for a task that
+   * waits or is pending, this timer is needed. Does nothing if the deadline is already watched.
    */
   watchDeadline(task: TaskState): void {
     const { taskId } = task.record;
@@ -40,16 +40,16 @@ export class StopTimer {
       .came.then(() => this.#stopper.cancel(taskId, "deadline exceeded", "deadline_exceeded"));
   }
 
-  /** Forgets the deadline of a task that has ended or starts again, with its other waits. */
+  /** Removes the deadline of a task that has ended or starts again, with its other timers. */
   forget(taskId: TaskId): void {
     this.#watched.delete(taskId);
     this.#waits.forgetTask(taskId);
   }
 
   /**
-   * Gives a cancelled task `stopGraceMs` to end. After that, its calls in flight are charged in full and abandoned, the agent's code
-   * receives the cancellation error, and the same time starts again. Code that then has no call in flight is abandoned. The timer is not
-   * journaled: after a crash, the next owner gives the full time again.
+   * Gives a cancelled task `stopGraceMs` to end. After that, its calls in flight are charged in full and abandoned,
+   * the agent's code receives the cancellation error, and gets the same time once more. Code that then has no call
+   * in flight is abandoned. The timer is not journaled: after a crash, the next owner gives the full time again.
    */
   giveGrace(runner: TaskRunner): void {
     // C2: the grace starts when the code has ended that no cancel reaches.

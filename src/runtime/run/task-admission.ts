@@ -66,7 +66,10 @@ export class TaskAdmission {
     return { kind: "spawned", handle: { taskId, agentId } };
   }
 
-  /** J5: admits an ended task again and voids the faults on which it ended. Returns `false` if the task gets no seat. */
+  /**
+   * J5: admits an ended task again and makes the records of the faults on which it ended void. Returns `false` if
+   * the task gets no seat.
+   */
   reopen({ taskId, voids }: ResumedTask): boolean {
     const task = this.#state.task(taskId);
     const { record, messages } = task;
@@ -91,7 +94,7 @@ export class TaskAdmission {
   }
 }
 
-/** The event of a new child: `spawn_start`, or `spawn_wait` if the child waits for the seat of `victim`. */
+/** Returns the event of a new child: `spawn_start`, or `spawn_wait` if the child waits for the seat of `victim`. */
 function spawnEvent(
   { taskId: childTaskId, agentId, supervision: { priority } }: TaskRecord,
   options: NewTaskOptions,

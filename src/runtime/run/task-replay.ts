@@ -39,13 +39,13 @@ export interface ReplayDifference {
   /** What differs. */
   readonly kind: DifferenceKind;
   /**
-   * Address of the step: the numbers of the steps, from 0, and the names of the branches that lead to it, as in `2/left/0`.
-   * `end` is the end of the journal.
+   * Address of the step: the numbers of the steps, counted from 0, and the names of the branches that lead to it,
+   * as in `2/left/0`. `end` is the end of the journal.
    */
   readonly position: string;
   /** The recorded step, as its kind and its name. `null` if the journal ends before the position. */
   readonly recorded: string | null;
-  /** The step for which the code asks. `null` if it asks for none. */
+  /** The step that the code requests. `null` if it requests none. */
   readonly asked: string | null;
   /** What differs, and how to fix it. */
   readonly message: string;
@@ -53,26 +53,32 @@ export interface ReplayDifference {
 
 export type FoundDifference = Omit<ReplayDifference, "runId" | "taskId" | "agentId">;
 
-/** How the code of a replayed task ended: it returned, threw an error, or asked for a step that does not match. */
+/** How the code of a replayed task ended: it returned, threw an error, or requested a step that does not match. */
 export type ReplayEnd =
   | { readonly value: unknown }
   | { readonly error: unknown }
   | { readonly mismatch: Fault };
 
-/** Turns of the event loop without a request after which code that has stopped at a step asks for nothing more. */
+/**
+ * Number of turns of the event loop without a request, after which code that has stopped at a step is assumed to
+ * request nothing more.
+ */
 const quietTurns = 3;
-/** Milliseconds that code may take which waits for something else than a step. */
+/** Maximum time in milliseconds for code that waits for something other than a step. */
 const stuckMs = 5_000;
-/** The same, for code of which a part has stopped at a step. */
+/**
+ * Maximum time in milliseconds for code that waits for something other than a step, if another part of it has
+ * stopped at a step.
+ */
 const partMs = 200;
 
 const upgradeFix =
   'guard the new code with ctx.patched("name"), pass formerly to a step that was renamed, or give the workflow another version with versionPolicy: "pin", so that workers of the former version end the run';
 
-/** What the code of one task asks for in one replay. */
+/** The steps that the code of one task requests in one replay. */
 export class TaskReplay implements ReplayProbe {
   readonly #task: TaskState;
-  /** The records as the store has them. The replay adds records of races that end in it. */
+  /** The records in the store. The replay adds records of races that end during the replay. */
   readonly #records: ReadonlyMap<StepAddress, StepRecord>;
   readonly #asked = new Map<StepAddress, StepIdentity>();
   readonly #reached = new Set<StepAddress>();
@@ -87,7 +93,7 @@ export class TaskReplay implements ReplayProbe {
     this.#records = new Map(task.steps);
   }
 
-  /** Number of recorded steps for which the code asked. */
+  /** Number of recorded steps that the code has requested. */
   get reached(): number {
     return this.#reached.size;
   }
@@ -103,7 +109,7 @@ export class TaskReplay implements ReplayProbe {
     this.#end = end;
   }
 
-  /** Resolves when the code has ended, or has stopped and asks for nothing more. */
+  /** Resolves when the code has ended, or has stopped at a step and requests nothing more. */
   async settled(): Promise<void> {
     let seen = -1;
     let quiet = 0;
@@ -128,7 +134,7 @@ export class TaskReplay implements ReplayProbe {
     }
   }
 
-  /** The first difference between the journal and what the code asked for. `undefined` if there is none. */
+  /** Returns the first difference between the journal and the requests of the code. `undefined` if there is none. */
   judge(): FoundDifference | undefined {
     const end = this.#end;
     if (end !== undefined && "mismatch" in end) return this.#changed(end.mismatch);
@@ -145,7 +151,7 @@ export class TaskReplay implements ReplayProbe {
     return this.#task.outcome?.status === "completed" ? this.#afterEnd() : undefined;
   }
 
-  /** The first step for which the two replays do not ask alike. */
+  /** Returns the first step that the two replays do not request in the same way. */
   compare(other: TaskReplay, hash: Hash, uses: readonly SourceUse[]): FoundDifference | undefined {
     const own = this.#unlike(other, hash) ?? other.#unlike(this, hash);
     if (own === undefined) return undefined;
@@ -207,7 +213,7 @@ export class TaskReplay implements ReplayProbe {
     };
   }
 
-  /** The difference of a task that has completed, and whose records the code has reached. */
+  /** Returns the difference for a task that has completed and whose code has reached all records. */
   #afterEnd(): FoundDifference | undefined {
     const end = this.#end;
     const [stop] = this.#stops;
@@ -233,8 +239,9 @@ export class TaskReplay implements ReplayProbe {
   }
 
   /**
-   * The first recorded step for which the code has not asked. Steps inside a step that the code reached, or at which it has
-   * stopped, belong to its body, and branches that were abandoned end anywhere.
+   * Returns the first recorded step that the code has not requested. Steps inside a step that the code has reached,
+   * or at which it has stopped, are ignored, because they belong to its body. Steps in abandoned branches are
+   * ignored too, because these may end anywhere.
    */
   #unreached(): StepRecord | undefined {
     const abandoned = [...this.#records.values()].flatMap((record) => abandonmentOf(record) ?? []);
@@ -267,7 +274,7 @@ function shown({ kind, name }: Pick<StepRecord, "kind" | "name">): string {
   return `${kind} ${name}`;
 }
 
-/** The addresses around this one, the outermost first. */
+/** Returns the addresses around this one, the outermost first. */
 function outerSteps(address: StepAddress): readonly StepAddress[] {
   const outer: StepAddress[] = [];
   for (let end = address.indexOf("/"); end !== -1; end = address.indexOf("/", end + 1))

@@ -49,15 +49,18 @@ import { TaskRunner } from "../task/task-runner.ts";
 import type { IdleListener, TaskHost } from "../task/task-host.ts";
 import type { WaitRegistry } from "../task/wait-registry.ts";
 
-/** Time before which the task does not start: its start time (L9), and the delay after a crash of its code. */
+/**
+ * Returns the time before which the task does not start. It depends on its start time (L9) and on the delay after a
+ * crash of its code.
+ */
 function startTime({ record, crashes, crashedAt }: TaskState, { runRetry }: WorkerContext): number {
   const restartAt = crashes === 0 ? 0 : crashedAt + (restartDelayMs(crashes, runRetry) ?? 0);
   return Math.max(restartAt, record.startAt ?? 0);
 }
 
-/** Learns what becomes of the tasks of a run. */
+/** Receives notifications about the tasks of a run. */
 export interface SupervisorListener extends IdleListener {
-  /** Every task has ended and `run_end` is emitted. */
+  /** Called when every task has ended and `run_end` is emitted. */
   finish(): void;
   /** The run cannot continue in this process. */
   fail(fault: Fault): void;
@@ -105,7 +108,9 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly running: RunningTasks;
   readonly deliveries: DeliveryCounts;
   readonly listener: SupervisorListener;
-  /** L18, L21: this worker must not execute the code of the run. It only ends tasks that are cancelled. */
+  /**
+   * L18, L21: whether this worker must not execute the code of the run. It then only ends tasks that are cancelled.
+   */
   executesNothing = false;
   readonly #worker: WorkerContext;
   readonly #lease: Lease;
@@ -114,7 +119,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   readonly #ending: EndingRun;
   readonly #stopTimer: StopTimer;
   readonly #admission: TaskAdmission;
-  /** Pending results of `whenEnded`. Created with the first one. */
+  /** Pending results of `whenEnded`. Created with the first call. */
   #ends: Map<TaskId, PromiseWithResolvers<TaskOutcome>> | undefined;
   #isClosed = false;
 
@@ -175,7 +180,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     return children.length > 0 || hasRuns;
   }
 
-  /** C1: also cancels live tasks below tasks that have ended already. Costs O(tasks of the run), for any number of given tasks. */
+  /**
+   * C1: cancels tasks, and also live tasks below tasks that have already ended. Costs O(tasks of the run), for any
+   * number of given tasks.
+   */
   #cancelAll(taskIds: readonly TaskId[], reason: string, status: CancellationStatus): void {
     if (taskIds.length === 0) return;
     const reached = new Set(taskIds);
@@ -197,13 +205,13 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     if (runner !== undefined) this.#stopTimer.giveGrace(runner);
   }
 
-  /** Whether the task may have work to undo, so that its code is executed although it is cancelled. */
+  /** Whether the task may have compensations to run, so that its code is executed although it is cancelled. */
   mayCompensate(taskId: TaskId): boolean {
     const { record, steps } = this.#state.task(taskId);
     return steps.size > 0 && this.#worker.agents.get(record.agentId)?.runKind === "workflow";
   }
 
-  /** C1: cancels the runs that a task has started, as far as they have not ended. Returns whether there are such runs. */
+  /** C1: cancels the runs that a task has started and that have not ended. Returns whether there are such runs. */
   #cancelRuns(
     task: TaskState,
     reason: string,
@@ -222,8 +230,8 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
   }
 
   /**
-   * B3, H2: charges the calls that the last owner left in flight, and pauses the tasks that waited only for those calls. `losses` is
-   * what is known about the owners in a row that were lost. Absent if the last owner released the run.
+   * B3, H2: charges the calls that the last owner left in flight, and pauses the tasks that waited only for those
+   * calls. `losses` is what is known about the lost owners in a row. Absent if the last owner released the run.
    */
   recover(losses?: JudgedLosses): void {
     const { ledger, headcount } = this.#state;
@@ -241,7 +249,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.seats.apply({ type: "crash" });
   }
 
-  /** L7: pauses the run, because it ended the processes that executed it. No task ends. */
+  /** L7: pauses the run, because the processes that executed it ended again and again. No task ends. */
   pause(crashLoop: CrashLoop): void {
     this.#log.emit(root, { type: "run_pause", data: { by: this.#lease.workerId, crashLoop } });
     this.#log.noteStanding();
@@ -262,7 +270,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.startAll();
   }
 
-  /** J5: reopens ended tasks and voids, in the same commit, the faults on which they ended. */
+  /** J5: reopens ended tasks. The same commit makes the records of the faults on which they ended void. */
   reopen(plan: readonly ResumedTask[]): void {
     const reopened = plan.filter((task) => this.#admission.reopen(task));
     const now = this.#worker.clock.now();
@@ -271,7 +279,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const { taskId } of reopened) this.#start(taskId);
   }
 
-  /** Reopens only the root of an ended run, whose work is to be undone. The caller cancels it, which starts it. */
+  /**
+   * Reopens only the root of an ended run, so that its compensations can run. The caller cancels the root, which
+   * starts it.
+   */
   reopenRoot(): void {
     const own = planResume(this.#state).find(({ taskId }) => taskId === root);
     if (own !== undefined) this.#admission.reopen(own);
@@ -283,7 +294,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     for (const { record } of [...this.#state.tasks.values()].toReversed()) this.#end(record.taskId, outcome);
   }
 
-  /** Drops every runner. What is durable stays. */
+  /** Drops every runner. Durable records are kept. */
   close(): void {
     this.#isClosed = true;
     this.running.dropAll();
@@ -346,7 +357,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     insideTask(runner.inside, () => this.#execute(runner));
   }
 
-  /** Called inside the async context of the task, which the agent's code and its observers inherit. */
+  /**
+   * Executes the code of a task. Called inside the async context of the task, which the agent's code and its
+   * observers inherit.
+   */
   #execute(runner: TaskRunner): void {
     const code = runner.begin().then(() => runAgentCode(runner));
     const handled = code.then((outcome) => this.#handleOutcome(runner, outcome));
@@ -387,7 +401,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.listener.noteIdle();
   }
 
-  /** J8: restarts the task with its seat and its account, on an empty journal. What its children had reserved is closed with them. */
+  /**
+   * J8: restarts the task with an empty journal, and with its seat and its account. The reservations of its
+   * children are closed.
+   */
   #continueAsNew(runner: TaskRunner, input: JsonValue, events: readonly EventDraft[]): void {
     const { taskId } = runner;
     for (const draft of events) this.#log.emit(taskId, draft);
@@ -429,7 +446,7 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     else this.#end(runner.taskId, cancelledOutcome(stop));
   }
 
-  /** H4: the seat is freed in the commit that ends the task, regardless of crashes. */
+  /** H4: ends a task. The commit that ends it also frees its seat, so that a crash cannot leave the seat taken. */
   #end(taskId: TaskId, outcome: TaskOutcome, { events = [], endedOn = [] }: EndOptions = {}): void {
     const task = this.#state.task(taskId);
     if (this.#isClosed || task.outcome !== null) return;
@@ -470,7 +487,10 @@ export class TaskSupervisor implements TaskHost, SeatMoves {
     this.#start(taskId);
   }
 
-  /** H5: a task with `onPause: "return-partial"` ends when it is preempted. A task that waits for money does not. */
+  /**
+   * H5: called when a task is preempted. A task with `onPause: "return-partial"` ends; a task that waits for a
+   * larger budget does not.
+   */
   onPause(taskId: TaskId): void {
     if (this.#state.headcount.tasks[taskId]?.heldFor !== undefined) return;
     if (this.#state.task(taskId).record.onPause !== "return-partial") return;

@@ -21,8 +21,8 @@ export interface TopUpQuestionsOptions {
 }
 
 /**
- * B5: the questions of the tasks of one run that wait for a top-up. The question and the hold of the seat are one commit, and so
- * are the answer and its end: a crash leaves both or neither.
+ * B5: the questions of the tasks of one run that wait for a top-up. One commit contains the question and the pause
+ * of the task, and one commit contains the answer and the end of the pause, so that a crash leaves both or neither.
  */
 export class TopUpQuestions {
   readonly #hash: Hash;
@@ -37,7 +37,7 @@ export class TopUpQuestions {
     this.#seats = seats;
   }
 
-  /** Asks once per task: the other code of a task that asks waits for the same answer. */
+  /** Asks a question. It asks once per task: other code of the task that would ask waits for the same answer. */
   ask(taskId: TaskId, exhaustion: Exhaustion): void {
     const { topUpQuestion: asked, topUpsAsked } = this.#state.task(taskId);
     if (asked === undefined) {
@@ -56,19 +56,22 @@ export class TopUpQuestions {
     this.#seats.apply({ type: "hold", taskId, heldFor: exhaustion.taskId });
   }
 
-  /** The task whose budget the question of this id would raise. `undefined` if it is no open question for a top-up. */
+  /**
+   * Returns the task whose budget the question with this id would raise. `undefined` if it is not an open question
+   * for a top-up.
+   */
   accountOf(taskId: TaskId, approvalId: string): TaskId | undefined {
     if (this.#state.tasks.get(taskId)?.topUpQuestion !== approvalId) return undefined;
     return this.#state.headcount.tasks[taskId]?.heldFor;
   }
 
-  /** H5: the tasks that wait for the budget of `account` may be recalled. */
+  /** H5: lets the tasks that wait for the budget of `account` take seats again. */
   raised(account: TaskId, by: string): void {
     for (const { taskId, heldFor } of Object.values(this.#state.headcount.tasks))
       if (heldFor === account) this.answer(taskId, { decision: "approved", by });
   }
 
-  /** Ends the wait of a task. A task that does not wait for money is left as it is. */
+  /** Ends the wait of a task. Does nothing for a task that does not wait for a larger budget. */
   answer(taskId: TaskId, decision: ApprovalDecision): void {
     const approvalId = this.#state.tasks.get(taskId)?.topUpQuestion;
     if (approvalId !== undefined)

@@ -18,10 +18,10 @@ import { mailOfSubmission, queueWait } from "../journal/wait-names.ts";
 import { isCompaction, type EndedRun } from "./next-runs.ts";
 
 /**
- * S5: submits the input that a completed run has received and not drained. The submission is part of the commit that ends the run, so no
- * other run of the session can start in between. The first input starts a new run with the options of the completed one; further inputs
- * steer that new run. A run that did not complete keeps its input, because it may be resumed. A compaction is never resumed, so it keeps no
- * input.
+ * S5: submits the input that a completed run has received and not read. The submission is part of the commit that
+ * ends the run, so that no other run of the session can start in between. The first input starts a new run with the
+ * options of the completed one, and further inputs become steering for that new run. A run that did not complete
+ * keeps its input, because it may be resumed. A compaction keeps no input, because it is never resumed.
  */
 export function carryOver(completed: EndedRun): void {
   const { log, state, kind: ended } = completed;
@@ -38,8 +38,8 @@ export function carryOver(completed: EndedRun): void {
 }
 
 /**
- * Reports the input that a completed child has received and not drained. A child that did not complete keeps its input,
- * because it may be resumed.
+ * Reports the input that a completed child has received and not read. A child that did not complete keeps its
+ * input, because it may be resumed.
  */
 export function reportUnread(
   { log, state }: Pick<EndedRun, "log" | "state">,
@@ -55,7 +55,7 @@ export function reportUnread(
   }
 }
 
-/** Uses the run id and the metadata that the caller of `submit` chose for this input, if the input came from `submit`. */
+/** Submits an input that came from `submit` with the run id and the metadata that its caller chose. */
 function submitAgain(
   { worker, state, tenantId, kind: ended }: EndedRun,
   kind: InputQueue,
@@ -95,7 +95,10 @@ function submitAgain(
   return { run, first, flight: { steering, always: true } };
 }
 
-/** The closing events of a root. It has not settled if a compaction follows, or input that it has received and not drained. */
+/**
+ * Returns the closing events of a root. The event `settled` is missing if a compaction follows, or if there is
+ * input that the root has received and not read.
+ */
 export function withoutSettled(
   { resolutions }: RunState,
   events: readonly EventDraft[],

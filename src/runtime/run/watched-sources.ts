@@ -2,31 +2,34 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 /** A use of the machine's time or random numbers by code that must be deterministic. */
 export interface SourceUse {
-  /** The function, as the code calls it: `Date.now()`. */
+  /** The function, as the code calls it, such as `Date.now()`. */
   readonly source: string;
   /** The first line of the caller's stack: the function, the file and the line. */
   readonly where: string;
 }
 
-/** What code receives of the machine's time and random numbers while it is watched. */
+/** The time and the random numbers that code receives while it is watched. */
 export class WatchedSources {
   readonly uses: SourceUse[] = [];
   #now: number;
   #seed: number;
 
-  /** Different seeds give different times and random numbers. The same seed gives the same ones. */
+  /** Different seeds give different times and random numbers; the same seed always gives the same ones. */
   constructor(now: number, seed: number) {
     this.#now = now + seed * 86_461_003;
     this.#seed = seed * 0x9e37_79b9;
   }
 
-  /** Increases with each call, so that code which waits for a time ends. `called` is the function that the code has called. */
+  /**
+   * Returns the time. It increases with each call, so that code which waits for a time does not wait forever.
+   * `called` is the function that the code has called.
+   */
   now(source: string, called: Called): number {
     this.#note(source, called);
     return (this.#now += 7);
   }
 
-  /** Returns a number of at least 0 and below 1, by mulberry32. */
+  /** Returns a random number of at least 0 and below 1 (mulberry32). */
   random(source: string, called: Called): number {
     this.#note(source, called);
     this.#seed = (this.#seed + 0x6d2b_79f5) | 0;
@@ -44,7 +47,7 @@ export class WatchedSources {
   }
 }
 
-/** A function that the code has called. Its caller is the first line of the stack. */
+/** A function that the code has called. The first line of the stack shows the caller. */
 type Called = (...given: never[]) => unknown;
 
 const watched = new AsyncLocalStorage<WatchedSources>();
@@ -52,14 +55,14 @@ const watched = new AsyncLocalStorage<WatchedSources>();
 let watchers = 0;
 let restore: () => void = () => undefined;
 
-/** Runs code that receives its time and its random numbers from `sources`. Only inside `watching`. */
+/** Runs code that receives its time and its random numbers from `sources`. Only to be called inside `watching`. */
 export function insideSources<Result>(sources: WatchedSources, code: () => Result): Result {
   return watched.run(sources, code);
 }
 
 /**
- * Replaces the global functions of time and random numbers during `work`. Only code inside `insideSources` notices it: all other
- * code of the process receives what the machine gives.
+ * Replaces the global functions of time and random numbers during `work`. Only code inside `insideSources` is
+ * affected; all other code of the process receives the values of the machine.
  */
 export async function watching<Result>(work: () => Promise<Result>): Promise<Result> {
   if (watchers++ === 0) restore = replaceGlobals();
