@@ -49,7 +49,7 @@ export class AlternatingProjects extends BaseSequencer {
   }
 }
 
-/** A file of the list has a higher rank than any size. */
+/** Returns the rank of a file. A file in the list has a higher rank than a file of any size. */
 async function rankOf(path: string): Promise<number> {
   const place = slowest.findIndex((file) => path.endsWith(`/${file}`));
   return place === -1 ? (await stat(path)).size : Number.MAX_SAFE_INTEGER - place;

@@ -23,7 +23,7 @@ export function deathsAt(at: number): readonly ("before" | "after")[] {
   return at % 2 === 1 ? ["before"] : ["after"];
 }
 
-/** A function that declares a test. Without a time limit that of the project applies. */
+/** A function that declares a test. If the time limit is absent, that of the project applies. */
 type Declare = (title: string, body: () => Promise<void>, timeoutMs?: number) => void;
 
 /**

@@ -9,7 +9,10 @@ interface Shared {
   users: number;
 }
 
-/** Each project loads the setups anew, so that what they share is in a place that all of them see. */
+/**
+ * Where the setups keep what they share. Each project loads the setups anew, so that it must be a place that all
+ * projects see.
+ */
 const shared = ((globalThis as { reeveSetups?: Map<string, Shared> }).reeveSetups ??= new Map());
 
 /**

@@ -13,7 +13,7 @@ import type { twoStores } from "../runtime/two-stores.ts";
 
 type OpenStore = Awaited<ReturnType<(typeof twoStores)[number][1]>>;
 
-/** A run that the first runtime has left, in the hands of a second runtime on the same store. */
+/** A run that the first runtime has left and that a second runtime on the same store executes. */
 export interface Reopened extends AsyncDisposable {
   readonly runtime: Runtime;
   readonly run: RunHandle;

@@ -11,7 +11,7 @@ const leaf = workflow("leaf", { input: z.number() }, async () => fails());
 const counter = object("counter", { add: async () => fails() });
 const never = new Promise<never>(() => {});
 
-/** A call of each kind that fails, with its name in errors. */
+/** Calls of each kind that fail, by the name that errors give them. */
 const failing: Readonly<Record<string, (ctx: WorkflowContext) => unknown>> = {
   'ctx.step("work")': (ctx) => ctx.step("work", fails),
   'ctx.step("")': (ctx) => ctx.step("", () => 1),

@@ -110,7 +110,7 @@ export class Worlds {
     this.#owner = owner;
   }
 
-  /** Returns a world in its initial state. The calling test has it for itself. */
+  /** Returns a world in its initial state. No other test uses the world at the same time. */
   take(): World {
     const found = this.#unchanged.pop();
     const world = found?.world ?? createWorld(this.#owner);

@@ -46,7 +46,10 @@ async function answer({ root, tool: name, input, options = {} }: AttackRequest):
   }
 }
 
-/** The shell tools so far. A tool that is used again does not look for its sandbox again, as in a run. */
+/**
+ * The shell tools that were created so far. A tool that is used again does not look for its sandbox a second time, as in
+ * a run.
+ */
 const shells = new Map<string, Tool>();
 
 function toolOf(name: string, options: BashToolOptions): Tool {

@@ -14,7 +14,7 @@ export interface Identity {
   readonly half?: 0 | 1;
 }
 
-/** Value of a secret in the environment of the process that runs the tools. No command may read it. */
+/** A secret value in the environment of the process that runs the tools. No command may read it. */
 export const environmentSecret = "ENVIRONMENT-SECRET-0815";
 
 const program = join(import.meta.dirname, "attacker-process.ts");

@@ -92,7 +92,7 @@ interface Attack {
   readonly html?: string;
   readonly script?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether the page needs a tab of its own. Otherwise it is a frame beside the others. Default: `false`. */
+  /** Whether the page needs a separate tab. Otherwise the page is a frame beside other pages. Default: `false`. */
   readonly inTab?: boolean;
   /** Whether the attack reaches the target in a browser without an allow list. Default: `true`. */
   readonly isReal?: boolean;

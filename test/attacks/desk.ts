@@ -77,7 +77,7 @@ export interface Raw {
   readonly body?: string;
 }
 
-/** Sends a request byte by byte as it is written here, and returns status and body. */
+/** Sends a request byte by byte exactly as it is given here, and returns status and body. */
 export async function raw({
   line = "POST /mcp HTTP/1.1",
   host = `127.0.0.1:${port}`,
@@ -98,7 +98,7 @@ export async function raw({
   return { status: Number(status), answer, session };
 }
 
-/** Reads one response. Its end does not end the connection if the server keeps that open. */
+/** Reads one response. The connection stays open after it if the server keeps it open. */
 async function wholeAnswer(socket: Socket): Promise<string> {
   let answer = "";
   try {

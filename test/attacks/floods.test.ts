@@ -118,7 +118,7 @@ describe("a pattern that backtracks exponentially", () => {
   });
 });
 
-/** Memory is the faster one, and is flooded in `npm run test:full` only. */
+/** The stores that are flooded: SQLite, and with `npm run test:full` also the memory store, which is faster. */
 const stores = twoStores.filter(([name]) => isFull || name === "sqlite");
 
 /** Number of calls in one reply. */
@@ -167,7 +167,7 @@ describe.each(stores)("a flood of tool calls on the %s store", (_store, prepare)
 });
 
 describe.each(stores)("a flood of runs on the %s store", (_store, prepare) => {
-  /** The parties: the one that floods, and the one that must not wait. */
+  /** Pairs of a party that floods the runtime and a party whose run must not wait. */
   const rows: readonly (readonly [
     string,
     { agent: string } & SubmitOptions,

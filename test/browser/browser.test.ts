@@ -276,7 +276,7 @@ test("a browser action throws tool_timeout if the browser hangs, and the next ac
   expect((await hasty.getState()).tabs).toMatchObject([{ title: "More", active: true }]);
 });
 
-/** Repeats an action that may take longer than the short limit of its session on a busy machine. */
+/** Repeats an action that may exceed the short time limit of its session on a busy machine. */
 function untilDone(action: () => Promise<void>): Promise<void> {
   return vi.waitFor(action, { timeout: 120_000 });
 }

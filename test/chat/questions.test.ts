@@ -24,7 +24,7 @@ const call = {
   reason: "write may change data",
 };
 
-/** What a person decides who presses these keys and types these texts. `undefined` leaves a list or a text. */
+/** Returns what a person decides by pressing these keys and typing these texts. `undefined` leaves a list or a text. */
 async function decided(
   request: object,
   ...answers: readonly (string | undefined)[]

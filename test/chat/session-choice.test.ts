@@ -10,7 +10,7 @@ import { runExtension } from "../../src/surfaces/cli/chat/front/chat-commands.ts
 import { createServer, listen } from "../../src/surfaces/server/index.ts";
 import { scriptedModel } from "../../src/testing/index.ts";
 
-/** An agent whose extension starts a new session, and another one, behind one server. */
+/** A server with two agents. The extension of the first agent starts a new session. */
 async function openChat() {
   const desk: Extension = {
     name: "desk",

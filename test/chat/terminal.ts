@@ -17,7 +17,7 @@ interface TerminalOptions {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** What a picture of the screen has, or what it lacks. */
+/** What a picture of the screen must show, or what it must not show. */
 type Expected = RegExp | string | { readonly lacks: RegExp };
 
 function inWords(expected: Expected): string {

@@ -1,6 +1,6 @@
 import type { Engine, EngineFactory, EnginePort, RunHost, RunId } from "../../src/kernel/index.ts";
 
-/** Duration of a slice in milliseconds. */
+/** Duration of one execution of a run, in milliseconds. */
 const sliceMs = 5;
 
 /**

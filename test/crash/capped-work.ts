@@ -1,6 +1,6 @@
 import type { SpendingCaps } from "../../src/kernel/index.ts";
 
-/** The orders of a worker that works under caps. */
+/** The instructions for a worker that works under caps. */
 export interface CappedWork {
   readonly runs: readonly { readonly name: string; readonly userId: string }[];
   readonly caps: SpendingCaps;

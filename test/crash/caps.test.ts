@@ -51,7 +51,7 @@ class Treasury {
     return this.#caps;
   }
 
-  /** One life of a worker. A worker of an earlier life has submitted the same runs. */
+  /** Runs one process of a worker. An earlier process of this worker has submitted the same runs. */
   live(caller: string, runs: CappedWork["runs"], death: Death | null): Promise<WorkerEnd> {
     for (const run of runs) if (!this.#runs.some(({ name }) => name === run.name)) this.#runs.push(run);
     const work: CappedWork = { runs, caps: this.#caps, startedAt: this.#startedAt, noon };
@@ -66,7 +66,7 @@ class Treasury {
     return WorkerProcess.start(script, orders, join(this.#folder, "compiled")).endWithin(120_000);
   }
 
-  /** What is wrong after all runs have ended. */
+  /** Returns what is wrong after all runs have ended. */
   async judge(): Promise<readonly string[]> {
     const store = await sqliteStore({ path: this.#file, hash: sha256 });
     try {

@@ -56,7 +56,7 @@ function clerk(calls: string[], notes: string[], kind: "ctx.child()" | "a review
   return new Agent({ name: "clerk", model, tools: [work, note], reviewers });
 }
 
-/** Whether the session has no call without its result, and what it says. */
+/** Returns whether each call of the session has its result, and the texts of the session. */
 async function seen(store: Store) {
   const path = await store.sessions.readPath(sessionId);
   const messages = contextMessages(path?.entries ?? []);

@@ -32,7 +32,7 @@ const look = (cause: Cause) =>
     },
   });
 
-/** An invocation with a tool call that is followed by a compaction. `world` records the calls. */
+/** An invocation with a tool call, followed by a compaction. `world` records the calls. */
 function compactedTalk(world: string[], cause: Cause): Workload {
   const contextWindow = cause === "window" ? 2_000 : 100_000;
   const answer = (request: ModelRequest) => {

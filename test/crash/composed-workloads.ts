@@ -83,7 +83,7 @@ const conversation: readonly InputMessage[] = [
 ];
 const clientRun = formatRunId("client-tool");
 
-/** What the clerk says: first it asks the client where it is, then it weighs, then it is stopped. */
+/** What the model of the clerk says: it asks the client where it is, then it uses the scale, and then it is stopped. */
 function clerkSays(body: JsonValue): Said {
   const texts = sentTexts(body);
   if (!texts.some((text) => text === "Turn 2.")) return { calls: [{ name: "locate", input: {} }] };

@@ -65,7 +65,7 @@ function trace(changes: Partial<CaseTrace> = {}): CaseTrace {
   return { lives, calls: [call("one", "life 1"), call("two", "life 1")], runs: [run()], ...changes };
 }
 
-/** A case with two worker processes. When the first one died, these answers were recorded. */
+/** A case with two worker processes. `recorded` has the answers that were stored when the first process died. */
 function twoLives(recorded: readonly string[], ...calls: readonly ServedCall[]): CaseTrace {
   const receipts = new Set(recorded.map((key) => `receipt of ${key}`));
   return trace({

@@ -12,7 +12,7 @@ import { modelAnswer } from "./workload.ts";
 
 const script = new URL("experiment-worker.mjs", inject("crashWorkers"));
 
-/** The model looks something up and answers by the case. The judge gives a grade by the answer. */
+/** The model calls a tool and answers by the case. The judge gives a grade by the answer. */
 const answering: Answering = ({ name, body }) => {
   if (name === "measure") return { body: gradeOf(JSON.stringify(body)) / 10 };
   if (name !== "model") return { body: { did: name, with: body } };
@@ -24,7 +24,7 @@ const answering: Answering = ({ name, body }) => {
   return modelAnswer(messages, { calls: [{ name: "look", input: { at: caseIn(text) } }] });
 };
 
-/** The case, or the answer, that a text is about. */
+/** Returns the case, or the answer, to which a text belongs. */
 function caseIn(text: string): string {
   return /Case \d+|case-\d+|Answer \d/u.exec(text)?.[0] ?? "";
 }

@@ -86,10 +86,10 @@ class BillingProvider {
   }
 }
 
-/** Where a process dies: at a write, or in the middle of a stream. `null`: it lives on. */
+/** Where a process dies: at a write, or in the middle of a stream. `null` means that it does not die. */
 type End = Death | "in the middle of a stream" | null;
 
-/** What became of a store. */
+/** The result of one store after all its workers have ended. */
 interface Lived {
   readonly ends: readonly WorkerEnd[];
   readonly problems: readonly string[];
@@ -102,7 +102,7 @@ interface Lived {
 
 type Work = Pick<GatewayWorkData, "isCapped" | "branches" | "maxTokens">;
 
-/** One store: workers of one life each, and what they were billed. */
+/** Runs workers one after the other on one store. Returns their bills. */
 async function liveOut(folder: string, name: string, deaths: readonly End[], work: Work): Promise<Lived> {
   const provider = await BillingProvider.open();
   const file = join(folder, `${name}.db`);
@@ -154,7 +154,7 @@ async function liveOut(folder: string, name: string, deaths: readonly End[], wor
   }
 }
 
-/** Writes of the first half, alternately before and after them. */
+/** Returns writes of the first half, alternately with a death before and after them. */
 function someWrites(count: number, few: number): readonly Death[] {
   return Array.from({ length: few }, (_, index) => ({
     at: Math.ceil((count * (index + 1)) / (2 * few)),

@@ -8,10 +8,10 @@ import { openCrashStore } from "./crash-store.ts";
 
 export const gatewayRun = formatRunId("gateway");
 export const gatewayCapUsd = 0.6;
-/** Caps of which that of the agent is the tightest. Each of them counts what a killed process held. */
+/** Caps of which that of the agent is the tightest. Each cap counts the reservations of a killed process. */
 const gatewayCaps = { perAgentPerMonthUsd: gatewayCapUsd, perAgentPerDayUsd: 0.8, perMonthUsd: 0.7 };
 
-/** What the work needs to know. */
+/** The input of the work. */
 export interface GatewayWorkData {
   /** Address of the provider. */
   readonly url: string;

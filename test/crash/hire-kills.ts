@@ -92,7 +92,7 @@ class HireProvider {
   }
 }
 
-/** The model writes the line, and after an interruption it looks before it does so again. */
+/** The next command of the model: it writes a line. After an interruption it first looks whether the line exists. */
 function nextCommand(messages: readonly Said[]): string | undefined {
   const last = messages.at(-1)?.content ?? [];
   const result = last.findLast(({ type }) => type === "tool_result")?.content;
@@ -101,13 +101,13 @@ function nextCommand(messages: readonly Said[]): string | undefined {
   return result.includes("No such file") ? write : undefined;
 }
 
-/** What became of a store. */
+/** The result of one store after all its processes have ended. */
 interface Lived {
   readonly end: WorkerEnd;
   readonly problems: readonly string[];
 }
 
-/** What happens in a place. */
+/** The options of a place. */
 interface PlaceOptions {
   readonly name: string;
   /** The agents work until the cap of all runs of the month stops them. */
@@ -116,7 +116,7 @@ interface PlaceOptions {
   readonly isPreempted?: boolean;
 }
 
-/** Runs whose processes live one after the other on one store. */
+/** Runs on one store whose processes are executed one after the other. */
 class Place {
   readonly #name: string;
   readonly #folder: string;
@@ -151,14 +151,14 @@ class Place {
     return this.#provider.requests;
   }
 
-  /** A life in a process of its own. */
+  /** Starts a separate process that executes the runs. */
   async start(runs: readonly string[], death: Death | null): Promise<WorkerEnd> {
     await this.#makeFolders(runs);
     const cache = process.env["NODE_COMPILE_CACHE"] ?? join(this.#folder, "compiled");
     return WorkerProcess.start(script, this.#orders(runs, death), cache).endWithin(boundMs);
   }
 
-  /** A life in this process, which is not killed. */
+  /** Executes the runs in this process, which is not killed. */
   async live(runs: readonly string[]): Promise<WorkerEnd> {
     await this.#makeFolders(runs);
     return { kind: "finished", ...(await doDuty(this.#orders(runs, null), doHireWork)) };

@@ -21,13 +21,13 @@ import { openCrashStore } from "./crash-store.ts";
 export const hirePrompt = "Write one line.";
 export const hireCapUsd = 6;
 
-/** What the work needs to know. */
+/** The input of the work. */
 export interface HireWorkData {
   /** Address of the provider. */
   readonly url: string;
   /** The script of the hired agent. */
   readonly agent: string;
-  /** The folder in which the agents work, each in one of its own. */
+  /** The folder in which the agents work. Each agent has a folder of its own in it. */
   readonly folder: string;
   /** The names of the runs. */
   readonly runs: readonly string[];
@@ -86,10 +86,10 @@ export const doHireWork: DutyWork = async ({ file, mortal, data }) => {
   return runIds;
 };
 
-/** The folders of the hired agents of a run with preemption, in that of the run. */
+/** The folders of the two hired agents of a run with preemption, below the folder of the run. */
 export const preemptionFolders = ["low", "high"] as const;
 
-/** Hires an agent, and after its command one of a higher priority, which takes its seat. */
+/** Hires an agent. After the command of this agent, hires one of a higher priority, which takes its seat. */
 function preemptingLead(hire: (name: string, place: string) => Agent, place: string): HostedAgent {
   const [low, high] = preemptionFolders.map((name) => hire(`${name}-${basename(place)}`, join(place, name)));
   if (low === undefined || high === undefined) throw new Error("there are two agents");

@@ -43,7 +43,7 @@ function chatOf(id: string): TestChat {
   });
 }
 
-/** The texts and results of AG-UI messages. */
+/** Returns the texts and results of AG-UI messages. */
 function contents(messages: readonly Message[]): readonly string[] {
   return messages.map(({ role, content }) => `${role}: ${typeof content === "string" ? content : ""}`);
 }

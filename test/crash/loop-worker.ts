@@ -40,7 +40,7 @@ export interface LoopOrders {
  */
 const batch = 2;
 
-/** Number of runs that wait beside the run of a crowd. */
+/** Number of runs that wait while the run of a crowd ends its process. */
 const crowdSize = 50;
 
 await runWorkerDuty(async ({ file, data, server }) => {

@@ -103,7 +103,7 @@ async function doBatch({ folder, server, batch, size, figures }: Batch): Promise
   return judge(file, book, batch, size, figures);
 }
 
-/** Kills the worker once it has made `after` calls, while they are in flight. */
+/** Kills the worker once it has made `after` calls and these calls are in flight. */
 function strikeAtCall(book: CallBook, worker: WorkerProcess, after: number, over: AbortSignal): void {
   const target = book.calls.length + after / 2;
   book

@@ -45,7 +45,7 @@ function tallyOn(server: ServerAddress) {
   );
 }
 
-/** L19: three calls of a key. The state of the key, and of the key that they call, counts each call once. */
+/** L19: three calls of one key. The states of this key, and of the key that the handler calls, count each call once. */
 const objects: Workload = {
   runtime: { suspendAfterMs: 2 },
   agents: (server) => [tallyOn(server)],
@@ -67,7 +67,7 @@ const objects: Workload = {
   world: { answering: ({ name, body }) => toolAnswer(name, body) },
 };
 
-/** L17: four runs of two keys, of which one of a key runs at a time, and two of all start within 5 ms. */
+/** L17: four runs of two keys. Of one key one run may run at a time, and of all runs two may start within 5 ms. */
 const limits: Workload = {
   runtime: { suspendAfterMs: 2 },
   agents: (server) => [

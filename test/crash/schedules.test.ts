@@ -59,7 +59,7 @@ test("T1: three processes that are killed again and again start one run for ever
   const kills: string[] = [];
   const failures: string[] = [];
   const end = new AbortController();
-  /** Starts a worker again each time it dies. Its lives end at different writes, before or after them. */
+  /** Starts a worker again each time it dies. Its processes end at different writes, before or after them. */
   const keepStarting = async (caller: string, offset: number): Promise<void> => {
     for (let life = 0; !end.signal.aborted; life++) {
       const at = 3 + ((life * 5 + offset * 4) % 13);

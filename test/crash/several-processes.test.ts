@@ -14,7 +14,7 @@ const script = new URL("serving-worker.mjs", inject("crashWorkers"));
 const boundMs = 120_000;
 const runsEach = 2;
 
-/** Workers that share one store file, and a server that answers `carry` only after `answerCarries`. */
+/** Workers that share one store file, and a server that answers `carry` only after `answerCarries` was called. */
 interface Yard {
   readonly store: Store;
   readonly book: CallBook;

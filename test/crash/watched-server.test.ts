@@ -10,7 +10,7 @@ import { openSse } from "../surfaces/server/sse-client.ts";
 const script = new URL("watched-worker.mjs", inject("crashWorkers"));
 const runs = 20;
 const clients = 50;
-/** The server is killed when the clients have got these shares of all events. */
+/** The server is killed each time the clients have received this share of all events. */
 const kills = [0.02, 0.2, 0.45, 0.7];
 /** run_start, task_start, 40 step_end, task_end, run_end. */
 const eventsPerRun = 44;
@@ -69,7 +69,7 @@ test(`${clients} clients that watch ${runs} runs resume after each of ${kills.le
     left = left.slice(1);
     restarting = restart();
   };
-  /** Watches a run as an EventSource does: comes back with the last id until the stream ends by itself. */
+  /** Watches a run in the same way as an EventSource: it reconnects with the last id until the stream ends by itself. */
   const watch = async (runId: string): Promise<readonly number[]> => {
     const seen: number[] = [];
     for (;;) {

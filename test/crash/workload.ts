@@ -44,7 +44,7 @@ interface Hands {
 export const price: ModelPrice = { inputUsd: 1e-6, outputUsd: 2e-6 };
 /** Maximum number of output tokens of a model call. */
 export const outputLimit = 20;
-/** A budget far above the spend, including calls lost in crashes, so that no warning is emitted. */
+/** A budget far above the spending, including calls that a crash loses, so that no warning is emitted. */
 export const ampleBudget = { maxTokens: 50_000, maxCostUsd: 1 };
 
 export interface Said {

@@ -14,7 +14,7 @@ import { memoryStore } from "../../src/runtime/index.ts";
 import { answering, askedIn } from "./answering-model.ts";
 
 const looked: string[] = [];
-/** If present, it is resolved by the next call of the tool, which then waits until it is cancelled. */
+/** If present, the next call of the tool resolves it and then waits until the call is cancelled. */
 let held: PromiseWithResolvers<null> | undefined;
 const look = tool({
   name: "look",
@@ -30,10 +30,10 @@ const look = tool({
   },
 });
 
-/** What the models were sent, by the first words of the system prompt. */
+/** The requests of the models, by the first words of the system prompt. */
 const asked: string[] = [];
 
-/** Looks at what the user names, then answers with the instructions and the result. */
+/** A model that calls a tool with what the user names, and then answers with the instructions and the result. */
 const model = answering((request) => {
   const { messages } = request;
   const [system] = messages;
@@ -150,7 +150,7 @@ test("an experiment fork keeps the named tools, and an unknown model is a result
     expect(await of({ model: "nobody/none" })).toContain("nobody/none");
   }));
 
-/** An experiment with forks from the first model call, which need two calls each, and a budget of calls. */
+/** An experiment with forks from the first model call and a limited number of calls. Each fork needs two calls. */
 const limited = (
   runtime: Runtime,
   runIds: readonly string[],

@@ -95,7 +95,7 @@ function sectionsOf(markdown: string): readonly PromiseSection[] {
   });
 }
 
-/** The files of places, of which those that end with a slash are folders. */
+/** Returns the files of places. A place that ends with a slash is a folder. */
 function filesOf(places: readonly string[]): readonly string[] {
   return places.flatMap((place) =>
     place.endsWith("/") ? globSync(`${place}**/*.ts`, { cwd: repository }) : [place],

@@ -8,7 +8,7 @@ import { repository } from "./run-node.ts";
 interface Code {
   readonly text: string;
   readonly line: number;
-  /** Number of the section, which a heading starts. */
+  /** Number of the section of the page. A heading starts a section. */
   readonly section: number;
   /** Number of the sentence, the cell of a table, or the line of a block. */
   readonly sentence: number;
@@ -26,7 +26,7 @@ export function pathsIn(markdown: string): readonly string[] {
   return [...markdown.matchAll(folders)].map(([path]) => path.replace(/\.$/u, ""));
 }
 
-/** Whether a path of this repository exists. One with `*` exists if a file matches. */
+/** Whether a path of this repository exists. A path with `*` exists if a file matches it. */
 export function pathExists(path: string): boolean {
   return path.includes("*")
     ? globSync(path, { cwd: repository }).length > 0

@@ -22,7 +22,7 @@ const manifest = JSON.parse(await readFile(join(repository, "package.json"), "ut
 };
 const program = commandLine(processTerminal(), () => undefined);
 
-/** Lists what the pages name and what is missing, with the page. */
+/** Lists the names in the pages that do not exist, each with its page. */
 function missingIn(find: (markdown: string) => readonly string[]): readonly string[] {
   return Object.entries(guides).flatMap(([page, markdown]) =>
     find(markdown).map((name) => `${page}: ${name}`),

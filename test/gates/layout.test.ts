@@ -85,12 +85,14 @@ function smallFiles(files: readonly Source[], among: readonly Source[]): readonl
     .map(({ file }) => file);
 }
 
-/** The child of `place` in which a file is: a folder, or the file itself. `undefined` if it is elsewhere. */
+/**
+ * Returns the child of `place` that contains a file: a folder, or the file itself. `undefined` if the file is elsewhere.
+ */
 function roomOf(place: string, file: string): string | undefined {
   return file.startsWith(`${place}/`) ? file.slice(place.length + 1).split("/")[0] : undefined;
 }
 
-/** The folders of `place` that are in a circle of imports, also one that leads through a file beside them. */
+/** Returns the folders of `place` that import each other in a circle, also through a file beside these folders. */
 function circleIn(place: string, files: readonly Source[]): readonly string[] {
   const arrows = new Map<string, Set<string>>();
   for (const source of files) {

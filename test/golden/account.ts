@@ -4,7 +4,7 @@ import { FakeClock } from "../../src/testing/index.ts";
 import { runIdWithin } from "../../src/runtime/index.ts";
 import { company, goldenId, goldenOptions, goldenRuns, type Desk } from "./company.ts";
 
-/** One fact about a run. A file of findings has one finding per line. */
+/** One fact about a run. A file of findings has one fact per line. */
 export interface Finding {
   readonly run: string;
   readonly what: string;
@@ -103,7 +103,7 @@ export async function findingsAfter(path: string): Promise<readonly Finding[]> {
   }
 }
 
-/** The names of the golden runs that a file has: a run that a later format added may be absent. */
+/** Returns the names of the golden runs that a file has. A run that only later formats have may be absent. */
 async function runsIn({ journal }: Store): Promise<readonly string[]> {
   const names: string[] = [];
   for (const [name, { since }] of Object.entries(goldenRuns))
@@ -158,7 +158,7 @@ async function eventsIn(store: Store, run: string): Promise<readonly Event[]> {
   return all;
 }
 
-/** S6: the stored id of a golden run. That of a run of a tenant ends with a mark of it. */
+/** S6: returns the stored id of a golden run. The id of a run with a tenant ends with a mark of the tenant. */
 async function idIn({ journal }: Store, run: string): Promise<RunId> {
   return (await journal.find(goldenId(run)))?.runId ?? runIdWithin("house", goldenId(run));
 }

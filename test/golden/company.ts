@@ -44,7 +44,7 @@ interface GoldenRun {
    * Returns whether this is the last event before the file is saved. If absent, the run ends before the file is saved.
    */
   readonly rests?: (event: Event) => boolean;
-  /** Resumes the run, or the ended run, from the file. */
+  /** Resumes the run from the file, also if the run has ended. */
   readonly goOn: (handle: RunHandle, desk: Desk) => Promise<RunHandle>;
   /** The first format whose file contains the run. Default: the run is in every file. */
   readonly since?: number;
@@ -339,7 +339,7 @@ function call(name: string, input: JsonValue) {
 
 const conversation = parseSessionId("conversation");
 
-/** The golden runs in the order in which they are started. */
+/** The golden runs in the order in which the file generator starts them. */
 export const goldenRuns: Readonly<Record<string, GoldenRun>> = {
   told: {
     begin: ({ runtime, company: { clerk } }) =>

@@ -12,7 +12,7 @@ import type { RuntimeOptions } from "../../src/runtime/index.ts";
 import { agentFile } from "./agent-file.ts";
 import { answerJson, MockUpstream } from "../capabilities/gateway/mock-upstream.ts";
 
-/** What the scripted model answers to a request: the last one counts for all further requests. */
+/** One answer of the scripted model. The last answer is repeated for all further requests. */
 export type Turn = { readonly say: string } | { readonly run: string; readonly say?: string };
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -84,7 +84,7 @@ export async function hireWorld(
   };
 }
 
-/** Answers like a model with the wire of Anthropic. */
+/** Starts a model server that answers with the protocol of Anthropic. */
 export function scripted(turns: readonly Turn[]): MockUpstream["answer"] {
   let request = 0;
   return ({ body }, response) => {
@@ -126,14 +126,14 @@ export async function eventOf<Type extends EventType>(
   throw new Error(`the run ended without event ${number} of the type ${type}`);
 }
 
-/** The value of a function, once it does not throw any more. */
+/** Returns the value of a function as soon as the function no longer throws. */
 export async function poll<Value>(read: () => Promise<Value>): Promise<Value> {
   let value: Value | undefined;
   await expect.poll(async () => (value = await read())).toBeTruthy();
   return value as Value;
 }
 
-/** Whether a process lives. One that has ended and that no process has awaited does not. */
+/** Whether a process is alive. A process that has ended but was not awaited counts as dead. */
 export async function isAlive(pid: number): Promise<boolean> {
   return (await startedProcess(pid)) !== undefined;
 }

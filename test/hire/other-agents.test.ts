@@ -18,12 +18,12 @@ import {
   type HireWorld,
 } from "./hire-world.ts";
 
-/** A world whose runs outlive its first runtime, which ends its agents at once when it closes. */
+/** A world whose runs outlive its first runtime. The runtime ends its agents at once when it closes. */
 async function storedWorld(): Promise<HireWorld> {
   return hireWorld([], { store: `sqlite:${join(await tempFolder(), "reeve.db")}`, closeGraceMs: 0 });
 }
 
-/** The example agent of the protocol's package: it calls no model, and cannot load a session. */
+/** The example agent of the Agent Client Protocol's package. It calls no model, and cannot load a session. */
 const example = [
   process.execPath,
   fileURLToPath(new URL("examples/agent.js", import.meta.resolve("acp-example-agent"))),
@@ -90,7 +90,7 @@ test("the example agent of the Agent Client Protocol, which cannot load a sessio
   expect(await textsOf(run)).toContain("Let me start by reading some files");
 });
 
-/** What the scripted model of `reeve acp` answers, with the wire of OpenAI. It never answers `null`. */
+/** An answer of the scripted model of `reeve acp`, in the protocol of OpenAI. For `null`, the model never answers. */
 type Answer = { readonly say: string } | { readonly tool: string; readonly input: object } | null;
 
 function respond(response: ServerResponse, answer: NonNullable<Answer>, id: string): void {
@@ -149,7 +149,7 @@ function respond(response: ServerResponse, answer: NonNullable<Answer>, id: stri
   answerEvents(response, events.map((event) => `event: ${event.type}\n${eventText(event)}`).join(""));
 }
 
-/** `reeve acp` as an employee of a world, behind a gateway before a scripted model. */
+/** `reeve acp` as a hired agent, behind a gateway in front of a scripted model. */
 async function reeveAcp(
   world: HireWorld,
   answers: readonly Answer[],

@@ -12,7 +12,7 @@ import { afterTest, hireWorld, tempFolder, type HireWorld } from "./hire-world.t
 const bubblewrap = inject("bubblewrap");
 const program = "program" in bubblewrap ? bubblewrap.program : "";
 
-/** Answers of the three wires, as long as their requests need them. */
+/** Answers in the three protocols, as long as the requests of the agents need them. */
 const answers: Readonly<Record<string, object>> = {
   "/v1/messages": {
     content: [{ type: "text", text: "Hello." }],
@@ -144,7 +144,7 @@ interface PresetWorld extends HireWorld {
   readonly hirePreset: (preset: keyof typeof cases, options?: Partial<HiredAgentOptions>) => Agent;
 }
 
-/** A world whose gateway has all wires. */
+/** A world whose gateway has all protocols. */
 async function presetWorld(): Promise<PresetWorld> {
   const world = await hireWorld(({ path }: Received, response) => answerJson(response, answers[path] ?? {}));
   const upstream = { baseUrl: world.upstream.url, apiKey: "secret-key", provider: "mock" };

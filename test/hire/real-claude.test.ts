@@ -11,12 +11,12 @@ import { hiredEvents, hireWorld } from "./hire-world.ts";
 const program = process.env["REEVE_CLAUDE_AGENT_ACP"] ?? "";
 const isWanted = process.env["REEVE_REAL_AGENTS"] === "1" && program !== "";
 
-/** A model that always asks for another command, or says that it is done, with the streams of Anthropic. */
+/** A model that always asks for another command, or says that it has finished, in streams of Anthropic. */
 class LoopingModel {
   billed = 0;
   isDone = false;
   requests = 0;
-  /** How often the last request had the prompt. */
+  /** How often the last request contained the prompt. */
   prompts = 0;
 
   answer({ path, body }: Received, response: ServerResponse): void {

@@ -28,7 +28,7 @@ import {
 
 const bypass = permissions({ mode: "bypass" });
 
-/** A command that notes the process of the agent, and ends when something is written to the pipe `go`. */
+/** A command that writes the process id of the agent to a file, and ends when text is written to the pipe `go`. */
 const slow = { run: "echo $PPID >> ran.txt; cat go" };
 
 /** The process of the agent that runs the slow command. */
@@ -112,10 +112,10 @@ test("H2: a hired agent without a seat for 60 s ends its turn, and continues its
   expect(JSON.stringify(world.upstream.bodies[1]).split("Work.")).toHaveLength(2);
 });
 
-/** The command of a demo agent that notes its process. */
+/** The command of a demo agent that writes its process id to a file. */
 const noted = ["/bin/sh", "-c", 'echo $$ >> pid.txt; exec "$0" "$@"', ...agentFile("demo-process")];
 
-/** The process of a noted agent. */
+/** Returns the process id that the demo agent has written. */
 function notedPid({ folder }: HireWorld): Promise<number> {
   return poll(async () => Number.parseInt(await readFile(join(folder, "pid.txt"), "utf8"), 10));
 }

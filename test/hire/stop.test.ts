@@ -8,7 +8,7 @@ import { FakeClock } from "../../src/testing/index.ts";
 import { agentCode, ready } from "./agent-file.ts";
 import { hireWorld, isAlive, poll, type HireWorld } from "./hire-world.ts";
 
-/** An agent that answers no prompt, ignores a cancel and SIGTERM, and notes what it receives. */
+/** An agent that answers no prompt, ignores a cancel and SIGTERM, and writes down what it receives. */
 const stubborn = agentCode(
   `${ready} else if (method === "session/new") send({ id, result: { sessionId: "s" } }); else note(method + " " + process.pid); }`,
   `const note = (text) => require("node:fs").appendFileSync("notes.txt", text + "\\n");
@@ -27,7 +27,7 @@ async function noted(folder: string, text: string): Promise<number> {
   return Number(/session\/prompt (\d+)/u.exec(notes)?.[1]);
 }
 
-/** A stubborn agent whose time is that of a clock. */
+/** A stubborn agent whose waiting times follow the given clock. */
 function stubbornAgent({ gateway, folder }: HireWorld, clock: FakeClock): Agent {
   return new Agent({
     name: "coder",

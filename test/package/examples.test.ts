@@ -29,7 +29,7 @@ const files = await readdir(folder, { recursive: true });
 const examples = files.filter((file) => /^[^/]+\/[^/]+\.(?:ts|py)$/u.test(file)).toSorted();
 const programs = examples.filter((file) => file.endsWith(".ts"));
 
-/** Examples that start, kill or configure processes have one of their own. */
+/** Examples that start, kill or configure processes are executed in a separate process each. */
 const sources = await Promise.all(programs.map((example) => readFile(join(folder, example), "utf8")));
 const hasProcess = (_: string, index: number): boolean => /\bprocess\b/u.test(sources[index] ?? "");
 const alone = programs.filter(hasProcess);

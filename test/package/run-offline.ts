@@ -21,7 +21,7 @@ export interface RunModule {
 /** A module: its text, as a user of the installed package would write it, or a file. */
 export type OfflineModule = { readonly code: string } | { readonly file: string };
 
-/** The modules that `module-runner.ts` runs, and what it prints before each of them and before an error. */
+/** The modules that `module-runner.ts` runs, and the marks that it prints before each module and before an error. */
 export interface ModuleList {
   readonly start: string;
   readonly failure: string;

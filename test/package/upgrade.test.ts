@@ -48,7 +48,7 @@ function formatOf(path: string): unknown {
   return format;
 }
 
-/** Runs an upgrade until it says something about its stage, and kills it. */
+/** Runs an upgrade until it prints something about its stage, and then kills the upgrade. */
 async function killAt(words: string, command: string, store: string): Promise<void> {
   const child = spawn(process.execPath, [command, "store", "upgrade", "--store", store], {
     stdio: ["ignore", "ignore", "pipe"],
@@ -66,7 +66,7 @@ interface Killed {
   readonly store: string;
 }
 
-/** Expects a store that the version of before opens, and upgrades it. */
+/** Expects a store that the earlier version can open, and upgrades it. */
 async function upgradeAfterKill({ later, folder, path, store }: Killed): Promise<void> {
   const reeve = (command: string, ...args: string[]) => runNode([command, ...args, "--store", store], folder);
   const listed = await reeve(today, "ps", "--all", "--json");

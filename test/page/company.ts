@@ -58,7 +58,7 @@ const askHuman = tool({
 });
 
 const call = (name: string, input: object) => ({ tool: name, input: { ...input } });
-/** A hand-off waits for as long as a gate is closed, also on a busy machine. */
+/** A hand-off without a timeout, because it waits as long as a gate is closed, also on a busy machine. */
 const staff = (config: SubAgentConfig): SubAgentConfig => ({ ...config, askTimeoutMs: null });
 const hand = (name: string, task: string) => call(`handoff_${name}`, { task });
 
@@ -297,7 +297,7 @@ const longCommand = `${Array.from({ length: 200 }, (_, line) => `echo step ${lin
 /** A command that a browser shows in another order, with a hidden part. */
 export const reversed = "rm -rf \u202etxt.ssentoh/\u2066 # \u{e0068}\u{e0069}\u200b";
 
-/** A company that stops at its budget after its report has answered. */
+/** A company that stops at its budget after one of its agents has answered. */
 function bureau(stage: Stage): HostedAgent {
   const updater = new Agent({
     name: "updater-web",

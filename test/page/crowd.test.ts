@@ -8,7 +8,7 @@ import { crowd } from "./crowd.ts";
 import { openPage, PageServer } from "./page-server.ts";
 
 const agents = 1_200;
-/** A page of 13 agents has about 450 nodes. One of 1,200 agents must not have one node per agent and more. */
+/** A page with 13 agents has about 450 nodes. A page with 1,200 agents must not have a node per agent. */
 const mostNodes = 3_000;
 
 const convert = tool({

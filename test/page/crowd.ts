@@ -46,7 +46,7 @@ const teamNames = [
   "search",
 ] as const;
 
-/** What tells teams of one name apart. */
+/** The endings that distinguish teams with the same name. */
 const regions = ["", "-eu", "-us", "-asia", "-lab"] as const;
 
 /** Number of agents of a team of average size. */

@@ -17,7 +17,7 @@ const atlas = tool({
   execute: () => "A blank page.",
 });
 
-/** An experiment whose clerk knows some capitals, and looks up the others. */
+/** An experiment whose agent knows some capitals, and calls a tool for other ones. */
 function capitals(name: string, known: readonly string[]): Experiment {
   const clerk = (city: string): Agent =>
     new Agent({

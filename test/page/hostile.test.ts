@@ -10,7 +10,7 @@ import { Stage } from "./stage.ts";
 import { hostile, shortHostile, unsafe } from "./unsafe.ts";
 
 const stage = new Stage();
-/** Its result is a long line. */
+/** A tool whose result is a long line. */
 const echo = tool({
   name: "echo",
   description: shortHostile,
@@ -38,20 +38,20 @@ const wipe = tool({
   execute: async () => "wiped",
 });
 const wiped = { path: `a/${hostile}`, [shortHostile]: shortHostile };
-/** It asks a person about a call with a long hostile argument, and another with a hostile name. */
+/** An agent that asks a person about a call with a long hostile argument, and about a call with a hostile name. */
 const bandit = new Agent({
   name: "bandit",
   model: stage.actor([{ text: shortHostile, calls: [{ tool: "wipe", input: wiped }] }]),
   tools: [wipe],
 });
 
-/** It hands a hostile task to its report. */
+/** An agent that delegates a hostile task to its sub-agent. */
 const chief = new OrchestratorAgent({
   name: "chief",
   model: stage.actor([{ calls: [{ tool: "handoff_rascal", input: { task: hostile } }] }, { text: "Told." }]),
   subAgents: [rascal],
 });
-/** Its program asks whether it may make a call of its own outside its folder. */
+/** An agent whose program asks whether it may make a call outside its folder. */
 const outsider: HostedAgent = {
   id: formatAgentId({ name: "outsider" }),
   run: (ctx) =>
@@ -78,7 +78,10 @@ const outsider: HostedAgent = {
     ),
 };
 const hostileName = "src/<img src=x onerror=alert(1)>\u202Egnp.ts";
-/** Asks as the tool that merges worktrees does. Each name of git and a line of the difference are hostile. */
+/**
+ * A tool that asks in the same way as the tool that merges worktrees. Each name from git and a line of the diff are
+ * hostile.
+ */
 const merge = tool({
   name: "merge",
   description: "Merges.",
@@ -163,7 +166,7 @@ const views: readonly (readonly [path: string, ready: string])[] = [
   ["/inbox?kind=letter", ".inbox-detail .fault"],
 ];
 
-/** What is unsafe in the fields and in the JSON of an edited call. */
+/** Returns the unsafe content in the fields and in the JSON of an edited call. */
 async function hostileEdit(page: Page): Promise<readonly (readonly [string, readonly string[]])[]> {
   await page.keyboard.press("e");
   const fields = page.locator(".call-edit textarea");

@@ -7,7 +7,7 @@ import { removeBrowser, startBrowser } from "./chromium.ts";
 import { openPage, PageServer } from "./page-server.ts";
 import { Stage } from "./stage.ts";
 
-/** More steps and more events after the first ones than the page keeps. */
+/** Number of steps and events after the first ones. It exceeds what the page keeps. */
 const laterSteps = 2_100;
 const laterEvents = 5_000;
 

@@ -59,7 +59,7 @@ export async function releaseRun(server: PageServer): Promise<string> {
   return runId;
 }
 
-/** What a run that is stored as if a worker had ended it looks like. */
+/** A stored run that looks as if a worker had ended it. */
 interface EndedRun {
   readonly name: string;
   readonly title: string;

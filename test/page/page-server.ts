@@ -110,7 +110,7 @@ export interface OpenPage {
   readonly page: Page;
   /** Errors and warnings of the page so far, without those that a test expects. */
   readonly problems: string[];
-  /** From now on, failed requests that fit are expected. Returns a function that ends this. */
+  /** Declares failed requests that match as expected from now on. Returns a function that ends this. */
   readonly expect: (failures: ExpectedFailures) => () => void;
 }
 

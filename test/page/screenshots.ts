@@ -281,12 +281,12 @@ function oneTurn(agents: number): () => Promise<void> {
   return () => (turns++ < agents ? Promise.resolve() : new Promise(() => undefined));
 }
 
-/** Waits until the page has read the whole log of a run. Its steps are counted then. */
+/** Waits until the page has read the whole log of a run. Only then the page shows the number of its steps. */
 async function untilRead(page: Page): Promise<void> {
   await page.locator(".tabs a[href$='/timeline'] .count").waitFor({ state: "attached" });
 }
 
-/** Takes the pictures of views in all looks at once, because a page mostly waits for the server. */
+/** Takes the pictures of all views in all themes at once, because a page mostly waits for the server. */
 async function takeAll(views: readonly View[]): Promise<void> {
   await Promise.all(looks.map(([look, options]) => take(views, look, options)));
 }

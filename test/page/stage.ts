@@ -12,7 +12,7 @@ export interface Line {
   readonly text?: string;
   readonly calls?: readonly { readonly tool: string; readonly input: JsonValue }[];
   readonly hold?: string;
-  /** The call fails with this message, as a wrong key does, and is not retried. */
+  /** If present, the call fails with this message, as with a wrong key, and is not retried. */
   readonly fails?: string;
   /** Output tokens, at most 400. Default: 200. */
   readonly tokens?: number;
@@ -63,7 +63,7 @@ class Actor implements Model {
     return this.#response(request, line);
   }
 
-  /** The text arrives in two pieces. The gate is between them, so that a held message is half written. */
+  /** The text arrives in two pieces. The gate is between the pieces, so that a message that waits is half written. */
   async *stream(request: ModelRequest): AsyncIterable<ModelStreamPart> {
     const line = this.#lineFor(request);
     const { text = "", hold } = line;

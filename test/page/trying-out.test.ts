@@ -330,7 +330,7 @@ test("changed instructions on the page are saved to the agent's file after a dif
   expect(readFileSync(file(), "utf8")).toBe("---\ndescription: Sorts.\n---\n\nSort by size.\nBe brief.\n");
 });
 
-/** The markup of others in the dialog, and the characters that hide or reverse a text. */
+/** Returns the markup from other people in the dialog, and the characters that hide or reverse a text. */
 async function unsafeIn(page: Page): Promise<readonly string[]> {
   const dialog = page.getByRole("dialog");
   const text = (await dialog.textContent()) ?? "";

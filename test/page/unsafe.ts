@@ -6,7 +6,7 @@ import { casesOf } from "../effort.ts";
  */
 export const hostile = `<img src=x onerror="alert(1)"> \u202Eevil \u001B[31mred ${"x".repeat(casesOf(1_000_000, 150_000))}`;
 
-/** The beginning of a hostile text, for what has a longest length. */
+/** The beginning of a hostile text, for fields with a maximum length. */
 export const shortHostile = hostile.slice(0, 200);
 
 /** Hidden characters that a page shows outside of the prose of a model, elements that its texts made, and its overflow. */

@@ -4,7 +4,10 @@ import { sampleOf } from "../effort.ts";
 import { emptySchema, newSchema, openSchema, query } from "./schemas.ts";
 
 const schema = newSchema();
-/** Enough for calls side by side. The start of a connection is most of what a case costs. */
+/**
+ * Number of connections of a store, which is enough for concurrent calls. Starting connections is most of the time of a
+ * case.
+ */
 const connections = 2;
 
 /** The suites of what PostgreSQL does with statements of its own: claims, appends, changes and locks. SQLite shares the others. */

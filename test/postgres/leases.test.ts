@@ -17,7 +17,7 @@ import { newSchema, openSchema, query } from "./schemas.ts";
 
 const claim = (store: Store, workerId: string) => store.leases.claim({ workerId, limit: 10, now: 0 });
 
-/** Makes the last beat of a worker a minute old, as if its process had been stopped for that time. */
+/** Sets the last sign of life of a worker to a minute ago, as if its process had been stopped for that time. */
 async function silence(schema: string, workerId: string): Promise<void> {
   await query(
     `UPDATE ${schema}.workers SET beat_at = beat_at - interval '1 minute' WHERE worker_id = '${workerId}'`,
@@ -131,7 +131,7 @@ test("J3: a PostgreSQL worker cannot register again while another recovers its r
   await expect(registering).rejects.toMatchObject({ code: "lease_lost" });
 });
 
-/** Starts a process that only lives, and returns its name in the table of workers. */
+/** Starts a process that does nothing, and returns its name in the table of workers. */
 async function startProcess(): Promise<{ readonly name: string; readonly kill: () => Promise<void> }> {
   const source = new URL("../../src/runtime/stores/postgres/db/worker-process.ts", import.meta.url);
   const program = `const { processName } = await import(${JSON.stringify(source)});

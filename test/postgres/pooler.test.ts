@@ -46,7 +46,7 @@ async function openPooled(): Promise<Store> {
   return store;
 }
 
-/** Suites whose statements write, lock and claim. All other statements are sent in the same two ways. */
+/** Suites whose statements write, lock and claim. All other statements are sent to the server in the same ways. */
 const chosen = isFull ? (["journal", "flights", "leases", "mailbox"] as const) : (["journal"] as const);
 
 for (const name of chosen)

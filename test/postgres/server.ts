@@ -33,7 +33,7 @@ export async function canMountDisk(): Promise<boolean> {
   );
 }
 
-/** Flags of `unshare` for a process that is root in its own view and may mount what no other process sees. */
+/** Flags of `unshare` for a process that is root only in its own view and may mount disks that no other process sees. */
 const ownNamespace = ["--user", "--map-root-user", "--mount"];
 
 /** A PostgreSQL server on the loopback interface, with its data in a temporary folder. */

@@ -7,7 +7,7 @@ import { newSchema, openSchema, query } from "./schemas.ts";
 const newest = storeTableSet.oldest + storeTableSet.migrations.length;
 const backed = { isBackedUp: true };
 
-/** The tables of a store with one more format, in which runs have a colour. */
+/** The tables of a store with one additional format, in which runs have a colour. */
 function plantedWith(statement = ""): typeof storeTableSet {
   const script = `ALTER TABLE {runs} ADD COLUMN colour text DEFAULT 'red'; ${statement}`;
   return {

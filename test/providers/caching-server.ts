@@ -113,7 +113,7 @@ export function blocksOf({ tools = [], system = [], messages }: MessagesBody): r
   ];
 }
 
-/** A block without its mark. */
+/** Returns a block without its cache mark. */
 export function withoutMark({ cache_control: _mark, ...block }: Block): Block {
   return block;
 }

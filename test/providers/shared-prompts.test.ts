@@ -53,7 +53,7 @@ async function setUp(options: Partial<AgentOptions> = {}) {
   return { server, model, runtime, agent, close };
 }
 
-/** Calls the tool that the last question names, twice, and then answers. */
+/** Answers for a model that calls the tool that the last question names, twice, and then answers. */
 function answerTo({ messages }: MessagesBody): CachedAnswer {
   const questions = messages.map(({ role, content }) =>
     content.findLast(({ type, text }) => role === "user" && type === "text" && text !== screen),

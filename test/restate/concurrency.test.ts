@@ -72,7 +72,7 @@ async function invocations({ admin, service }: Cluster, key?: string): Promise<R
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
 }
 
-/** An agent whose runs work until the test lets them go on. */
+/** An agent whose runs work until the test lets them continue. */
 function heldAgent() {
   const gate = Promise.withResolvers<void>();
   // A worker waits for the call when it closes, also after a failed test.

@@ -14,9 +14,9 @@ import { WorkerSite } from "./worker-site.ts";
 
 const workers = 4;
 const runs = 1_000;
-/** With many runs, a worker on a slow machine may be silent for a second. */
+/** Lease of the workers. With many runs, a worker on a slow machine may be silent for a second. */
 const leaseMs = isFull ? 3_000 : 1_000;
-/** After this time the fleet hangs. */
+/** Time after which the fleet counts as hanging, in milliseconds. */
 const hangsAfterMs = runs * 2_000;
 const seed = Number(process.env["REEVE_FLEET_SEED"] ?? 24);
 

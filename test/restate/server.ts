@@ -15,7 +15,7 @@ interface RestateServerOptions {
    * Restate.
    */
   readonly keepAlive?: { readonly intervalMs: number; readonly timeoutMs: number };
-  /** Each has connections of its own. Default: 4. */
+  /** Number of partitions, each with separate connections. Default: 4. */
   readonly partitions?: number;
   /** Whether Restate signs its requests, so that workers may demand `identityKey`. Default: false. */
   readonly signs?: boolean;

@@ -58,7 +58,7 @@ async function statuses({ admin, service }: Cluster): Promise<readonly string[]>
   return (await admin.query<{ readonly status: string }>(sql)).map(({ status }) => status);
 }
 
-/** The engine, with another function that executes its runs. */
+/** Returns the engine with another function that executes its runs. */
 function withDrive(
   engine: Engine,
   drive: (host: RunHost, ...args: Parameters<RunHost["drive"]>) => ReturnType<RunHost["drive"]>,

@@ -55,7 +55,7 @@ interface Session {
   readonly puts: Set<JsonValue>;
 }
 
-/** What a store holds, kept in the simplest way: every owner has its own copy of everything. */
+/** A simple model of what a store contains: every owner has its own copy of everything. */
 class Oracle {
   readonly runs: Run[] = [];
   readonly sessions = new Map<SessionId, Session>();
@@ -122,7 +122,7 @@ const steps = fc.array(
   { minLength: 20, maxLength: 60, size: "max" },
 );
 
-/** Does the same in a store and in the oracle. */
+/** Makes the same change in a store and in its model. */
 class Bench {
   readonly oracle = new Oracle();
   readonly #store: Store;
@@ -267,7 +267,7 @@ class Bench {
     if (!isBusy) this.oracle.sessions.delete(sessionId);
   }
 
-  /** Compares everything that can be read with the oracle. */
+  /** Compares everything that can be read with the model. */
   async check(): Promise<void> {
     const { journal, sessions, events, contents } = this.#store;
     for (const { record, records, puts } of this.oracle.runs) {

@@ -5,7 +5,7 @@ import { lengthOf, modelAnswer, toolAnswer } from "../crash/workload.ts";
 import { hired } from "../crash/workloads/spawn-tree.ts";
 import type { ServedAnswer } from "../../src/testing/index.ts";
 
-/** Seats of a run of `clerk`: its own and those of two children. */
+/** Seats of a run of `clerk`: one for the run itself and two for its children. */
 export const seats = 3;
 
 /** Calls that a run has in flight at the same time at most. */

@@ -21,7 +21,7 @@ export interface FleetWorkerData {
   readonly url: string;
   readonly schema: string;
   readonly leaseMs: number;
-  /** How much the clock of the worker is wrong. Default: 0. */
+  /** By how many milliseconds the clock of the worker is wrong. Default: 0. */
   readonly skewMs?: number;
   /** If given, the worker uses the Restate engine. */
   readonly site?: SiteAddress;
@@ -38,7 +38,7 @@ export interface FleetWorld {
   readonly store: Store;
   /** Submits a run of `fleet-clerk` with this id. */
   readonly submit: (runId: RunId) => Promise<unknown>;
-  /** Approves all open questions. */
+  /** Reads which worker owns a run. */
   readonly approveAll: () => Promise<unknown>;
   /** Asks which worker owns a run. */
   readonly ownerOf: (runId: RunId) => Promise<Ownership>;
@@ -70,7 +70,7 @@ interface FleetOptions {
   readonly workers: number;
   /** Number of faults. Each kind occurs at least once if there are enough, and each server restarts. */
   readonly faults: number;
-  /** After this time the fleet hangs, and the error describes the runs that have not ended. */
+  /** Time after which the fleet counts as hanging. The error then describes the runs that have not ended. */
   readonly hangsAfterMs: number;
 }
 
@@ -146,7 +146,7 @@ class Fleet {
   readonly #book: CallBook;
   readonly #random: () => number;
   readonly #workers: WorkerProcess[] = [];
-  /** Names of the workers that live, by place. */
+  /** Names of the workers that are alive, by place. */
   readonly #callers: string[] = [];
   readonly #seen = new Set<string>();
   readonly #submitted: RunId[] = [];
@@ -157,7 +157,7 @@ class Fleet {
    * last call.
    */
   readonly #late = new Map<string, { readonly count: number; readonly epoch: number }>();
-  /** Takes the next call of a worker that owns its run. */
+  /** The function that takes the next call of a worker that owns its run. */
   #trap: ((caught: CaughtCall) => void) | undefined;
   #caught: CaughtCall | undefined;
   #lives = 0;
@@ -246,7 +246,7 @@ class Fleet {
     this.#workers[place] = WorkerProcess.start(this.#world.script, orders, join(this.#folder, "compiled"));
   }
 
-  /** Every kind once, then kinds at random, in an order that the seed decides. */
+  /** Returns every kind of fault once, and then random kinds, in an order that the seed decides. */
   #plan(): readonly FaultKind[] {
     const servers = Object.keys(this.#world.restart).map((name) => ({ restart: name }));
     const kinds = [...kindsOfWorkers, ...servers];
@@ -416,7 +416,7 @@ class Fleet {
   }
 }
 
-/** Compares a run with the one that was not disturbed. */
+/** Yields the differences between a run and the same run without faults. */
 function* problemsOf(trace: RunTrace, model: RunTrace, billed: number): Generator<string> {
   if (trace.status !== "completed") yield `ended as ${trace.status}: ${JSON.stringify(endOf(trace))}`;
   if (JSON.stringify(trace.output) !== JSON.stringify(model.output)) yield "has another output";
@@ -437,7 +437,7 @@ function* problemsOf(trace: RunTrace, model: RunTrace, billed: number): Generato
     yield `had ${trace.seats.most} seats, and ${trace.seats.left.length} at its end`;
 }
 
-/** What unreported calls cost whose usage became known later (B3). */
+/** Returns the cost of unreported calls whose usage became known later (B3). */
 function correctedIn({ events }: RunTrace): { readonly tokens: number; readonly nanoUsd: number } {
   const usages = events.flatMap((event) => (event.type === "usage_corrected" ? [event.data.usage] : []));
   return {

@@ -35,7 +35,7 @@ export interface ProgramEngine {
 const workers = 2;
 /** Number of programs that are in progress at the same time. */
 const batch = 40;
-/** Time without any call and any end after which the programs hang. */
+/** Time without any call and without the end of a run after which the programs count as hanging. */
 const boundMs = 90_000;
 /**
  * A worker is killed about once per so many requests. The number is lower for few programs, so that some workers are
@@ -46,7 +46,7 @@ const killEvery = isFull ? 20 : 8;
 /** Number of workers that may end because the store was locked for too long. */
 const maxLockedOut = 10;
 
-/** The only program to run, such as one that has failed, or the first and the last one: `121-160`. */
+/** The seed of the only program to run, for example one that has failed, or the first and the last seed: `121-160`. */
 const onlySeed = process.env["REEVE_PROGRAM_SEED"];
 
 function seedsFor(count: number): readonly number[] {

@@ -14,7 +14,7 @@ export type Command =
   | { readonly op: "parallel"; readonly branches: readonly Program[] }
   /** An item that fails has the value 100. */
   | { readonly op: "map"; readonly items: readonly Program[]; readonly concurrency: number }
-  /** `body` wins against a branch that would wait forever and then count. */
+  /** `body` wins against a branch that would wait for ever and then count. */
   | { readonly op: "race"; readonly body: Program; readonly never: Never; readonly name: string }
   /** `body` succeeds beside a branch that fails. */
   | { readonly op: "any"; readonly body: Program }
@@ -64,7 +64,7 @@ interface PredictedUpdate {
   readonly reply: number | "failed";
 }
 
-/** How a program ends. The value of a failed or cancelled one does not matter. */
+/** The predicted end of a program. The value of a failed or cancelled program is not compared. */
 export interface Predicted {
   readonly status: "completed" | "failed" | "cancelled";
   readonly value: number | null;
@@ -78,7 +78,7 @@ export interface Predicted {
   readonly states: ReadonlyMap<string, number>;
 }
 
-/** Random numbers from 0 to below 1 that follow from a seed (mulberry32). */
+/** Returns random numbers from 0 to below 1 that a seed decides (mulberry32). */
 function seededRandom(seed: number): () => number {
   let state = Math.imul(seed, 0x9e37_79b9) | 0;
   return () => {
@@ -89,10 +89,10 @@ function seededRandom(seed: number): () => number {
   };
 }
 
-/** What commands may do in the place where they are generated. */
+/** What commands may do at the place where they are generated. */
 interface Place {
   readonly depth: number;
-  /** Whether a fault may leave the commands. */
+  /** Whether the commands may end with a fault that they do not handle. */
   readonly mayFail: boolean;
   /** Whether the commands belong to the run that the harness starts. */
   readonly isRoot: boolean;
@@ -232,7 +232,7 @@ export function programInput(program: Program): JsonValue {
   return program;
 }
 
-/** A fault that leaves the commands. */
+/** A fault that the commands do not handle. */
 class Failed extends Error {}
 
 /** Executes programs without effects. */

@@ -158,7 +158,7 @@ export function soakCases(addressOf: AddressOf): void {
       const yard = await Yard.open(book.url, addressOf);
       const last: WorkerProcess[] = [];
       let isDone = false;
-      /** Lets workers live in a seat one after the other. The last one stays. */
+      /** Runs workers in one place one after the other. The last worker keeps running. */
       const keepSeat = async (seat: number): Promise<void> => {
         for (;;) {
           const { caller, worker } = yard.start("errands", false, seat);
@@ -201,7 +201,7 @@ export function soakCases(addressOf: AddressOf): void {
   );
 }
 
-/** Number of cuts in a row: more than deaths at which a run counts as a crash loop. */
+/** Number of cuts in a row. It exceeds the number of deaths at which a run counts as a crash loop. */
 const cuts = 7;
 
 /** A worker's place in the case of cut networks. */
@@ -222,7 +222,7 @@ export async function cutPlace(databaseUrl: string): Promise<CutPlace> {
   return { databaseUrl: databaseUrl.replace(`:${port}/`, `:${proxy.port}/`), links: () => [proxy] };
 }
 
-/** The case of lost networks around two workers, which live on. */
+/** The case in which two workers lose their network and keep running. */
 export function cutCase(network: string, openPlaces: () => Promise<readonly CutPlace[]>): void {
   test.runIf(isFull)(
     `L7: a run whose workers lose ${network} seven times in one call, but stay alive, is not paused and completes`,

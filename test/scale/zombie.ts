@@ -11,15 +11,18 @@ import { toolAnswer } from "../crash/workload.ts";
 import { query } from "../postgres/schemas.ts";
 
 interface ZombieReport {
-  /** The calls that an outside server received until the zombie knew that it had lost the run, as CALLER NAME. */
+  /** The run before the stopped worker continued. */
   readonly calls: readonly string[];
-  /** The run before the zombie continued. */
+  /** The run when the stopped worker knew that it had lost the run. */
   readonly before: RunTrace | undefined;
   /** The run when the zombie knew that it had lost it. */
   readonly after: RunTrace | undefined;
-  /** L15: how often the run has changed hands: once from the zombie to the heir, which is alive and keeps it. */
+  /**
+   * L15: how often the run has changed its owner: once, from the stopped worker to its successor, which is alive and
+   * keeps the run.
+   */
   readonly takeOvers: number;
-  /** All calls, and the run when the heir had ended it. */
+  /** All calls, and the run when the successor had ended it. */
   readonly end: { readonly calls: readonly string[]; readonly trace: RunTrace | undefined };
 }
 

@@ -1,11 +1,11 @@
 import { simulate, type SimulationReport } from "../../src/entries/testing.ts";
 import type { Workload } from "./workload.ts";
 
-/** What limits the faults of a seed. */
+/** The limits of the faults of a seed. */
 export interface SeedLimits {
-  /** The only faults that happen. If absent, all that the seed has. */
+  /** The only faults that happen. If absent, all faults of the seed happen. */
   readonly only?: readonly string[];
-  /** Whether nothing goes wrong. Default: `false`. */
+  /** Whether the simulation has no faults. Default: `false`. */
   readonly isCalm?: boolean;
 }
 

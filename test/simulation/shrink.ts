@@ -24,7 +24,7 @@ export async function shrink(workload: Workload, seed: number, first: Simulation
   return { only, report, text: textOf(workload, seed, { only, report }) };
 }
 
-/** The smallest scenario so far. */
+/** A search that keeps the smallest scenario that it has found. */
 class Search {
   readonly #workload: Workload;
   readonly #seed: number;

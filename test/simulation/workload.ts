@@ -1,6 +1,6 @@
 import type { OutsideCall, SeenCommit, SimulatedRun, SimulateOptions } from "../../src/entries/testing.ts";
 
-/** Work for a simulated fleet, with the oracle that knows what may be seen of it. */
+/** Work for a simulated fleet, with a model that predicts its results. */
 export interface Workload {
   readonly name: string;
   /** The options of a simulation with this seed, without the seed and the faults. */
@@ -22,7 +22,7 @@ export function hasErrors(runs: readonly SimulatedRun[]): boolean {
   );
 }
 
-/** Time that a call takes at most to arrive at the outside, in milliseconds. */
+/** The longest time that a call needs to arrive at the outside service, in milliseconds. */
 const onItsWayMs = 10;
 
 /** J1, J3: no call of a step takes effect after the record of the step, by any worker. */

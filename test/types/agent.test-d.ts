@@ -262,7 +262,7 @@ export function modelSettings(model: Model): void {
   withSettings(model, { maxTokens: 5 });
 }
 
-/** What happens at a budget is one of two words. */
+/** The option `onBudget` accepts one of two words. */
 export function atBudget(options: AgentOptions): void {
   ({ ...options, onBudget: "ask" }) satisfies AgentOptions;
   // @ts-expect-error: the words are `ask` and `end`

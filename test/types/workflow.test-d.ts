@@ -236,13 +236,13 @@ workflow("stored", { output: z.object({ at: z.date() }) }, async () => ({ at: ne
 // @ts-expect-error: what a handler with a schema returns is JSON
 handler({ output: z.object({ at: z.date() }) }, async () => ({ at: new Date() }));
 
-/** A part of an output whose type is unknown is any JSON. */
+/** A part of an output whose type is unknown has the type of any JSON. */
 export const loose = workflow(
   "loose",
   { output: z.object({ data: z.unknown(), rest: z.record(z.string(), z.unknown()) }) },
   async () => ({ data: 1, rest: {} }),
 );
-/** A transform of the output counts with what it returns. */
+/** The output type of a workflow with a transform is what the transform returns. */
 export const measured = workflow(
   "measured",
   { output: z.string().transform((text) => text.length) },

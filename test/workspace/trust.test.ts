@@ -9,7 +9,7 @@ import { scriptedModel } from "../../src/testing/index.ts";
 import { openWorkspace } from "../../src/workspace/workspace.ts";
 import { testFolders } from "./folders.ts";
 
-/** Files that a decision of trust covers, and that code of the project reaches in different ways. */
+/** Files that a decision of trust covers, and that the code of the project loads in different ways. */
 const covered = {
   "reeve.config.ts": 'import "./lib/one.ts";\nexport { x } from "./lib/two.ts";\nexport default {};',
   ".mcp.json": "{}",

@@ -119,7 +119,7 @@ const nested: ArchitectureCase = {
   maxParallelCalls: 2,
 };
 
-/** A graph with a node that fails, which keeps the output so far. */
+/** A graph with a node that fails. The graph keeps the output that it has so far. */
 const failing: ArchitectureCase = {
   agent: (services) =>
     new Agent({
@@ -144,7 +144,7 @@ const failing: ArchitectureCase = {
   output: "worked",
 };
 
-/** Cases of flows that fail, wherever their worker process crashes. */
+/** Cases of flows that fail. They must fail in the same way wherever their worker process crashes. */
 export const failingFlowCases: Readonly<Record<string, ArchitectureCase>> = {
   "a graph that fails": failing,
   /** Cases of flows that complete. */

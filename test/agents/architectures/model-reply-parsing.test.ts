@@ -6,7 +6,10 @@ import { parseRouteChoice } from "../../../src/agents/architectures/route-choice
 import { parseToolPlan } from "../../../src/agents/architectures/tool-plan.ts";
 import { casesOf } from "../../effort.ts";
 
-/** A number of repetitions, of which `npm test` makes a fifth: time that is not linear would still be long. */
+/**
+ * Returns a number of repetitions, of which `npm test` makes a fifth. Time that is not linear would still be long with a
+ * fifth.
+ */
 const many = (full: number): number => casesOf(full, full / 5);
 
 describe("parsing of model replies", () => {

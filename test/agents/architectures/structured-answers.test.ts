@@ -98,7 +98,7 @@ describe("a structured answer", () => {
   });
 });
 
-/** How often a request contains the schema, in its messages and as its format. */
+/** Returns how often a request contains the schema, in its messages and as its response format. */
 function schemasIn({ messages, responseFormat }: ModelRequest | Partial<ModelRequest> = {}): number {
   return JSON.stringify({ messages, responseFormat }).split("properties").length - 1;
 }

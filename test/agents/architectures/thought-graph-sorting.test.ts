@@ -22,7 +22,7 @@ function sorted(digits: readonly number[]): readonly number[] {
 /** 64 digits in an order without a pattern. */
 const digits = Array.from({ length: 64 }, (_, index) => (index * index * 7 + 3 * index) % 10);
 
-/** The share of digits that are in place and not missing, as the paper scores a sorted list. */
+/** Returns the share of digits that are in place and not missing, which is how the paper scores a sorted list. */
 function scoreSorting({ text, parents }: ScoredThought): number {
   const wanted = sorted(parents.flatMap(digitsIn));
   const written = digitsIn(text);

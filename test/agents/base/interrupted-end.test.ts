@@ -35,7 +35,7 @@ function lineOf(message: ChatMessage): string {
   return message.content.map(({ output }) => `tool: ${output.type === "text" ? output.text : ""}`).join(" ");
 }
 
-/** The whole conversation of the session, and the entries that it does not contain. */
+/** Returns the whole conversation of the session, and the entries that are not part of it. */
 async function conversation({ sessions }: Store, id: string = sessionId) {
   const entries = await sessions.read(parseSessionId(id), { includeHidden: true });
   const lines = (isVisible: boolean): readonly string[] =>

@@ -26,7 +26,7 @@ async function memoryOfAda(): Promise<Memory> {
   return memory;
 }
 
-/** Agents to which the model of the case hands tasks in its own words; they know only what the task says. */
+/** Agents to which the model of a case delegates tasks in its own words. They know only what the task says. */
 const delegates: Readonly<Record<string, readonly string[]>> = {
   supervisor: ["diver", "spare"],
   orchestrator: ["diver", "climber"],

@@ -192,7 +192,7 @@ describe("F1: a call passes only the configured middleware", () => {
   });
 });
 
-/** Counts how many entries are asked before and after the tool call of one run. */
+/** Counts how many checks are asked before and after the tool call of one run. */
 async function entriesPassed(options: Partial<AgentOptions>): Promise<{ before: number; after: number }> {
   const passed = { before: 0, after: 0 };
   const scout = new Agent({ name: "scout", model: script(), tools: [look], ...options });

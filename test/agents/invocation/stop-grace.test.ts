@@ -58,7 +58,7 @@ function hangingHistory({ forever }: Hang, at: "read" | "append"): HistoryProvid
 interface Kind {
   readonly options: (hang: Hang) => Partial<AgentOptions>;
   readonly submit?: SubmitOptions;
-  /** Whether the code hangs before an invocation exists that must be closed. */
+  /** Whether the code hangs before the agent's invocation has begun. */
   readonly unbegun?: boolean;
 }
 

@@ -10,7 +10,7 @@ function answering(options: Partial<GatewayOptions> = {}): Promise<World> {
   return worldOf((_received, response) => answerJson(response, { usage }), options);
 }
 
-/** Sends a path as it is. `fetch` would normalise it. */
+/** Sends a path unchanged. `fetch` would normalise it. */
 function rawStatus(
   { url, token }: Access,
   path: string,

@@ -70,7 +70,7 @@ const rounds = casesOf(1_000, 60);
 
 const sha = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
 
-/** One exchange: the request, and what the provider answers, by events. */
+/** One exchange: the request, and the provider's answer as a list of events. */
 interface Exchange {
   readonly number: number;
   readonly path: string;

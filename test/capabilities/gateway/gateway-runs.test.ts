@@ -120,7 +120,7 @@ async function started(run: RunHandle, count: number): Promise<void> {
   for await (const event of run.events()) if (event.type === "attempt_start" && ++found === count) return;
 }
 
-/** Resolves with the id of the first question for a top-up. */
+/** Resolves with the id of the question in which the run asks for its first top-up. */
 async function questionOf(run: RunHandle): Promise<string> {
   for await (const event of run.events({ types: ["approval_request"] }))
     if (event.type === "approval_request" && event.data.kind === "top_up") return event.data.approvalId;

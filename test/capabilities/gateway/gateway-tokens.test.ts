@@ -25,7 +25,7 @@ async function statusesOf(access: Access): Promise<readonly number[]> {
   return replies.map(({ status }) => status);
 }
 
-/** A program that ignores its end until the test lets it return. */
+/** A program that ignores that it should end, until the test lets it return. */
 async function stubbornProgram(store: "memory:" | `sqlite:${string}`) {
   const upstream = await MockUpstream.open((_received, response) =>
     answerJson(response, { input_tokens: 1, usage }),

@@ -10,12 +10,12 @@ import { answerJson, MockUpstream } from "./mock-upstream.ts";
 const prices = { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) };
 const request = { path: "/v1/messages", body: { model: "m", max_tokens: 100, messages: [] } };
 
-/** Number of requests that cost money. The others count tokens. */
+/** Returns the number of requests that cost money. Requests that count tokens are free. */
 function paid({ received }: MockUpstream): number {
   return received.filter(({ path }) => path === request.path).length;
 }
 
-/** Runs a program that sends `requests` requests under a budget of 0.10 USD, which pays for one of them. */
+/** Runs a program that sends `requests` requests under a budget of 0.10 USD, which pays for one request. */
 async function runProgram(
   requests: number,
   topUpWaitMs?: number,
@@ -86,7 +86,9 @@ test("B5: a hired program whose top-up is refused ends as budget_exhausted", asy
   expect([(await run.result()).status, statuses]).toEqual(["budget_exhausted", [[200, 402]]]);
 });
 
-/** A gateway with a program of the test under a budget of 0.10 USD, whose runtime has a clock of the test. */
+/**
+ * Opens a gateway with a program under a budget of 0.10 USD. The test controls the program and the clock of the runtime.
+ */
 async function heldProgram(
   program: (access: GatewayProgram) => Promise<string>,
   options: Partial<GatewayOptions> = {},
@@ -106,7 +108,7 @@ async function heldProgram(
   return { runtime, clock, submit: () => runtime.submit(agent, null) };
 }
 
-/** A request that does not fit into 0.10 USD: with less it cannot think. */
+/** A request that does not fit into 0.10 USD, because it cannot think with a lower limit. */
 const large = {
   path: "/v1/messages",
   body: { model: "m", max_tokens: 2_000, thinking: { type: "enabled", budget_tokens: 1_999 }, messages: [] },

@@ -38,9 +38,9 @@ export interface World {
   }>;
 }
 
-/** What a test changes of the upstreams and the runtime. */
+/** What a test changes of the providers and of the runtime. */
 export interface WorldOptions {
-  /** Name of the provider of each wire. Default: `mock`. */
+  /** Name of the provider of each protocol. Default: `mock`. */
   readonly providers?: Readonly<Record<string, string>>;
   readonly upstream?: Partial<GatewayUpstream>;
   readonly place?: GatewayPlace;

@@ -28,7 +28,7 @@ export class Random {
   }
 }
 
-/** Texts that a parser must not stumble over. */
+/** Texts with which a parser could fail. */
 const odd = [
   "\\",
   '"',
@@ -89,7 +89,7 @@ export function writeJson(random: Random, value: unknown): string {
   return space() + write(value) + space();
 }
 
-/** Whether the letter of a JSON text is no part of an escape. */
+/** Whether the letter of a JSON text at this place is no part of an escape. */
 function isPlain(text: string, at: number): boolean {
   const escape = /\\(?:u[0-9a-f]{0,4}|.)$/s.exec(text.slice(Math.max(0, at - 5), at + 1));
   return escape === null;

@@ -37,7 +37,10 @@ test("D4: createTree() completes a worktree whose creation ended in the middle, 
   if (made === undefined) throw new Error("no record");
   const { gitDir: _gitDir, ...plan } = made;
   let number = 0;
-  /** Writes the record of an attempt, leaves something, and completes it. */
+  /**
+   * Writes the record of an attempt to create a worktree, calls `leave` to leave some files behind, and completes the
+   * attempt.
+   */
   const completed = async (leave: (record: TreeRecord) => void): Promise<void> => {
     const runId = formatRunId(`part${++number}`);
     const record: TreeRecord = {

@@ -22,7 +22,7 @@ async function firstCall(store: Store, id: RunId): Promise<string> {
   throw new Error(`${id} has no tool call`);
 }
 
-/** The answer to a request with this number of messages. */
+/** The answer of the model to a request with this number of messages. */
 const said: Readonly<Record<number, Said>> = {
   1: { calls: [{ name: "sow", input: { field: 1 } }] },
   3: { text: "sown" },

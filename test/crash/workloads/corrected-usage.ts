@@ -3,7 +3,7 @@ import { loop, servedAgent } from "../served-agent.ts";
 import { lengthOf, modelAnswer, type Workload } from "../workload.ts";
 
 const runId = formatRunId("corrected-usage");
-/** The bill of a request with one message. */
+/** The usage of a request with one message. */
 const usage = { inputTokens: 10, outputTokens: 5 };
 
 /** The connection of the first call of each process ends, so that its usage is unknown. */

@@ -5,7 +5,7 @@ import { lengthOf, modelAnswer, type Said, type Workload } from "../workload.ts"
 const runId = formatRunId("large");
 const tools = ["read", "list"];
 
-/** Both tools return the same text, and one of them a long list. All of them are contents. */
+/** Both tools return this same text, and one tool returns it in a long list. The store keeps these values as contents. */
 const page = "a page of a large document\n".repeat(180);
 const lines = Array.from({ length: 500 }, (_, index) => `line ${index}`);
 

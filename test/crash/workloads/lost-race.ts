@@ -38,7 +38,7 @@ export const lostRace: Workload = {
   world: { branches: 2, answering: ({ name, body }) => toolAnswer(name, body) },
 };
 
-/** Whether earlier lives of the worker have sent the signal as often as `count`. */
+/** Whether earlier processes of the worker have sent the signal at least `count` times. */
 export async function isSent(store: Store, to: RunId, name: string, count = 1): Promise<boolean> {
   const mail = await store.mailbox.read(to);
   let sent = mail.filter(({ body }) => body.type === "resolve" && body.wait.endsWith(name)).length;

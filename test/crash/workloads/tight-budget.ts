@@ -3,7 +3,7 @@ import { loop, servedAgent } from "../served-agent.ts";
 import { lengthOf, modelAnswer, toolAnswer, type Workload } from "../workload.ts";
 
 const runId = formatRunId("tight-budget");
-/** Enough tokens for the three calls, but not for an additional lost one. */
+/** Enough tokens for three calls, but not for one more that a crash loses. */
 const maxTokens = 300;
 
 /**

@@ -51,7 +51,7 @@ async function recorded({ agent, reply, input }: ArchitectureCase): Promise<RunR
   return recording;
 }
 
-/** The recording as it would be if the model call at `step` had been made with another prompt. */
+/** Returns the recording that would exist if the model call at `step` had been made with another prompt. */
 function withOtherPrompt(recording: RunRecording, step: number): RunRecording {
   const calls = recording.calls.map((call, index) => {
     if (index !== step || call.kind === "tool") return call;

@@ -4,7 +4,7 @@ import { JsonCounter, maxJsonValues, valuesLeft, type JsonValue } from "../../..
 
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
-/** Whether a text passes that is added in pieces of this size. */
+/** Whether a text is accepted if it is added in pieces of this size. */
 function passes(text: string, size = Infinity, maxDepth?: number): boolean {
   const counter = new JsonCounter("the text", maxDepth);
   const bytes = bytesOf(text);
@@ -16,7 +16,7 @@ function passes(text: string, size = Infinity, maxDepth?: number): boolean {
   }
 }
 
-/** How many values a value has, and how many objects and arrays are inside each other. */
+/** Returns how many values a value contains, and how deep its objects and arrays are nested. */
 function measured(value: JsonValue): { readonly values: number; readonly depth: number } {
   if (typeof value !== "object" || value === null) return { values: 1, depth: 0 };
   const members = Object.values(value).map((each) => measured(each));

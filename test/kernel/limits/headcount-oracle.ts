@@ -177,7 +177,10 @@ export class HeadcountOracle {
     this.#tidy();
   }
 
-  /** H8: a demoted task yields to the first higher task in line that is promised no chair. */
+  /**
+   * H8: a person whose priority is lowered yields the chair to the first person of higher priority in the queue without
+   * a promise.
+   */
   #rank(person: Person, priority: Priority): void {
     const demoted = priority < person.priority;
     person.priority = priority;
@@ -257,7 +260,7 @@ export class HeadcountOracle {
     return chair.promisedTo === null ? "seated" : "pausing";
   }
 
-  /** H3: returns whether a person may lose its chair, apart from rules that depend on who gets the chair. */
+  /** H3: returns whether a person may lose the chair, apart from rules that depend on who gets the chair. */
   #mayLose(person: Person): boolean {
     return this.#status(person) === "seated" && person.id !== this.#rootId && !person.safe;
   }

@@ -48,7 +48,7 @@ interface Bill {
   readonly hour?: number | undefined;
   readonly durationMs?: number | undefined;
   readonly failed?: boolean;
-  /** A bill of nothing, for a failed call that cost nothing. It is in the tally only. */
+  /** Whether the bill is zero, for a failed call that cost nothing. Such a bill counts only in the number of calls. */
   readonly isFree?: boolean;
   readonly reported?: ReportedSpend;
   /** Id of the reservation of an unreported call, until another unreported call has it. */
@@ -357,7 +357,10 @@ export class LedgerOracle {
     return this.#accounts.find((account) => account.taskId === taskId);
   }
 
-  /** Account of a call that is open or waits. It exists, because its task cannot be closed meanwhile. */
+  /**
+   * The account of a call that is open or waits. It always exists, because its task cannot be closed before the call
+   * ends.
+   */
   #accountOf({ taskId }: { readonly taskId: TaskId }): Account {
     return this.#find(taskId) as Account;
   }
@@ -443,7 +446,7 @@ export class LedgerOracle {
     }
   }
 
-  /** The waiting calls in the order of service: the stride schedule computed for all of them. */
+  /** Returns the waiting calls in the order in which they are served, by computing the schedule for all of them. */
   #line(): readonly ReserveCommand[] {
     const classOf = (request: ReserveCommand): Priority => this.#accountOf(request).priority;
     let left = this.#queue.filter((each) => classOf(each) !== BACKGROUND);
@@ -496,7 +499,7 @@ export class LedgerOracle {
     return { ...found, refused };
   }
 
-  /** The accounts that have no room for the call besides the open holds. */
+  /** Returns the accounts without enough room for the call besides the open reservations. */
   #tight(request: ReserveCommand): readonly Account[] {
     const wanted = bound(request, this.#largestOutput(request));
     return chainOf(this.#accountOf(request)).filter(
@@ -504,7 +507,7 @@ export class LedgerOracle {
     );
   }
 
-  /** Largest output of the call that would fit if all open holds were refunded. */
+  /** Returns the largest output of the call that would fit if all open reservations were refunded. */
   #largestOutput(request: ReserveCommand): number {
     const accounts = chainOf(this.#accountOf(request)).map((each) => [each, this.#spent(each)] as const);
     const fits = (output: number): boolean =>

@@ -35,7 +35,7 @@ export type SeatRequest = Omit<Extract<HeadcountCommand, { type: "acquire" }>, "
 interface Moment {
   readonly budget: SpawnBudget;
   readonly command: HeadcountCommand;
-  /** `true` if the command asked for a seat for a new task of an existing parent and was refused. */
+  /** `true` if the command asked for a seat for a new task of an existing parent and the seat was refused. */
   readonly turnedAway: boolean;
   readonly before: readonly TaskId[];
   readonly after: readonly TaskId[];
@@ -274,7 +274,7 @@ export function seatRuns(weights: Partial<Record<Wish["type"], number>>): fc.Arb
 
 const nobody = formatTaskId(99);
 const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
-/** Priorities of new tasks. Those that may preempt are more frequent, because they cause more changes. */
+/** Priorities of new tasks. Priorities that may preempt are more frequent, because they cause more changes. */
 const newcomers = [LOW, HIGH, CRITICAL, NORMAL, HIGH, BACKGROUND, CRITICAL];
 const newRanks = [BACKGROUND, LOW, CRITICAL, BACKGROUND, NORMAL, LOW, HIGH];
 

@@ -3,7 +3,7 @@ import { allRuns, firstUnfinishedRun, type RunQuery, type RunSummary } from "../
 
 const ids = ["run_a", "run_b", "run_c", "run_d", "run_e"];
 
-/** A list with two runs per page, of which the first three have ended as paused. Notes the queries. */
+/** A list with two runs per page. The first three runs have ended as paused. The list records its queries. */
 function pagedList() {
   const queries: RunQuery[] = [];
   const list = async (query: RunQuery) => {

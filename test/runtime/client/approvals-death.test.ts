@@ -15,7 +15,7 @@ function question(name: string) {
 
 const child: HostedAgent = agent("child", async (ctx) => (await ctx.approval(question("child"))).decision);
 
-/** Asks twice itself, in two branches, and once through a child. */
+/** An agent that asks a person twice itself, in two branches, and once through a child. */
 const lead: HostedAgent = agent(
   "lead",
   async (ctx) => {

@@ -27,7 +27,7 @@ const waiter: HostedAgent = { id: agentIdOf("waiter"), run: async (ctx) => ctx.w
 const quick: HostedAgent = { id: agentIdOf("quick"), run: async () => "done" };
 const notFound = { code: "not_found" };
 
-/** A user of tenant acme with a waiting run, an ended run and a session, and a view of somebody else. */
+/** A user of tenant acme with a waiting run, an ended run and a session, and a view of another user or tenant. */
 interface World {
   readonly store: Store;
   readonly runtime: Runtime;

@@ -3,7 +3,7 @@ import { Transcript, userMessage, type JsonValue, type RunContext } from "../../
 import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, setUp, settle, simpleTool, text, until } from "../runtime-setup.ts";
 
-/** Drains as the test requests, after the test has reported that all input has arrived. */
+/** An agent that reads its inputs as the test requests, after the test has reported that all input has arrived. */
 function listener(drain: (ctx: RunContext) => Promise<JsonValue>) {
   return agent("listener", async (ctx) => {
     await ctx.waitForSignal("go");

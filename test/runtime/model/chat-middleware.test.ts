@@ -236,7 +236,7 @@ function toolAgent(callPath: CallPath, executed: unknown[], needsApproval = fals
   return agent("caller", code, { tools: [write], callPath });
 }
 
-/** A pipeline with one entry before calls and, if given, one after them. */
+/** A pipeline with one check before tool calls and, if given, one after them. */
 function rules(
   decide: (call: GatedCall) => CallVerdict | undefined,
   after?: AfterCall["decide"],

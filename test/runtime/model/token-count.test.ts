@@ -114,7 +114,7 @@ describe.each(twoStores)("a reservation in a %s store", (_name, prepare) => {
   });
 });
 
-/** One call that needs a count, on a model that never answers in the first life. */
+/** One call whose tokens must be counted, on a model that never answers in the first process. */
 function countedCall(seen: { counts: number; calls: number }): Workload {
   const code = async (ctx: RunContext): Promise<string> =>
     messageText(

@@ -45,7 +45,10 @@ const moves = fc.array(
   { maxLength: 25 },
 );
 
-/** A run: what it has paid per day since its last rest, what it had paid before, and what it may hold. */
+/**
+ * A run: what it has paid per day since it last stored its usage, what it had paid before, and how much of the caps it
+ * may have.
+ */
 class Payer {
   lease: Lease;
   number = 1;
@@ -64,7 +67,7 @@ class Payer {
     return amounts.get(on) ?? 0;
   }
 
-  /** What counts for the caps: a deleted run may have spent all that it held. */
+  /** Returns the amount that counts for the caps. A deleted run may have spent all of its cap share. */
   counts(on: string): number {
     return this.of(this.totalled, on) + this.of(this.held, on);
   }
@@ -81,7 +84,7 @@ function isUnder(name: CapName, one: number, other: number): boolean {
   return name === "perTenantPerDayUsd" || left?.userId === right?.userId;
 }
 
-/** What the cap leaves for a run, counted from scratch. */
+/** Returns what the cap leaves for a run, computed from scratch. */
 function roomOf(payers: readonly Payer[], payer: Payer, on: string): number {
   return Math.min(
     ...(Object.entries(caps) as [CapName, number][]).map(([name, limit]) => {
@@ -91,7 +94,7 @@ function roomOf(payers: readonly Payer[], payer: Payer, on: string): number {
   );
 }
 
-/** What the caps leave for a run if all other runs return what they hold, counted from scratch. */
+/** Returns what the caps leave for a run if all other runs return their cap shares, computed from scratch. */
 function reachOf(payers: readonly Payer[], payer: Payer, on: string): number {
   return Math.min(
     ...(Object.entries(caps) as [CapName, number][]).map(([name, limit]) => {
@@ -124,7 +127,7 @@ async function own(store: Store, place: number, workerId: string): Promise<Lease
   return lease;
 }
 
-/** Adds what the run has paid to the totals. It keeps only `holds` of its cap shares. */
+/** Adds what the run has paid to the totals. The run keeps only `holds` of its cap shares. */
 async function rest(store: Store, payer: Payer, holds?: Readonly<Record<string, number>>): Promise<void> {
   const usage = [...payer.paid].map(([on, nanoUsd]) => ({
     ...noUsageDelta,

@@ -34,7 +34,7 @@ const moves = fc.array(
   { maxLength: 14 },
 );
 
-/** The expected ownership of one run. */
+/** The expected ownership of one run, which the model predicts. */
 interface Oracle {
   owner: string | null;
   rest: Rest;

@@ -25,7 +25,7 @@ type Move =
   | { readonly type: "record"; readonly name: number }
   | { readonly type: "leave"; readonly name: number }
   | { readonly type: "advance"; readonly ms: number }
-  /** The process crashes: its waits are gone, and the state is folded from the stored commits. */
+  /** The process crashes: its waits disappear, and the state is computed again from the stored commits. */
   | { readonly type: "crash" };
 
 const name = fc.integer({ min: 0, max: 1 });

@@ -13,7 +13,7 @@ const keeper = agent("keeper", async (ctx) => {
   return "kept";
 });
 
-/** Creates the session in which the keeper works. */
+/** Creates the session in which the agent with a home folder works. */
 async function talk(store: Store): Promise<void> {
   const entry = {
     type: "message",
@@ -33,7 +33,7 @@ async function talk(store: Store): Promise<void> {
 const session = { sessionId: "ses_talk" };
 
 interface HomeBench extends Bench {
-  /** The names of the homes that were deleted, with the machine. */
+  /** The names of the home folders that were deleted, with their machines. */
   readonly removed: string[];
   readonly openOn: (host: string) => Promise<Runtime>;
 }

@@ -38,7 +38,7 @@ function mortalStore(store: Store): { readonly store: Store; readonly die: () =>
   return { store: { ...store, ...(Object.fromEntries(parts) as object) }, die: () => (isDead = true) };
 }
 
-/** Workers that live one after the other on one store. */
+/** Workers that run one after the other on one store. */
 class Lives {
   readonly clock = new FakeClock();
   readonly store = memoryStore({ hash: sha256 });
@@ -125,7 +125,7 @@ function deadlyStep() {
       state.inside.resolve();
       return state.isCorrected ? "survived" : new Promise<never>(() => undefined);
     });
-  /** Lives in which the step is entered, and that die then. */
+  /** Starts processes that die after the step has begun in them. */
   const killLives = async (lives: Lives, count: number): Promise<void> => {
     for (let each = 0; each < count; each++) {
       state.inside = Promise.withResolvers<void>();

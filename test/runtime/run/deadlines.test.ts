@@ -139,7 +139,7 @@ describe("the deadline of a parent and the end of its child", () => {
 describe("the deadline of a child that waits for a seat", () => {
   const holder = agent("holder", (ctx) => ctx.waitForSignal("leave"));
   const waiting = agent("waiting", (ctx) => ctx.waitForSignal("never"), { budget });
-  /** Returns how long the waiting child lived, and how it ended. */
+  /** A parent that returns how long its waiting child lived, and how the child ended. */
   const parent = agent(
     "parent",
     async (ctx): Promise<JsonValue> => {

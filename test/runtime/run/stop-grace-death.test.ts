@@ -149,7 +149,7 @@ describe.each(Object.entries(workloads))("a cancellation that is ignored by %s",
   });
 });
 
-/** What must be the same in every run of the workload. */
+/** The parts of a result that must be the same in every run of the workload. */
 function endOf({ status, output, events, costUsd }: WorkloadResult) {
   const lost = events.reduce(
     (sum, event) => sum + (event.type === "budget_lost" ? (event.data.costUsd ?? 0) : 0),
@@ -171,7 +171,7 @@ function endOf({ status, output, events, costUsd }: WorkloadResult) {
   };
 }
 
-/** The run was cancelled, or the parent had ended, and a task was still running. */
+/** Whether the run was cancelled, or the parent had ended, while a task was still running. */
 function isStopping(events: readonly Event[]): boolean {
   const types = events.map(({ type }) => type);
   return (types.includes("run_cancel") || types.includes("task_end")) && !types.includes("run_end");

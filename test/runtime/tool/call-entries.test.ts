@@ -8,7 +8,7 @@ import type {
 } from "../../../src/kernel/index.ts";
 import { agent, setUp, simpleTool, text, typesOf } from "../runtime-setup.ts";
 
-/** Makes one call through the entries and returns what became of it. */
+/** Makes one tool call with the given checks and returns its result. */
 async function call(
   pipeline: ToolPipeline,
   input: JsonValue = { at: 1 },
@@ -108,7 +108,7 @@ describe("entries before a tool call", () => {
   );
 });
 
-/** What an entry in JavaScript may return. */
+/** Casts a value to what a check that is written in JavaScript may return. */
 const verdictOf = (value: unknown): CallVerdict => value as CallVerdict;
 const known = "use allow, answer, ask, deny, edit, halt, terminate or warn";
 const invalid: readonly (readonly [verdict: unknown, problem: string])[] = [

@@ -12,7 +12,7 @@ import { botToken, FakeTelegram, messageOf } from "./fake-telegram.ts";
 import { post, secret, SignedProgram } from "./signed-program.ts";
 
 const script = join(repository, "test/surfaces/channels/echo-host.ts");
-/** Number of messages that a channel sends at once. A killed process may repeat each of them. */
+/** Number of messages that a channel sends at once. The next process may repeat each of them after a kill. */
 const inFlight = 8;
 const chats = Array.from({ length: 10 }, (_, index) => String(index + 1));
 

@@ -9,7 +9,7 @@ import { botToken, FakeTelegram } from "./fake-telegram.ts";
 import { post, secret } from "./signed-program.ts";
 import { newPath, startHost } from "./test-host.ts";
 
-/** An agent that needs two turns and has one. */
+/** An agent that needs two turns and may take one. */
 function clerk(topUp?: Partial<TopUp>): Agent {
   const look = tool({
     name: "look",

@@ -32,7 +32,7 @@ async function stored(records: Records): Promise<number> {
   return found.length;
 }
 
-/** An agent whose model answers when it is released. */
+/** An agent whose model answers when the test releases the answer. */
 function heldAgent(): {
   readonly agent: Agent;
   readonly started: Promise<void>;

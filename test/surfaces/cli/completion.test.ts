@@ -43,7 +43,7 @@ test("reeve completion prints scripts for zsh and fish, and refuses another shel
   ]);
 });
 
-/** Whether a shell is missing, which is said loudly. */
+/** Whether a shell is missing. If so, prints which tests are skipped. */
 function lacks(shell: string): boolean {
   const isMissing = spawnSync(shell, ["--version"]).status !== 0;
   if (isMissing)

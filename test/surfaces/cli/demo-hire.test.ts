@@ -19,7 +19,7 @@ async function tempFolder(): Promise<string> {
   return folder;
 }
 
-/** Plays the demo and keeps its files until the end of the test. */
+/** Plays the demo and keeps its files until the test ends. */
 async function play(
   env: Readonly<Record<string, string>> = {},
 ): Promise<Said & { readonly folder: string; readonly cwd: string }> {
@@ -47,7 +47,7 @@ async function eventsIn(folder: string): Promise<readonly Event[]> {
   }
 }
 
-/** A folder with links to all programs of the PATH but one. */
+/** A folder with links to all programs of the PATH except one. */
 async function pathWithout(missing: string): Promise<string> {
   const folder = join(await tempFolder(), "bin");
   await mkdir(folder);
@@ -60,7 +60,7 @@ async function pathWithout(missing: string): Promise<string> {
   return folder;
 }
 
-/** What the demo tells in any case, in this order. */
+/** The lines that the demo prints in any case, in this order. */
 const story = [
   "lead           hires coder, writer",
   "coder          waits for you: shell sed",

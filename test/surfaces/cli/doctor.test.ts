@@ -61,7 +61,7 @@ async function fill(address: `sqlite:${string}`, inUse: () => Promise<void> = as
   await runtime.close();
 }
 
-/** The files of a folder with their contents, without the index of a log, which holds locks and no content. */
+/** Returns the files of a folder with their contents, except the index of a SQLite log, which contains only locks. */
 async function contents(folder: string): Promise<Readonly<Record<string, string>>> {
   const found: Record<string, string> = {};
   for (const name of (await readdir(folder, { recursive: true })).toSorted()) {

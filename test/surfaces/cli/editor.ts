@@ -35,7 +35,7 @@ export interface Editor {
   readonly talk: () => string;
   /** Resolves when an update matches. */
   readonly seen: (matches: (update: SessionUpdate) => boolean) => Promise<void>;
-  /** Leaves as an editor does that is closed, and returns the exit code. */
+  /** Closes the connection as an editor does, and returns the exit code. */
   readonly leave: () => Promise<number | null>;
 }
 

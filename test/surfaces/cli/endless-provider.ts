@@ -31,7 +31,7 @@ interface Counts {
   readonly outputTokens: number;
 }
 
-/** A provider of two wires whose every answer asks for another command, and which bills what it answers. */
+/** A provider with two protocols. Each answer asks for another command, and the provider bills what it answers. */
 export class EndlessProvider {
   billedUsd = 0;
   requests = 0;
@@ -72,12 +72,15 @@ export class EndlessProvider {
   }
 }
 
-/** The tokens of the members that a model reads. The count of a request is so what its call is billed for. */
+/**
+ * Counts the tokens of the members that a model reads, so that the count of a request equals what its call is billed
+ * for.
+ */
 function inputOf({ system, messages, tools, instructions, input }: Asked): number {
   return Math.ceil(JSON.stringify([system, messages, tools, instructions, input]).length / 4);
 }
 
-/** The wire of Anthropic: a call of the shell, or a text if the program offers none. */
+/** Answers in the protocol of Anthropic: with a call of the shell, or with a text if the program offers no shell. */
 function answerMessage(
   response: ServerResponse,
   { model, tools = [], stream }: Asked,
@@ -118,14 +121,14 @@ function answerMessage(
   answerEvents(response, events.map((event) => `event: ${event.type}\n${eventsOf(event)}`).join(""));
 }
 
-/** What each shell of Codex is called with. */
+/** The arguments with which each shell tool of Codex is called. */
 const shells: Readonly<Record<string, (line: string) => object>> = {
   exec_command: (line) => ({ cmd: line }),
   shell_command: (line) => ({ command: line }),
   shell: (line) => ({ command: ["sh", "-c", line] }),
 };
 
-/** The wire of OpenAI with responses. */
+/** Answers in the protocol of OpenAI's responses API. */
 function answerResponse(
   response: ServerResponse,
   { model, tools = [] }: Asked,

@@ -29,7 +29,7 @@ function leavesOf(command: Command, names: readonly string[] = []): readonly Lea
 
 const leaves = leavesOf(commandLine(silent, () => undefined));
 
-/** What commands need beside the run or session that is missing. */
+/** The further arguments of commands that get a run or session which does not exist. */
 const others: Readonly<Record<string, readonly string[]>> = {
   steer: ["x"],
   "top-up": ["--usd", "1"],
@@ -128,7 +128,7 @@ test("every command with --json prints only JSON on stdout, and everything else 
     const { code, talk } = await reeve([...args, "--store", store]);
     expect({ args, code, talk }).toEqual({ args, code: 0, talk });
   }
-  /** The arguments of each command, in an order in which all of them have something to print. */
+  /** The arguments of each command, in an order in which every command has something to print. */
   const calls: Readonly<Record<string, readonly string[] | null>> = {
     agents: [],
     models: [],

@@ -26,7 +26,7 @@ test("reeve --help groups every command by purpose", async () => {
   expect(names).toEqual(expect.arrayContaining(["ps", "inbox", "show", "tree", "logs", "cost", "audit"]));
 });
 
-/** A program that calls the command line of its argument with --help, and prints the modules that were loaded on stderr. */
+/** Sends one request, and returns the text of the answer or the status of the error. */
 const recorder = `
   import { registerHooks } from "node:module";
   const loaded = [];

@@ -62,7 +62,7 @@ export default {
   runtime: { prices: { find: () => ({ inputUsd: ${inputUsd}, outputUsd: ${outputUsd} }) } },
 };`;
 
-/** A proxy at which nothing listens, so that the programs reach no address but loopback. */
+/** The address of a proxy that does not exist, so that the programs reach only loopback addresses. */
 const noProxy = "http://127.0.0.1:9";
 const offline = Object.fromEntries(
   ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [

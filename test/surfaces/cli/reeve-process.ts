@@ -19,7 +19,7 @@ interface Place {
   readonly env?: Readonly<Record<string, string>>;
   /** What the command reads from stdin. Default: nothing. */
   readonly input?: string;
-  /** What the terminal of a command in this process has in place of the usual. */
+  /** Changes to the terminal of a command that is called in this process. */
   readonly terminal?: Partial<Terminal>;
 }
 

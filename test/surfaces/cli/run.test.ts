@@ -346,7 +346,7 @@ describe("reeve run", () => {
   });
 
   describe("with a compaction and a review after each run", () => {
-    /** The conversation fills the context window, and each session is reviewed after one tool call. */
+    /** A project in which the conversation fills the context window, and each session is reviewed after one tool call. */
     const afterwards = async (script: Script) => {
       const { folder, url, ...rest } = await setUp(script, 121_000);
       const home = join(folder, "home");

@@ -100,7 +100,7 @@ test.for([
   },
 );
 
-/** Calls a function while a folder is the user's. */
+/** Calls a function while the given folder is the home of the user. */
 async function atHome(home: string, call: () => Promise<void>): Promise<void> {
   const before = process.env["REEVE_HOME"];
   process.env["REEVE_HOME"] = home;

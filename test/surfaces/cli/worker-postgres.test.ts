@@ -41,7 +41,7 @@ async function roleUrl(attributes: string): Promise<{ readonly role: string; rea
   return { role, url: server.url.replace("reeve@", `${role}@`) };
 }
 
-/** A runtime that submits runs to the store and executes none. Its creation makes the tables. */
+/** A runtime that submits runs to the store and executes no run. Opening it creates the tables. */
 async function caller(store: Address): Promise<Runtime> {
   const runtime = await createRuntime({ store, engine: idleEngine, onError: () => undefined });
   onTestFinished(() => runtime.close());

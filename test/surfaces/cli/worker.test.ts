@@ -27,7 +27,7 @@ async function trustedWorker(folder: string, variables: Readonly<Record<string, 
   return { one: await startWorker({ main, ...place }), trust };
 }
 
-/** A runtime on the store of a folder that submits runs and executes none. */
+/** A runtime on the store of a folder that submits runs and executes no run. */
 async function caller(folder: string): Promise<Runtime> {
   await mkdir(join(folder, ".reeve"), { recursive: true });
   const runtime = await createRuntime({

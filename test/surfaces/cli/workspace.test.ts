@@ -25,7 +25,9 @@ async function place(script: Script = () => ({ text: "ok" })) {
   };
   const at = { cwd: project, env: { ...env(url), REEVE_HOME: home, REEVE_SECRET: "hunter2" } };
   const run = (...args: string[]) => reeve(args, at);
-  /** For files of the project that import the package, and for files that change after they were imported. */
+  /**
+   * Calls the command line in a separate process, for projects whose files import the package or change after an import.
+   */
   const runProcess = (...args: string[]) => reeveProcess(args, at);
   return { root, home, project, requests, write, run, runProcess };
 }

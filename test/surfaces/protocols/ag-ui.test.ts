@@ -38,7 +38,7 @@ const clerk = new Agent({
   ),
   tools: [send],
 });
-/** Asks once per conversation. */
+/** An agent that asks for approval once per conversation. */
 const porter = new Agent({
   name: "porter",
   model: endlessModel(({ messages }) =>

@@ -26,7 +26,7 @@ const where = tool({
   inputSchema: { type: "object" },
   clientSide: true,
 });
-/** Resolved by the test that lets the tool `dig` continue. */
+/** The promise of the tool `dig`. The test resolves it to let the tool continue. */
 let dug = Promise.withResolvers<string>();
 const dig = tool({
   name: "dig",
@@ -65,7 +65,7 @@ const clerk = new Agent({
   }),
   tools: [send],
 });
-/** Asks once per conversation. */
+/** An agent that asks for approval once per conversation. */
 const porter = new Agent({
   name: "porter",
   model: endlessModel(({ messages }) =>
@@ -75,7 +75,7 @@ const porter = new Agent({
   ),
   tools: [send],
 });
-/** Calls the tool that the user names. */
+/** An agent that calls the tool that the user names. */
 const worker = new Agent({
   name: "worker",
   model: endlessModel(({ messages }) => {

@@ -7,7 +7,7 @@ import { endlessModel } from "./endless-model.ts";
 
 const [store = "", port = "0"] = process.argv.slice(2);
 
-/** Answers with the texts of the user that it sees. */
+/** An agent that answers with the texts of the user that it sees. */
 const echo = new Agent({
   name: "echo",
   model: endlessModel(({ messages }) =>
@@ -18,7 +18,7 @@ const echo = new Agent({
   ),
 });
 
-/** Works until a signal arrives. */
+/** An agent that works until a signal arrives. */
 const slow: HostedAgent = {
   id: formatAgentId({ name: "slow" }),
   run: async (ctx) => `Finished with ${JSON.stringify(await ctx.waitForSignal("go"))}.`,

@@ -23,7 +23,7 @@ export const echoModel = endlessModel(({ messages }) => {
   const last = messages.at(-1);
   return { deltas: ["You said ", `${last === undefined ? "" : messageText(last)}.`], usage };
 });
-/** Answers each message with its text. */
+/** An agent that answers each message with its text. */
 export const echo = new Agent({ name: "echo", model: echoModel, instructions: "Repeat." });
 
 const send = tool({
@@ -34,7 +34,7 @@ const send = tool({
   execute: () => "sent",
 });
 const asking = { text: "I ask first.", toolCalls: [{ name: "send", input: {} }], usage };
-/** Asks a person before it answers. */
+/** An agent that asks a person before it answers. */
 const clerk = new Agent({
   name: "clerk",
   model: endlessModel(({ messages }) =>
@@ -43,7 +43,7 @@ const clerk = new Agent({
   tools: [send],
 });
 
-/** Delegates to a worker, so that the run has two tasks. */
+/** An agent that delegates to a worker, so that the run has two tasks. */
 const boss = new Agent({
   name: "boss",
   model: endlessModel(({ messages }) =>
@@ -65,7 +65,7 @@ const structured = new Agent({ name: "structured", model: endlessModel(() => '{"
 /** What the agent `slow` waits for, and what it has reached. */
 export const work = { gate: Promise.withResolvers<void>(), started: Promise.withResolvers<void>() };
 
-/** Works until the test opens the gate. */
+/** An agent that works until the test opens the gate. */
 const slow: HostedAgent = {
   id: formatAgentId({ name: "slow" }),
   run: async (ctx) =>

@@ -15,7 +15,7 @@ import { scriptedModel } from "../../../src/testing/index.ts";
 import { agent, until } from "../../runtime/runtime-setup.ts";
 import type { CallOptions, TestServer } from "./test-server.ts";
 
-/** Answers every input, in a session. */
+/** An agent that answers every input, in a session. */
 const clerk = new Agent({
   name: "clerk",
   extensions: [
@@ -37,7 +37,7 @@ const asker: HostedAgent = agent("asker", async (ctx) => {
 
 const move = update("move", { input: z.string(), output: z.object({ movedTo: z.string() }) });
 
-/** Publishes the id of a promise, waits for an update and for the promise. */
+/** A workflow that publishes the id of a durable promise, and waits for an update and for the promise. */
 const parcel = workflow("parcel", async (ctx) => {
   const { id, promise } = ctx.promise();
   ctx.publish("callback", id);
@@ -69,7 +69,7 @@ export interface ExampleWorld {
   readonly calling: { readonly runId: string };
   /** A run of a workflow that waits for an update, and its promise. */
   readonly parcel: { readonly runId: string; readonly promiseId: string };
-  /** A run that pays for programs, with a token. */
+  /** Id of a gateway run that has a token. */
   readonly gatewayRun: string;
   readonly deadLetter: Message;
   /** Name of a schedule. */

@@ -23,7 +23,7 @@ function documentValidator(document: JsonObject): Ajv2020 {
   return ajv;
 }
 
-/** What is wrong with the response of a route to its example. `undefined` if nothing is. */
+/** Returns what is wrong with the response of a route to its example. `undefined` if the response is right. */
 async function problemOf(each: Route, example: Example, ajv: Ajv2020): Promise<string | undefined> {
   const path = pathOf(each.path, example);
   if (each.isStream === true && each.method === "GET") return problemOfStream(path, example);

@@ -17,7 +17,7 @@ async function serve(agents: readonly HostedAgent[], options?: TestServerOptions
   return server;
 }
 
-/** Makes five steps, then waits for the signal `go`. */
+/** An agent that makes five steps, and then waits for the signal `go`. */
 const counter = agent("counter", async (ctx) => {
   for (let at = 0; at < 5; at++) await ctx.step(`s${at}`, async () => at);
   await ctx.waitForSignal("go");

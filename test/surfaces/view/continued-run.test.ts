@@ -10,7 +10,7 @@ const runtime = await openRuntime({ store: "memory:", unknownPrice: "ignore" });
 afterAll(() => runtime.close());
 
 const child = "t1" as TaskId;
-/** A run whose agent has hired a report that exhausts the budget. A top-up continues both. */
+/** A run whose agent has hired a sub-agent that exhausts the budget. A top-up continues both tasks. */
 let events: readonly Event[] = [];
 let topUp = 0;
 

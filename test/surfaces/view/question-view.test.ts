@@ -17,7 +17,7 @@ const publish = tool({
   execute: async () => "published",
 });
 
-/** Folds the events of a run until one of a type, or all. */
+/** Computes the view from the events of a run, up to an event of a type or to the end. */
 async function read(run: RunHandle, fold: RunFold, last: Event["type"]): Promise<void> {
   for await (const event of run.events({ fromSeq: fold.seq + 1 })) {
     if (!("seq" in event)) continue;

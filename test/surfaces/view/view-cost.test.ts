@@ -7,7 +7,7 @@ import { RunHistory } from "../../../src/surfaces/view/run-history.ts";
 import { StepLog } from "../../../src/surfaces/view/step-log.ts";
 import { storedView, viewOfStored } from "../../../src/surfaces/view/stored-view.ts";
 
-/** Runs work, and returns how often functions and blocks of the view's files were executed. */
+/** Executes `work`, and returns how often functions and blocks of the view's files were executed. */
 async function executions(work: () => void): Promise<number> {
   // Optimised code does not count its executions.
   for (const flag of ["--no-opt", "--no-maglev"]) setFlagsFromString(flag);
@@ -120,7 +120,7 @@ function at(seq: number, type: string, data: object, taskId: string = rootTaskId
   return { seq, at: seq, runId: "run_1", taskId, agentId: "a", parentId, type, data } as unknown as Event;
 }
 
-/** A root that has hired so many tasks. */
+/** Returns the events of a root task that has hired so many tasks. */
 function hired(tasks: number): readonly Event[] {
   const supervision = { spawnBudget: { maxAgents: null }, priority: 2 };
   const start = { agentId: "a", sessionId: "s", input: "go", supervision, metadata: {} };
@@ -131,7 +131,7 @@ function hired(tasks: number): readonly Event[] {
   );
 }
 
-/** So many events of tasks that call a model in turn. */
+/** Returns so many events of tasks that call a model in turn. */
 function turns(tasks: number, events: number): readonly Event[] {
   const usage = {
     inputTokens: 10,

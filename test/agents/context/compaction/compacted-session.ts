@@ -48,7 +48,7 @@ interface Hold {
   readonly release: () => void;
 }
 
-/** Makes the calls of a model wait that `holds` selects. */
+/** Makes the calls of a model wait that the function `holds` selects. */
 export function hold(model: ScriptedModel, holds: (request: ModelRequest) => boolean): Hold {
   const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const generate = model.generate.bind(model);

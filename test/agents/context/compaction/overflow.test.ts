@@ -84,7 +84,7 @@ const cases = Object.entries({ ...singleAgentCases, ...teamCases }).filter(
   ([name]) => name !== "information",
 );
 
-/** Teams that end in another way: the error of a member is an outcome for the team. */
+/** Teams that end in another way, because the error of a member is a result for the team. */
 const endOfTeams: Readonly<Record<string, string | undefined>> = {
   "actor-critic": "child_failed",
   debate: "child_failed",

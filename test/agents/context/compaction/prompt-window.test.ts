@@ -36,7 +36,7 @@ const textIn = ({ messages }: ModelRequest): string =>
 const isSummaryCall = (request: ModelRequest): boolean => textIn(request).includes("<conversation>");
 const calls = (name: string) => ({ toolCalls: [{ name, input: {} }] });
 
-/** Calls look twice, then wait, then look once more, independent of the visible window. */
+/** A model that calls the tool `look` twice, then `wait`, then `look` once more, whatever the visible window is. */
 function porterModel(world: string[] = []): ScriptedModel {
   let turns = 0;
   const script = ["look", "look", "wait", "look"];

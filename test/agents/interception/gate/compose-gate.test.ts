@@ -12,7 +12,7 @@ import { text } from "../../../runtime/runtime-setup.ts";
 import { after, before, gateWith, type ExtendedParts, type ToolHandlers } from "./gate-with.ts";
 import { gatedCall, type CallOptions } from "./gated-call.ts";
 
-/** Returns gate parts that allow everything and log each time they are asked. */
+/** Returns checks of tool calls that allow everything and log each time that they are asked. */
 function watched(log: string[]): Required<ExtendedParts> {
   const hooks: HookRegistry = {
     preTool: () => void log.push("hook"),

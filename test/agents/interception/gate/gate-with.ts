@@ -13,12 +13,12 @@ import { FakeClock } from "../../../../src/testing/index.ts";
 
 type Decided = Awaited<ReturnType<typeof decideBefore>>;
 
-/** Asks the entries before a call as the runtime does. */
+/** Asks the checks before a tool call in the same way as the runtime. */
 export async function before(pipeline: ToolPipeline | undefined, call: GatedCall): Promise<Decided> {
   return decideBefore(pipeline?.before ?? [], call);
 }
 
-/** Asks the entries after a call as the runtime does. */
+/** Asks the checks after a tool call in the same way as the runtime. */
 export async function after(
   pipeline: ToolPipeline | undefined,
   call: GatedCall,
@@ -27,7 +27,7 @@ export async function after(
   return decideAfter(pipeline?.after ?? [], call, result);
 }
 
-/** The handlers of one extension at the gate. */
+/** The handlers of one extension before and after tool calls. */
 export interface ToolHandlers {
   readonly name: string;
   readonly toolCall?: ExtensionHandler<"tool_call">;

@@ -24,7 +24,7 @@ export interface CallOptions {
   readonly history?: readonly SettledCall[];
 }
 
-/** Builds a call at the gate and collects the events that the gate emits. */
+/** Builds a tool call with its checks, and collects the events that the checks emit. */
 export function gatedCall(options: CallOptions = {}): GatedCall & { readonly told: EventDraft[] } {
   const { toolName = "look", input = {}, userId = null, needsApproval = false, history = [] } = options;
   const told: EventDraft[] = [];

@@ -10,7 +10,7 @@ import {
 } from "../../../../src/kernel/index.ts";
 import { openPlace, places, toldOf, untilTold } from "./place.ts";
 
-/** An agent that pays once. Its only entry decides with `decide`. */
+/** An agent that pays once. Its only check of tool calls decides with `decide`. */
 function payer(decide: BeforeCall["decide"]) {
   const paid: JsonValue[] = [];
   const pay = tool({
@@ -34,7 +34,7 @@ function payer(decide: BeforeCall["decide"]) {
   return { agent, paid };
 }
 
-/** Decides about at most `amount`: larger calls are edited first. */
+/** Returns a check that allows at most `amount`. It first edits larger amounts. */
 const upTo =
   (amount: number, verdict: CallVerdict): BeforeCall["decide"] =>
   ({ sent }) =>

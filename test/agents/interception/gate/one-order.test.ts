@@ -23,7 +23,7 @@ const order = [
   ["postTool", "after"],
 ] as const;
 
-/** The rows of the table in the documentation: the entry and its phase. */
+/** The rows of the table in the documentation: the check, and whether it is asked before or after the call. */
 function documentedOrder(): string[][] {
   const page = readFileSync(new URL("../../../../docs/guides/middleware.md", import.meta.url), "utf8");
   const [section = ""] = page.split("### The entries of a tool call").slice(1);
@@ -47,7 +47,7 @@ const other = tool({
   execute: () => "other",
 });
 
-/** Options of an agent with every kind of entry, each of which notes that it was asked. */
+/** Options of an agent with every kind of check. Each check records that it was asked. */
 function watched(noted: string[]): Partial<AgentOptions> {
   const note = (what: string): undefined => void noted.push(what);
   const look = tool({

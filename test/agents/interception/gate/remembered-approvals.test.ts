@@ -10,7 +10,7 @@ async function pass(rules: Permissions, options: CallOptions): Promise<CallVerdi
   return before(composeGate({ permissions: rules }), gatedCall(options));
 }
 
-/** Approves the question about a call, with the wish to remember the approval. */
+/** Approves the question about a call and asks to remember the approval. */
 async function approve(rules: Permissions, options: CallOptions): Promise<void> {
   const gate = composeGate({ permissions: rules });
   const verdict = await before(gate, gatedCall(options));

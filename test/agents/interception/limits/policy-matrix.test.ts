@@ -13,7 +13,7 @@ interface Ran {
   readonly outside: InProcessServices;
   readonly tokens: number;
   readonly usd: number;
-  /** Texts of model answers that also called tools, i.e. that were not final. */
+  /** Texts of model answers that also called tools, so that they were not final. */
   readonly unfinished: ReadonlySet<JsonValue>;
 }
 

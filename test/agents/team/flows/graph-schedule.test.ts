@@ -43,7 +43,10 @@ function nodesOf(names: readonly string[]): Record<string, () => JsonValue> {
   return Object.fromEntries(names.map((name) => [name, () => null]));
 }
 
-/** Depth of a visit, derived from its input alone. `choice` selects no router target beyond `maxDepth`. */
+/**
+ * Returns the depth of a visit, which follows from its input alone. `choice` selects no target of a router beyond
+ * `maxDepth`.
+ */
 function depthOf(input: JsonValue): number {
   const values = Array.isArray(input) ? input : [input];
   return 1 + Math.max(...values.map(Number));

@@ -1,7 +1,7 @@
 import type { FileSchema } from "../../../../src/runtime/stores/sqlite/db/migrate.ts";
 import { storeSchema } from "../../../../src/runtime/stores/sqlite/db/schema.ts";
 
-/** The format that a later version of Reeve could have. */
+/** The format number that a later version of Reeve could have. */
 export const plantedFormat = storeSchema.oldest + storeSchema.migrations.length + 1;
 
 /** The tables of a store with one more format, in which runs have a colour and the names of sessions are in capitals. */
@@ -16,7 +16,7 @@ export const plantedSchema: FileSchema = {
   ],
 };
 
-/** The same, with a last statement that fails. */
+/** The same tables as `plantedSchema`, with a last migration statement that fails. */
 export function plantedWith(statement: string): FileSchema {
   const [first, ...others] = plantedSchema.migrations.toReversed();
   if (first === undefined) throw new Error("the planted schema has no migration");
