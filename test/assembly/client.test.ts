@@ -64,7 +64,7 @@ const codeOf = async (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => Fault.from(error).code,
   );
 
-describe.each(twoStores)("client, %s store", (_name, prepare) => {
+describe.each(twoStores)("a client of a runtime, %s store", (_name, prepare) => {
   test("a run of a client is signalled, read, updated and completed while another process executes it", () =>
     withClient(prepare, async (client, openWorker) => {
       const started = await client.start("order", { orderId: "7" }, { runId: "run_order-7" });

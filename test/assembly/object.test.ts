@@ -101,7 +101,7 @@ test("L19: a workflow calls an object, takes a handle to a call, and sends a cal
   });
 });
 
-describe("bad input", () => {
+describe("wrong input to an object", () => {
   test("a wrong input, key, handler, option or object is refused by name, and no run exists", async () => {
     await withRuntime(async (runtime) => {
       const visits = runtime.object(counter, "visits");

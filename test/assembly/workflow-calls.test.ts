@@ -13,7 +13,7 @@ const double = workflow(
 const waiting = workflow("waiting", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
 const broken = workflow("broken", async () => Promise.reject(new FatalError("broken")));
 
-describe("calls of workflows", () => {
+describe("calls of workflows in a workflow", () => {
   test("ctx.start(), ctx.call() and handles in parallel, race and any return typed outputs", () =>
     withRuntime(async (runtime) => {
       const caller = workflow("caller", { agents: [double, waiting] }, async (ctx) => {
@@ -100,7 +100,7 @@ describe("calls of workflows", () => {
     }));
 });
 
-describe("ends of workflows", () => {
+describe("the ends of workflows", () => {
   const failing = (fail: (attempt: number) => void): { attempts: () => number; flow: Workflow } => {
     let attempts = 0;
     const flow = workflow("failing", async (ctx) => {

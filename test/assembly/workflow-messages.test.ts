@@ -3,7 +3,7 @@ import { z } from "zod";
 import { FatalError, object, query, signal, update, workflow } from "../../src/entries/workflow.ts";
 import { withRuntime } from "./with-runtime.ts";
 
-describe("mistakes in messages", () => {
+describe("mistakes in messages of a workflow", () => {
   const paid = signal("paid", z.number());
   const done = query("done", z.object({ parts: z.number() }));
   const move = update("move");

@@ -141,7 +141,7 @@ describe("input and output of a workflow", () => {
     }));
 });
 
-describe("retries of steps", () => {
+describe("the retries of steps", () => {
   test.for([[undefined], [{ timeoutMs: 60_000 }], [{ retry: undefined } as object]])(
     "a step of a workflow with the options %j has 5 attempts by default, with growing delays",
     async ([options]) => {
@@ -221,7 +221,7 @@ describe("retries of steps", () => {
     }));
 });
 
-describe("time", () => {
+describe("sleeping and time limits of a workflow", () => {
   test("a workflow sleeps for a text or until a date, and starts after delayMs", async () => {
     const clock = new FakeClock();
     const runtime = await openRuntime({ store: "memory:", clock });

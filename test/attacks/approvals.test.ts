@@ -108,7 +108,7 @@ describe("arguments that disguise a tool approval", () => {
   );
 });
 
-describe("an answer at an MCP host", () => {
+describe("an answer to an approval at an MCP host", () => {
   test.each<[string, unknown, string]>([
     ["with other arguments", { action: "accept", content: { path: "/other" } }, "approved"],
     ["with a decision in its content", { action: "decline", content: { decision: "approved" } }, "denied"],
@@ -121,7 +121,7 @@ describe("an answer at an MCP host", () => {
   });
 });
 
-describe("an answer that is no decision", () => {
+describe("an answer to an approval that is no decision", () => {
   const invalid: readonly (readonly [string, unknown])[] = [
     ["true", true],
     ["a word", "approved"],
@@ -161,7 +161,7 @@ describe("an answer that is no decision", () => {
   );
 });
 
-describe("an answer to another question", () => {
+describe("an answer to another question than the open one", () => {
   test.each<[string, (approvalId: string) => string]>([
     ["of other arguments", (id) => `${id.slice(0, id.lastIndexOf("/"))}/0123456789abcdef`],
     ["of another task", (id) => id.replace(/^t0/u, "t1")],
@@ -238,7 +238,7 @@ describe("a tool that changes after it was approved", () => {
   );
 });
 
-describe("arguments that evade a rule", () => {
+describe("arguments that evade a permission rule", () => {
   const transfer = tool({
     name: "wipe",
     description: "Pays",

@@ -275,7 +275,7 @@ async function attackAll(
   );
 }
 
-describe("a page that may load from one host only", () => {
+describe("a browser page that may load from one host only", () => {
   let reached: readonly Host[];
   let guarded: readonly Host[];
   const asked = new Set<string>();
@@ -372,7 +372,7 @@ describe("a browser without allowPrivate", () => {
   });
 });
 
-describe("a public page", () => {
+describe("a public page in the browser", () => {
   const ways = {
     image: { html: `<img src="http://TARGET/hit">` },
     redirect: { html: `<iframe src="/away?http://TARGET/hit"></iframe>` },

@@ -62,7 +62,7 @@ function located(url: string): string {
   return url.replaceAll(":V", `:${victim}`).replaceAll(":F", `:${front}`);
 }
 
-describe("an address of this machine or its network", () => {
+describe("fetch of an address of this machine or its network", () => {
   test.each([
     ["in four parts", "http://127.0.0.1:V/"],
     ["in two parts", "http://127.1:V/"],
@@ -111,7 +111,7 @@ describe("an address of this machine or its network", () => {
   });
 });
 
-describe("a name that leads to this machine", () => {
+describe("fetch of a host name that leads to this machine", () => {
   const v4 = (...addresses: string[]): Resolver => {
     return async () => addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
   };
@@ -155,7 +155,7 @@ describe("a name that leads to this machine", () => {
   });
 });
 
-describe("a redirect to another host", () => {
+describe("fetch that is redirected to another host", () => {
   test.each([
     ["with an absolute URL", 302, "http://127.0.0.1:V/"],
     ["with the status 301", 301, "http://127.0.0.1:V/"],
@@ -196,7 +196,7 @@ describe("a redirect to another host", () => {
   });
 });
 
-describe("a URL that pretends to be another", () => {
+describe("fetch of a URL that pretends to be another URL", () => {
   test.each([
     ["with the trusted host as user name", "http://127.0.0.1:F@127.0.0.1:V/"],
     ["with the trusted host as password", "http://u:127.0.0.1@127.0.0.1:V/"],
@@ -231,7 +231,7 @@ describe("a URL that pretends to be another", () => {
   });
 });
 
-describe("a response without bounds", () => {
+describe("fetch of a response without bounds", () => {
   const gigabytes = Buffer.alloc(40_000_000, "x");
   const plain = { "content-type": "text/plain" };
   const packed = (coding: string, body: Buffer): RequestListener => {
@@ -291,7 +291,7 @@ describe("a response without bounds", () => {
   });
 });
 
-describe("an approval of one host", () => {
+describe("an approval of one host for fetch", () => {
   const resolve: Resolver = async () => [{ address: "127.0.0.1", family: 4 }];
   const others: readonly (readonly [string, string])[] = [
     ["a name that begins with it", "http://good.test.evil.test:F/"],

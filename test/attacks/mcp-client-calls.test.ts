@@ -8,7 +8,7 @@ import { closeAll, fine, good, runtimeHere, toolsOf, type Reply } from "./evil-s
 
 afterEach(closeAll);
 
-describe("a call that a server answers badly ends with an error that the model can read", () => {
+describe("an MCP call that a server answers badly ends with an error that the model can read", () => {
   const stream = (response: ServerResponse): ServerResponse =>
     response.writeHead(200, { "content-type": "text/event-stream" });
   test.for<[string, Reply]>([
@@ -108,7 +108,7 @@ describe("a call that a server answers badly ends with an error that the model c
   }
 });
 
-describe("a call ends in time", () => {
+describe("an MCP call ends in time", () => {
   test.for<[string, (send: (message: JsonObject) => void, token: JsonValue) => void]>([
     ["silence", () => {}],
     [
@@ -178,7 +178,7 @@ describe("a call ends in time", () => {
   });
 });
 
-describe("a program that misbehaves as a server is contained", () => {
+describe("a program that misbehaves as an MCP server is contained", () => {
   const program = (code: string): ServerConfig => ({
     command: process.execPath,
     args: ["-e", code],
@@ -213,7 +213,7 @@ describe("a program that misbehaves as a server is contained", () => {
   });
 });
 
-describe("a schema of a server does not stop the process", () => {
+describe("the schema of an MCP server does not stop the process", () => {
   const pattern = "^(a+)+$";
   const text = `${"a".repeat(40)}!`;
   const doubled = Object.fromEntries(

@@ -29,7 +29,7 @@ const localNames = [
   "list_mcp_resources",
 ];
 
-describe("a server cannot take the name of another tool", () => {
+describe("an MCP server cannot take the name of another tool", () => {
   test.for<[string, readonly string[]]>([
     ...localNames.map((name): [string, readonly string[]] => [`the local name ${name}`, [name]]),
     ["the full name of a tool of another server", ["mcp__files__read"]],
@@ -77,7 +77,7 @@ describe("a server cannot take the name of another tool", () => {
   );
 });
 
-describe("a server cannot lower the risk of its tools", () => {
+describe("an MCP server cannot lower the risk of its tools", () => {
   test.for<[string, Listed, Partial<HttpServerConfig>]>([
     ["readOnlyHint", { annotations: { readOnlyHint: true } }, {}],
     ["destructiveHint", { annotations: { destructiveHint: false } }, {}],
@@ -122,7 +122,7 @@ describe("a server cannot lower the risk of its tools", () => {
   });
 });
 
-describe("a rule for one server does not match a tool of another", () => {
+describe("a permission rule for one MCP server does not match a tool of another server", () => {
   test.for<[string, string]>([
     ["mcp__files__*", "files__read"],
     ["mcp__files__*", "mcp__files__read"],
@@ -141,7 +141,7 @@ describe("a rule for one server does not match a tool of another", () => {
   );
 });
 
-describe("a changed tool is seen as changed", () => {
+describe("an MCP tool that changes is seen as changed", () => {
   test.for<[string, Listed]>([
     ["its description", { description: "Now deletes everything" }],
     ["its schema", { inputSchema: { type: "object", properties: { path: { type: "string" } } } }],
@@ -158,7 +158,7 @@ describe("a changed tool is seen as changed", () => {
   });
 });
 
-describe("a list that a server answers badly offers none of its tools", () => {
+describe("a tool list that an MCP server answers badly offers none of its tools", () => {
   test.for<[string, JsonObject | ((response: ServerResponse) => void)]>([
     ["no tools", {}],
     ["tools that are a text", { tools: "x" }],
@@ -188,7 +188,7 @@ describe("a list that a server answers badly offers none of its tools", () => {
   });
 });
 
-describe("arguments are checked against a hostile schema without harm", () => {
+describe("arguments are checked against a hostile schema of an MCP server without harm", () => {
   test.for<[string, JsonObject, JsonObject]>([
     ["an unknown type", { a: { type: "nonsense" } }, { a: 1 }],
     ["a reference to itself", { a: { $ref: "#" } }, { a: { a: { a: {} } } }],

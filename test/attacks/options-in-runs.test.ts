@@ -43,7 +43,7 @@ test.each(inRuns)("ctx.%s() refuses a misspelt option", async (name, call, neare
   expect(error?.message).toContain(` of ctx.${name}(): `);
 });
 
-describe("a runtime and its handles", () => {
+describe("misspelt options of a runtime and its handles", () => {
   test("a runtime and its handles refuse misspelt options", async () => {
     const runtime = await reeve.openRuntime();
     onTestFinished(() => runtime.close());

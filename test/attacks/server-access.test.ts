@@ -95,7 +95,7 @@ async function unchanged(attack: () => Promise<void>): Promise<void> {
   expect(await stateOfOwner()).toEqual(before);
 }
 
-describe("a caller without the right token", () => {
+describe("a caller of the server without the right token", () => {
   it("a server answers 401 on every route without a valid token, and the request changes nothing", async () => {
     const revoked = await server.tokenOf("acme", "admin", "ann");
     await server.tokens.revoke(revoked.split("_")[1] ?? "");
@@ -156,7 +156,7 @@ describe("a caller without the right token", () => {
   });
 });
 
-describe("a caller of another tenant or user", () => {
+describe("a caller of the server from another tenant or user", () => {
   for (const [name, other] of [
     ["tenant", ["other", "ann"]],
     ["user", ["acme", "bob"]],
@@ -298,7 +298,7 @@ describe("a caller of another tenant or user", () => {
   });
 });
 
-describe("a page of another site", () => {
+describe("a web page of another site that calls the server", () => {
   const paths = ["/", "/api/runs", "/openapi.json", "/login?code=x", "/assets/a.js"];
 
   it("a page of another site that rebinds a host name reaches nothing: the server refuses every other Host", async () => {
@@ -432,7 +432,7 @@ describe("a page of another site", () => {
   });
 });
 
-describe("a path that leads elsewhere", () => {
+describe("a request path that leads elsewhere", () => {
   it("a request path to the server never leaves the folder of the page", async () => {
     const tries = [
       "/../secret.txt",

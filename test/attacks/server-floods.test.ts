@@ -23,7 +23,7 @@ function nested(depth: number): string {
   return `{"agent":"clerk","input":${"[".repeat(depth)}${"]".repeat(depth)}}`;
 }
 
-describe("a large or strange body", () => {
+describe("a large or strange body of a server request", () => {
   it("the server refuses a body that is too large with 413, whether or not its length is declared", async () => {
     const server = await serve(agentsOfExamples, { limits: { maxBodyBytes: 1_000 } });
     const body = JSON.stringify({ agent: "clerk", input: "x".repeat(2_000) });
@@ -184,7 +184,7 @@ describe("a large or strange body", () => {
   });
 });
 
-describe("many requests", () => {
+describe("many server requests", () => {
   it("the server refuses requests of one token above its rate with 429, while it serves another token", async () => {
     const server = await serve(agentsOfExamples, { limits: { requestsPerSecond: 1, requestBurst: 5 } });
     const [greedy, other] = [await server.tokenOf("acme"), await server.tokenOf("acme")];
@@ -237,7 +237,7 @@ describe("many requests", () => {
   });
 });
 
-describe("a slow client", () => {
+describe("a slow client of the server", () => {
   it("the server disconnects a slow client that does not finish its headers or its body", async () => {
     const server = await serve([], { listen: { headersTimeoutMs: 40, requestTimeoutMs: 60 } });
     expect(await rawBytes(server.port, "GET /api/runs HTTP/1.1\r\nHost: 127")).toMatch(/^HTTP\/1\.1 408/u);
@@ -283,7 +283,7 @@ describe("a slow client", () => {
   });
 });
 
-describe("two people", () => {
+describe("two people who answer one question", () => {
   it("two people who answer one question at once get 202 and 409 from the server, and the first answer counts", async () => {
     const server = await serve(agentsOfExamples);
     const { waiting } = await exampleWorld(server);

@@ -93,7 +93,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     return { world, before, result, text: textOf(result) };
   }
 
-  describe.skipIf(!works)("in the sandbox (skipped if bubblewrap is missing)", () => {
+  describe.skipIf(!works)("bash in the sandbox (skipped if bubblewrap is missing)", () => {
     const attacks = [
       ...secrets.map(([name, command]) => [`read ${name}`, command] as const),
       ...writes.map(([name, command]) => [`write ${name}`, command] as const),
@@ -274,7 +274,7 @@ describe.each(identities())("shell commands as $name", (identity) => {
     },
   );
 
-  describe("without bubblewrap", () => {
+  describe("bash without bubblewrap", () => {
     const script = (text: string) => `#!/bin/sh\n${text}\n`;
     test.each([
       ["is missing", "no-such-bubblewrap", undefined],

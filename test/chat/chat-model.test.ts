@@ -33,7 +33,7 @@ async function approvedRun(): Promise<readonly (Event | Delta)[]> {
   return items;
 }
 
-describe("the model of a chat", () => {
+describe("the view of a chat", () => {
   test("a chat shows a run as its input, its answers, the call as a person edited it, the answered question, and its end", async () => {
     const model = new ChatModel();
     model.follow("run_1", { isInputShown: false, isQuiet: false });

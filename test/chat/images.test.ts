@@ -79,7 +79,7 @@ test("the chat turns the pasted path of an image into its name, and leaves every
     expect(pastedImage(text, folder)).toBeUndefined();
 });
 
-describe("an image in the conversation", () => {
+describe("an image in a chat conversation", () => {
   test.for([
     { images: "kitty", drawn: "\u{1b}_G" },
     { images: "iterm2", drawn: "\u{1b}]1337" },
@@ -106,7 +106,7 @@ describe("an image in the conversation", () => {
   );
 });
 
-describe.skipIf(lacksTmux)("images in the composer", () => {
+describe.skipIf(lacksTmux)("images in the composer of a chat", () => {
   test("a person pastes the path of an image or an image of the clipboard into a chat, and learns which program is missing", async () => {
     const { folder, url, requests } = await setUp(() => ({ text: "Seen." }));
     await writeFile(join(folder, "my lamp.png"), pixel, "base64");

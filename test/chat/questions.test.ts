@@ -49,7 +49,7 @@ async function decided(
   return { decision, shown };
 }
 
-describe("the answer to a question of an agent", () => {
+describe("the answer in a chat to a question of an agent", () => {
   test.for<{ keys: readonly (string | undefined)[]; is: ApprovalDecision | undefined }>([
     { keys: ["y"], is: { decision: "approved" } },
     { keys: ["a"], is: { decision: "approved", remember: true } },

@@ -95,7 +95,7 @@ async function openChat() {
   };
 }
 
-describe("an input whose answer is lost", () => {
+describe("a chat input whose answer is lost", () => {
   test.for([
     { kind: "steering", lost: "answer" },
     { kind: "follow-up", lost: "answer" },

@@ -47,7 +47,7 @@ function boardOf(panel: RunPanel, size: Partial<BoardPlace> = {}, scout?: string
   return runBoardLines(board, { ...place, ...size });
 }
 
-describe("the board of a run", () => {
+describe("the watch board of a run", () => {
   test("the watch board of a run shows its status, what is spent, reserved and left, its agents and its questions", () => {
     const lines = boardOf("inbox");
     expect(lines).toHaveLength(24);
@@ -118,7 +118,7 @@ describe("the board of a run", () => {
   });
 });
 
-describe("the board of all runs", () => {
+describe("the watch board of all runs", () => {
   test("the watch board of all runs lists status, cost and age, what waits for the person, and the runs of a search", () => {
     const facts = { live: 1, liveAgents: 2, spentTodayUsd: 1.5, capPerDayUsd: 9 } as never;
     const runs = [

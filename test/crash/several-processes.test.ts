@@ -111,7 +111,7 @@ async function countCommits(store: Store, runId: RunId): Promise<number> {
   return commits;
 }
 
-describe.each([2, 4])("%i processes on one file", (processes) => {
+describe.each([2, 4])("%i worker processes on one store file", (processes) => {
   const others = Array.from({ length: processes - 1 }, (_, index) => `other-${index}`);
 
   test("J6, L2: other workers take over the runs of a killed worker and repeat only its calls in flight", () =>

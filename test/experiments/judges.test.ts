@@ -33,7 +33,7 @@ function grading(grades: readonly (number | Error)[]): {
   return { model, asked };
 }
 
-describe("judge", () => {
+describe("judge()", () => {
   test("the score of a judge is the mean of its votes on a scale from 0 to 1, with the reasons of the votes", () =>
     withRuntime(async (runtime) => {
       const { model, asked } = grading([2, 4, 5]);
@@ -142,7 +142,7 @@ function preferring(text: string): ReturnType<typeof answering> {
   });
 }
 
-describe("pairwise", () => {
+describe("pairwise()", () => {
   const variants = {
     base: clerk.with({ name: "lyon", model: answering(() => "Lyon") }),
     better: clerk.with({ name: "paris", model: answering(() => "Paris") }),

@@ -61,7 +61,7 @@ function cases(
   );
 }
 
-describe("reportOf", () => {
+describe("reportOf()", () => {
   test("reportOf() averages the trials of each case before it takes the mean of the cases", () => {
     const result = resultOf([
       trial("a", { exact: score(1) }),
@@ -154,7 +154,7 @@ describe("reportOf", () => {
   });
 });
 
-describe("gates", () => {
+describe("gates on the scores of an experiment", () => {
   test("a gate on the mean score of an experiment fails below its value and passes at it", () => {
     const gates = { exact: { mean: 0.9 } };
     const held = reportOf(cases(10, (at) => (at === 0 ? 0 : 1), { gates }));
@@ -209,7 +209,7 @@ describe("gates", () => {
   });
 });
 
-describe("reports with hostile texts", () => {
+describe("experiment reports with hostile texts", () => {
   const hostile = "x</testcase>&\"'\u0000\u001B[31m\uD800|`code`\n# h @team <img src=x> [l](http://x)";
   const report = reportOf(
     resultOf(
@@ -266,7 +266,7 @@ function wellFormed(xml: string): string | undefined {
   return open.length === 0 ? undefined : `open: ${open.join()}`;
 }
 
-describe("baselines", () => {
+describe("baselines of experiments", () => {
   test("a baseline of an experiment is written as a whole, and read again", async () => {
     const folder = await mkdtemp(join(tmpdir(), "reeve-baseline-"));
     const path = baselinePath(folder, "main");

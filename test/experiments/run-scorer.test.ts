@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { given, runScorer } from "./scorer-given.ts";
 
-describe("runScorer", () => {
+describe("runScorer()", () => {
   test.each([
     [true, 1],
     [false, 0],
@@ -55,7 +55,7 @@ describe("runScorer", () => {
   });
 });
 
-describe("runScorer under a budget", () => {
+describe("runScorer() under a budget", () => {
   let requests = 0;
   const server = createServer((_request, response) => {
     requests += 1;

@@ -6,7 +6,7 @@ import { contains, exactMatch, matches } from "../../src/experiments/scorers/tex
 import { toolCalls } from "../../src/experiments/scorers/tool-calls.ts";
 import { call, given, runScorer } from "./scorer-given.ts";
 
-describe("exactMatch", () => {
+describe("exactMatch()", () => {
   test("exactMatch() ignores white space around a text, and compares other values as JSON", async () => {
     const score = exactMatch();
     expect(score.name).toBe("exactMatch");
@@ -26,7 +26,7 @@ describe("exactMatch", () => {
   });
 });
 
-describe("contains and matches", () => {
+describe("contains() and matches()", () => {
   test("contains() names each text that the output lacks", async () => {
     expect(await runScorer(contains(), given("Paris, France", ["Paris", "France"]))).toMatchObject({
       score: 1,
@@ -52,7 +52,7 @@ describe("contains and matches", () => {
   });
 });
 
-describe("jsonMatch", () => {
+describe("jsonMatch()", () => {
   test("jsonMatch() names each path that differs from the expected value", async () => {
     const expected = { name: "Ada", items: [{ price: 1 }, { price: 2 }], "a b": true };
     const output = JSON.stringify({
@@ -86,7 +86,7 @@ describe("jsonMatch", () => {
   });
 });
 
-describe("toolCalls", () => {
+describe("toolCalls()", () => {
   const find = { name: "find", arguments: { id: 1 } };
   const pay = { name: "pay", arguments: { usd: 5, to: { iban: "X" } } };
 
@@ -152,7 +152,7 @@ describe("toolCalls", () => {
   });
 });
 
-describe("limits", () => {
+describe("scorers of limits", () => {
   test("a limit scorer such as costBelow() scores 1 below its limit and 0 at the limit, with the reason", async () => {
     expect(await runScorer(costBelow(0.02), given(""))).toMatchObject({ score: 1 });
     expect(await runScorer(costBelow(0.01), given(""))).toMatchObject({

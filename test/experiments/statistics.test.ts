@@ -46,7 +46,7 @@ function coverage({ mean, draw }: Distribution, cases: number, experiments: numb
   return covered / experiments;
 }
 
-describe("estimateMean", () => {
+describe("estimateMean()", () => {
   // All 1,000 experiments of each distribution lie within 93 % and 97 %. `npm test` simulates 200 of one, which vary more.
   const names = isFull ? Object.keys(distributions) : ["three trials of cases of different difficulty"];
   const sizes = isFull ? [60, 200] : [60];

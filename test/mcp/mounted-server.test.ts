@@ -96,7 +96,7 @@ async function post(token: string | null, session: string | undefined, body: unk
 
 const listTools = { jsonrpc: "2.0", id: 5, method: "tools/list" };
 
-describe("the MCP client of the SDK", () => {
+describe("an MCP client of a Reeve server", () => {
   it("an MCP client finds the agents of a Reeve server as tools, and a call is a run of the token's tenant and user", async () => {
     const { client } = await connect(await server.tokenOf("acme", "run", "ann"));
     const { tools } = await client.listTools();
@@ -268,7 +268,7 @@ describe("the MCP client of the SDK", () => {
   });
 });
 
-describe("the conformance suite through the mount", () => {
+describe("the MCP conformance suite against a Reeve server", () => {
   let listening: Listening;
   beforeAll(async () => {
     const token = await server.tokenOf("acme", "run", "ann");

@@ -76,7 +76,7 @@ async function registry(
   };
 }
 
-describe("packages", () => {
+describe("packages of a project", () => {
   test("a package of a project is installed once the project is trusted, runs no script, and brings skills and extensions", async () => {
     const { project, home, user, write } = await testFolders();
     const { url, requests, spoil } = await registry(user);

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { repository, runNode } from "../gates/run-node.ts";
 import { testFolders, type TestFolders } from "../workspace/folders.ts";
 
-describe("code is checked when it is loaded", () => {
+describe("the code of a trusted project is checked when it is loaded", () => {
   const ran = (path: string, word = "ran"): string =>
     `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(path)}, "${word}");`;
 

@@ -118,7 +118,7 @@ function cutPolitely(url: string, response: ServerResponse): void {
   response.end(frames.join(""));
 }
 
-describe.each(providerKeys)("an error of %s", (key) => {
+describe.each(providerKeys)("an error of a model of %s", (key) => {
   const model = () => providers.models[key];
 
   test.each(Object.keys(errorKinds) as ErrorKind[])(
@@ -156,7 +156,7 @@ describe.each(providerKeys)("an error of %s", (key) => {
   });
 });
 
-describe("a stream that ends regularly before its answer is complete", () => {
+describe("a model stream that ends regularly before its answer is complete", () => {
   const models = (): Readonly<Record<string, Model>> => {
     const common = { apiKey: "not-a-key" };
     const openai = createOpenAI({ ...common, baseURL: cutUrl });

@@ -19,7 +19,7 @@ afterAll(() => providers.stop());
 
 const keysSent = () => providers.sent.map((body) => body["prompt_cache_key"]);
 
-describe("the key of the prompt cache", () => {
+describe("the prompt cache key of a request", () => {
   test.each(["openai", "openai chat"] as const)(
     "%s receives one prompt_cache_key per session, also from a second runtime",
     async (key) => {

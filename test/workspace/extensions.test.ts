@@ -90,7 +90,7 @@ describe("extensions from files", () => {
   });
 });
 
-describe("the review of the memory", () => {
+describe("the review of the memory file", () => {
   test("a review updates MEMORY.md after the tool calls of a session, and the next prompt has the new text", async () => {
     const folders = await testFolders();
     await folders.write({ "~/.reeve/settings.json": '{ "memoryReviewEvery": 1 }' });

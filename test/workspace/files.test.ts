@@ -62,7 +62,7 @@ describe("files of a workspace", () => {
   );
 });
 
-describe("front matter", () => {
+describe("front matter of a workspace file", () => {
   test("front matter is separated from the body, and a text without front matter is a body", () => {
     expect(parseMarkdown("---\na: 1\nb: [x, y]\n---\n\nBody\n---\nmore", "f.md")).toEqual({
       data: { a: 1, b: ["x", "y"] },
@@ -99,7 +99,7 @@ describe("front matter", () => {
   });
 });
 
-describe("places", () => {
+describe("the folders of a workspace", () => {
   test("the project of a workspace is the nearest folder with .reeve, else the root of the repository", async () => {
     const { project, home, write } = await testFolders();
     await write({

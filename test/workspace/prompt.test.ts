@@ -229,7 +229,7 @@ describe("the system prompt", () => {
   });
 });
 
-describe("platform hints", () => {
+describe("the rules of a platform in the system prompt", () => {
   test.for(platforms)("the platform %s has rules for answers", (platform) => {
     expect(platformHint(platform)).toMatch(/^You answer /u);
     expect(platformHint(`${platform}:4711`)).toBe(platformHint(platform));

@@ -18,7 +18,7 @@ const files = {
 
 const reloads = casesOf(1_000, 100);
 
-describe("reload", () => {
+describe("the reload of a workspace", () => {
   test(`${reloads} reloads of unchanged workspace files load each module once and keep memory constant`, async () => {
     const { project, home, write } = await testFolders();
     await write(files);

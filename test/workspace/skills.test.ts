@@ -26,7 +26,7 @@ function skillsOf({ project }: TestFolders, notices = new Notices()) {
   return readSkills(sources, notices);
 }
 
-describe("skills", () => {
+describe("skills of a workspace", () => {
   test("skills-ref accepts 20 skills, and its to-prompt equals the list of skills in the system prompt", async () => {
     const folders = await testFolders();
     const kinds = [
@@ -124,7 +124,7 @@ describe("skills", () => {
   });
 });
 
-describe("knowledge", () => {
+describe("knowledge of a workspace", () => {
   test("index.yaml of knowledge lists documents, and always_load adds their content to the prompt", async () => {
     const { project, write } = await testFolders();
     await write({
@@ -170,7 +170,7 @@ describe("knowledge", () => {
   });
 });
 
-describe("prompt templates", () => {
+describe("prompt templates of a workspace", () => {
   test.for([
     ["Review $1 for $2.", 'src/a.ts "two words"', "Review src/a.ts for two words."],
     ["All: $ARGUMENTS and $@", "a b", "All: a b and a b"],

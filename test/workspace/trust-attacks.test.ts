@@ -336,7 +336,7 @@ const attacks: readonly (readonly [name: string, files: Files, change: Files])[]
   ],
 ];
 
-describe("trust does not survive a change of what runs", () => {
+describe("trust ends when the executed code changes", () => {
   test.for(attacks)("trust ends when the executed code changes through %s", async ([, files, change]) => {
     const folders = await testFolders();
     await folders.write(files);
@@ -393,7 +393,7 @@ describe("trust does not survive a change of what runs", () => {
   });
 });
 
-describe("what a decision cannot cover", () => {
+describe("code that a decision of trust cannot cover", () => {
   test.for([
     ["npx", ["-y", "tool@1.0.0"], "npx -y tool@1.0.0"],
     ["uvx", ["tool"], "uvx tool"],
@@ -484,7 +484,7 @@ test("an extension may compute the names of files that it loads, because each fi
   expect((await (await open(folders)).trustScope()).unresolved).toEqual([]);
 });
 
-describe("programs are checked when they are started", () => {
+describe("the programs of a trusted project are checked when they are started", () => {
   const ran = (path: string, word = "ran"): string =>
     `import { writeFileSync } from "node:fs"; writeFileSync(${JSON.stringify(path)}, "${word}");`;
 

@@ -182,7 +182,7 @@ async function seen(root: string, line: Line) {
   return { hash: coverage.hash(), unresolved: coverage.unresolved };
 }
 
-describe("program lines", () => {
+describe("program lines of a project", () => {
   test.for(hiddenPrograms)(
     "%s in a command of a project is refused without a person, or its change ends the trust",
     async ([, line, files, change]) => {

@@ -147,7 +147,7 @@ describe("the schema of a structured answer", () => {
   });
 });
 
-describe("a score above 1", () => {
+describe("a score of an answer above 1", () => {
   test("a score above 1 with a known scale is normalised, so that 3 of 10 does not approve", async () => {
     const actor = new Agent({ name: "actor", model: scriptedModel(["one", "two"]) });
     const model = scriptedModel(['{"score": "3 of 10", "issues": ["short"]}', '{"score": 9, "outOf": 10}']);

@@ -372,7 +372,7 @@ describe("swarm()", () => {
     runtime.register(a);
   });
 
-  describe("a handoff that a peer's conversation does not end with is ignored", () => {
+  describe("swarm() ignores a handoff if the peer's conversation does not end with it", () => {
     test("swarm() ignores a handoff if a stop hook makes the peer continue and the peer then answers", async () => {
       const shouldContinue = ({ continued }: { readonly continued: number }) =>
         continued === 0 ? "Do it yourself." : undefined;

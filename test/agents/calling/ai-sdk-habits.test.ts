@@ -137,7 +137,7 @@ const mistakes: readonly (readonly [mistake: string, attempt: () => unknown, mes
   ],
 ];
 
-describe("a habit from the AI SDK or another library is refused and the message names what to use", () => {
+describe("a habit from the AI SDK or another library is refused, and the message names what to use", () => {
   test.each(mistakes)(
     "a habit from another library is refused with what to use: %s",
     async (_mistake, attempt, message) => {

@@ -48,7 +48,7 @@ function resultsIn(model: ReturnType<typeof scriptedModel>): readonly unknown[] 
   );
 }
 
-describe("context", () => {
+describe("the context of a run", () => {
   test("tools, instructions, guardrails and hooks of a call receive the context that the call was given", async () => {
     const received: unknown[] = [];
     const guardrail: Guardrail<Shop> = {
@@ -209,7 +209,7 @@ async function found(runtime: Runtime, runId: string): Promise<RunHandle> {
   return run;
 }
 
-describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare) => {
+describe.each(twoStores)("the context of a run after a restart (store: %s)", (_store, prepare) => {
   test("a worker that resumes a run rebuilds its context through the factory, and the instructions stay as recorded", async () => {
     const open = await prepare();
     const first = await worker(await open(), [asks]);
@@ -302,7 +302,7 @@ describe.each(twoStores)("context after a restart (store: %s)", (_store, prepare
   });
 });
 
-describe("instructions as a function", () => {
+describe("instructions of an agent as a function", () => {
   test("a function for instructions is called once per invocation with user, metadata and context", async () => {
     const asked: RunFacts<Shop>[] = [];
     const model = scriptedModel([asks, "one", "two"]);

@@ -28,7 +28,7 @@ function lookup(executed: unknown[]) {
   });
 }
 
-describe.each(twoStores)("on the %s store", (_name, prepare) => {
+describe.each(twoStores)("finishReason on the %s store", (_name, prepare) => {
   test("a run whose answer was cut ends as max_output, also for a second runtime on the store, and list() finds it", async () => {
     const open = await prepare();
     const agent = new Agent({ name: "clerk", model: scriptedModel([cut]) });

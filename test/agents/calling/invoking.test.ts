@@ -349,7 +349,7 @@ describe("history of an agent", () => {
   });
 });
 
-describe("messages and signals", () => {
+describe("messages and signals to an agent", () => {
   test("an agent answers each caller separately, and the message of one caller is in no other conversation", async () => {
     const store = memoryStore({ hash: sha256 });
     const runtime = await openRuntime({ store });
@@ -403,7 +403,7 @@ describe("messages and signals", () => {
   });
 });
 
-describe("channel of an input", () => {
+describe("the channel of an input", () => {
   test("the channel of an input selects the prompt variant and is recorded in the input event", async () => {
     const asked: (string | null)[] = [];
     const instructions = {

@@ -50,7 +50,7 @@ function careful(script: readonly ScriptStep[], more: { readonly history?: Histo
 
 const pays: ScriptStep = { toolCalls: [{ name: "pay", input: {} }] };
 
-describe("messages", () => {
+describe("the option messages of a call", () => {
   test("invoke() with messages sends the whole conversation, and the next call in its session continues it", async () => {
     const { agent, model } = scout(["Sun.", "Snow."]);
     const { sessionId, output } = await agent.invoke(conversation);

@@ -83,7 +83,7 @@ async function cancelDuring(runtime: Runtime, { call }: Call): Promise<readonly 
   return [outerResult, await innerRun?.result()];
 }
 
-describe.each(twoStores)("on a %s store", (_name, prepare) => {
+describe.each(twoStores)("a nested call of an agent on a %s store", (_name, prepare) => {
   test.each(calls)("$name inside a tool is cancelled with the run that called the tool", async (way) => {
     const open = await prepare();
     const runtime = await openRuntime({ store: await open(), unknownPrice: "ignore", stopGraceMs: 10 });
@@ -251,7 +251,7 @@ test("a loop over agent.stream() that is busy when its tool is cancelled cancels
   await runtime.close();
 });
 
-describe.each(twoStores)("J6: a body that starts again on a %s store", (_name, prepare) => {
+describe.each(twoStores)("J6: a tool body or step that starts again on a %s store", (_name, prepare) => {
   /**
    * Executes the body of a step in a process that ends before the body returns, and then in another process. The first
    * `failures` executions of the agent that the body calls fail. Returns the result, and how often that agent has

@@ -79,7 +79,7 @@ describe('onApproval: "return"', () => {
   });
 });
 
-describe("onApproval with a handler", () => {
+describe("onApproval with a handler function", () => {
   test("invoke() asks the onApproval handler about each question once and continues with its decisions", async () => {
     const { agent, paid } = payer([pays(1, 2), pays(3), "Done."]);
     const asked: PendingApproval[] = [];

@@ -48,7 +48,7 @@ function careful(script: readonly ScriptStep[]) {
 
 const pays: ScriptStep = { toolCalls: [{ name: "pay", input: {} }] };
 
-describe("settings", () => {
+describe("the settings of a call", () => {
   test("invoke() sends its settings with every model call of the agent, and not with those of the next call", async () => {
     const { agent, model } = scout([looks, "Rain.", "Sun."]);
     await agent.invoke("Weather?", { settings: every });

@@ -41,7 +41,7 @@ function counted() {
   return { controller, signal, listeners: () => listeners };
 }
 
-describe("signal", () => {
+describe("the abort signal of a call", () => {
   test("invoke() cancels the run with the reason of the signal when it aborts", async () => {
     const { agent, model, started } = waiter();
     const controller = new AbortController();

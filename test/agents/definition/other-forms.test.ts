@@ -327,17 +327,20 @@ describe.each([
   ["a tool", tools],
   ["a flow", flows],
   ["a team", teams],
-])("%s in the form of another library, or half written, is refused with what to use", (_what, mistakes) => {
-  test.each(mistakes)(
-    "a form of another library is refused with what to use: %s",
-    async (_mistake, attempt, message) => {
-      await expect((async () => attempt())()).rejects.toMatchObject({
-        code: expect.stringMatching(/^(?:invalid_argument|not_found)$/u) as unknown,
-        message: expect.stringContaining(message) as unknown,
-      });
-    },
-  );
-});
+])(
+  "%s in the form of another library, or half written, is refused, and the message names what to use",
+  (_what, mistakes) => {
+    test.each(mistakes)(
+      "a form of another library is refused with what to use: %s",
+      async (_mistake, attempt, message) => {
+        await expect((async () => attempt())()).rejects.toMatchObject({
+          code: expect.stringMatching(/^(?:invalid_argument|not_found)$/u) as unknown,
+          message: expect.stringContaining(message) as unknown,
+        });
+      },
+    );
+  },
+);
 
 test("tool() accepts JSON Schemas without properties, with references and with alternatives", () => {
   for (const inputSchema of [

@@ -269,7 +269,7 @@ describe("options of an agent", () => {
   });
 });
 
-describe("policy of calls that a flow does not make", () => {
+describe("policy for calls that a flow does not make itself", () => {
   const step = new Agent({ name: "worker", model });
   const other = new Agent({ name: "other", model });
   const flows: readonly (readonly [create: (policy: object) => Agent, steps: string])[] = [

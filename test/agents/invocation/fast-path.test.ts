@@ -223,7 +223,7 @@ async function entriesPassed(options: Partial<AgentOptions>): Promise<{ before: 
   return passed;
 }
 
-describe("F1: which entries judge the tool calls of an agent", () => {
+describe("F1: which checks the tool calls of an agent pass", () => {
   const allow = (): GuardrailDecision => ({ decision: "allow" });
   const permissions: Permissions = { check: () => ({ decision: "allow" }) };
   const toolHooks: HookRegistry = { preTool: () => undefined, postTool: () => undefined };

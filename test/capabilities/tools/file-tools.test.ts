@@ -96,7 +96,7 @@ test.for([
   expect([0, undefined]).toContain(metadata["found"] ?? metadata["files"]);
 });
 
-describe("read", () => {
+describe("the tool read", () => {
   test("the tool read returns a page of lines, says how to continue and keeps characters whole", async () => {
     const root = await tempFolder();
     await writeFile(join(root, "f"), "eins\nzwei\r\ndrei 🦊\nvier");
@@ -176,7 +176,7 @@ describe("read", () => {
   });
 });
 
-describe("write and edit", () => {
+describe("the tools write and edit", () => {
   test("the tool write creates a file with its folders or replaces it, and says which of these it did", async () => {
     const root = await tempFolder();
     const write = writeTool({ root, maxBytes: 10 });
@@ -238,7 +238,7 @@ describe("write and edit", () => {
   });
 });
 
-describe("ls, find and grep", () => {
+describe("the tools ls, find and grep", () => {
   async function project(): Promise<string> {
     const root = await tempFolder();
     for (const folder of ["src/deep", "dist", "node_modules/x", ".git"])

@@ -29,7 +29,7 @@ async function question(run: RunHandle): Promise<Asked> {
   throw new Error("no approval was requested");
 }
 
-describe("ask_human", () => {
+describe("the tool ask_human", () => {
   const ask: ScriptStep = {
     toolCalls: [{ name: "ask_human", input: { question: "Which colour?", options: '["red","blue"]' } }],
   };
@@ -115,7 +115,7 @@ describe("ask_human", () => {
   });
 });
 
-describe("spawn_agent", () => {
+describe("the tool spawn_agent", () => {
   const hire = spawnAgentTool({
     agents: {
       poet: { agentId: agentId("poet"), description: "writes verses" },
@@ -188,7 +188,7 @@ describe("spawn_agent", () => {
   });
 });
 
-describe("todo", () => {
+describe("the tool todo", () => {
   test("the tool todo returns the plan and refuses two items with the status doing", async () => {
     const items = [
       { text: "dig", status: "done" },

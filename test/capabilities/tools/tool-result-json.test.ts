@@ -85,7 +85,7 @@ test("J10: ctx.step refuses a date on the first execution, unlike a tool", async
   expect(result).toMatchObject({ status: "failed", error: { code: "not_json" } });
 });
 
-describe("a valibot schema", () => {
+describe("a tool with a valibot schema", () => {
   const validate = (value: unknown) => ({ value });
 
   test("a tool with a valibot schema that has no JSON Schema is refused, and the error says what to pass instead", () => {

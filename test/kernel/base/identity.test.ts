@@ -229,7 +229,7 @@ describe("a session id", () => {
   });
 });
 
-describe.each(parsers)("parsing an invalid %s", (what, parse) => {
+describe.each(parsers)("parsing an invalid id: %s", (what, parse) => {
   test("parsing any invalid text as an id is refused with invalid_argument", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 20 }), (text) => {

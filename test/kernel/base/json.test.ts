@@ -194,7 +194,7 @@ describe("J10: the error of assertJson()", () => {
   });
 });
 
-describe("canonicalJson", () => {
+describe("canonicalJson()", () => {
   test("canonicalJson() sorts keys and omits undefined properties", () => {
     expect(canonicalJson({ b: [{ d: 1, c: undefined }], a: null })).toBe('{"a":null,"b":[{"d":1}]}');
   });

@@ -138,7 +138,7 @@ describe("an option table", () => {
 
 const text = { empty: false, required: true } as const;
 
-describe("a kind of option", () => {
+describe("a kind of option in an option table", () => {
   test.each<[OptionKind, unknown, string]>([
     [is.integer({ from: 1 }), 0, "invalid x 0 of it: expected an integer from 1"],
     [is.integer({}), 1.5, "invalid x 1.5 of it: expected an integer"],
@@ -202,7 +202,7 @@ describe("a kind of option", () => {
   });
 });
 
-describe("the checks of methods", () => {
+describe("the checks of methods of an object", () => {
   test("nearestName() finds no name for a text that resembles none", () => {
     expect(nearestName("colour", ["maxAgents", "timeoutMs"])).toBeUndefined();
     expect(nearestName("", ["a"])).toBeUndefined();

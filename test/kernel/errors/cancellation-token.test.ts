@@ -64,7 +64,7 @@ describe("CancellationToken", () => {
   });
 });
 
-describe("C1: a child token", () => {
+describe("C1: a child cancellation token", () => {
   test("C1: a child token is cancelled with its parent token for the same reason", () => {
     const parent = new CancellationToken();
     const grandchild = parent.child().child();
@@ -104,7 +104,7 @@ describe("C1: a child token", () => {
   });
 });
 
-describe("C1: random trees of tokens", () => {
+describe("C1: random trees of cancellation tokens", () => {
   test("C1: cancelling a token in a random tree cancels exactly the tokens below it", () => {
     fc.assert(
       fc.property(shape, fc.nat(), (parents, pick) => {
@@ -346,7 +346,7 @@ describe("waiting for a cancellation", () => {
   });
 });
 
-describe("a chain of 100,000 tokens", () => {
+describe("a chain of 100,000 cancellation tokens", () => {
   test("check() on a chain of 100,000 tokens does not overflow the stack", () => {
     const { root, leaf } = chain(100_000);
     leaf.check();
@@ -366,7 +366,7 @@ describe("a chain of 100,000 tokens", () => {
 
 const megabyte = 2 ** 20;
 
-describe("100,000 tokens under one parent", () => {
+describe("100,000 cancellation tokens under one parent", () => {
   test.each<[string, (child: CancellationToken) => void]>([
     ["created and dropped", () => {}],
     ["checked and dropped", (child) => child.check()],

@@ -20,7 +20,7 @@ const { BACKGROUND, LOW, NORMAL, HIGH, CRITICAL } = Priority;
 
 const nothing: HeadcountOutcome = { kind: "done", changes: [] };
 
-describe("headcount: the cap on seats", () => {
+describe("headcount: the limit of seats", () => {
   test("H1: with a cap of one seat, only the root task has a seat", () => {
     const run = setup(1);
     expect(run.acquire(1, NORMAL)).toMatchObject({ kind: "refused", reason: "full" });
@@ -82,7 +82,7 @@ describe("headcount: the cap on seats", () => {
   });
 });
 
-describe("headcount: handing over a seat", () => {
+describe("headcount: how a seat passes to another task", () => {
   test("H2: a new task gets the seat of its victim only after the victim's calls have settled", () => {
     const run = full([LOW]);
     expect(run.acquire(2, HIGH)).toEqual({

@@ -133,7 +133,7 @@ describe("Supervision.root()", () => {
   });
 });
 
-describe("a child node", () => {
+describe("a child node of Supervision", () => {
   test("a child node of Supervision inherits run, session, root and budgets and has default values for its other fields", () => {
     const root = setup({ executionBudget: { maxTokens: 100 }, priority: Priority.CRITICAL });
     const child = root.spawnChild({ parentId: lead });
@@ -188,7 +188,7 @@ describe("a child node", () => {
   });
 });
 
-describe("a tree of nodes", () => {
+describe("a tree of Supervision nodes", () => {
   test("all nodes of a Supervision tree share run, session, root and spawn budget, and depth counts from the root", () => {
     fc.assert(
       fc.property(tree, (placed) => {
@@ -245,7 +245,7 @@ describe("a tree of nodes", () => {
   });
 });
 
-describe("a frozen node", () => {
+describe("a frozen node of Supervision", () => {
   test.each(Object.keys(setup().toJSON()))("a node of Supervision refuses an assignment to %s", (field) => {
     const node = setup();
     expect(() => Object.assign(node, { [field]: null })).toThrow(TypeError);
@@ -283,7 +283,7 @@ describe("a frozen node", () => {
   });
 });
 
-describe("a stored node", () => {
+describe("a stored node of Supervision", () => {
   test("a stored node of Supervision is revived frozen and shares the tree's spawn budget if the two are equal", () => {
     const stored = setup().toJSON();
     expect(unfrozenIn(Supervision.fromJSON(stored))).toEqual([]);

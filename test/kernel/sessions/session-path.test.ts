@@ -17,7 +17,7 @@ const message = (id: string, parentId: string | null): SessionEntry => ({
 const texts = (path: readonly SessionEntry[] | undefined): string[] =>
   contextMessages(path ?? []).map(messageText);
 
-describe("session path", () => {
+describe("the path of a session", () => {
   test("pathTo() returns the entries from the root to the current entry, which is the last message", () => {
     const entries = [message("a", null), message("b", "a"), message("c", "b")];
     expect(leafOf(entries)).toBe("c");

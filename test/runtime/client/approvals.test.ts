@@ -25,7 +25,7 @@ async function answer(runtime: Runtime): Promise<void> {
 }
 
 for (const [storeName, prepare] of twoStores)
-  describe(`on the ${storeName} store`, () => {
+  describe(`approvals of runs on the ${storeName} store`, () => {
     it("K4: approvals() returns the questions of all runs with run, agent, tool, arguments, time, user and tenant", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();

@@ -69,7 +69,7 @@ const proven = (seen: readonly Seen[]): readonly unknown[] =>
 const agentWith = (model: ScriptedModel, options: Partial<AgentOptions> = {}): Agent =>
   new Agent({ name: "clerk", model, instructions: "Be brief.", tools: [lookUp], ...options });
 
-describe.each(twoStores)("on %s", (_name, prepare) => {
+describe.each(twoStores)("modelRequest() on %s", (_name, prepare) => {
   async function withRuntime(use: (runtime: Runtime, store: Store) => Promise<void>): Promise<void> {
     const store = await (await prepare())();
     const runtime = await openRuntime({ store });

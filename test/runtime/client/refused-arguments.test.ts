@@ -9,7 +9,7 @@ removeStoresAfterEach();
 const messageOf = () => userMessage("hello");
 const idle = agent("idle", async () => null, { messageOf });
 
-describe.each(twoStores)("arguments in a %s store", (_name, prepare) => {
+describe.each(twoStores)("refused arguments in a %s store", (_name, prepare) => {
   const open = async () => {
     const store = await (await prepare())();
     return { store, runtime: await createRuntime({ store }) };

@@ -79,7 +79,7 @@ it("a run that inbox messages start takes its title from the first message", asy
   expect(runs.map(({ title, kind }) => [title, kind])).toEqual([["Please file this", "invocation"]]);
 });
 
-describe("submit() refuses", () => {
+describe("what submit() refuses", () => {
   const refused: readonly (readonly [what: string, options: object, message: RegExp])[] = [
     ["NaN as startAt", { startAt: Number.NaN }, /invalid startAt NaN of a run of clerk: expected a time/u],
     ["a fraction as startAt", { startAt: 1.5 }, /invalid startAt 1\.5/u],
@@ -111,7 +111,7 @@ describe("submit() refuses", () => {
 });
 
 for (const [storeName, prepare] of twoStores)
-  describe(`on the ${storeName} store`, () => {
+  describe(`runs with a later start on the ${storeName} store`, () => {
     it("L9: a run starts at its startAt, and its deadline counts from there", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();

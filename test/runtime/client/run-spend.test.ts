@@ -40,7 +40,7 @@ async function spentIn(
 }
 
 for (const [storeName, prepare] of twoStores)
-  describe(`on the ${storeName} store`, () => {
+  describe(`the spending of runs on the ${storeName} store`, () => {
     it("K3: list() returns the usage and cost of a run while it waits and after its end, also in another process", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();

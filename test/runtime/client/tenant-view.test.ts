@@ -44,7 +44,7 @@ const intruders: Readonly<Record<string, TenantScope>> = {
   "another user of the tenant": { tenantId: "acme", userId: "bob" },
 };
 
-describe.each(["memory:", "sqlite:"])("forTenant() on %s", (kind) => {
+describe.each(["memory:", "sqlite:"])("a tenant view on %s", (kind) => {
   async function setUp(): Promise<World> {
     const url = kind === "memory:" ? kind : `sqlite:${join(folder, `${++files}.db`)}`;
     const store = await openStore(url, { hash: sha256 });

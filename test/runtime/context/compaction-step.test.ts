@@ -31,7 +31,7 @@ const long = [
 const shown = (transcript: Iterable<ChatMessage>): string[] =>
   [...transcript].map((each) => messageText(each));
 
-describe("J4, S3: ctx.compact", () => {
+describe("J4, S3: ctx.compact()", () => {
   it("ctx.compact() compacts once, pays once for its summary, and starts a digest chain that a replay repeats", async () => {
     const { runtime, clock, events, store } = await setUp({ suspendAfterMs: 100 });
     const model = scriptedModel(["it was about a and b", "and on"]);

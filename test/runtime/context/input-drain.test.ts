@@ -11,7 +11,7 @@ function listener(drain: (ctx: RunContext) => Promise<JsonValue>) {
   });
 }
 
-describe("input to a run in progress", () => {
+describe("an input to a run in progress", () => {
   it("J4: the inputs to a run in progress are read in order of arrival, one or all at a time, each of them once", async () => {
     const { runtime } = await setUp();
     const worker = listener(async (ctx) => [

@@ -14,7 +14,7 @@ function ofTypes<Type extends EventType>(events: readonly Event[], ...types: rea
   );
 }
 
-describe("the event log of a task that is replayed several times (trap R13)", () => {
+describe("R13: the event log of a task that is replayed several times", () => {
   it("R13: a task that is replayed has one task_suspend and one task_wake per wait, with the names and what ended the wait", async () => {
     const { runtime, clock, events } = await setUp({ suspendAfterMs: 100 });
     const worker = agent("worker", async (ctx) => {

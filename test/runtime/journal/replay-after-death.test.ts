@@ -34,7 +34,7 @@ function stableEvents({ events }: WorkloadResult): string[] {
     .toSorted();
 }
 
-describe.each(Object.entries(workloads))("the workload %s", (_name, workload) => {
+describe.each(Object.entries(workloads))("a run of the workload %s", (_name, workload) => {
   it("J1, J6, E1, E4: a run has the same output and events wherever its worker crashes, and repeats no recorded call", async () => {
     const calmWorld: World = new Map();
     const calm = await runWorkload(workload(calmWorld), { countCalls: () => callsOf(calmWorld) });

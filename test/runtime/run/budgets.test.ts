@@ -41,7 +41,7 @@ function dataOf<Type extends EventType>(
   return events.filter((event) => event.type === type).map(({ data }) => data as Event<Type>["data"]);
 }
 
-describe.each(twoStores)("a budget in a %s store", (_name, prepare) => {
+describe.each(twoStores)("the budget of a run in a %s store", (_name, prepare) => {
   it("B5: a run emits one budget_warning per dimension before a cap is reached, and another one after a top-up", async () => {
     const store = await (await prepare())();
     const runtime = await createRuntime({ store, prices, pollMs: 10, warnAt: 0.5 });

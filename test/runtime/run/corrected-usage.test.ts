@@ -104,7 +104,7 @@ async function ofType<Type extends Event["type"]>(
   return found;
 }
 
-describe.each(twoStores)("corrected usage in a %s store", (_name, prepare) => {
+describe.each(twoStores)("corrected usage of calls in a %s store", (_name, prepare) => {
   it("B3: a result and the totals show what an unreported call was charged and what it likely cost", async () => {
     const office = await openOffice(await (await prepare())());
     const never = gate();

@@ -191,7 +191,7 @@ test("retention RUN removes the entries of a child from every session that the c
   expect(await tasksIn(store, elsewhere)).toEqual([]);
 });
 
-describe("the journal and the event log after retention NONE", () => {
+describe("the journal and the event log of a run after retention NONE", () => {
   const secret = "the secret of the helper";
 
   async function runWithErasedChild(status: "completed" | "failed") {

@@ -95,7 +95,7 @@ async function spentUsd(runtime: Runtime): Promise<number> {
   return (await runtime.usage({ by: "day" })).reduce((sum, { costUsd }) => sum + costUsd, 0);
 }
 
-describe.each(twoStores)("spending caps in a %s store", (_name, prepare) => {
+describe.each(twoStores)("spending caps of runs in a %s store", (_name, prepare) => {
   it("B7: a user's cap ends the run as budget_exhausted and names cap, user, day, spending and reset; other users continue", async () => {
     const store = await (await prepare())();
     await using runtime = await openOn({ store, caps: { perUserPerDayUsd: 4 * callUsd } });

@@ -124,30 +124,33 @@ const workloads = {
   }),
 };
 
-describe.each(Object.entries(workloads))("a cancellation that is ignored by %s", (name, workload) => {
-  it("C2, B3, J6: a cancelled run has the same outcome wherever its worker crashes, and pays for no recorded call again", async () => {
-    const calmWorld = new World();
-    const calm = await runWorkload(workload(calmWorld), { countCalls: () => calmWorld.calls });
-    expect(calm.status).toBe(name === childOfEndedParent ? "completed" : "cancelled");
-    expect(calmWorld.stuck).toBe(1);
-    let crashesInGrace = 0;
-    // Write 1 registers the worker, which has no run yet.
-    for (let at = 2; at <= calm.writes; at++) {
-      for (const when of ["before", "after"] as const) {
-        const world = new World();
-        const life = await runWorkload(workload(world), { at, when, countCalls: () => world.calls });
-        const inGrace = isStopping(life.eventsAtCrash);
-        if (inGrace) crashesInGrace++;
-        expect({ at, when, ...endOf(life) }).toEqual({ at, when, ...endOf(calm) });
-        // J6: a call in flight at the crash may start again. C2: no call starts once the cancellation is stored. Middleware code is not a
-        // call, so it runs again in either case.
-        expect(world.stuck).toBeLessThanOrEqual(inGrace && name !== middlewareCode ? 1 : 2);
-        expect(world.answered).toBeLessThanOrEqual(calmWorld.answered + 1);
+describe.each(Object.entries(workloads))(
+  "a cancelled run whose code ignores the cancellation: %s",
+  (name, workload) => {
+    it("C2, B3, J6: a cancelled run has the same outcome wherever its worker crashes, and pays for no recorded call again", async () => {
+      const calmWorld = new World();
+      const calm = await runWorkload(workload(calmWorld), { countCalls: () => calmWorld.calls });
+      expect(calm.status).toBe(name === childOfEndedParent ? "completed" : "cancelled");
+      expect(calmWorld.stuck).toBe(1);
+      let crashesInGrace = 0;
+      // Write 1 registers the worker, which has no run yet.
+      for (let at = 2; at <= calm.writes; at++) {
+        for (const when of ["before", "after"] as const) {
+          const world = new World();
+          const life = await runWorkload(workload(world), { at, when, countCalls: () => world.calls });
+          const inGrace = isStopping(life.eventsAtCrash);
+          if (inGrace) crashesInGrace++;
+          expect({ at, when, ...endOf(life) }).toEqual({ at, when, ...endOf(calm) });
+          // J6: a call in flight at the crash may start again. C2: no call starts once the cancellation is stored. Middleware code is not a
+          // call, so it runs again in either case.
+          expect(world.stuck).toBeLessThanOrEqual(inGrace && name !== middlewareCode ? 1 : 2);
+          expect(world.answered).toBeLessThanOrEqual(calmWorld.answered + 1);
+        }
       }
-    }
-    expect(crashesInGrace).toBeGreaterThan(0);
-  });
-});
+      expect(crashesInGrace).toBeGreaterThan(0);
+    });
+  },
+);
 
 /** The parts of a result that must be the same in every run of the workload. */
 function endOf({ status, output, events, costUsd }: WorkloadResult) {

@@ -45,7 +45,7 @@ async function outputs({ runtime }: Bench): Promise<JsonValue[]> {
   return Promise.all(handles.map(async (run) => (await run?.result())?.output ?? null));
 }
 
-describe("input for a child", () => {
+describe("input to a child", () => {
   async function withChild(work: { readonly promise: Promise<void> }) {
     const bench = await setUp();
     const child = earlyReader(work);

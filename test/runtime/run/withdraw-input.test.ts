@@ -13,7 +13,7 @@ function lateReader(): HostedAgent {
   });
 }
 
-describe("withdrawInput", () => {
+describe("withdrawInput()", () => {
   it("withdrawInput() gives the same answer if its caller dies after the command while no worker executes the run", async () => {
     const bench = await setUp({ suspendAfterMs: 0 });
     const run = await bench.runtime.submit(lateReader(), null);

@@ -188,7 +188,7 @@ describe("schedules.create()", () => {
   });
 });
 
-describe("S6: in the view of a tenant", () => {
+describe("S6: schedules in the view of a tenant", () => {
   test("S6: the schedules of other tenants and users do not exist in a tenant view", async () => {
     const { runtime } = await scheduleBench();
     const acme = runtime.forTenant({ tenantId: "acme" });

@@ -189,7 +189,7 @@ describe("a schedule", () => {
   });
 });
 
-describe("overlap", () => {
+describe("the overlap of a schedule", () => {
   test("overlap skip of a schedule drops fires while the last run has not ended", async () => {
     const { runtime, clock } = await scheduleBench();
     const { agent: worker, fires, release } = porter({ hold: true });
@@ -275,7 +275,7 @@ describe("overlap", () => {
   });
 });
 
-describe("missed fires", () => {
+describe("missed fires of a schedule", () => {
   /** Creates a schedule, closes the runtime before its first fire, and opens another one after the fifth. */
   async function missFour(missed: "skip" | "once" | "all") {
     const { runtime, clock, open } = await scheduleBench();
@@ -321,7 +321,7 @@ describe("missed fires", () => {
   });
 });
 
-describe("the driver", () => {
+describe("the schedule driver", () => {
   test("T4: 1,000 idle schedules cause no read between two fires and share one timer", async () => {
     const { runtime, clock, store } = await scheduleBench();
     const { agent: worker, fires } = porter();

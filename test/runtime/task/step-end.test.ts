@@ -14,7 +14,7 @@ async function stepEnds(store: Store, runId: RunId): Promise<readonly Event<"ste
 }
 
 for (const [storeName, prepare] of twoStores)
-  describe(`on the ${storeName} store`, () => {
+  describe(`the event step_end on the ${storeName} store`, () => {
     it("the event step_end has the name of the step and the time that its body took, in the commit that records the step", async () => {
       const clock = new FakeClock();
       const store = await (await prepare())();

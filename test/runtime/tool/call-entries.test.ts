@@ -38,7 +38,7 @@ async function call(
 const before = (name: string, decide: BeforeCall["decide"]): BeforeCall => ({ name, decide });
 const failed = (message: string): ToolResult => ({ ...text(message), isError: true });
 
-describe("entries before a tool call", () => {
+describe("checks before a tool call", () => {
   test("arguments that a hook or guardrail edits pass all checks before the call again, which may then deny the call", async () => {
     const seen: unknown[] = [];
     const rules = before("rules", ({ call: { input } }) => {
@@ -126,7 +126,7 @@ const invalid: readonly (readonly [verdict: unknown, problem: string])[] = [
   [{ decision: "answer", result: "cached" }, "the decision answer requires a result with an output"],
 ];
 
-describe("an invalid verdict", () => {
+describe("an invalid verdict of a check of a tool call", () => {
   test.each(invalid)(
     "an invalid verdict of a check before a tool call denies the call: %j",
     async (verdict, problem) => {
@@ -149,7 +149,7 @@ describe("an invalid verdict", () => {
   );
 });
 
-describe("the result of an entry that answers before a call", () => {
+describe("the result of a check that answers before a tool call", () => {
   const answering = (value: unknown): ToolPipeline => {
     const result = { output: { type: "json", value }, isError: false };
     return { before: [before("cache", () => verdictOf({ decision: "answer", result }))] };
@@ -187,7 +187,7 @@ describe("the result of an entry that answers before a call", () => {
   });
 });
 
-describe("entries after a tool call", () => {
+describe("checks after a tool call", () => {
   const shout = {
     name: "shout",
     decide: (_call: unknown, { output }: ToolResult) =>

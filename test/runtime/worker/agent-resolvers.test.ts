@@ -43,7 +43,7 @@ function resolver(asked: RunRecord[] = []): AgentResolver {
 }
 
 for (const [storeName, prepare] of twoStores)
-  describe(`on the ${storeName} store`, () => {
+  describe(`an agent resolver on the ${storeName} store`, () => {
     it("a worker executes runs of agents that its resolver makes from the metadata of the run", async () => {
       const openStore = await prepare();
       const clock = new FakeClock();

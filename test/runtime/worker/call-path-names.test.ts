@@ -97,7 +97,7 @@ const policies: readonly (readonly [option: string, value: unknown, fix: string]
   ["tool_hooks", {}, "it resembles toolHooks; use callPath: { tool: composeGate({ hooks }) }"],
 ];
 
-describe("an agent of your own with policy that only Agent takes", () => {
+describe("a custom agent with policy that only the class Agent accepts", () => {
   test.each(policies)(
     "register() and submit() refuse %s of an agent without the class Agent, also of a class",
     async (option, value, fix) => {

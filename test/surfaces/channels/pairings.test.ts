@@ -15,7 +15,7 @@ function open() {
   return { records, clock, pairings: storedPairings(records, () => clock.now()) };
 }
 
-describe("pairings", () => {
+describe("pairings of a channel", () => {
   test("a pairing code admits its sender once, in any case and with or without the dash", async () => {
     const { pairings } = open();
     const { code } = await pairings.request({ channel: "telegram", senderId: "7", senderName: "Eve" });

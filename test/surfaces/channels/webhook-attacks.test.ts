@@ -107,7 +107,7 @@ describe("the webhook channel", () => {
     expect(await first).toMatchObject({ json: { status: "cancelled" } });
   });
 
-  describe("refuses", () => {
+  describe("forged and repeated requests", () => {
     let host: Awaited<ReturnType<typeof start>>;
     let folder: string;
     beforeAll(async () => {

@@ -75,7 +75,7 @@ describe("the approval prompt", () => {
   });
 });
 
-describe("the spinner", () => {
+describe("the spinner of the terminal", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 

@@ -279,7 +279,7 @@ describe("reeve audit log", () => {
   });
 });
 
-describe("reeve", () => {
+describe("the command line of reeve audit", () => {
   test.for([
     {
       args: ["audit", "verify", "--store", "sqlite:nowhere.db"],

@@ -88,7 +88,7 @@ describe("DemoStory", () => {
   });
 });
 
-describe("storyLine", () => {
+describe("storyLine()", () => {
   const line = { at: 61_000, who: "a-very-long-agent", text: "x".repeat(90), tone: "waits" } as const;
 
   test("storyLine cuts names and texts to the width of the terminal", () => {
@@ -115,7 +115,7 @@ describe("storyLine", () => {
   });
 });
 
-describe("compareBooks", () => {
+describe("compareBooks()", () => {
   const sum = (calls: number, usd: number) => ({ calls, tokens: 10, usd });
   const asked = (digest: string) => ({ runId: "run_1", worker: "worker-a", agent: "lead", digest });
   const ledger = { answered: sum(2, 0.2), lost: sum(1, 0.1), total: sum(3, 0.3), chargedUsd: 0.3 };

@@ -38,7 +38,7 @@ async function createElsewhere(path: string, id?: string): Promise<void> {
   await store.close();
 }
 
-describe("a store of the command line", () => {
+describe("a SQLite store that the command line created", () => {
   test("a store of the command line that a command created belongs to the user, also for later commands", async () => {
     const { path, listed } = await place();
     await drive(path);

@@ -345,7 +345,7 @@ describe("reeve run", () => {
     expect(requests).toHaveLength(1);
   });
 
-  describe("with a compaction and a review after each run", () => {
+  describe("reeve run with a compaction and a review after each run", () => {
     /** A project in which the conversation fills the context window, and each session is reviewed after one tool call. */
     const afterwards = async (script: Script) => {
       const { folder, url, ...rest } = await setUp(script, 121_000);
@@ -506,7 +506,7 @@ async function leftAsking(folder: string, baseUrl: string): Promise<string> {
   return run.runId;
 }
 
-describe("an unhandled rejection", () => {
+describe("reeve run with an unhandled rejection", () => {
   test("reeve run prints a promise rejection that no code handles, and the run completes", async () => {
     const { folder, url } = await setUp(() => ({ text: "Green." }));
     const careless = `const { fetch: send } = globalThis;

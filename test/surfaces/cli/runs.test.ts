@@ -226,7 +226,7 @@ describe("reeve ps", () => {
   });
 });
 
-describe("the id of a run", () => {
+describe("the id of a run on the command line", () => {
   test("a run id on the command line may be shortened to a prefix that no other run has", async () => {
     const { cli, waiting } = await desk();
     await waiting("run_alpha");
@@ -328,7 +328,7 @@ describe("reeve cancel", () => {
   });
 });
 
-describe("orders to runs", () => {
+describe("orders to runs on the command line", () => {
   test("reeve pause, resume and top-up change a run that another process executes, and print the run's id", async () => {
     const { cli, runtime } = await desk();
     const model = scriptedModel([erasing, "Done."]);
@@ -423,7 +423,7 @@ describe("orders to runs", () => {
   );
 });
 
-describe("tasks of a run", () => {
+describe("orders to tasks of a run on the command line", () => {
   /** Starts a run whose two children wait for steering. */
   async function team(runtime: Runtime): Promise<RunHandle> {
     const scout: HostedAgent = {

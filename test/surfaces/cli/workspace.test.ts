@@ -321,7 +321,7 @@ describe("reeve init, agents and trust", () => {
   });
 });
 
-describe("a trusted project whose code changes", () => {
+describe("reeve run in a trusted project whose code changes", () => {
   test("reeve run does not start if a guardrail of the trusted project is missing, and says how to renew the trust", async () => {
     const { run, write, requests } = await place();
     const guardrail = (text: string): string => `export default { name: "g"${text} };`;
@@ -356,7 +356,7 @@ describe("a trusted project whose code changes", () => {
   });
 });
 
-describe("agents in code", () => {
+describe("agents in code of a workspace", () => {
   test("agents in code have the guardrails of files and the extensions of the workspace in addition to their own", async () => {
     const asks = ["look", "touch", "own"].map((name) => ({ tool: name, input: {} }));
     const {
@@ -418,7 +418,7 @@ describe("agents in code", () => {
   });
 });
 
-describe("runtime in reeve.config.ts", () => {
+describe("the runtime options in reeve.config.ts", () => {
   test("reeve run opens its runtime with the options of a trusted configuration", async () => {
     const { runProcess: run, write, requests } = await place(() => ({ error: 500 }));
     await write({

@@ -13,7 +13,7 @@ beforeAll(async () => {
 afterAll(() => world.server.close());
 beforeEach(() => world.begin());
 
-describe("parameters", () => {
+describe("the parameters of an OpenAI request", () => {
   it("parameters of an OpenAI request that control the model are applied", async () => {
     const before = echoModel.calls.length;
     await world.client.chat.completions.create({
@@ -103,7 +103,7 @@ it("an agent that is made for each OpenAI request receives the messages as histo
   await own.close();
 });
 
-describe("repeated requests", () => {
+describe("OpenAI requests that are repeated", () => {
   it("the OpenAI client does not repeat a request whose run has failed, because the status is 501", async () => {
     const runs = (await world.runsOf("failing")).length;
     const body = { model: "failing", messages: [user("Go")] };

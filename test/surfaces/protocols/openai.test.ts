@@ -80,7 +80,7 @@ describe("the openai package", () => {
   });
 });
 
-describe("messages without a session", () => {
+describe("OpenAI messages without a session", () => {
   it("OpenAI messages without a session are the history, and system texts follow the agent's instructions", async () => {
     const before = echoModel.calls.length;
     const { data, response } = await world.client.chat.completions
@@ -183,7 +183,7 @@ describe("messages without a session", () => {
   );
 });
 
-describe("messages with a session", () => {
+describe("OpenAI messages with a session", () => {
   it("OpenAI messages with a session continue the stored conversation: only new messages of the user are used", async () => {
     const session = world.newSession();
     const before = echoModel.calls.length;
@@ -236,7 +236,7 @@ describe("messages with a session", () => {
   });
 });
 
-describe("a run that waits for a person", () => {
+describe("an OpenAI request whose run waits for a person", () => {
   it.each([false, true])(
     "an OpenAI request whose run waits for a person ends with a sentence that names run and approval (stream: %s)",
     async (stream) => {

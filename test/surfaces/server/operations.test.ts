@@ -25,7 +25,7 @@ async function serve(
   return server;
 }
 
-describe("agents that a function lists", () => {
+describe("agents of the server that a function lists", () => {
   it("agents that a function lists change with the list, and a hidden agent is neither listed nor found", async () => {
     const served = (name: string): ServedAgent => ({
       name,
@@ -183,7 +183,7 @@ describe("the routes of dead letters", () => {
   });
 });
 
-describe("top-ups by tokens", () => {
+describe("top-ups by tokens of the server", () => {
   const poor = (topUp?: object) =>
     new Agent({
       name: "poor",
@@ -387,7 +387,7 @@ describe("top-ups by tokens", () => {
   });
 });
 
-describe("requests without a valid token", () => {
+describe("server requests without a valid token", () => {
   it("requests without a valid token are limited for each address, and do not affect valid tokens of the same address", async () => {
     const store = memoryStore({ hash: sha256 });
     await using runtime = await openRuntime({ store });

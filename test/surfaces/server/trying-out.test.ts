@@ -103,7 +103,7 @@ async function started(
   return { runId, second: starts[1]?.seq ?? 0, callId: call?.data.callId ?? "" };
 }
 
-describe("changes of callers", () => {
+describe("changes of a run by callers of the server", () => {
   test("a token with scope run changes nothing that the agent does not allow, and an admin token can change everything", async () => {
     const { runId, second, callId } = await started("strict");
     const fork = { at: second, keepsCommit: true };

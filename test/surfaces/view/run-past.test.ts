@@ -90,7 +90,7 @@ describe("the past of a run", () => {
   });
 });
 
-describe("a log of steps with a bound", () => {
+describe("a bounded log of the steps of a run", () => {
   test("a bounded log of steps keeps a minimum of ended steps and fewer than twice as many, and every step in progress", () => {
     const log = events(700);
     const [whole, bounded] = [new StepLog(), new StepLog({ most: 20 })];

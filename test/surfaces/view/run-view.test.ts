@@ -110,7 +110,7 @@ describe("the view of a run", () => {
   });
 });
 
-describe("the history of a run", () => {
+describe("the history of the view of a run", () => {
   test("at(seq) of a run's history returns what all events up to seq give, at every position of every recorded run", async () => {
     for (const { events } of runs) {
       const history = new RunHistory(async function* (from, to) {
@@ -169,7 +169,7 @@ test("the view of a run counts the results of calls up to its event", () => {
   expect(results).toEqual([0, 1, 1, 2, 2]);
 });
 
-describe("the steps of a run", () => {
+describe("the steps in the view of a run", () => {
   test("every step of every ended run has an end in the view, and the model calls cost what the tasks spent", () => {
     for (const { summary, events } of runs) {
       if (summary.endedAt === null || events.some(({ type }) => type === "run_fork")) continue;
@@ -184,7 +184,7 @@ describe("the steps of a run", () => {
   });
 });
 
-describe("a step", () => {
+describe("a step in the view of a run", () => {
   test("stepAt() shows a step of a run as it was at an earlier event, without later changes", () => {
     const [, done] = stepsOf(longRun(5)).of(rootTaskId) as [StepView, StepView];
     expect(done).toMatchObject({ startSeq: 3, endSeq: 4, outcome: "ok", costUsd: 0.25 });
@@ -304,7 +304,7 @@ describe("a step", () => {
   });
 });
 
-describe("a recovery", () => {
+describe("a recovery in the view of a run", () => {
   test("the view of a recovery counts the recorded calls of live tasks as replayed and their cost as not paid again", () => {
     const events = longRun(8);
     const recovered = at(8, "run_recover", { epoch: 2, recoveries: 1 });
@@ -462,7 +462,7 @@ describe("a recovery", () => {
   });
 });
 
-describe("a run that continues after its end", () => {
+describe("the view of a run that continues after its end", () => {
   test("the view shows a task that works after a top-up as live again, and so is its run", () => {
     const ended = [
       ...longRun(3),

@@ -293,7 +293,7 @@ describe("session compaction", () => {
   });
 });
 
-describe("an ended compaction", () => {
+describe("a session compaction that has ended", () => {
   it("an ended compaction leaves the input that it received to a run of its own if it is cancelled", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = chatModel();
@@ -324,7 +324,7 @@ describe("an ended compaction", () => {
   });
 });
 
-describe("settled", () => {
+describe("the event settled", () => {
   it("the event settled is absent while input waits, and is in the log of the run that reads the last input", async () => {
     await using runtime = await openRuntime({ unknownPrice: "ignore" });
     const model = scriptedModel(["one", "two"]);

@@ -14,7 +14,7 @@ const extension = (name: string, setup: (api: ExtensionApi) => void): Extension 
 const textsOf = (entries: readonly SessionEntry[]): readonly string[] =>
   entries.flatMap((entry) => (entry.type === "message" ? [messageText(entry.message)] : []));
 
-describe("the event input", () => {
+describe("the event input of an extension", () => {
   test("an input that an extension transforms reaches the next handler, the model and the session in place of the original", async () => {
     const seen: string[] = [];
     const model = scriptedModel(["First.", "Second."]);
@@ -132,7 +132,7 @@ const wipe = (done: string[]) =>
 
 const calls = [{ toolCalls: [{ name: "wipe", input: {} }] }, "Done."];
 
-describe("handlers that fail", () => {
+describe("handlers of extensions that fail", () => {
   const wrong = {
     throws: () => {
       throw new Error("boom");

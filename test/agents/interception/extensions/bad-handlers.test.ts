@@ -31,7 +31,7 @@ const assign = (target: object, name: string, value: unknown): void => {
   (target as Record<string, unknown>)[name] = value;
 };
 
-describe("an extension that does not keep to its contract", () => {
+describe("a badly written extension", () => {
   const changes: Readonly<Record<string, (api: ExtensionApi) => void>> = {
     input: (api) => api.on("input", (event) => assign(event, "text", 7)),
     before_agent_start: (api) => api.on("before_agent_start", (event) => assign(event, "systemPrompt", 7)),

@@ -298,7 +298,7 @@ test("an extension command can navigate, and runCommand returns the session in w
   expect(runtime.extensionErrors()).toMatchObject([{ event: "command fail", runId: null, sessionId }]);
 });
 
-describe("setup", () => {
+describe("the setup of an extension", () => {
   const look = (name: string, result: string) =>
     tool({ name, description: name, inputSchema: { type: "object" }, execute: () => result });
 

@@ -92,7 +92,7 @@ function watched(noted: string[]): Partial<AgentOptions> {
   };
 }
 
-describe("the one order of a tool call", () => {
+describe("the order of the checks of a tool call", () => {
   test("J7: a tool call of an agent with every kind of check passes the checks in the documented order", async () => {
     expect(documentedOrder()).toEqual(order);
     const noted: string[] = [];
@@ -155,7 +155,7 @@ describe("the one order of a tool call", () => {
   });
 });
 
-describe("what an error of an entry means", () => {
+describe("the meaning of an error of a check", () => {
   const fails = (): never => {
     throw new Error("boom");
   };

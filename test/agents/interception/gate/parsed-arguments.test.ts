@@ -54,7 +54,7 @@ async function question(handle: RunHandle): Promise<ApprovalRequest> {
   return (await untilTold(handle, "approval_request")).data;
 }
 
-describe.each(places)("arguments that the schema changes, with the %s store", (name) => {
+describe.each(places)("arguments of a tool call that the schema changes, with the %s store", (name) => {
   test("a permission rule receives the arguments as parsed and as sent, and judges what is executed", async () => {
     run.length = 0;
     const place = await openPlace(name);

@@ -145,7 +145,7 @@ describe("CostTracker", () => {
   });
 });
 
-describe("policy without sources", () => {
+describe("Supervision and RunMeta without ids and clock", () => {
   test("Supervision.root(id) and RunMeta.standalone() need neither ids nor clock", () => {
     const root = Supervision.root(formatAgentId({ name: "lead" }));
     expect(root.runId).toMatch(/^run_[0-9a-f-]{36}$/u);

@@ -29,7 +29,7 @@ function noting(log: string[], name: string): Layer {
   return { name, agent: note, chat: note, function: note };
 }
 
-describe("order of middleware", () => {
+describe("the order of middleware", () => {
   test("M1: the first middleware is outermost, for agent runs, model calls and tool calls", async () => {
     const log: string[] = [];
     const layers = [noting(log, "a"), noting(log, "b"), noting(log, "c")];
@@ -82,7 +82,7 @@ describe("order of middleware", () => {
   });
 });
 
-describe("F1: composition of middleware", () => {
+describe("F1: the composition of middleware", () => {
   test("F1: an empty middleware pipeline has no handler, and an agent without middleware has no call path", () => {
     const pipeline = new MiddlewarePipeline([]);
     expect([pipeline.agent, pipeline.chat, pipeline.function]).toEqual([undefined, undefined, undefined]);
@@ -346,7 +346,7 @@ test.each<[string, Layer]>([
   });
 });
 
-describe("M2: next()", () => {
+describe("M2: next() of middleware", () => {
   test("M2: middleware may call next again after the earlier call has settled", async () => {
     const scene = chatScene([{ error: httpError(500) }, "second"]);
     expect(answerText(await scene.call([onceMore]))).toBe("second");

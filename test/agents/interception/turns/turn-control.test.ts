@@ -25,7 +25,7 @@ const calling = (...names: readonly string[]) => ({
 });
 const isRequest = ({ type }: Event): boolean => type === "approval_request";
 
-describe("stopWhen", () => {
+describe("the option stopWhen", () => {
   test("the agent ends with the latest text after a turn for which stopWhen returns true", async () => {
     const { agent, model } = worker("scout", [calling("look"), calling("look", "finish"), "never"], {
       tools,
@@ -85,7 +85,7 @@ describe("stopWhen", () => {
   });
 });
 
-describe("prepareStep", () => {
+describe("the option prepareStep", () => {
   test("prepareStep chooses the role, the tools and appended messages of a turn", async () => {
     const cheap = scriptedModel(["Cheap."]);
     const starts: Partial<TurnStart>[] = [];
@@ -233,7 +233,7 @@ describe("prepareStep", () => {
   );
 });
 
-describe("options of a turn", () => {
+describe("the options prepareStep and stopWhen", () => {
   test.each([
     ["no step", "without them", {}, []],
     [

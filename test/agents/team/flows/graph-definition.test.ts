@@ -4,7 +4,7 @@ import { type GraphOptions } from "../../../../src/assembly/flows.ts";
 import { type HostedAgent } from "../../../../src/kernel/index.ts";
 import { mark, marks, speaker } from "./flow-run.ts";
 
-describe("validation of a graph's graph", () => {
+describe("the validation of a graph", () => {
   const make = (options: Partial<Omit<GraphOptions, "name">>): Graph =>
     new Graph({
       name: "w",

@@ -150,7 +150,7 @@ test("J5: a function node of a graph with retry and timeoutMs is tried again aft
   expect([result.output, attempts]).toEqual(["got it", [1, 2, 3]]);
 });
 
-describe("fan-out and joins of a graph", () => {
+describe("nodes of a graph with several edges", () => {
   test("all edges of a node of a graph are taken concurrently with the same value", async () => {
     const both = meeting(2);
     const heard: JsonValue[] = [];

@@ -223,7 +223,7 @@ test.skipIf(!isFull && !existsSync(join(peer, "node_modules")))(
   },
 );
 
-describe("a file of pi", () => {
+describe("a session file of pi", () => {
   const header = { type: "session", version: 3, id: "s", timestamp: "2026-01-01T00:00:00.000Z", cwd: "/" };
   const line = (id: string, parentId: string | null, message: object): object => ({
     type: "message",
