@@ -116,9 +116,9 @@ export interface RuntimeOptions {
    */
   readonly modelTimeouts?: Partial<ModelTimeouts>;
   /**
-   * How a failed model call is retried inside its step. Default: `{ enabled: true, maxRetries: 3, baseDelayMs: 2_000,
-   * jitter: 0, maxDelayMs: 120_000 }`; the delay doubles with each retry. `false`: it is not retried. The option `retry`
-   * of an agent takes precedence.
+   * How a failed model call is retried inside its step. Default: `{ enabled: true, maxRetries: 3, baseDelayMs:
+   * 2_000, jitter: 0, maxDelayMs: 120_000 }`; the delay doubles with each retry. `false` means no retries. The
+   * option `retry` of an agent takes precedence.
    */
   readonly retry?: RetryChanges;
   /**
@@ -132,9 +132,9 @@ export interface RuntimeOptions {
    */
   readonly concurrency?: number;
   /**
-   * Maximum size of a single value that enters a run: an input, its metadata, a result of a tool or of `ctx.step`, a model's reply, a
-   * message, a signal. The size is the number of bytes of its JSON text. A larger value is refused with `too_large`; a tool's result
-   * becomes an error result. Default: 16_777_216 (16 MiB).
+   * Maximum size of a single value that enters a run: an input, its metadata, a result of a tool or of `ctx.step`,
+   * a model's reply, a message, a signal. The size is the number of bytes of its JSON text. A larger value throws
+   * `too_large`; a tool's result that is too large becomes an error result. Default: 16_777_216 (16 MiB).
    */
   readonly maxValueBytes?: number;
   /**
@@ -143,8 +143,9 @@ export interface RuntimeOptions {
    */
   readonly suspendAfterMs?: number;
   /**
-   * L7: number of processes in a row, known to have ended while they executed a run, at which the run is paused: it waits for
-   * `crash_loop`, and only `resume()` continues it. Progress of the run starts the count again. Default: 5.
+   * L7: number of processes in a row, known to have died while they executed a run, at which the run is paused. A
+   * paused run waits for `crash_loop`, and only `resume()` continues it. Progress of the run sets the count back to
+   * zero. Default: 5.
    */
   readonly crashLoopLimit?: number;
   /**
@@ -153,22 +154,22 @@ export interface RuntimeOptions {
    */
   readonly pollMs?: number;
   /**
-   * Whether the open runtime keeps the process alive until `close()`. A run in progress always does. If absent, it does
-   * so too, and emits a process warning once the process has nothing else to do and no caller waits for a run, because
-   * `close()` was probably forgotten. A runtime that only hosts agents for other processes does not warn. `true`: keeps
-   * the process alive without a warning. `false`: lets the process end.
+   * Whether the open runtime keeps the process alive until `close()`. While a run is in progress, it always does.
+   * `true`: it keeps the process alive. `false`: the process may end. If absent, it keeps the process alive, and
+   * emits a process warning when the process has nothing else to do and no caller waits for a run, because
+   * `close()` was probably forgotten. A runtime that only hosts agents for other processes does not warn.
    */
   readonly keepAlive?: boolean;
   /**
    * What `register` and `submit` do with an agent whose name is taken by another agent. `"refuse"`: they throw
-   * `already_exists`. `"replace"`: the new agent takes the name, and a run keeps the agents it was submitted with for
-   * as long as this process executes it. Default: `"refuse"`.
+   * `already_exists`. `"replace"`: the new agent takes the name, and a run keeps the agents with which it was
+   * submitted as long as this process executes it. Default: `"refuse"`.
    */
   readonly sameName?: "refuse" | "replace";
   /**
    * Time that the calls of a task may still take after the task was cancelled, missed its deadline or exceeded the
-   * timeout of its hand-off. A call that has not settled by then is abandoned and charged in full as unreported. Agent
-   * code that does not end then is abandoned as well. Default: 5_000.
+   * timeout of its hand-off. A call that has not settled by then is abandoned and charged in full as unreported.
+   * Agent code that has not ended by then is abandoned too. Default: 5_000.
    */
   readonly stopGraceMs?: number;
   /**
@@ -184,14 +185,14 @@ export interface RuntimeOptions {
    */
   readonly workerId?: string;
   /**
-   * L21: name of this machine. A run whose program has left something on a machine, such as that of a hired agent, is claimed
-   * only by workers with the same name. Default: the host name of the machine.
+   * L21: name of this machine. If the program of a run, such as a hired agent, has left something on a machine,
+   * only workers with the same name claim the run. Default: the host name of the machine.
    */
   readonly host?: string;
   /**
-   * Time for which a run is kept after its end. Then the run and its events are deleted; its session stays. With 0,
-   * only a caller that already waits for the result receives it. If absent, ended runs are kept until `collect()`
-   * deletes them.
+   * Time for which a run is kept after its end. After it, the run and its events are deleted; its session is kept.
+   * With 0, only a caller that already waits for the result receives it. If absent, ended runs are kept until
+   * `collect()` deletes them.
    */
   readonly keepEndedRunsMs?: number;
   /**
@@ -201,22 +202,25 @@ export interface RuntimeOptions {
    */
   readonly keepUnnamedSessionsMs?: number;
   /**
-   * Maximum number of schedules of each tenant. A further one is refused with `permission_denied`. Schedules without a
-   * tenant are not counted. `null`: no cap. Default: 1_000.
+   * Maximum number of schedules of each tenant. A further one throws `permission_denied`. Schedules without a
+   * tenant are not counted. `null` means no maximum. Default: 1_000.
    */
   readonly maxSchedulesPerTenant?: number | null;
   /**
-   * Loads the reader of cron expressions and local times, on first use. Default of `openRuntime`: one that uses croner.
+   * Loads the reader of cron expressions and local times when it is first needed. Default of `openRuntime`: a
+   * reader that uses croner.
    */
   readonly cron?: CronLoader;
   /**
-   * Checks the arguments that a person edits against the schema of their tool, before the approval is stored. Default of
-   * `openRuntime`: ajv, as for the arguments of a model. Without it, the tool alone checks them, after the approval.
+   * Checks the arguments that a person edits against the schema of their tool, before the approval is stored.
+   * Default of `openRuntime`: ajv, as for the arguments of a model. If absent, only the tool checks them, after the
+   * approval.
    */
   readonly checkSchema?: SchemaCheck;
   /**
-   * Deletes a home folder that a program, such as a hired agent, has left on this machine, when the conversation for which it was kept
-   * is deleted. Default of `openRuntime`: deletes those of hired agents. Without it, homes are kept.
+   * Deletes a home folder that a program, such as a hired agent, has left on this machine. Called when the
+   * conversation for which the folder was kept is deleted. Default of `openRuntime`: deletes the folders of hired
+   * agents. If absent, such folders are kept.
    */
   readonly removeHome?: (name: string) => Promise<void>;
   /**
@@ -280,7 +284,10 @@ const runtimeKinds = {
   onError: is.callback(),
 } satisfies OptionKinds<RuntimeOptions>;
 
-/** A runtime gets its agents after it is opened. Their options are those of `new Agent`. */
+/**
+ * Names of options that belong to agents. A runtime has no such options, because it gets its agents after it is
+ * opened.
+ */
 const ofAgents: ReadonlySet<string> = new Set(["agent", "agents", "subAgents", "workers"]);
 
 export const runtimeTable = optionTable(runtimeKinds, (name) =>
@@ -292,7 +299,7 @@ export const runtimeTable = optionTable(runtimeKinds, (name) =>
 /** Checked options with their defaults. */
 export type CheckedRuntimeOptions = Filled<RuntimeOptions, typeof runtimeKinds>;
 
-/** Refuses a signal on which the process could not close the runtime. */
+/** Throws for a signal on which the process could not close the runtime. */
 function checkSignal(signal: unknown, option: string, owner: string): void {
   if (
     typeof signal === "string" &&

@@ -108,9 +108,12 @@ export interface RuntimeWorker {
   /** As in `RuntimeOptions`. */
   readonly maxSchedulesPerTenant: number | null | undefined;
   readonly extensionErrors: ExtensionErrors;
-  /** Resolves when the observers of a run have processed its events. `undefined` if there are none in this process. */
+  /**
+   * Resolves when the observers of a run have processed its events. `undefined` if this process has no observers of
+   * the run.
+   */
   readonly observed: (runId: RunId) => Promise<void> | undefined;
-  /** A caller in this process has started or looked up a run. */
+  /** Records that a caller in this process has started or looked up a run. */
   noteCaller(): void;
   register(agent: HostedAgent | AgentResolver, options?: RegisterOptions): void;
   collect(options: Omit<CollectOptions, "except">): Promise<number>;
@@ -126,13 +129,16 @@ const collectOptionTable = optionTable({
 const scopeTable = optionTable({ tenantId: is.text(), userId: is.text() } satisfies OptionKinds<TenantScope>);
 
 export interface ViewOptions {
-  /** Whether a caller of the process uses the view. Extensions of a hosted agent are no callers. Default: `true`. */
+  /**
+   * Whether a caller of the process uses the view. Extensions of a hosted agent do not count as callers. Default:
+   * `true`.
+   */
   readonly isOfCaller?: boolean;
 }
 
 /**
- * The runtime as its callers see it. S6: with a scope, the runs, sessions, dead letters, approvals and usage of other
- * tenants and users do not exist. The store's queries check the scope.
+ * The runtime as its callers use it. S6: with a scope, it behaves as if the runs, sessions, dead letters, approvals
+ * and usage of other tenants and users did not exist. The store's queries check the scope.
  */
 export class RuntimeView implements Runtime {
   readonly #worker: RuntimeWorker;
@@ -216,7 +222,10 @@ export class RuntimeView implements Runtime {
     return this.#submitted(await this.#submitRun(agent, input, own), own);
   }
 
-  /** The options of a submission with its tenant, its user and the stored id of its run (S6), or of the run that it joins. */
+  /**
+   * Returns the options of a submission with its tenant, its user and the stored id of its run (S6). If the
+   * submission repeats one from before a crash, the id is that of the earlier run.
+   */
   async #ownSubmission(
     owner: string,
     agent: HostedAgent,
@@ -252,7 +261,7 @@ export class RuntimeView implements Runtime {
     return run as RunHandle<unknown> as RunHandle<WorkflowResult<Output>>;
   }
 
-  /** The workflow of this name and version that is registered here. */
+  /** Returns the workflow of this name and version that is registered in this process. */
   #hostedAs(name: string, version: string | undefined): HostedAgent | undefined {
     const hosted = this.#worker.agents.hosted.get(formatAgentId({ name }));
     return version === undefined || version === hosted?.version ? hosted : undefined;
@@ -266,8 +275,9 @@ export class RuntimeView implements Runtime {
   }
 
   /**
-   * J6: the body of a tool or a step that starts again after a crash joins the runs that its earlier execution submitted,
-   * except those that ended without completing. Without a `runId`, it would pay for their answers again.
+   * J6: returns the run that an earlier execution of the calling body has submitted. When the body of a tool or a
+   * step starts again after a crash, it uses these runs again, except those that ended without completing.
+   * Otherwise it would pay for their answers again if it passes no `runId`.
    */
   async #joined(
     submissions: BodySubmissions,
@@ -334,9 +344,9 @@ export class RuntimeView implements Runtime {
   }
 
   /**
-   * Binds the run to its context, and to the agents it is submitted with if others may take their ids. The binding is
-   * removed if the submission created no run: it was refused, became steering for another run, or a run with this id
-   * already exists.
+   * Binds the run to its context. If other agents may take the ids of its agents, it also binds the run to its
+   * agents. The binding is removed if the submission created no run, because it was refused, became steering for
+   * another run, or named an existing run.
    */
   async #submitBound(agent: HostedAgent, input: JsonValue, options: NewRunOptions): Promise<RunRecord> {
     const { agents, contexts, context } = this.#worker;
@@ -393,7 +403,7 @@ export class RuntimeView implements Runtime {
     return record === undefined ? undefined : this.#handle(record, this.#scope?.userId);
   }
 
-  /** S6: the stored id of the run that a caller of this tenant names. */
+  /** S6: returns the stored id of the run that a caller of this tenant names. */
   #storedId(tenantId: string | undefined, runId: string): Promise<RunId> {
     return storedRunId(this.#worker.context.store.journal, tenantId, parseRunId(runId));
   }
@@ -497,7 +507,7 @@ export class RuntimeView implements Runtime {
     return this.#worker.context.store.inbox.redeliver(agentIdOf(agentId), messageIds, this.#scope);
   }
 
-  /** Closes the runtime. Does nothing in the view of a tenant, because others use the runtime as well. */
+  /** Closes the runtime. Does nothing in the view of a tenant, because other callers use the runtime too. */
   async close(): Promise<void> {
     if (this.#scope === undefined) await this.#worker.close();
   }
@@ -553,8 +563,8 @@ export class RuntimeView implements Runtime {
 }
 
 /**
- * A run that the code of another run starts, and a schedule that it names, belongs to the same tenant and user, unless
- * the options name others.
+ * Returns the options of a call with the tenant and the user of the run whose code calls, unless the options name
+ * others.
  */
 function asCaller<Options extends ScheduleOwner>(options: Options, scope: TenantScope | undefined): Options {
   const caller = getRunContext();
@@ -566,7 +576,7 @@ function asCaller<Options extends ScheduleOwner>(options: Options, scope: Tenant
   return { ...options, ...(tenantId !== null && { tenantId }), ...(userId !== null && { userId }) };
 }
 
-/** Throws `invalid_argument` if the query names an id that no run can have. */
+/** Throws `invalid_argument` if the query contains an id that no run can have. */
 function checkedIds<Query extends RunCountQuery>(query: Query): Query {
   const { sessionId, agentId, agentName } = query;
   if (sessionId !== undefined) parseSessionId(sessionId);
@@ -580,7 +590,10 @@ function ownerOf({ userId, tenantId }: RunRecord): Pick<SubmitOptions, "userId" 
   return { ...(userId !== null && { userId }), ...(tenantId !== null && { tenantId }) };
 }
 
-/** The settings of a task that a child uses. A choice of a tool was for the first call of that task. */
+/**
+ * Returns the settings of a task that also apply to a child. A choice of a tool is left out, because it was for the
+ * first call of that task.
+ */
 function settingsFor({ settings, channel }: TaskRecord): Pick<SubmitOptions, "settings" | "channel"> {
   const { toolChoice: _toolChoice, ...shared } = settings ?? {};
   const named = channel === undefined ? {} : { channel };

@@ -51,7 +51,7 @@ import { runtimeTable, type RuntimeOptions } from "./runtime-options.ts";
 import { AgentRegistry } from "./worker/agent-registry.ts";
 import { UnhostedRuns } from "./worker/unhosted-runs.ts";
 
-/** Options of `openClient`. Those that `openRuntime` has mean the same. */
+/** Options of `openClient`. An option that `openRuntime` also has means the same. */
 export type ClientOptions = Pick<
   RuntimeOptions,
   "store" | "auditKey" | "clock" | "ids" | "hash" | "maxValueBytes" | "keepAlive" | "onError" | "checkSchema"
@@ -75,7 +75,7 @@ const clientTable = optionTable(
       : undefined,
 );
 
-/** Refuses a missing store, because a new store in memory could never be that of a worker. */
+/** Throws if no store is given, because a new memory store could never be shared with a worker. */
 function requireStore(store: unknown): void {
   if (store !== undefined && store !== "memory:") return;
   throw new Fault(
@@ -84,7 +84,7 @@ function requireStore(store: unknown): void {
   );
 }
 
-/** Opens a client. Nothing of the store is claimed, dispatched or fired. */
+/** Opens a client. It claims no runs, delivers no messages and fires no schedules. */
 export async function createClient(options: ClientOptions): Promise<Client> {
   clientTable.read("openClient()", options);
   const checked = runtimeTable.read<RuntimeOptions>("openClient()", options);
@@ -93,7 +93,7 @@ export async function createClient(options: ClientOptions): Promise<Client> {
   return new StoreClient(new RuntimeView(new ClientWorker(store, { ...checked, clock, eventLoop, hash })));
 }
 
-/** What a `RuntimeView` needs of a worker, without one: no agent is hosted, and no run is claimed. */
+/** The parts of a worker that a `RuntimeView` needs, without a worker: it hosts no agents and claims no runs. */
 class ClientWorker implements RuntimeWorker, OpenRuntime {
   readonly context: WorkerContext;
   readonly engine: Pick<Engine, "claimer"> = {};
@@ -149,7 +149,10 @@ class ClientWorker implements RuntimeWorker, OpenRuntime {
     if (keepAlive !== false) openRuntimes.add(this);
   }
 
-  /** A client has no work of its own, so the process may end while no caller waits. */
+  /**
+   * Whether the process may end. A client has no work of its own, so that the process may end while no caller
+   * waits.
+   */
   readonly mayEnd = true;
 
   get isMeantToStay(): boolean {
@@ -164,7 +167,7 @@ class ClientWorker implements RuntimeWorker, OpenRuntime {
 
   noteCaller(): void {}
 
-  /** Hosts nothing: the workflow of a start only gives types, budgets and checks. */
+  /** Does nothing, because a client hosts no agents. The workflow of a start only gives types, budgets and checks. */
   register(): void {}
 
   collect(options: Omit<CollectOptions, "except">): Promise<number> {
@@ -190,7 +193,7 @@ type StartedRun = RunHandle<WorkflowResult<JsonValue>>;
 /** Maximum number of starts of a batch that wait for the store at the same time. */
 const mostAtOnce = 1_000;
 
-/** The client as its callers see it: the part of a runtime that needs no worker. */
+/** The client as its callers use it: the part of a runtime that needs no worker. */
 class StoreClient implements Client {
   readonly #runtime: Runtime;
 

@@ -50,9 +50,7 @@ export class SizeLimit {
   /** Names the value that is counted. */
   #where = "";
   #maxValues = maxJsonValues;
-  /**
-   * Lower bound of the bytes counted so far. Together with it the upper bound and the number of values are counted.
-   */
+  /** Lower bound (`#least`) and upper bound (`#most`) of the bytes counted so far, and the number of values. */
   #least = 0;
   #most = 0;
   #values = 0;

@@ -18,13 +18,13 @@ import type { ReplayProbe } from "../task/step-journal.ts";
 import type { SourceUse } from "./watched-sources.ts";
 
 /**
- * What differs between the journal of a task and its code:
- * - `changed`: at the position, the code asks for another step than the recorded one.
- * - `removed`: the code does not ask for the recorded step.
- * - `added`: the task has completed, and the code asks for a further step.
+ * The ways in which the code of a task can differ from its journal:
+ * - `changed`: at the position, the code requests another step than the recorded one.
+ * - `removed`: the code does not request the recorded step.
+ * - `added`: the task has completed, and the code requests a further step.
  * - `failed`: the task has completed, and the code throws an error.
- * - `unsteady`: two replays ask for different steps, because the code depends on the time or on random numbers.
- * - `stuck`: the code waits for something that is no step.
+ * - `unsteady`: two replays request different steps, because the code depends on the time or on random numbers.
+ * - `stuck`: the code waits for something that is not a step.
  */
 export type DifferenceKind = "changed" | "removed" | "added" | "failed" | "unsteady" | "stuck";
 

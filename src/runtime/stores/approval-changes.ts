@@ -16,10 +16,13 @@ export type ApprovalChange =
   | { readonly type: "answer"; readonly approvalId: string }
   /** Closes all questions of a task. */
   | { readonly type: "end"; readonly taskId: TaskId }
-  /** Closes the questions whose id begins with this text. */
+  /** Closes the questions with an id that begins with this text. */
   | { readonly type: "leave"; readonly prefix: string };
 
-/** K4: the changes of a commit to the open questions of its run, in their order. `undefined` if there are none. */
+/**
+ * K4: returns the changes that a commit makes to the open questions of its run, in order. `undefined` if there are
+ * none.
+ */
 export function approvalChangesIn({ events, steps, tasks }: Commit): readonly ApprovalChange[] | undefined {
   let changes: ApprovalChange[] | undefined;
   const add = (change: ApprovalChange): void => {
@@ -40,10 +43,10 @@ export function approvalChangesIn({ events, steps, tasks }: Commit): readonly Ap
   return changes;
 }
 
-/** The fields of a run that its open questions show. */
+/** The fields of a run that are part of its open questions. */
 type AskingRun = Pick<RunRecord, "runId" | "agentId" | "sessionId" | "tenantId" | "userId">;
 
-/** The open question that this event of a run asks. */
+/** Returns the open question that this event of a run asks. */
 export function openApproval(
   { runId, agentId: rootAgentId, sessionId, tenantId, userId }: AskingRun,
   { data, taskId, agentId, at: requestedAt }: Event<"approval_request">,
@@ -51,7 +54,7 @@ export function openApproval(
   return { ...data, runId, sessionId, rootAgentId, tenantId, userId, taskId, agentId, requestedAt };
 }
 
-/** An `ApprovalQuery` with its defaults, after its values were checked. Only questions with a higher place match. */
+/** An `ApprovalQuery` with its defaults, after a check of its values. It selects only questions after its place. */
 export interface ApprovalCursor {
   readonly after: number;
   readonly limit: number;

@@ -1,4 +1,4 @@
-/** Background work that runs at most once at a time. A request during a run starts another run afterwards. */
+/** Background work that runs at most once at a time. A request while it runs starts it again afterwards. */
 export class Chore {
   readonly #work: () => Promise<void>;
   #isAsked = false;
@@ -22,7 +22,7 @@ export class Chore {
     return this.#working;
   }
 
-  /** Stops after the current slice. The next process that opens the store does the rest. */
+  /** Stops after the current part. The next process that opens the store does the remaining work. */
   stop(): void {
     this.#isStopped = true;
   }

@@ -1,6 +1,9 @@
 import type { Delta, Event } from "../../kernel/index.ts";
 
-/** Returns the key of what a delta is a part of: the current message of a task, or one tool call. */
+/**
+ * Returns the key of the message or tool call to which a delta belongs: the current message of a task, or one tool
+ * call.
+ */
 export function keyOfDelta(delta: Delta): string {
   return delta.type === "tool_execution_update" ? `${delta.taskId} ${delta.callId}` : delta.taskId;
 }

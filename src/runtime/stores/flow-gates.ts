@@ -1,20 +1,20 @@
 import type { RunFlow, RunRecord } from "../../kernel/index.ts";
 import { tenantText } from "./codec/stored-run.ts";
 
-/** L17: a limit that a run has to pass before it is ready. */
+/** L17: a gate, which is a limit that a run must pass before it is ready. */
 export interface Gate {
   /** Identifies the limit among those of all tenants. */
   readonly id: string;
   readonly limit: number;
-  /** Length of the span of a rate in milliseconds. `null` for a limit of concurrency. */
+  /** Length of the time span of a rate limit, in milliseconds. `null` for a limit of concurrency. */
   readonly perMs: number | null;
-  /** L20: when the run has collected its starts, in epoch milliseconds. Absent for other gates. */
+  /** L20: time at which the run stops collecting starts, in epoch milliseconds. Absent for other gates. */
   readonly dueAt?: number;
 }
 
 const noGates: readonly Gate[] = [];
 
-/** The gates of a run, in the order in which it passes them. */
+/** Returns the limits (gates) of a run, in the order in which the run passes them. */
 export function gatesOf({
   tenantId,
   flow,
@@ -45,7 +45,10 @@ export function gatesOf({
   ];
 }
 
-/** The gate whose place a run keeps until it ends. `undefined` if it has no limit of concurrency. */
+/**
+ * Returns the limit (gate) in which a run keeps its place until it ends. `undefined` if it has no limit of
+ * concurrency.
+ */
 export function slotOf(gates: readonly Gate[]): Gate | undefined {
   return gates.find(({ perMs, dueAt }) => perMs === null && dueAt === undefined);
 }

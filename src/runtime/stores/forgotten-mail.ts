@@ -2,7 +2,10 @@ import type { Commit } from "../../kernel/index.ts";
 
 const none: readonly never[] = [];
 
-/** P7: the ids of the mails that a commit forgets, because it reopens the promises that they settled. */
+/**
+ * P7: returns the ids of the mails that a commit removes from the record of received mail, because it reopens the
+ * promises that they settled.
+ */
 export function forgottenMail({ events }: Pick<Commit, "events">): readonly string[] {
   if (events === undefined) return none;
   let found: string[] | undefined;

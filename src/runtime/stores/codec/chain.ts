@@ -3,10 +3,10 @@ import { chainHead, type Erasure, type Hash } from "../../../kernel/index.ts";
 import type { CommitRow } from "./commit-row.ts";
 import { hashesIn } from "./large-values.ts";
 
-/** The columns of a commit that its link covers. */
+/** The columns of a commit that its hash (link) in the chain covers. */
 type LinkedText = Pick<CommitRow, "number" | "at" | "nextEvent" | "body" | "refs">;
 
-/** The columns of a row of session entries that its seal covers. */
+/** The columns of a row of session entries that its hash (seal) covers. */
 export interface SealedEntries {
   readonly stem: string;
   readonly number: number;
@@ -19,8 +19,8 @@ export interface SealedEntries {
 }
 
 /**
- * E1: the hash chain of commits. With a key, only its owners can compute a valid chain; without a key, anyone can. Each
- * hashed text begins with its purpose, so that a head can be used neither as a link nor as a seal.
+ * E1: the hash chain of commits. With a key, only its owners can compute a valid chain; without a key, anyone can.
+ * Each hashed text begins with its purpose, so that a hash for one purpose is not valid for another one.
  */
 export class Chain {
   readonly keyed: boolean;
@@ -38,7 +38,7 @@ export class Chain {
         : keyedHash(createHmac("sha256", auditKey).update("reeve content").digest());
   }
 
-  /** Whether the contents that a row refers to exist and are what was written. */
+  /** Whether the contents that a row refers to exist and are unchanged. */
   holdsContents({ refs, contents }: Pick<CommitRow, "refs" | "contents">): boolean {
     if (refs === null) return true;
     return hashesIn(refs).every((hash) => {
@@ -48,7 +48,8 @@ export class Chain {
   }
 
   /**
-   * Represents a commit and, through the link before it, all earlier commits. It is the only hash that a commit needs.
+   * Returns the link of a commit, a hash that also covers all earlier commits through the previous link. It is the
+   * only hash that a commit needs.
    */
   link(before: string, row: LinkedText): string {
     const { number, at, nextEvent } = row;
@@ -56,22 +57,22 @@ export class Chain {
   }
 
   /**
-   * Returns the seal of a commit whose text was erased: the hash of its original link and the remaining text. The link itself
-   * can be computed only from the erased text.
+   * Returns the seal of a commit whose text was erased: the hash of its original link and the remaining text. The
+   * link itself could only be computed from the erased text.
    */
   seal(before: string, row: LinkedText & Pick<CommitRow, "link">): string {
     const { number, at, nextEvent, link } = row;
     return this.#hash(`seal\n${before}\n${number} ${at} ${nextEvent} ${link}\n${coveredText(row)}`);
   }
 
-  /** Whether the row is what was written after this link, or what an erasure left of it. */
+  /** Whether the row is unchanged since it was written after this link, apart from an erasure. */
   holds(before: string, row: CommitRow): boolean {
     return row.seal === null ? row.link === this.link(before, row) : row.seal === this.seal(before, row);
   }
 
   /**
-   * Represents a row of session entries. Rows have seals of their own and are in no chain, because entries are moved, hidden and removed
-   * without an order among runs.
+   * Returns the hash (seal) of a row of session entries. Rows of entries form no chain, because entries are moved,
+   * hidden and removed in no common order among runs.
    */
   entrySeal(sessionId: string, row: SealedEntries): string {
     const { stem, number, count, runId, task, type } = row;
@@ -80,9 +81,9 @@ export class Chain {
   }
 
   /**
-   * The head of a log, for storage elsewhere. It covers each link, because a link cannot be recomputed after an
-   * erasure, and the erasures that each commit orders: without a key nothing else would distinguish an erasure from an
-   * edit.
+   * Returns the head of a log, which a person can store elsewhere. It covers each link, because a link cannot be
+   * computed again after an erasure. It also covers the erasures that each commit orders: without a key, nothing
+   * else would distinguish an erasure from an edit.
    */
   head(before: string, row: Omit<CommitRow, "body" | "seal">, erases: readonly Erasure[] = []): string {
     const { number, at, nextEvent: nextSeq, link } = row;
@@ -91,7 +92,10 @@ export class Chain {
   }
 }
 
-/** The text of a commit, with the hashes of the contents that it refers to. JSON texts contain no line feed. */
+/**
+ * Returns the text of a commit that its hash covers, with the hashes of the contents that it refers to. JSON texts
+ * contain no line feed, which separates the parts.
+ */
 function coveredText({ body, refs }: Pick<LinkedText, "body" | "refs">): string {
   return refs === null ? body : `${body}\n${refs}`;
 }

@@ -17,7 +17,7 @@ import { decodeChange, encodeChange, type FindEntries } from "./stored-change.ts
 import type { StoredCommit, StoredOpening, StoredStep } from "./stored-commit.ts";
 import { decodeEvents, encodeEvents } from "./stored-event.ts";
 
-/** The reply of a model call without member names. */
+/** The stored form of a model call's reply: a list of values without member names. */
 type BriefReply = readonly [
   message: LlmReply["message"],
   stopReason: LlmReply["stopReason"],
@@ -32,8 +32,8 @@ type BriefReply = readonly [
 ];
 
 /**
- * Returns the stored value of a model call's step. A reply without additional members is stored as a list of its values,
- * a list as the only item of another list, and any other value unchanged.
+ * Returns the stored value of a model call's step. A reply without additional members is stored as a list of its
+ * values. A list is stored as the only item of another list, and any other value unchanged.
  */
 function encodeReply(value: JsonValue): unknown {
   return Array.isArray(value) ? [value] : (briefReply(value as Partial<LlmReply> | null) ?? value);
@@ -73,7 +73,10 @@ function briefReply(value: Partial<LlmReply> | null): BriefReply | undefined {
 
 type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
 
-/** The facts about a commit that its text leaves out, because columns of its row or of the run's row hold them. */
+/**
+ * The facts about a commit that its text does not contain, because columns of its row or of the run's row contain
+ * them.
+ */
 export interface CommitFrame extends Run {
   readonly number: number;
   readonly at: number;
@@ -82,9 +85,10 @@ export interface CommitFrame extends Run {
 }
 
 /**
- * Returns what the row of a commit stores: the commit, with exceptions that keep its text short. Events refer to content
- * that a step or a new task of the commit holds. Session entries are named, because the `entries` table holds them.
- * Steps, openings, and the replies, events and bookings of every turn are lists without member names.
+ * Returns the JSON that the row of a commit stores. It differs from the commit to keep the text short. Events refer
+ * to content that a step or a new task of the commit contains. Session entries are named only, because the
+ * `entries` table contains them. Steps, openings, and the replies, events and bookings of every turn are lists
+ * without member names.
  */
 export function encodeCommit(
   commit: Commit,
@@ -108,8 +112,8 @@ export function encodeCommit(
 }
 
 /**
- * Returns the commit, without entries that were removed from their session since. Throws a `SyntaxError` if
- * `encodeCommit` did not return this value. The value must not be used afterwards.
+ * Returns the commit. Entries that were removed from their session in the meantime are missing in it. Throws a
+ * `SyntaxError` if `encodeCommit` did not create the stored value. The stored value must not be used afterwards.
  */
 export function decodeCommit(stored: StoredCommit, frame: CommitFrame, find: FindEntries): Commit {
   const { opens, steps: storedSteps, events, tasks = [], ledger, sessions } = stored;

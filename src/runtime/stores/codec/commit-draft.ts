@@ -12,7 +12,7 @@ export interface Position {
   number: number;
   /** Seq of the next event. */
   seq: number;
-  /** E1: link of the last commit in the chain. */
+  /** E1: hash (link) of the last commit in the chain. */
   link: string;
 }
 
@@ -20,14 +20,14 @@ export interface Position {
 export interface Draft {
   readonly commit: Commit;
   readonly sessions: readonly BatchedChange[];
-  /** The text that the commit's row stores, without large values. */
+  /** The text that the row of the commit stores, without large values. */
   readonly body: string;
   /** JSON of the references to the large values. `null` if there are none. */
   readonly refs: string | null;
   readonly values: readonly LargeValue[];
 }
 
-/** Computes digests and takes out large values. */
+/** Computes digests and moves large values out of the text. */
 export interface DraftTools {
   readonly hash: Hash;
   readonly large: LargeValues;
@@ -35,7 +35,10 @@ export interface DraftTools {
 
 const noChanges: readonly never[] = [];
 
-/** J10: throws `not_json` for a value that is not JSON. Encodes synchronously, so that later changes by the caller are not stored. */
+/**
+ * J10: creates a draft. Throws `not_json` for a value that is not JSON. It encodes the commit synchronously, so
+ * that later changes by the caller are not stored.
+ */
 export function draftCommit(commit: Commit, run: Omit<RunKey, "id">, tools: DraftTools): Draft {
   if (commit.steps !== undefined) for (const step of commit.steps) assertOutcome(step);
   const sessions = commit.sessions === undefined ? noChanges : batchChanges(commit.sessions);
@@ -50,7 +53,7 @@ export function draftCommit(commit: Commit, run: Omit<RunKey, "id">, tools: Draf
   }
 }
 
-/** Returns the end of the run's journal after this commit. */
+/** Returns the position at the end of the run's journal after this commit. */
 export function positionAfter(chain: Chain, before: Position, { commit, body, refs }: Draft): Position {
   const { number, at, events } = commit;
   const seq = before.seq + (events?.length ?? 0);
@@ -58,7 +61,7 @@ export function positionAfter(chain: Chain, before: Position, { commit, body, re
   return { number: number + 1, seq, link };
 }
 
-/** Approximate number of bytes that the draft writes. */
+/** Returns the approximate number of bytes that the draft writes. */
 export function bytesOf({ body, values }: Draft): number {
   let bytes = body.length;
   for (const { form, value, text } of values)

@@ -2,14 +2,14 @@ export interface CommitRow extends WithContents {
   readonly id: number;
   readonly number: number;
   readonly at: number;
-  /** Seq that follows the commit's last event. */
+  /** Sequence number (`seq`) that follows that of the commit's last event. */
   readonly nextEvent: number;
-  /** E1: link of the commit in the chain of the run's log. */
+  /** E1: hash (link) of the commit in the chain of the run's log. */
   readonly link: string;
   readonly body: string;
   /** JSON of the references to the large values of the commit. `null` if it has none. */
   readonly refs: string | null;
-  /** If retention erased text of the commit: the hash that proves the erased row. Otherwise `null`. */
+  /** The hash that proves the erased row, if retention erased text of the commit. Otherwise `null`. */
   readonly seal: string | null;
 }
 

@@ -3,7 +3,10 @@ import { batchEntry, batchSource, type SessionChange, type SessionEntry } from "
 type Append = Extract<SessionChange, { readonly type: "append" }>;
 export type Say = Extract<SessionChange, { readonly type: "say" }>;
 
-/** The id of an entry in two parts. Most ids are a stem and a number, so that consecutive entries can share a row. */
+/**
+ * The id of an entry in two parts: its prefix, named stem, and its number. Most ids have this form, so that
+ * consecutive entries can share a row.
+ */
 export interface EntryName {
   readonly stem: string;
   /** Number after the stem, or `unnumbered` if the id has none. */
@@ -13,31 +16,31 @@ export interface EntryName {
 const unnumbered = -1;
 const numbered = /^(.*\/)(0|[1-9][0-9]{0,8})$/s;
 
-/** The members of an entry that follow neither from its id nor from the first entry of its batch. */
+/** The members of an entry that do not follow from its id or from the first entry of its batch. */
 export interface EntryRest {
-  /** Epoch milliseconds. Absent if it equals the time of the entry before. */
+  /** Time in epoch milliseconds. Absent if it equals the time of the previous entry. */
   readonly at?: number;
   readonly [member: string]: unknown;
 }
 
 /**
- * Consecutive entries that are stored in one row. Each entry is the child of the one before, has the next number, and
- * has the same run, task, type, session and visibility.
+ * Consecutive entries that are stored in one row. Each entry is the child of the previous one, has the next number,
+ * and has the same run, task, type, session and visibility.
  */
 export interface EntryBatch extends EntryName {
   readonly first: Append;
   readonly rests: readonly EntryRest[];
-  /** N3: the change that the batch is the start of, if it continues from the current entry. */
+  /** N3: the change that begins with this batch, if it continues from the current entry. */
   readonly say?: Say;
 }
 
-/** A change to a session, with consecutive appends merged into batches. */
+/** A change to a session in which consecutive appends are combined into batches. */
 export type BatchedChange = EntryBatch | Exclude<SessionChange, Append | Say>;
 
-/** Maximum number of entries in one row. A row is read and searched as a whole. */
+/** Maximum number of entries in one row, because a row is read and searched as a whole. */
 const mostEntries = 256;
 
-/** Merges consecutive appends into batches and keeps the order. */
+/** Combines consecutive appends into batches and keeps the order. */
 export function batchChanges(changes: readonly SessionChange[]): readonly BatchedChange[] {
   const batches: BatchedChange[] = [];
   for (let index = 0; index < changes.length;) {
@@ -81,7 +84,7 @@ function restOf(entry: SessionEntry, before: SessionEntry | undefined): EntryRes
   return at === before?.at ? rest : { at, ...rest };
 }
 
-/** Returns one entry of a batch as a batch of its own. */
+/** Returns one entry of a batch as a separate batch. */
 export function batchAt(batch: EntryBatch, index: number): EntryBatch {
   const { first, rests } = batch;
   const { at } = rests.slice(0, index + 1).findLast((rest) => rest.at !== undefined) ?? {};
@@ -112,7 +115,7 @@ export function idAfter({ stem, number }: EntryName, count: number): string {
   return number === unnumbered ? stem : `${stem}${number + count}`;
 }
 
-/** Adds the entry to `entries` if it continues the batch. */
+/** Adds the entry to `entries` if it continues the batch. Returns whether it does. */
 function goesOn(
   next: SessionChange | undefined,
   first: Append,

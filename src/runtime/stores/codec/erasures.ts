@@ -3,8 +3,8 @@ import { Fault, type Erasure } from "../../../kernel/index.ts";
 const none: readonly Erasure[] = [];
 
 /**
- * Returns the erasures that the run's row lists. They are valid only if commits of the run ordered them, which the
- * chain covers.
+ * Returns the erasures in the run's row. They are valid only if commits of the run have ordered them, which the
+ * chain proves.
  */
 export function erasuresOf({ erases }: { readonly erases?: string | null }): readonly Erasure[] {
   if (erases === undefined || erases === null) return none;
@@ -13,7 +13,7 @@ export function erasuresOf({ erases }: { readonly erases?: string | null }): rea
   throw new Fault("store_corrupt", `the list of what was erased from a run cannot be parsed: ${erases}`);
 }
 
-/** Merges two lists, each task once, in the order in which its erasure was ordered. */
+/** Combines two lists of erasures so that each task occurs once, in the order in which its erasure was ordered. */
 export function addErasures(known: readonly Erasure[], more: readonly Erasure[]): readonly Erasure[] {
   return [...known, ...more.filter(({ taskId }) => !known.some((each) => each.taskId === taskId))];
 }

@@ -5,7 +5,7 @@ type Call = Extract<Part, { readonly type: "tool_call" }>;
 
 const nothing: readonly never[] = [];
 
-/** The value of a step that succeeded; `undefined` for a step that failed. */
+/** Returns the value of a step that succeeded. `undefined` for a step that failed. */
 export function valueOf({ outcome }: StepRecord): JsonValue | undefined {
   return outcome.kind === "ok" ? outcome.value : undefined;
 }
@@ -16,7 +16,7 @@ export function memberOf(step: StepRecord, member: string): unknown {
   return (value as Readonly<Record<string, unknown>>)[member];
 }
 
-/** The message in the reply of a model call. */
+/** Returns the message in the reply of a model call. */
 export function messageOf(step: StepRecord): LlmReply["message"] | undefined {
   return memberOf(step, "message") as LlmReply["message"] | undefined;
 }
@@ -25,7 +25,7 @@ export function contentOf(step: StepRecord): readonly Part[] {
   return messageOf(step)?.content ?? nothing;
 }
 
-/** The tool calls that a model call asks for. Empty for steps of other kinds. */
+/** Returns the tool calls in the reply of a model call. Empty for steps of other kinds. */
 export function callsOf(step: StepRecord): readonly Call[] {
   return step.kind === "llm" ? contentOf(step).filter((part) => part.type === "tool_call") : nothing;
 }

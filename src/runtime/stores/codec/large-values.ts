@@ -1,10 +1,10 @@
 import { isLongText, longTextHash, type Hash } from "../../../kernel/index.ts";
 import { isLarge } from "./text-units.ts";
 
-/** What a content holds: a text as it is, or JSON. */
+/** Form of a content: a text as it is, or JSON. */
 type ContentForm = "text" | "json";
 
-/** Names a content, its form and the place of its value: the members that lead to the value. */
+/** A reference to a content: its hash, its form, and the members that lead to the place of its value. */
 export type ContentRef = readonly [hash: string, form: ContentForm, ...path: (string | number)[]];
 
 /** A value that is stored as a content. */
@@ -16,10 +16,13 @@ export interface LargeValue {
   readonly text?: string;
 }
 
-/** A JSON text without its large values: each is `null` in the text. */
+/** A JSON text without its large values, in place of which it contains `null`. */
 export interface SplitText {
   readonly text: string;
-  /** JSON of a `ContentRef[]` in which a value comes before the values inside it. `null` if no value is large. */
+  /**
+   * JSON of a `ContentRef[]`, in which a value comes before the values that it contains. `null` if no value is
+   * large.
+   */
   readonly refs: string | null;
   readonly values: readonly LargeValue[];
 }
@@ -34,18 +37,21 @@ interface Part {
 const none: readonly never[] = [];
 
 /**
- * Takes large values out of JSON, so that a store keeps each of them once. The smallest values that are large are
- * taken: a long text rather than the message that holds it. If the rest of the message is still large, it is taken as
- * well. Equal values are therefore split in the same way, wherever they are.
+ * Moves large values out of JSON, so that a store keeps each of them only once. It moves the smallest values that
+ * are large, for example a long text and not the message that contains it. If the rest of the message is still
+ * large, it is moved too. Equal values are therefore always split in the same way.
  */
 export class LargeValues {
   readonly #hash: Hash;
   /**
-   * Parts of frozen values. A tool result is in the record of its call and, later, in an entry of the session: the
-   * second time it is neither serialised nor hashed. Bench: `sessions`, row "large results".
+   * Split parts of frozen values. A tool result is first in the record of its call and later in an entry of the
+   * session; the second time, it is neither serialised nor hashed again. Bench: `sessions`, row "large results".
    */
   readonly #known = new WeakMap<object, Part>();
-  /** Parts of the values of the text that is being split. An input is in an event, an entry and a task of one commit. */
+  /**
+   * Split parts of the values of the current text. They are kept because a value may occur several times, such as
+   * an input in an event, an entry and a task of one commit.
+   */
   readonly #met = new Map<object, Part>();
   /** The objects of that text that are large. */
   #large = new WeakSet<object>();
@@ -62,8 +68,8 @@ export class LargeValues {
   }
 
   /**
-   * Splits the members of each item in each list of an object, such as the steps and events of a commit. If the rest
-   * has more than `mostUnits` characters, it is stored as a content, too.
+   * Splits the members of each item in each list of an object, such as the steps and events of a commit. If the
+   * rest has more than `mostUnits` characters, it is stored as a content too.
    */
   splitLists(lists: object, mostUnits: number): SplitText {
     const part = this.#begin(() =>
@@ -75,7 +81,10 @@ export class LargeValues {
     return split.text.length > mostUnits ? splitTextOf(this.#take(part)) : split;
   }
 
-  /** Splits a text. What is remembered about its objects is valid meanwhile, because the split is synchronous. */
+  /**
+   * Splits a text. Facts about its objects are remembered during the split, which is synchronous, so that they stay
+   * valid.
+   */
   #begin(split: () => Part): Part {
     this.#large = new WeakSet();
     try {
@@ -150,7 +159,7 @@ export function contentText({ form, value, text }: LargeValue): string {
   return text ?? (form === "text" ? (value as string) : JSON.stringify(value));
 }
 
-/** Returns the hashes of the contents that a text refers to, each once. */
+/** Returns the hashes of the contents that a text refers to, without duplicates. */
 export function hashesIn(refs: string): readonly string[] {
   return [...new Set((JSON.parse(refs) as readonly ContentRef[]).map(([hash]) => hash))];
 }
@@ -208,7 +217,7 @@ function isObject(value: unknown): value is Record<string | number, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** Assigning to `__proto__` would change the prototype instead of a member. */
+/** Sets a member of an object. An assignment to `__proto__` would change the prototype instead. */
 function setMember(holder: object, key: string | number, value: unknown): void {
   if (key === "__proto__")
     Object.defineProperty(holder, key, { value, writable: true, enumerable: true, configurable: true });

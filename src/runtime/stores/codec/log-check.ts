@@ -12,7 +12,7 @@ import type { CommitRow } from "./commit-row.ts";
 import { addErasures, erasuresOf } from "./erasures.ts";
 import type { RunKey } from "./stored-run.ts";
 
-/** Maximum time in milliseconds before the check yields to the event loop. */
+/** Maximum time in milliseconds before the check lets other work of the process run. */
 const sliceMs = 2;
 
 /** The log of a run, as a store reads it. */
@@ -22,11 +22,14 @@ export interface StoredLog {
   readonly end: number;
   /** All commits in order, with their contents. */
   readonly pages: AsyncIterable<readonly CommitRow[]>;
-  /** Decodes a commit as stored, without the session entries that it refers to. Throws a fault if it is not readable. */
+  /** Decodes a stored commit, without the session entries that it refers to. Throws a fault if it is not readable. */
   readonly decode: (row: CommitRow) => Commit;
 }
 
-/** E1: checks that a log is what its owners wrote, except for text whose erasure its commits ordered. */
+/**
+ * E1: checks that nothing in a log has changed since its owners wrote it, except text whose erasure its commits
+ * ordered.
+ */
 export async function checkLog(
   log: StoredLog,
   chain: Chain,
@@ -72,17 +75,17 @@ export async function checkLog(
   return { ok: true, events: seq, head: last, keyed: chain.keyed, sinceHead };
 }
 
-/** What a broken link means: the first one also covers the fields of the run. */
+/** Returns what a wrong link means. The first link also covers the fields of the run. */
 function changedAt(number: number): string {
   return number === 0 ? "it, or the agent, session, user or tenant of the run," : "it";
 }
 
-/** Only a commit that holds something of the erased tasks may have a seal. */
+/** Whether a commit may have a seal. Only a commit that contains something of the erased tasks may have one. */
 function mayBe(commit: Commit, { seal }: CommitRow, erasures: readonly Erasure[]): boolean {
   return seal === null || eraseCommit(commit, erasures) !== commit;
 }
 
-/** Returns `undefined` if the value is not readable. */
+/** Returns the result of `read`, or `undefined` if the value is not readable. */
 function readable<Value>(read: () => Value): Value | undefined {
   try {
     return read();

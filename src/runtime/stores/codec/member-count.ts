@@ -5,7 +5,7 @@ export function memberCount(value: object): number {
   return count;
 }
 
-/** Whether no item is `undefined`. In JSON, `undefined` would become `null`. */
+/** Whether no item of a list is `undefined`, because JSON would store `null` instead. */
 export function isWhole(list: readonly unknown[]): boolean {
   for (const item of list) if (item === undefined) return false;
   return true;

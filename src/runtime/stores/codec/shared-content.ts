@@ -43,13 +43,16 @@ const replyMembers = ["message", "stopReason", "usage", "model"] as const;
 /** The members of a new task that a `run_start` event repeats. */
 const taskMembers = ["agentId", "input", "supervision", "metadata"] as const;
 
-/** Maximum number of steps that are searched one by one. A commit with more steps gets an index. */
+/** Maximum number of steps that are searched one by one. For a commit with more steps, an index is created. */
 const mostSearchedSteps = 16;
 
-/** Maximum number of parts of a message that are searched one by one. A longer message gets an index, so that n calls cost O(n). */
+/**
+ * Maximum number of parts of a message that are searched one by one. For a longer message an index is created, so
+ * that n calls cost O(n).
+ */
 const mostSearchedParts = 16;
 
-/** The parts of a commit that hold content which its events repeat. */
+/** The parts of a commit whose content is repeated in its events. */
 export interface ContentHolders {
   readonly steps: readonly StepRecord[];
   readonly tasks: readonly TaskChange[];
@@ -68,7 +71,7 @@ export class SharedContent {
     this.#index = steps.length > mostSearchedSteps ? new StepIndex(steps) : undefined;
   }
 
-  /** Returns where the commit holds the event's content; `undefined` if it holds none of it elsewhere. */
+  /** Returns where the commit contains the event's content. `undefined` if no other part of the commit contains it. */
   referenceOf(event: Event): Reference | undefined {
     switch (event.type) {
       case "run_start":
@@ -116,7 +119,7 @@ function repeatedBy(type: Event["type"]): readonly string[] {
   return type === "tool_execution_end" ? ["result"] : replyMembers;
 }
 
-/** Returns a copy of the named members of an object, without those that are absent. */
+/** Returns a copy of the named members of an object. Absent members are left out. */
 function pick(source: unknown, members: readonly (string | number)[]): Record<string, unknown> {
   const picked: Record<string, unknown> = {};
   for (const member of members) {
@@ -133,7 +136,7 @@ function newTask(tasks: readonly TaskChange[], index: number): TaskRecord {
   return change.task;
 }
 
-/** Refers to the task that the run starts with. */
+/** Returns a reference to the task with which the run starts. */
 function referTask(
   { taskId, data }: Event<"run_start">,
   tasks: readonly TaskChange[],
@@ -146,7 +149,7 @@ function referTask(
   return members.length === taskMembers.length ? [index] : [index, ...members];
 }
 
-/** Refers to the part of a model's message that asks for this tool call. */
+/** Returns a reference to the part of a model's message that contains this tool call. */
 function referCall(
   { taskId, data }: Event<"tool_execution_start">,
   steps: readonly StepRecord[],
@@ -219,10 +222,13 @@ function callAt(step: StepRecord, place: string | number | undefined): object {
 
 /** Finds tool calls in the messages of model calls. */
 export class CallPlaces {
-  /** By model call with many parts: the place of each tool call, by its JSON text. */
+  /** For each model call with many parts, the position of each tool call, by its JSON text. */
   #byStep: Map<StepRecord, ReadonlyMap<string, number>> | undefined;
 
-  /** Returns the index of the part of the message that holds this tool call, or -1. Of equal calls, the first is found. */
+  /**
+   * Returns the index of the part of the message that contains this tool call, or -1. If calls are equal, it
+   * returns the first.
+   */
   find(step: StepRecord, call: ToolCall): number {
     const content = contentOf(step);
     if (content.length > mostSearchedParts) return this.#placesIn(step).get(callText(call)) ?? -1;

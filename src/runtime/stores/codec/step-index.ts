@@ -2,14 +2,14 @@ import type { Event, StepRecord } from "../../../kernel/index.ts";
 import { callsOf, messageOf, valueOf } from "./held-content.ts";
 
 /**
- * Finds the step that may hold an event's content without a search through all steps. The first commit of a fork holds
- * all steps of its origin.
+ * Finds the step that may contain an event's content without a search through all steps. This matters for the first
+ * commit of a fork, which contains all shared steps of the original run.
  */
 export class StepIndex {
   readonly #steps: readonly StepRecord[];
-  /** Steps by the object they hold. Most events hold the same object as their step. */
+  /** Steps by the object that they contain. Most events contain the same object as their step. */
   readonly #bySame = new Map<unknown, number>();
-  /** Steps by the JSON text of their content. Built when the first event holds no object of a step. */
+  /** Steps by the JSON text of their content. Created when an event contains an object that no step contains. */
   #byText: Map<string, number> | undefined;
 
   constructor(steps: readonly StepRecord[]) {
@@ -21,7 +21,7 @@ export class StepIndex {
     }
   }
 
-  /** Returns the index of the step that holds the event's content, or -1. */
+  /** Returns the index of the step that contains the event's content, or -1. */
   find(event: Event<"tool_execution_start" | "tool_execution_end" | "message_end">): number {
     const { taskId } = event;
     switch (event.type) {
@@ -41,7 +41,7 @@ export class StepIndex {
   }
 }
 
-/** Maps JSON texts to step indexes. If several steps have the same text, the first step wins. */
+/** Maps JSON texts to step indexes. If several steps have the same text, the index of the first one is used. */
 function textsOf(steps: readonly StepRecord[]): Map<string, number> {
   const texts = new Map<string, number>();
   for (let index = steps.length - 1; index >= 0; index--) {

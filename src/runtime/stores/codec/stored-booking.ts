@@ -7,8 +7,9 @@ import {
 } from "../../../kernel/index.ts";
 
 /**
- * The reservation of a model call without member names. The task and the agent are absent for the root task with its
- * own agent. `day` is the UTC hour, such as `2026-11-16T13`; formats before 19 store the day only.
+ * The stored form of a model call's reservation, without member names. The task and the agent are absent for the
+ * root task with its own agent. `day` is the UTC hour, such as `2026-11-16T13`; formats before 19 store only the
+ * day.
  */
 type StoredReserve = readonly [
   id: string,
@@ -33,13 +34,16 @@ type StoredSettle = readonly [
   durationMs?: number,
 ];
 
-/** Greatest length of a `StoredSettle`. A `StoredReserve` is longer. */
+/** Maximum length of a `StoredSettle`. A `StoredReserve` is longer. */
 const settleLength = 6;
 
-/** A list is distinguished by its length. Any other command is stored unchanged. */
+/**
+ * The stored form of a ledger command. Two frequent commands are lists, which differ in length. Any other command
+ * is stored unchanged.
+ */
 export type StoredBooking = StoredReserve | StoredSettle | LedgerCommand;
 
-/** The task to which the commands belong if they do not name one. */
+/** The task to which commands belong that do not name a task. */
 export interface Bookkeeper {
   readonly taskId: TaskId;
   readonly agentId: AgentId;

@@ -6,8 +6,8 @@ import type { StoredChange } from "./stored-commit.ts";
 type Run = Pick<RunKey, "runId" | "agentId" | "sessionId">;
 
 /**
- * Reads up to `count` successive entries of a session, starting with `first`. Entries that were removed since are left
- * out.
+ * Reads up to `count` successive entries of a session, starting with `first`. Entries that were removed in the
+ * meantime are left out.
  */
 export type FindEntries = (sessionId: SessionId, first: EntryName, count: number) => readonly SessionEntry[];
 

@@ -2,13 +2,17 @@ import type { StoredBooking } from "./stored-booking.ts";
 import type { AgentId, Commit, EventType, Failure, SessionChange, TaskId } from "../../../kernel/index.ts";
 
 /**
- * Refers to content that a step of the same commit holds, or, for `run_start`, a task change: the index of the holder,
- * and the members if the event does not repeat all members that such events repeat. For example, a message is part of
- * its model call's value and of the event `message_end`; the row stores it once.
+ * A reference to content that a step of the same commit contains, or for `run_start` a task change. It consists of
+ * the index of that step or change, and of the members, unless the event repeats all members that such events
+ * usually repeat. For example, a message is part of its model call's value and of the event `message_end`, but the
+ * row stores it only once.
  */
 export type Reference = readonly [holder: number, ...members: (string | number)[]];
 
-/** A step with its digest. A step of the root task has no `taskId`; only a failed step has a `failure`. */
+/**
+ * The stored form of a step with its digest. A step of the root task has no `taskId`; only a failed step has a
+ * `failure`.
+ */
 export type StoredStep = readonly [
   address: string,
   kind: string,
@@ -19,7 +23,7 @@ export type StoredStep = readonly [
   failure?: Failure,
 ];
 
-/** The start of a step. A step of the root task has no `taskId`. */
+/** The stored form of the start of a step. A step of the root task has no `taskId`. */
 export type StoredOpening = readonly [address: string, seq: number, taskId?: TaskId];
 
 export type StoredEvent = BriefEvent | PlainEvent;
@@ -27,17 +31,17 @@ export type StoredEvent = BriefEvent | PlainEvent;
 /** The stored form of a frequent event: its type and values, without member names. */
 export type BriefEvent = readonly [type: EventType, ...values: unknown[]];
 
-/** An event without the members that follow from its heading and its position. */
+/** An event without the members that follow from its heading and from its position in the commit. */
 export interface PlainEvent {
   readonly type: EventType;
-  /** The data without what `from` refers to. Absent if nothing remains. */
+  /** The data without the content to which `from` refers. Absent if nothing remains. */
   readonly data?: object | undefined;
   readonly from?: Reference;
 }
 
 /**
- * The members of the following events that differ from the event before. The first event is compared with the root
- * task, the agent of the run and the time of the commit.
+ * The members of the following events that differ from those of the previous event. For the first event, they
+ * differ from the root task, the agent of the run and the time of the commit.
  */
 export interface StoredHeading {
   readonly taskId?: TaskId;
@@ -48,15 +52,16 @@ export interface StoredHeading {
 }
 
 /**
- * Names a batch of session entries by its first entry and the number of entries (default: 1). The `entries` table holds
- * their content. Session and agent are absent if they are the run's; the visibility is absent if it is `pending`.
+ * The stored form of a session change. A batch of entries is named by its first entry and the number of entries
+ * (default: 1); the `entries` table contains them. Session and agent are absent if they are the run's, and the
+ * visibility is absent if it is `pending`.
  */
 export type StoredChange =
   | (Partial<Omit<SessionAppend, "type" | "entry" | "atLeaf">> &
       StoredEntryId & { readonly count?: number; readonly type?: undefined })
   | Exclude<SessionChange, SessionAppend>;
 
-/** `own` is the part of the entry's id after the run's id and a slash. */
+/** The stored id of an entry. `own` is the part of the id after the run's id and a slash. */
 type StoredEntryId = { readonly own: string } | { readonly entryId: string };
 
 type SessionAppend = Extract<SessionChange, { readonly type: "append" }>;

@@ -11,7 +11,7 @@ import { decodeTurnEvent, encodeTurnEvent } from "./turn-event.ts";
 
 type Heading = Pick<Event, "taskId" | "agentId" | "parentId" | "at">;
 
-/** The run, the time and the content of the commit that holds the events. */
+/** The run, the time and the content of the commit that contains the events. */
 export interface EventFrame extends ContentHolders {
   readonly runId: RunId;
   readonly agentId: AgentId;

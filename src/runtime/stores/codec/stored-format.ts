@@ -1,25 +1,26 @@
 import { Fault } from "../../../kernel/index.ts";
 
 /**
- * The format of the stores of version 0.1.0, the first that later versions open or migrate. Stores of earlier formats are refused.
- * Until 0.1.0 is released, every change to what a store writes increments it and needs no migration.
+ * The format of the stores of version 0.1.0. It is the first format that later versions can open or migrate; stores
+ * of earlier formats are refused. Until 0.1.0 is released, every change to the stored data increments it and needs
+ * no migration.
  */
 export const firstPromisedFormat = 32;
 
-/** What leads a store from one format to the next. A released step never changes; a later step follows it. */
+/** A step from one store format to the next. A released step never changes; later changes need a further step. */
 interface FormatStep {
-  /** What changes, for the person who upgrades a store: `runs have labels`. */
+  /** What changes, in words for the person who upgrades a store, such as `runs have labels`. */
   readonly changes: string;
-  /** Statements for SQLite. `SELECT 1;` if only the content of new rows differs. */
+  /** SQL statements for SQLite. `SELECT 1;` if only the content of new rows differs. */
   readonly sqlite: string;
-  /** Statements for PostgreSQL, with `{name}` for a table of the store. */
+  /** SQL statements for PostgreSQL, with `{name}` for a table of the store. */
   readonly postgres: string;
 }
 
-/** The steps after the first promised format, the first of which leads to `firstPromisedFormat + 1`. */
+/** The steps after the first promised format. The first step leads to `firstPromisedFormat + 1`. */
 export const formatSteps: readonly FormatStep[] = [];
 
-/** The formats of which a version of Reeve knows the tables. */
+/** The store formats that a version of Reeve can open or upgrade. */
 export interface KnownFormats {
   /** The oldest format that can be upgraded. */
   readonly oldest: number;
@@ -27,7 +28,7 @@ export interface KnownFormats {
   readonly newest: number;
 }
 
-/** A statement of what changes, and the script that changes it. */
+/** A description of a format change, with the script that makes it. */
 interface Migration {
   readonly changes: string;
   readonly script: string;
@@ -37,7 +38,7 @@ interface Migration {
 export interface FormattedTables {
   /** The oldest format that can be upgraded. */
   readonly oldest: number;
-  /** The migrations that lead from each format to the next, the first of them from `oldest`. */
+  /** The migrations from each format to the next. The first one starts at `oldest`. */
   readonly migrations: readonly Migration[];
 }
 
@@ -50,7 +51,7 @@ export interface FoundFormat {
   /** Names the store in errors: a path, or a schema with its server. */
   readonly where: string;
   readonly format: number;
-  /** What a person does with a store that cannot be read: `move it away or open another file`. */
+  /** Advice for a person with a store that cannot be read, such as `move it away or open another file`. */
   readonly otherwise: string;
 }
 
@@ -68,7 +69,7 @@ export function refuseUnknownFormat(
   throw new Fault("version_mismatch", `${where} ${problem}`, { details: { format, oldest, newest } });
 }
 
-/** Throws `version_mismatch` if the store has to be upgraded before it is opened, or is of an unknown format. */
+/** Throws `version_mismatch` if the store must be upgraded before it is opened, or has an unknown format. */
 export function refuseOtherFormat(found: FoundFormat, formats: KnownFormats, upgrade: string): void {
   refuseUnknownFormat(found, formats);
   const { where, format } = found;
@@ -81,13 +82,13 @@ export function refuseOtherFormat(found: FoundFormat, formats: KnownFormats, upg
   );
 }
 
-/** What changes in a store when it gets a format. */
+/** A change of the store from one format to the next. */
 export interface FormatChange {
   readonly format: number;
   readonly changes: string;
 }
 
-/** What changes in a store of a format until it has the newest one. */
+/** Returns all changes that bring a store of a format to the newest one. */
 export function formatChanges(
   { oldest, migrations }: FormattedTables,
   from: number,

@@ -17,8 +17,9 @@ import {
 } from "../../../kernel/index.ts";
 
 /**
- * Ownership of a run. A run whose owner has died stays `OWNED` until a claim notices the death. A `HELD` run would be ready,
- * but a compaction of its session has to end first (S5). A `QUEUED` run would be ready, but its limits do not admit it yet (L17).
+ * State of a run with respect to its owner. A run whose owner has died stays `OWNED` until a claim notices the
+ * death. A `HELD` run would be ready, but a compaction of its session must end first (S5). A `QUEUED` run would be
+ * ready, but its limits do not admit it yet (L17).
  */
 export const RunState = Object.freeze({ READY: 0, OWNED: 1, SUSPENDED: 2, ENDED: 3, HELD: 4, QUEUED: 5 });
 
@@ -42,15 +43,15 @@ export interface TakenRun extends RunKey {
   readonly epoch: number;
   /** L7: 0 after a new commit. */
   readonly recoveries: number;
-  /** JSON of the first lost owner of these recoveries. */
+  /** JSON of the first lost owner in this series of recoveries. */
   readonly lost: string | null;
-  /** When the last of them was noticed, in epoch milliseconds. */
+  /** Time at which the last lost owner was noticed, in epoch milliseconds. */
   readonly lostAt: number | null;
-  /** L17: the limit whose queue the run is in. `null` if it is admitted. */
+  /** L17: the limit in whose queue the run waits. `null` if the run is admitted. */
   readonly gate: string | null;
 }
 
-/** The lease of a run that a worker has taken. */
+/** Returns the lease of a run that a worker has claimed. */
 export function leaseOf(run: TakenRun, workerId: string): Lease {
   const { runId, epoch, recoveries, lost, lostAt, gate } = run;
   const queued = gate === null ? undefined : ({ isQueued: true } as const);
@@ -76,7 +77,7 @@ export interface RunRow {
   readonly metadata: string | null;
   /** JSON. `null` for a run without limits. */
   readonly flow: string | null;
-  /** L21: `null` for a run that any worker may claim. */
+  /** L21: the machine whose workers may claim the run. `null` for a run that any worker may claim. */
   readonly host: string | null;
 }
 
@@ -105,7 +106,7 @@ export function recordOf(row: RunRow): RunRecord {
 /** Stored value for a run without a tenant. */
 export const noTenant = "-";
 
-/** Returns a text that sorts all tenants, and the absence of a tenant, into one order. */
+/** Returns a text by which all tenants, and the absence of a tenant, can be sorted. */
 export function tenantText(tenantId: string | null): string {
   return tenantId === null ? noTenant : `=${tenantId}`;
 }
@@ -114,16 +115,19 @@ export function tenantOf(text: string): string | null {
   return text === noTenant ? null : text.slice(1);
 }
 
-/** Stored standing of a waiting run, before what it waits for. */
+/** Beginning of the stored standing of a waiting run. The reasons for which it waits follow. */
 export const waitingText = "waiting";
 
-/** SQL condition for the standing of a paused run: `paused` sorts before `waiting`, whatever follows. */
+/** SQL condition for a paused run. It works because `paused` sorts before `waiting`. */
 export const isPausedText = `standing < '${waitingText}'`;
 
 /** SQL condition for any other standing. */
 export const isNotPausedText = `(standing IS NULL OR standing >= '${waitingText}')`;
 
-/** K1: the stored form of a standing: `null` for a running run, or `paused` or `waiting`, and what the run waits for. */
+/**
+ * K1: returns the stored form of a standing: `null` for a running run, or `paused` or `waiting` with the reasons
+ * for which the run waits.
+ */
 export function standingText({ status, waitsFor }: RunStanding): string | null {
   return status === "running" ? null : [status, ...waitsFor].join(" ");
 }
@@ -134,7 +138,7 @@ export function standingOf(text: string | null): RunStanding | null {
   return { status: status === waitingText ? status : "paused", waitsFor: waitsFor as WaitCause[] };
 }
 
-/** K3: the stored form of what a run has used. `null` if it is nothing or unknown. */
+/** K3: returns the stored form of what a run has used. `null` if it has used nothing or the usage is unknown. */
 export function spendText(spent: RunSpend | undefined): string | null {
   if (spent === undefined) return null;
   const { usage, unreported, turns } = spent;

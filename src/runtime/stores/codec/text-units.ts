@@ -1,18 +1,19 @@
 import { contentThreshold } from "../../../kernel/index.ts";
 
-/** Number of characters that stands for a number, a boolean or `null`. */
+/** Number of characters that is assumed for a number, a boolean or `null`. */
 const unitsOfScalar = 5;
 
 /**
- * Whether the JSON text of a value has at least `contentThreshold` characters. It is counted without escapes, so that
- * the cost is O(members), not O(characters). `met` gets the objects that are large, which are then not counted again: V8 lists all
- * keys of an object before a loop over them starts. It is valid while no object changes.
+ * Whether the JSON text of a value has at least `contentThreshold` characters. The count ignores escapes, so that
+ * the cost is O(members) and not O(characters). Objects that are large are added to `met` and not counted again,
+ * because V8 lists all keys of an object before a loop over them starts. `met` is valid as long as no object
+ * changes.
  */
 export function isLarge(value: unknown, met?: WeakSet<object>): boolean {
   return unitsOf(value, met) >= contentThreshold;
 }
 
-/** Counts the characters of the value's JSON text. Stops as soon as it is large. */
+/** Counts the characters of the value's JSON text. Stops as soon as the value counts as large. */
 function unitsOf(value: unknown, met?: WeakSet<object>): number {
   if (typeof value === "string") return value.length + 2;
   if (typeof value !== "object" || value === null) return value === undefined ? 0 : unitsOfScalar;

@@ -4,7 +4,7 @@ import type { RunRow } from "./run-row.ts";
 
 interface Question {
   readonly approval: OpenApproval;
-  /** Position in the order in which the questions were asked, from 1. */
+  /** Position of the question in the order in which questions were asked, from 1. */
   readonly place: number;
 }
 

@@ -19,7 +19,10 @@ interface Content {
 /** N6: returns the owner of a session; `undefined` if the session does not exist. */
 type FindSessionOwner = (sessionId: SessionId) => SessionOwner | undefined;
 
-/** F1: holds what applications put. Records, entries and events share large values by reference. */
+/**
+ * F1: contents that applications put into the memory store. Records, entries and events share large values by
+ * reference instead.
+ */
 export class MemoryContents implements Contents {
   readonly #contents = new Map<string, Content>();
   readonly #ofOwner = new Map<string, Set<Content>>();
@@ -66,7 +69,7 @@ export class MemoryContents implements Contents {
     return [...(this.#find(owner, hash)?.owners.values() ?? [])];
   }
 
-  /** Ends all ownership of a run or session. Its store calls this when it deletes the owner. */
+  /** Ends all ownership of a run or session. The store calls this when it deletes that run or session. */
   releaseNow(owner: ContentOwner): void {
     const text = textOf(owner);
     for (const content of this.#ofOwner.get(text) ?? []) this.#remove(text, content);
@@ -95,7 +98,7 @@ export class MemoryContents implements Contents {
     if (owned?.size === 0) this.#ofOwner.delete(owner);
   }
 
-  /** Throws `not_found` if the owner does not exist. */
+  /** Returns the key of a content. Throws `not_found` if the owner does not exist. */
   #keyFor(owner: ContentOwner, hash: string): string {
     if ("runId" in owner) return JSON.stringify([this.#tables.run(owner.runId).record.tenantId, hash]);
     const session = this.#ownerOf(owner.sessionId);

@@ -1,6 +1,6 @@
 import { indexInBatch, type EntryVisibility, type MessageBatch } from "../../../kernel/index.ts";
 
-/** Entries that were added together. They are expanded when they are read. */
+/** A batch of entries that were added together. Single entries are created when they are read. */
 export interface PlacedSaid {
   readonly said: MessageBatch;
   readonly visibility: EntryVisibility;

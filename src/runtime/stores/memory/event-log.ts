@@ -53,7 +53,10 @@ export class MemoryEventLog implements EventLog {
     for (const watcher of row.watchers) watcher.seeDelta(delta);
   }
 
-  /** F1: the chain is computed on demand, because no other process can edit these events. */
+  /**
+   * F1: verifies the hash chain. It computes the chain only now, because no other process can edit the events of a
+   * memory store.
+   */
   async verify(runId: RunId, head?: string): Promise<LogVerdict> {
     const { record, commits, erasedContents } = this.#tables.run(runId);
     let last = chainStart(record);

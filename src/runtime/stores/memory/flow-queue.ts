@@ -2,7 +2,10 @@ import { startsLater, type RunId } from "../../../kernel/index.ts";
 import { slotOf, type Gate } from "../flow-gates.ts";
 import type { RunRow } from "./run-row.ts";
 
-/** What the queues tell their store: a run is ready, or will be checked again at a time (epoch milliseconds). */
+/**
+ * Receives what the queues report to their store: a run is ready, or will be checked again at a time (epoch
+ * milliseconds).
+ */
 export interface FlowListener {
   readonly onAdmitted: (row: RunRow) => void;
   readonly onTimer: (runId: RunId, at: number) => void;
@@ -13,24 +16,24 @@ export interface FlowListener {
 /** L17: the queues of the limits of concurrency and rate. */
 export class FlowQueues {
   readonly #listener: FlowListener;
-  /** The queued runs of each gate, in the order in which they are admitted. */
+  /** The runs that wait at each limit (gate), in the order in which they are admitted. */
   readonly #queues = new Map<string, RunRow[]>();
-  /** The number of runs that have a place, by gate. */
+  /** The number of runs that hold a place, by limit (gate). */
   readonly #taken = new Map<string, number>();
-  /** The times of the last starts of each rate, the latest last. */
+  /** The times of the last starts for each rate limit, in ascending order. */
   readonly #starts = new Map<string, number[]>();
-  /** When the limits of each gate are to be checked, in epoch milliseconds. */
+  /** The time at which each limit (gate) must be checked again, in epoch milliseconds. */
   readonly #due = new Map<string, number>();
-  /** The runs that wait for their start time before they enter a queue. */
+  /** The runs that wait for their start time before they enter a queue, with this time. */
   readonly #sleeping = new Map<RunRow, number>();
-  /** Lower bound of all these times: a claim before it has nothing to check. */
+  /** Lower bound of all times at which something must be checked. An earlier claim has nothing to check. */
   #nextCheck = Infinity;
 
   constructor(listener: FlowListener) {
     this.#listener = listener;
   }
 
-  /** Puts the run into the queue of its gate, and lets the next claim check the limits. */
+  /** Puts the run into the queue of its limit, and makes the next claim check the limits. */
   add(row: RunRow): void {
     this.remove(row);
     const gate = gateOf(row);
@@ -45,14 +48,14 @@ export class FlowQueues {
     this.#checkAt(gate.id, 0);
   }
 
-  /** Puts the run into the queue of its gate at a time, in epoch milliseconds. */
+  /** Puts the run into the queue of its limit at a later time, in epoch milliseconds. */
   addSleeping(row: RunRow, wakeAt: number): void {
     this.remove(row);
     this.#sleeping.set(row, wakeAt);
     this.#nextCheck = Math.min(this.#nextCheck, wakeAt);
   }
 
-  /** Takes the run out of its queue, because it was admitted, waits for a compaction or has ended. */
+  /** Removes the run from its queue, because it was admitted, waits for a compaction or has ended. */
   remove(row: RunRow): void {
     if (this.#sleeping.size > 0) this.#sleeping.delete(row);
     if (!row.isQueued) return;
@@ -67,7 +70,7 @@ export class FlowQueues {
     else this.#checkAt(gate.id, 0);
   }
 
-  /** The earliest time after `now` at which limits are to be checked. */
+  /** Returns the earliest time after `now` at which limits must be checked. */
   nextWakeAt(now: number): number | null {
     let next = Infinity;
     for (const at of this.#due.values()) if (at > now && at < next) next = at;
@@ -80,7 +83,7 @@ export class FlowQueues {
     return now >= this.#nextCheck;
   }
 
-  /** Checks the limits that are due, and makes the runs ready that they admit. */
+  /** Checks the limits that are due, and makes the runs that they admit ready. */
   admitDue(now: number): void {
     for (const [row, at] of this.#sleeping) if (at <= now) this.add(row);
     for (const [gate, at] of this.#due)
@@ -126,12 +129,12 @@ export class FlowQueues {
     return false;
   }
 
-  /** L20: the queued run that collects starts at this gate. */
+  /** L20: returns the run that collects starts in the queue of this limit. */
   collectorAt(id: string): RunRow | undefined {
     return this.#queues.get(id)?.findLast(({ owner, mail }) => owner === null && mail.length === 0);
   }
 
-  /** Lets the next claim check the limits of a gate, because the time of a collection has changed. */
+  /** Makes the next claim check a limit, because the end of a collection has changed. */
   recheck(id: string): void {
     this.#checkAt(id, 0);
   }
@@ -144,7 +147,7 @@ export class FlowQueues {
     this.#taken.set(slot.id, (this.#taken.get(slot.id) ?? 0) + 1);
   }
 
-  /** Frees the place of a run that has ended or was deleted. Returns whether another run may have its turn. */
+  /** Frees the place of a run that has ended or was deleted. Returns whether another run may now be admitted. */
   leave(row: RunRow): boolean {
     this.remove(row);
     row.passed = row.gates.length;
@@ -159,14 +162,14 @@ export class FlowQueues {
     return true;
   }
 
-  /** The run that is next at the concurrency key of another run. */
+  /** Returns the run that waits next at the concurrency limit of another run. */
   nextAfter({ gates }: RunRow): RunId | undefined {
     const slot = slotOf(gates);
     return slot && this.#queues.get(slot.id)?.[0]?.record.runId;
   }
 }
 
-/** The gate that the run has to pass next. `undefined` if it is admitted. */
+/** Returns the limit (gate) that the run must pass next. `undefined` if it is admitted. */
 export function gateOf({ gates, passed }: Pick<RunRow, "gates" | "passed">): Gate | undefined {
   return gates[passed];
 }
@@ -181,7 +184,7 @@ function isBefore(one: RunRow, other: RunRow): boolean {
   return byTime === 0 ? one.place < other.place : byTime < 0;
 }
 
-/** When a run enters its queue, in epoch milliseconds. */
+/** Returns the time at which a run enters its queue, in epoch milliseconds. */
 function entryOf({ startAt, createdAt }: RunRow["record"]): number {
   return Math.max(startAt ?? 0, createdAt);
 }

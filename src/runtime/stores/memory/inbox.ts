@@ -31,14 +31,14 @@ interface Letter {
 }
 
 interface Box {
-  /** Messages that are neither acknowledged nor dead, by id, in the order of arrival. */
+  /** Messages that are neither acknowledged nor dead letters, by id, in the order of arrival. */
   readonly here: Map<string, Letter>;
   /**
-   * By sender: messages in the order in which they were sent, without those that ask for a reply at the front of the
-   * line.
+   * By sender: messages in the order in which they were sent. Messages at the front that ask for a reply are left
+   * out.
    */
   readonly lines: Map<string, Letter[]>;
-  /** I2: messages that no run holds and that wait for no earlier message of their line. */
+  /** I2: messages that no run holds and that do not wait for an earlier message of their line. */
   readonly heads: Set<Letter>;
   dead: Letter[];
   readonly seen: Set<string>;
@@ -138,7 +138,7 @@ export class MemoryInbox implements Inbox {
     if (changes.some(({ type }) => type !== "take")) this.#tables.announce({ kind: "message" });
   }
 
-  /** I5: whether all messages that these changes take are free. */
+  /** I5: whether no run holds the messages that these changes take. */
   isFreeNow(changes: readonly InboxChange[]): boolean {
     return changes.every((change) => {
       if (change.type !== "take") return true;
@@ -253,8 +253,8 @@ export class MemoryInbox implements Inbox {
   }
 
   /**
-   * I2: moves the messages that are now first in their line to `heads`. A message behind one that asks for a reply does
-   * not wait for it.
+   * I2: adds the messages that are now first in their line to `heads`. A message does not wait for an earlier one
+   * that asks for a reply.
    */
   #straighten(box: Box, name: string): void {
     const line = box.lines.get(name) ?? [];
@@ -280,7 +280,7 @@ function byTime(one: Letter, other: Letter): number {
   return one.notBefore - other.notBefore || one.place - other.place;
 }
 
-/** S6: whether the sender of the message is in the scope. */
+/** S6: whether the sender of the message belongs to the scope. */
 function isSentIn(scope: TenantScope | undefined, { message: { sender } }: Letter): boolean {
   return isInScope(sender ?? { tenantId: null, userId: null }, scope);
 }

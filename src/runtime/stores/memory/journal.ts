@@ -69,7 +69,7 @@ import type { RunRow } from "./run-row.ts";
 import type { MemoryTopics } from "./topics.ts";
 import type { MemoryUsageTotals } from "./usage-totals.ts";
 
-/** The parts of the store that a commit changes besides its run. */
+/** The parts of the store that a commit changes in addition to its run. */
 interface SiblingTables {
   readonly sessions: MemorySessions;
   readonly mailbox: MemoryMailbox;
@@ -85,7 +85,7 @@ interface ListedRow extends SelectedRun {
   readonly row: RunRow;
 }
 
-/** Shared empty arrays. Most runs never replace them, so a run needs no arrays of its own. */
+/** Shared empty lists. Most runs never replace them, so that these runs need no lists of their own. */
 const noTasks: readonly never[] = [];
 const noMail: readonly never[] = [];
 const nobody: readonly never[] = [];
@@ -165,7 +165,10 @@ export class MemoryJournal implements Journal {
     return { kind: "created" };
   }
 
-  /** L20: returns the run that got the start of this one, now or with an earlier call. `undefined` if there is none. */
+  /**
+   * L20: returns the run that has collected the start of this one, now or in an earlier call. `undefined` if there
+   * is none.
+   */
   #collect(record: RunRecord): RunId | undefined {
     const submission = `submit ${record.runId}`;
     const known = this.#tables.submitted.get(submission);
@@ -324,7 +327,10 @@ export class MemoryJournal implements Journal {
     return ended.length;
   }
 
-  /** S5: returns the outcome if an unfinished run of the agent in the session gets the input, or refuses it. */
+  /**
+   * S5: returns the outcome if the agent has an unfinished run in the session: this run gets the input, or the
+   * input is refused.
+   */
   #steer(run: RunRecord, { steering, always, scope }: SingleFlight): Creation | undefined {
     const { sessionId } = run;
     if (!this.#siblings.sessions.isAvailableNow(sessionId, scope)) return { kind: "foreign" };
@@ -354,13 +360,13 @@ export class MemoryJournal implements Journal {
     return { kind: "steered", runId: row.record.runId };
   }
 
-  /** S5: refuses a compaction in a session that is not idle. */
+  /** S5: returns a refusal for a compaction in a session that is not idle. */
   #refusal({ kind, sessionId }: RunRecord): Creation | undefined {
     const run = kind === "compaction" ? this.#siblings.sessions.busyRun(sessionId) : undefined;
     return run === undefined ? undefined : { kind: "busy", run };
   }
 
-  /** The newest unfinished run of the agent in the session that is no compaction. */
+  /** Returns the newest unfinished run of the agent in the session, apart from compactions. */
   #unfinishedOf({ agentId, sessionId }: RunRecord): RunRow | undefined {
     return this.#unfinishedIn(sessionId).findLast(
       ({ record }) => record.agentId === agentId && record.kind !== "compaction",
@@ -372,7 +378,7 @@ export class MemoryJournal implements Journal {
     return unfinished === undefined ? noRuns : [...unfinished];
   }
 
-  /** Writes the commit and applies its changes. Validates before it changes anything. */
+  /** Writes the commit and applies its changes. It validates the commit before it changes anything. */
   #write(row: RunRow, commit: Commit): void {
     const { number, steps, events, sessions, mail, inbox, topics, mailThrough } = commit;
     if (number !== row.commits.length) {
@@ -427,8 +433,8 @@ export class MemoryJournal implements Journal {
   }
 
   /**
-   * Computes the digests that were not computed yet: a pending digest holds the arguments and transcript it is computed
-   * from.
+   * Returns the commit without erased arguments. It first computes the digests that were not computed yet, because
+   * they are computed from the arguments and the transcript.
    */
   #withoutArguments(commit: Commit, erasures: readonly Erasure[]): Commit {
     if (commit.steps === undefined) return commit;
@@ -441,7 +447,9 @@ export class MemoryJournal implements Journal {
   }
 }
 
-/** Freezes the input of a task. The caller still has a reference to it, and the task's events share it. */
+/**
+ * Freezes the input of a task, because the caller still has a reference to it, and the events of the task share it.
+ */
 function freezeGiven({ input, messages, metadata }: TaskRecord): void {
   sealJson(input);
   sealJson(messages);

@@ -74,7 +74,7 @@ export class MemoryLeases implements Leases {
     }
   }
 
-  /** L15: makes those of the given runs ready that are suspended. */
+  /** L15: makes the suspended runs among the given runs ready. */
   #wakeSuspended(runIds: readonly RunId[], options: ClaimOptions): readonly RunRow[] {
     const { runs, ready: line } = this.#tables;
     const rows = runIds
@@ -121,7 +121,10 @@ export class MemoryLeases implements Leases {
     return Math.min(limit, this.#tables.ready.count(now));
   }
 
-  /** A worker in memory is lost only with its registration. */
+  /**
+   * Returns whether the processes of these owners have ended. In a memory store, a worker is lost only when its
+   * registration is removed.
+   */
   haveEnded(owners: readonly LostOwner[]): readonly boolean[] {
     return owners.map(({ hasEnded }) => hasEnded);
   }
@@ -179,7 +182,10 @@ export class MemoryLeases implements Leases {
   }
 }
 
-/** L7: counts a recovery. The count starts again if the run has a new commit since the last one. The time is that of the last commit. */
+/**
+ * L7: counts a recovery. If the run has a new commit since the last recovery, the count starts again. The time is
+ * that of the last commit.
+ */
 function noteRecovery(row: RunRow): void {
   const isInRow = row.recoveredAt === row.commits.length;
   const workerId = row.owner ?? "";
@@ -193,7 +199,10 @@ function noteRecovery(row: RunRow): void {
 
 const ready: Rest = { kind: "ready" };
 
-/** How a released run rests. Its gates and the reason of its release are stored apart. */
+/**
+ * Returns the state in which a released run is stored. Its limits and the reason of its release are stored
+ * separately.
+ */
 function restingAs(rest: Rest): Rest {
   if (rest.kind === "unloaded") return { kind: "suspended", wakeAt: rest.wakeAt };
   return rest.kind === "queued" ? ready : rest;

@@ -37,7 +37,7 @@ export class MemoryMailbox implements Mailbox {
     return true;
   }
 
-  /** P3: removes consumed mail and notifies listeners: a caller may wait until its mail is consumed. */
+  /** P3: removes consumed mail and notifies listeners, because a caller may wait until its mail is consumed. */
   consumeNow(row: RunRow, through: number): void {
     row.mail = row.mail.filter(({ place }) => place > through);
     this.#tables.announce({ kind: "consumed", runId: row.record.runId });

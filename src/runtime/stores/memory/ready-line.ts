@@ -6,13 +6,16 @@ interface Waiting extends Ready {
   readonly turn: string;
 }
 
-/** Number of queues that a line keeps although they are empty. Creating a queue for each run would cost more than claiming the run. */
+/**
+ * Number of empty queues that a line keeps. Creating a queue again for each run would cost more than claiming the
+ * run.
+ */
 const mostIdle = 64;
 
 /** L5: the ready runs of one tenant and priority. Pairs of user and agent take turns. */
 export class ReadyLine<Row extends Waiting> {
   readonly priority: Priority;
-  /** By `turnKey`. The queue that was served longest ago comes first. */
+  /** Queues by `turnKey`. The queue that was served longest ago comes first. */
   readonly #queues = new Map<string, ReadyQueue<Row>>();
   #size = 0;
 
@@ -38,7 +41,7 @@ export class ReadyLine<Row extends Waiting> {
     if (queue?.size === 0 && this.#queues.size > mostIdle) this.#queues.delete(row.turn);
   }
 
-  /** Notes that a run of this pair was claimed: its next run comes after one run of each other pair. */
+  /** Records that a run of this pair was claimed. The pair's next run comes after one run of each other pair. */
   served({ turn }: Row): void {
     const queue = this.#queues.get(turn);
     if (queue === undefined || this.#queues.size === 1) return;
@@ -53,7 +56,7 @@ export class ReadyLine<Row extends Waiting> {
   }
 }
 
-/** Yields one run of each queue in turn. Lazy: a claim reads as many queues as it takes runs. */
+/** Yields one run of each queue in turn. It is lazy, so that a claim reads only as many queues as it takes runs. */
 function* inTurn<Row extends Waiting>(queues: Iterable<ReadyQueue<Row>>): Generator<Row, undefined> {
   let round: Iterator<Row, undefined>[] = [];
   for (const queue of queues) {

@@ -1,6 +1,6 @@
 import type { RunRecord } from "../../../kernel/index.ts";
 
-/** The values that decide the order of ready runs. */
+/** The values that determine the order of ready runs. */
 export interface Ready {
   readonly record: Pick<RunRecord, "priority">;
   readonly readyAt: number;
@@ -16,7 +16,10 @@ export class ReadyQueue<Row extends Ready> {
     return this.#rows.size;
   }
 
-  /** Adds a run. Most runs arrive in the order of `readyAt`, so the line is sorted only after a run that does not. */
+  /**
+   * Adds a run. Most runs arrive in the order of `readyAt`, so that the queue is sorted only after a run that does
+   * not.
+   */
   add(row: Row): void {
     if (row.readyAt < this.#newest) this.#isInOrder = false;
     else this.#newest = row.readyAt;

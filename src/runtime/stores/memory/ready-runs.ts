@@ -8,26 +8,26 @@ type TenantId = string | null;
 const none: readonly RunRow[] = [];
 
 /**
- * Number of tenants kept although they have no ready run. Creating the entry again for each run would cost more than
+ * Number of tenants without ready runs that are kept. Creating the entry again for each run would cost more than
  * claiming the run.
  */
 const mostIdle = 64;
 
 /**
- * The ready runs, and the runs that become ready at a time. A claim searches only these: not owned runs, and not runs
- * that wait for mail.
+ * The ready runs, and the runs that become ready at a later time. A claim searches only these, and not runs that
+ * have an owner or wait for mail.
  */
 export class ReadyRuns {
   readonly #tenants = new Map<TenantId, TenantRuns>();
   #size = 0;
   readonly #sleeping = new Map<RunRow, number>();
-  /** Lower bound of the wake times, in epoch milliseconds. */
+  /** Lower bound of the times at which runs wake up, in epoch milliseconds. */
   #nextWake = Infinity;
   /** Value of `#serves` when a run of the tenant was last taken. */
   readonly #served = new Map<TenantId, number>();
   #serves = 0;
 
-  /** Marks the run as ready since `row.readyAt`. */
+  /** Marks the run as ready from `row.readyAt` on. */
   add(row: RunRow): void {
     this.remove(row);
     const { tenantId, priority } = row.record;
@@ -38,7 +38,7 @@ export class ReadyRuns {
     this.#size++;
   }
 
-  /** Marks the run as ready from `wakeAt` on, in epoch milliseconds. */
+  /** Records that the run becomes ready at `wakeAt`, in epoch milliseconds. */
   addSleeping(row: RunRow, wakeAt: number): void {
     this.remove(row);
     this.#sleeping.set(row, wakeAt);
@@ -55,20 +55,20 @@ export class ReadyRuns {
     this.#size--;
   }
 
-  /** L8: the earliest time after `now` at which a sleeping run wakes. */
+  /** L8: returns the earliest time after `now` at which a run wakes up. */
   nextWakeAt(now: number): number | null {
     let next = Infinity;
     for (const wakeAt of this.#sleeping.values()) if (wakeAt > now && wakeAt < next) next = wakeAt;
     return next === Infinity ? null : next;
   }
 
-  /** L14: number of runs that are ready at this time. */
+  /** L14: returns the number of runs that are ready at this time. */
   count(now: number): number {
     if (now >= this.#nextWake) this.#wake(now);
     return this.#size;
   }
 
-  /** L5: takes one run of each tenant in turn. The tenant that was served longest ago comes first. */
+  /** L5: returns and removes one run of each tenant in turn. The tenant that was served longest ago comes first. */
   take(limit: number, now: number, isWanted: (row: RunRow) => boolean): readonly RunRow[] {
     if (now >= this.#nextWake) this.#wake(now);
     if (this.#size === 0) return none;
@@ -92,7 +92,10 @@ export class ReadyRuns {
     return taken;
   }
 
-  /** L10: takes those of the given runs that are ready and wanted, in the given order. It does not count as a turn. */
+  /**
+   * L10: returns and removes those of the given runs that are ready and wanted, in the given order. The turns of
+   * the tenants do not change.
+   */
   takeThese(
     rows: readonly RunRow[],
     limit: number,
@@ -141,7 +144,7 @@ export class ReadyRuns {
 
 /** The ready runs of one tenant. */
 class TenantRuns {
-  /** One line for each priority that the tenant had a run of, highest priority first. */
+  /** The lines of the tenant, one for each priority of its runs, highest priority first. */
   #lines: readonly ReadyLine<RunRow>[] = [];
 
   line(priority: Priority): ReadyLine<RunRow> {

@@ -102,7 +102,7 @@ export class MemoryRecords implements Records {
     this.#tables.announce({ kind: "record", namespace: place.namespace });
   }
 
-  /** R10: how many records a tenant has in a namespace. */
+  /** R10: returns how many records a tenant has in a namespace. */
   #count({ namespace, tenantId }: RecordPlace): number {
     let count = 0;
     for (const record of this.#records.values())
@@ -110,7 +110,7 @@ export class MemoryRecords implements Records {
     return count;
   }
 
-  /** The records of a namespace that have a due time, the earliest first. */
+  /** Returns the records of a namespace that have a due time, earliest first. */
   #scheduled(namespace: string): readonly (MemoryRecord & { readonly dueAt: number })[] {
     recordNamespace(namespace);
     return [...this.#records.values()]
@@ -127,7 +127,7 @@ export class MemoryRecords implements Records {
 
 type TenantKey = Pick<StoredRecord, "tenantId" | "key">;
 
-/** R5: compares by tenant, no tenant first, and then by key. */
+/** R5: compares two records: first by tenant, where no tenant comes first, and then by key. */
 function compare(one: TenantKey, other: TenantKey): number {
   if (one.tenantId !== other.tenantId)
     return one.tenantId === null || (other.tenantId !== null && one.tenantId < other.tenantId) ? -1 : 1;

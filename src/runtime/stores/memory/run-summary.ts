@@ -2,7 +2,10 @@ import { withScore, type RunScore, type RunSummary } from "../../../kernel/index
 import { listedRecord, statusOf, type Holder } from "../run-status.ts";
 import type { RunRow } from "./run-row.ts";
 
-/** The status of a run and what it waits for. `workers` are those that are alive. If absent, every owner counts as alive. */
+/**
+ * Returns the status of a run and the reasons for which it waits. `workers` are the live workers. If absent, every
+ * owner counts as alive.
+ */
 export function memoryStatusOf(
   row: StatusRow,
   workers?: ReadonlySet<string>,

@@ -51,11 +51,11 @@ export class SessionRow {
   title: string | null = null;
   /** N2: the current entry. */
   leafId: string | null = null;
-  /** N3: the current entry of a child task: the last visible entry of any task. */
+  /** N3: the current entry for a child task, which is the last visible entry of any task. */
   lastId: string | null = null;
-  /** Entries and batches in the order of appending. */
+  /** Entries and batches in the order in which they were appended. */
   #placed: Placed[] = [];
-  /** The entries and batches that are not visible, in the same order. */
+  /** The entries and batches that are not visible, in the order in which they were appended. */
   #unseen: Placed[] = [];
   /** The entries that are not in a batch. */
   readonly #entries = new Map<string, StoredEntry>();
@@ -82,8 +82,8 @@ export class SessionRow {
   }
 
   /**
-   * Stores the change itself as the entry where possible: a session has many entries, and this saves an object for
-   * each.
+   * Appends an entry. Where possible, it stores the change itself as the entry, because a session has many entries
+   * and this saves an object for each.
    */
   append(change: Append): void {
     const { entry, atLeaf } = change;
@@ -121,7 +121,7 @@ export class SessionRow {
         this.append({ ...change, type: "append", entry, visibility });
   }
 
-  /** Returns frozen entries, so that no reader changes them for others. */
+  /** Returns the entries. They are frozen, so that a reader cannot change them for other readers. */
   entries(includeHidden: boolean): readonly StoredEntry[] {
     const shown = this.#placed.filter(({ visibility }) => includeHidden || visibility === "visible");
     return shown.flatMap(expanded);
@@ -132,7 +132,7 @@ export class SessionRow {
     return this.#unseen.flatMap(expanded);
   }
 
-  /** Returns the visible labels in the order of appending. */
+  /** Returns the visible labels in the order in which they were appended. */
   labels(): readonly SessionEntry[] {
     return this.#placed.flatMap((placed) =>
       "entry" in placed && placed.entry.type === "label" && placed.visibility === "visible"
@@ -227,14 +227,14 @@ export class SessionRow {
     return { entry: parentId === entry.parentId ? entry : { ...entry, parentId }, visibility };
   }
 
-  /** N2, N3: updates the leaves after a visible entry or batch was placed last. */
+  /** N2, N3: updates the current entries after a visible entry or batch was added at the end. */
   #moveLeaf(placed: Placed): void {
     if (!movesLeaf(placed)) return;
     this.lastId = leafAfter(placed);
     if (isOfRoot(writtenIn(placed))) this.leafId = this.lastId;
   }
 
-  /** Finds the leaves again. Most often the last entries decide. */
+  /** Finds the current entries again. It searches from the end, because most often the last entries decide. */
   #findLeaves(): void {
     const last = this.#placed.findLast(isLeaf);
     const ofRoot =
@@ -274,7 +274,7 @@ function expanded(placed: Placed): StoredEntry[] {
   return entries.map((entry) => ({ entry: deepFreeze(entry), visibility }));
 }
 
-/** Adds the entries of a batch up to `lastId` to a path. Returns whether the path continues before them. */
+/** Adds the entries of a batch up to `lastId` to a path. Returns whether the path continues with earlier entries. */
 function addBatch(path: PathCollector, said: MessageBatch, lastId: string): boolean {
   for (let index = indexInBatch(said, lastId); index >= 0; index--)
     if (!path.add(deepFreeze(batchEntry(said, index)))) return false;
@@ -285,7 +285,10 @@ function isLeaf(placed: Placed): boolean {
   return placed.visibility === "visible" && movesLeaf(placed);
 }
 
-/** Whether the conversation continues after the entry or batch. Labels and session names do not move the current entry. */
+/**
+ * Whether the conversation continues after the entry or batch. Entries for labels and session names do not change
+ * the current entry.
+ */
 function movesLeaf(placed: Placed): boolean {
   if ("said" in placed) return placed.said.messages.length > 0;
   return placed.entry.type !== "label" && placed.entry.type !== "session_info";

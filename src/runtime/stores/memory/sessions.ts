@@ -56,7 +56,7 @@ export class MemorySessions implements Sessions {
   readonly #tables: Tables;
   readonly #contents: MemoryContents;
   #created = 0;
-  /** All sessions, newest first. `undefined` after a change. */
+  /** All sessions, newest first. `undefined` after a change, until the list is created again. */
   #listed: readonly Listed[] | undefined;
 
   constructor(tables: Tables, contents: MemoryContents) {
@@ -85,7 +85,10 @@ export class MemorySessions implements Sessions {
     return undefined;
   }
 
-  /** N7: adds the session of the copy. Throws before it changes anything, also for the changes that follow. */
+  /**
+   * N7: adds the session of the copy. Throws before it changes anything, also if a later change of the same call is
+   * invalid.
+   */
   #copy(
     { from, leafId, to }: PathCopy,
     changes: readonly SessionChange[],
@@ -108,13 +111,16 @@ export class MemorySessions implements Sessions {
     this.#rows.set(to, row);
   }
 
-  /** S6: whether a caller with this scope may use the session, because it is in the scope or does not exist. */
+  /**
+   * S6: whether a caller with this scope may use the session, because the session is in the scope or does not
+   * exist.
+   */
   isAvailableNow(sessionId: SessionId, scope: TenantScope | undefined): boolean {
     const row = this.#rows.get(sessionId);
     return row === undefined || isInScope(row.owner, scope);
   }
 
-  /** S6: the row of a session. `undefined` if it does not exist in the scope. */
+  /** S6: returns the row of a session. `undefined` if the session does not exist in the scope. */
   #find(sessionId: SessionId, scope: TenantScope | undefined): SessionRow | undefined {
     const row = this.#rows.get(sessionId);
     return row !== undefined && isInScope(row.owner, scope) ? row : undefined;
@@ -211,8 +217,8 @@ export class MemorySessions implements Sessions {
   }
 
   /**
-   * Applies the session changes of a commit. The journal calls this. Validates before it changes anything. `owner` owns
-   * the sessions that the changes create (N6).
+   * Applies the session changes of a commit. The journal calls this. It validates the changes before it applies
+   * any. `owner` becomes the owner of the sessions that the changes create (N6).
    */
   applyNow(changes: readonly SessionChange[], at: number, owner: SessionOwner): void {
     refuseOrphans(changes, (sessionId) => this.#rows.get(sessionId));
@@ -225,7 +231,7 @@ export class MemorySessions implements Sessions {
     this.#remove(sessionId, (row) => row.remove({ runId }, (visibility) => visibility !== "visible"));
   }
 
-  /** Removes entries, and the session with its last entry. */
+  /** Removes entries from a session, and the session itself if no entry is left. */
   #remove(sessionId: SessionId, remove: (row: SessionRow) => void): void {
     const row = this.#rows.get(sessionId);
     if (row === undefined) return;

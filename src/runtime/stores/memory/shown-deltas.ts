@@ -1,10 +1,10 @@
 import { JoinedDelta, type Delta, type Event } from "../../../kernel/index.ts";
 import { keyOfDelta, keyOfEvent } from "../delta-key.ts";
 
-/** E2: deltas of messages that are not recorded yet, for readers that join late. */
+/** E2: deltas of messages that are not recorded yet, for readers that start late. */
 export class ShownDeltas {
   #byAbout: Map<string, JoinedDelta[]> | undefined;
-  /** The delta that was extended last. Most often the next delta continues it. */
+  /** The delta that was extended last. It is kept because most often the next delta continues it. */
   #last: JoinedDelta | undefined;
 
   add(delta: Delta): void {

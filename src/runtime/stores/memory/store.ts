@@ -33,7 +33,10 @@ const knownOptions = optionTable({
   inbox: is.any,
 } satisfies OptionKinds<MemoryStoreOptions>);
 
-/** F1: a store in the memory of this process. It keeps values as they are and computes neither JSON nor digests. */
+/**
+ * F1: creates a store in the memory of this process. It keeps values as they are and computes neither JSON nor
+ * digests.
+ */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const { hash = sha256, inbox: mail } = knownOptions.read("memoryStore()", options);
   const tables = new Tables();

@@ -22,11 +22,12 @@ const ready: Rest = { kind: "ready" };
 const settled = Promise.resolve();
 
 /**
- * Data that the contracts of the memory store share. Each change is synchronous, so no reader sees a partial change.
+ * Data that the contracts of the memory store share. Each change is synchronous, so that no reader sees a partial
+ * change.
  */
 export class Tables {
   readonly runs = new Map<RunId, RunRow>();
-  /** Ended runs in the order of their end. `collect` reads only these. */
+  /** Ended runs in the order of their end. `collect` reads only this list. */
   readonly ended = new Set<RunRow>();
   readonly ready = new ReadyRuns();
   readonly flows = new FlowQueues({
@@ -46,7 +47,7 @@ export class Tables {
   readonly unfinished = new Map<SessionId, Set<RunRow>>();
   /** S5: the unfinished compaction of each session. */
   readonly #compacting = new Map<SessionId, RunRow>();
-  /** S5: for the id of a submission's mail, the run that got the mail. */
+  /** S5: the run that got the mail of a submission, by the id of the mail. */
   readonly submitted = new Map<string, RunRow>();
   readonly workers = new Set<string>();
   readonly listeners = new Set<(change: StoreChange) => void>();
@@ -95,14 +96,16 @@ export class Tables {
     if (this.#compacting.get(sessionId) === row) this.#freeHeld(row);
   }
 
-  /** S5: whether another run compacts the session of this run. */
+  /** S5: whether a compaction of the session, apart from this run, is unfinished. */
   #isExcluded(row: RunRow): boolean {
     if (this.#compacting.size === 0) return false;
     const compaction = this.#compacting.get(row.record.sessionId);
     return compaction !== undefined && compaction !== row;
   }
 
-  /** S5: the compaction of a session has ended or was deleted, so that workers may claim the other runs. */
+  /**
+   * S5: called when the compaction of a session has ended or was deleted, so that workers may claim the other runs.
+   */
   #freeHeld({ record: { sessionId } }: RunRow): void {
     this.#compacting.delete(sessionId);
     for (const row of this.ofSession.get(sessionId) ?? []) {
@@ -137,8 +140,8 @@ export class Tables {
   };
 
   /**
-   * L2: updates whether workers may claim the run. Called after a change of its owner, its release or its mailbox, or of the registered
-   * workers.
+   * L2: updates whether workers may claim the run. Called after a change of its owner, its state or its mailbox, or
+   * of the registered workers.
    */
   place(row: RunRow): void {
     this.noteChange(row);
