@@ -13,8 +13,9 @@ interface StoredIds {
 }
 
 /**
- * N1, N4: throws `not_found` if a change has an entry whose parent is neither in its session nor earlier in the list, or
- * whose target is not a visible one of these entries. `find` returns a stored session.
+ * N1, N4: throws `not_found` if a change has an entry with an unknown parent, or with a target that is not a
+ * visible entry. The parent or the target must be in the stored session or earlier in the list. `find` returns a
+ * stored session.
  */
 export function refuseOrphans(
   changes: readonly SessionChange[],
@@ -38,7 +39,7 @@ export function refuseOrphans(
   }
 }
 
-/** N4: returns the entry that an entry of type `leaf` or `label` names. */
+/** N4: returns the id of the entry that an entry of type `leaf` or `label` names. */
 export function targetOf(entry: SessionEntry): string | null {
   return entry.type === "leaf" || entry.type === "label" ? entry.targetId : null;
 }
@@ -80,11 +81,14 @@ export function orphaned(
   );
 }
 
-/** The entries that a list of changes adds. Most often the parent of an entry is the entry of the change before it. */
+/**
+ * The entries that a list of changes adds. In most cases the parent of an entry is the entry of the previous
+ * change.
+ */
 class ComingEntries {
   readonly #changes: readonly SessionChange[];
   /**
-   * Ids of the entries of the first `#counted` changes. Filled when `has` is first asked for an entry of an earlier
+   * Ids of the entries of the first `#counted` changes. Filled when `has` first looks for an entry of an earlier
    * change.
    */
   #ids: Map<SessionId, Set<string>> | undefined;

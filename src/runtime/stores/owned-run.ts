@@ -1,6 +1,6 @@
 import { Fault, type RunId } from "../../kernel/index.ts";
 
-/** L15: the fault of a claim that would take a run from a live worker. */
+/** L15: creates the fault of a claim that would take a run away from a live worker. */
 export function ownedRun(runId: RunId, owner: string): Fault {
   return new Fault(
     "run_owned",

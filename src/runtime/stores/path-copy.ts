@@ -1,11 +1,14 @@
 import type { SessionEntry } from "../../kernel/index.ts";
 
-/** N7: returns the entries of a copy. The first has no parent. */
+/** N7: returns the entries of a copy, whose first entry has no parent. */
 export function withoutParent([first, ...others]: readonly SessionEntry[]): readonly SessionEntry[] {
   return first === undefined ? others : [{ ...first, parentId: null }, ...others];
 }
 
-/** N7: returns the last label of each entry of a path that was not removed, as children of the last entry of the path. */
+/**
+ * N7: returns the current label of each entry of a path, as children of the last entry of the path. Removed labels
+ * are left out.
+ */
 export function labelsInForce(
   labels: readonly SessionEntry[],
   leafId: string,

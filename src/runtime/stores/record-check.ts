@@ -34,7 +34,10 @@ export interface RecordRange {
   /** `undefined`: the records of all tenants. */
   readonly tenantId: string | null | undefined;
   readonly prefix: string;
-  /** Only keys greater than this text match. With all tenants, also every key of a greater tenant than `afterTenant`. */
+  /**
+   * Selects keys greater than this text. For a query of all tenants, it also selects every key of a tenant after
+   * `afterTenant`.
+   */
   readonly after: string;
   /** The tenant of the last record on the previous page, if the query is for all tenants. */
   readonly afterTenant: string | null;
@@ -72,7 +75,7 @@ export function recordPlace(key: RecordKey): RecordPlace {
   return placeOf(key);
 }
 
-/** R7: throws `invalid_argument`, `not_json` or `too_large`. */
+/** R7: checks a record and returns it with its value as text. Throws `invalid_argument`, `not_json` or `too_large`. */
 export function recordText(record: RecordDraft): RecordText {
   draftTable.read("a record", record);
   const place = placeOf(record);
@@ -101,7 +104,10 @@ export function recordRange(query: RecordQuery): RecordRange {
 
 const cursorRule = "the `next` of an earlier page of records";
 
-/** A key contains no space, so that the first space separates it from the JSON of the tenant. */
+/**
+ * Matches a position: a key and the JSON of the tenant. A key contains no space, so that the first space separates
+ * both.
+ */
 const cursorPattern = /^([\x21-\x7e]{1,512}) (null|".*")$/su;
 
 function readCursor(text: string): { readonly key: string; readonly tenantId: string | null } {
@@ -113,7 +119,7 @@ function readCursor(text: string): { readonly key: string; readonly tenantId: st
   }
 }
 
-/** The `next` of a page that ends with this record. */
+/** Returns the value of `next` for a page that ends with this record. */
 export function recordCursor(last: RecordPlace | undefined, { tenantId }: RecordRange): string | null {
   if (last === undefined) return null;
   return tenantId === undefined ? `${last.key} ${JSON.stringify(last.tenantId)}` : last.key;

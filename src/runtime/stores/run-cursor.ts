@@ -18,13 +18,16 @@ import {
 
 const defaultLimit = 50;
 
-/** Maximum length of a top-level string of a run's metadata, with its name, that `list` can select by, in characters. */
+/**
+ * Maximum length, in characters, of a top-level string of a run's metadata with its name, up to which `list` can
+ * select runs by it.
+ */
 const longestLabel = 1_024;
 
 /** Number of runs at which a count ends. */
 const defaultMost = 10_000;
 
-/** The cost of a run in the order of costs, if a price is unknown. */
+/** The value that represents the cost of a run with an unknown price, in the order of costs. */
 export const unknownCost = -1;
 
 /** Position of a run in a list. `place` is its position in the order in which runs were stored. */
@@ -43,7 +46,7 @@ export interface RunCursor {
   readonly sort: RunSort;
   /** If absent, runs of any status match. */
   readonly statuses?: readonly RunSummaryStatus[];
-  /** Strings that the metadata has at its top level, by name. */
+  /** Strings that the metadata must have at its top level, by name. */
   readonly labels: readonly (readonly [name: string, value: string])[];
 }
 
@@ -68,12 +71,12 @@ export function cursorOf(query: RunQuery, method = "list()"): RunCursor {
   return { ...cursor, statuses };
 }
 
-/** A cursor for a count: `limit` is the number at which the count ends. */
+/** Returns a cursor for a count. `limit` is the number at which the count stops. */
 export function countCursorOf(query: RunCountQuery): RunCursor {
   return cursorOf({ ...query, limit: query.limit ?? defaultMost }, "count()");
 }
 
-/** Throws `invalid_argument` if the value is no number of items of a page. */
+/** Throws `invalid_argument` if the value is not a valid number of items for a page. */
 export function checkLimit(limit: number): void {
   if (Number.isSafeInteger(limit) && limit >= 1) return;
   throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
@@ -112,14 +115,14 @@ function placeOf({ after }: RunQuery, sort: RunSort): RunPlace {
   return { place, createdAt: value, cost: value };
 }
 
-/** The value by which a list is sorted. Runs with equal values are sorted by `place`. */
+/** Returns the value by which a list is sorted. Runs with equal values are sorted by `place`. */
 export function sortedBy({ sort }: RunCursor, { createdAt, cost }: RunPlace): number {
   return sort === "newest" ? createdAt : cost;
 }
 
 /**
- * The parts of a cursor. Empty if the value is not a text of this form. A number that looks like a cursor is refused
- * as well.
+ * Returns the parts of a cursor. Empty if the value is not a text of this form, or is a number that looks like a
+ * cursor.
  */
 export function cursorParts(form: RegExp, cursor: unknown): readonly (string | undefined)[] {
   return (typeof cursor === "string" ? form.exec(cursor) : null) ?? [];
@@ -148,7 +151,7 @@ export function isLabel(name: string, value: unknown): value is string {
   return name.isWellFormed() && value.isWellFormed();
 }
 
-/** What a query selects runs by, apart from their status. */
+/** The fields of a run that a query checks, apart from its status. */
 export interface SelectedRun extends RunPlace {
   readonly record: RunRecord;
   readonly endedAt: number | null;
@@ -176,7 +179,7 @@ export function matches(
   );
 }
 
-/** A value that does not exist is between no bounds. */
+/** Whether a value is between bounds. `null` is between no bounds. */
 function isBetween(value: number | null, above: number | undefined, below: number | undefined): boolean {
   if (above === undefined && below === undefined) return true;
   return value !== null && value > (above ?? -Infinity) && value < (below ?? Infinity);
@@ -187,7 +190,7 @@ export function inListOrder(cursor: RunCursor): (one: RunPlace, other: RunPlace)
   return (one, other) => sortedBy(cursor, other) - sortedBy(cursor, one) || other.place - one.place;
 }
 
-/** Returns one page. `found` is sorted and holds `limit + 1` items if there is another page. */
+/** Returns one page. `found` is sorted and contains `limit + 1` items if there is another page. */
 export function pageOf<Found extends RunPlace>(
   found: readonly Found[],
   cursor: RunCursor,
@@ -199,7 +202,7 @@ export function pageOf<Found extends RunPlace>(
   return { shown, next: `${end.place}${sort === "newest" ? "@" : "$"}${sortedBy(cursor, end)}` };
 }
 
-/** The numbers in a position that `changes` has returned. */
+/** Returns the numbers in a position that `changes` has returned. */
 export function changePosition(after: string, count: number): readonly number[] {
   const numbers = cursorParts(/^[0-9]{1,16}(?:-[0-9]{1,16})*$/, after).flatMap((text = "") =>
     text.split("-").map(Number),

@@ -7,8 +7,8 @@ export interface RunEnd {
 }
 
 /**
- * K1: how a commit changes whether its run has ended. `null` means that it reopens the run, `undefined` that it changes
- * nothing.
+ * K1: returns the end of the run according to a commit. `null` means that the commit reopens the run, and
+ * `undefined` that it changes nothing.
  */
 export function endIn({ at, events, tasks }: Commit): RunEnd | null | undefined {
   const last = events?.at(-1);
@@ -18,7 +18,7 @@ export function endIn({ at, events, tasks }: Commit): RunEnd | null | undefined 
 
 const nothingLost = Object.freeze({ tokens: 0, costUsd: 0 });
 
-/** K3: what a commit says that its run has used. `undefined` if it says nothing. */
+/** K3: returns what the run has used according to a commit. `undefined` if the commit does not say. */
 export function spendIn({ spent, events }: Commit): RunSpend | undefined {
   const last = events?.at(-1);
   if (last?.type !== "run_end") return spent;

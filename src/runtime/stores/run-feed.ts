@@ -5,26 +5,26 @@ import type { RunKey } from "./codec/stored-run.ts";
 const mostRecent = 1_024;
 
 /**
- * Callback of a reader. It gets the events of a commit, an empty array for a delta, and `undefined` for any other
- * change.
+ * Callback of a reader. It receives the events of a commit, an empty array for a delta, and `undefined` for any
+ * other change.
  */
 export type Watcher = (events?: readonly Event[]) => void;
 
-/** The recent events of one run, shared by all readers of this process. The file is read once for all of them. */
+/** The recent events of one run, shared by all readers of this process, so that the file is read only once. */
 export class RunFeed {
   readonly run: RunKey;
   /** Number of the next commit. */
   number: number;
   /** Whether the run was deleted. */
   isGone = false;
-  /** The error that reading the file failed with. Readers throw it. */
+  /** The error with which reading the file failed. Readers throw it. */
   fault: Fault | undefined;
   readonly bells = new Set<Watcher>();
   #recent: Event[];
   #end: number;
   #isOver: boolean;
 
-  /** `recent` holds the last events before `end`, at least one if there are any. */
+  /** `recent` contains the last events before `end`, at least one if there are any. */
   constructor(run: RunKey, end: { readonly number: number; readonly seq: number }, recent: readonly Event[]) {
     this.run = run;
     this.number = end.number;

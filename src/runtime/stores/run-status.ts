@@ -2,8 +2,10 @@ import type { RunRecord, RunStanding, RunSummary, WaitCause } from "../../kernel
 import type { RunEnd } from "./run-end.ts";
 
 /**
- * Who has the run: a worker, no worker although it has work (`bound`: only those of one machine may claim it, L21), no worker because it waits, no worker because its start
- * time lies ahead (L9), because a compaction of its session has to end first (S5), or because its limits do not admit it yet (L17).
+ * Which worker has the run, or why none has it. `owned`: a worker. `ready`: the run has work. `bound`: it has work,
+ * but only workers of one machine may claim it (L21). `suspended`: it waits. `scheduled`: its start time has not
+ * come (L9). `held`: a compaction of its session must end first (S5). `queued`: its limits do not admit it yet
+ * (L17).
  */
 export type Holder = "owned" | "ready" | "bound" | "suspended" | "scheduled" | "held" | "queued";
 
@@ -15,8 +17,8 @@ const itsTurn: readonly WaitCause[] = Object.freeze(["queue"]);
 const time: readonly WaitCause[] = Object.freeze(["time"]);
 
 /**
- * K1: the status of a run. A paused run is paused, whether or not a worker has it. A waiting run that received a message
- * is pending until a worker claims it.
+ * K1: returns the status of a run. A paused run is `paused`, even if a worker has it. A waiting run that received a
+ * message is `pending` until a worker claims it.
  */
 export function statusOf(
   end: Pick<RunEnd, "status"> | null,
@@ -34,7 +36,7 @@ export function statusOf(
   return { status: "waiting", waitsFor: standing?.waitsFor ?? nothing };
 }
 
-/** The record of a run, as lists show it: a workflow has no session. */
+/** Returns the record of a run for lists. A workflow has no session in it. */
 export function listedRecord(
   record: RunRecord,
 ): Omit<RunRecord, "sessionId"> & Pick<RunSummary, "sessionId"> {

@@ -9,7 +9,7 @@ import {
   type StoredScore,
 } from "../../kernel/index.ts";
 
-/** Z1: whether a score says what the one that counts says already. */
+/** Z1: whether a score is equal to the current one in value and comment. */
 export function isSameScore(
   former: Pick<StoredScore, "value" | "comment">,
   { value, comment }: ScoreDraft,
@@ -18,8 +18,8 @@ export function isSameScore(
 }
 
 /**
- * Z6: returns the scores of a run that count after another one. Throws `too_large` if the run has no room for it. `all` is the
- * number of its scores with those that were replaced.
+ * Z6: returns the current scores of a run after another one is added. Throws `too_large` if the run cannot have
+ * another score. `all` is the number of its scores, including replaced ones.
  */
 export function checkRoom(
   runId: RunId,

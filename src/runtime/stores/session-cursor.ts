@@ -1,14 +1,14 @@
 import { Fault, type SessionQuery } from "../../kernel/index.ts";
 import { cursorParts } from "./run-cursor.ts";
 
-/** The position of a session in the list: newest first, among equals the one that was created last. */
+/** The position of a session in the list: newest first, and among equals the one that was created last. */
 export interface SessionPlace {
   readonly updatedAt: number;
   /** Number of the session in the order of creation. */
   readonly place: number;
 }
 
-/** A query with its defaults. Only sessions after `after` match. */
+/** A query with its defaults. It selects only sessions that come after `after` in the list. */
 export interface SessionCursor {
   readonly after: SessionPlace;
   readonly limit: number;
@@ -52,7 +52,7 @@ export function checkEntryLimit(limit: number | undefined): void {
     throw new Fault("invalid_argument", `invalid limit ${limit}: expected an integer of at least 1`);
 }
 
-/** The fault for a page of entries after an entry that does not exist. */
+/** Creates the fault for a page of entries after an entry that does not exist. */
 export function missingAfter(sessionId: string, after: string): Fault {
   return new Fault(
     "not_found",
@@ -60,12 +60,12 @@ export function missingAfter(sessionId: string, after: string): Fault {
   );
 }
 
-/** The fault for changes that need a new session. */
+/** Creates the fault for changes that need a new session. */
 export function sessionExists(sessionId: string): Fault {
   return new Fault("already_exists", `session ${sessionId} already exists: choose another sessionId`);
 }
 
-/** Lowercases ASCII letters only, as SQLite's `lower` does. */
+/** Converts ASCII letters to lower case, and no other letters, as SQLite's `lower` does. */
 export function asciiLower(text: string): string {
   return text.replaceAll(/[A-Z]+/gu, (letters) => letters.toLowerCase());
 }

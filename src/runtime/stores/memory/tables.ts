@@ -157,8 +157,8 @@ export class Tables {
   }
 
   /**
-   * L17: places a run that its limits have not admitted. With mail or an owner it keeps its turn in the queue, and `false` says that workers
-   * may claim it like other runs.
+   * L17: places a run that its limits have not admitted. With mail or an owner, the run keeps its turn in the
+   * queue, and the method returns `false`, because workers may then claim the run like other runs.
    */
   #placeQueued(row: RunRow): boolean {
     const { owner, rest, mail } = row;
@@ -193,12 +193,12 @@ export class Tables {
   }
 }
 
-/** The time at which a sleeping run becomes ready. `null` if it is ready. */
+/** Returns the time at which a suspended run becomes ready. `null` if it is already ready. */
 function wakeTime({ rest, mail }: RunRow): number | null {
   return rest.kind === "suspended" && mail.length === 0 ? rest.wakeAt : null;
 }
 
-/** E1: the hash that represents the events of a commit in the chain. */
+/** E1: returns the hash that represents the events of a commit in the chain. */
 export function eventsContent({ events = [] }: Commit, hash: Hash): string {
   return hash(canonicalJson(events));
 }

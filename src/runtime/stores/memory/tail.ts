@@ -17,8 +17,8 @@ type Answer = (shown: Shown | Promise<never>) => void;
 const over: Shown = Object.freeze({ value: undefined, done: true });
 
 /**
- * The tail of one run for one reader. A hand-written iterator, because an async generator waits for three promises per
- * item, and a message has thousands of deltas. Bench: `loop`, row "a streamed delta".
+ * The event stream (tail) of one run for one reader. It is a hand-written iterator, because an async generator
+ * waits for three promises per item, and a message has thousands of deltas. Bench: `loop`, row "a streamed delta".
  */
 export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefined>, RunWatcher, Guest {
   readonly #tables: Tables;
@@ -26,13 +26,19 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   readonly #filter: TailFilter;
   readonly #signal: TailOptions["signal"];
   readonly #life: TailOptions["life"];
-  /** The pending `next` call, and further calls made meanwhile. A reader that uses `for await` has at most one. */
+  /**
+   * The pending call of `next`, and further calls made in the meantime. A reader that uses `for await` has at most
+   * one.
+   */
   #waiting: Answer | undefined;
   #behind: Answer[] | undefined;
   #deltas: ComingDeltas | undefined;
   #seq: number;
   #hasBegun = false;
-  /** Whether the reader has got everything that exists. Nothing needs to be searched until the next commit or delta. */
+  /**
+   * Whether the reader has received everything that exists, so that nothing needs to be searched until the next
+   * commit or delta.
+   */
   #isThrough = false;
   #isOver = false;
 
@@ -80,7 +86,7 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
     this.#end();
   }
 
-  /** The lifetime has ended. A reader that is behind first gets the remaining events. */
+  /** Called when the lifetime has ended. A reader that is behind first gets the remaining events. */
   lifeEnded(fault: Fault): void {
     if (this.#waiting === undefined) return;
     this.#answer(Promise.reject(fault));
@@ -133,8 +139,8 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   }
 
   /**
-   * Returns the next item, or `undefined` if there is none yet. E1: events are frozen, so that no reader changes them
-   * for others.
+   * Returns the next item, or `undefined` if there is none yet. E1: events are frozen, so that a reader cannot
+   * change them for other readers.
    */
   #take(): Shown | undefined {
     if (!this.#hasBegun) this.#begin();
@@ -166,10 +172,16 @@ export class MemoryTail implements AsyncIterableIterator<Event | Delta, undefine
   };
 }
 
-/** A reader that is this many deltas behind loses the deltas of messages that are recorded by now. */
+/**
+ * Number of deltas by which a reader may be behind. A reader that is further behind loses the deltas of messages
+ * that are recorded by now.
+ */
 const mostBehind = 10_000;
 
-/** E2: the deltas that one reader has not got yet. Each comes before the event that was next when the delta was put. */
+/**
+ * E2: the deltas that one reader has not received yet. Each comes before the event that was next when the delta was
+ * put.
+ */
 class ComingDeltas {
   #coming: { readonly delta: Delta; readonly next: number }[] = [];
   #place = 0;

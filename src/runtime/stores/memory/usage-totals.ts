@@ -45,12 +45,12 @@ interface Total extends Owner {
   delta: UsageDelta;
 }
 
-/** The owner of a run, and the agent that calls. */
+/** The owner of a run, with the agent that makes a call. */
 interface Holder extends Owner {
   readonly agent: string;
 }
 
-/** B7: what a run holds for a day, or an agent of it. */
+/** B7: the cap share of a run, or of an agent of the run, for a day. */
 interface CapShare extends Holder {
   /** `capShareKey`. */
   readonly key: string;
@@ -217,7 +217,7 @@ function compareKeys(one: Sum["whose"], other: Sum["whose"]): number {
   );
 }
 
-/** Compares by code units; `null` comes first. */
+/** Compares two texts by code units. `null` comes before all texts. */
 function compare(one: string | null, other: string | null): number {
   if (one === other) return 0;
   if (one === null) return -1;

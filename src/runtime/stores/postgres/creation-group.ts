@@ -5,10 +5,13 @@ import type { OwnedRun } from "../sql/tables.ts";
 import { lock } from "../sql/work.ts";
 import type { Database } from "./db/database.ts";
 
-/** Maximum number of runs that one transaction creates. Each takes a lock, of which a server has a few thousand for all transactions. */
+/**
+ * Maximum number of runs that one transaction creates. Each run takes a lock, and a server has only a few thousand
+ * locks for all transactions.
+ */
 const mostTogether = 100;
 
-/** A run that is to be created, without a claim and without a flight. */
+/** A run to create that is neither claimed nor restricted to one unfinished run per session. */
 export interface NewCreation {
   readonly record: RunRecord;
   readonly draft: Draft;
@@ -21,8 +24,9 @@ interface Waiting extends NewCreation {
 }
 
 /**
- * Creates the runs that callers of this process submit at the same time in one transaction: those of one turn of the event loop,
- * and those that arrive while another transaction creates runs. The order of the calls is that of the runs.
+ * Creates in one transaction the runs that callers of this process submit at the same time: those of one turn of
+ * the event loop, and those that arrive while another transaction creates runs. The runs have the order of the
+ * calls.
  */
 export class CreationGroup {
   readonly #database: Database;
@@ -50,7 +54,10 @@ export class CreationGroup {
     this.#isWriting = false;
   }
 
-  /** Settles the calls of a group. If the transaction fails, each run gets one of its own, so that it fails alone. */
+  /**
+   * Settles the calls of a group. If the transaction fails, each run gets its own transaction, so that only the
+   * invalid run fails.
+   */
   async #settle(group: readonly Waiting[]): Promise<void> {
     try {
       const created = await this.#write(group);

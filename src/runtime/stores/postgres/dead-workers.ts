@@ -12,13 +12,16 @@ import { isChanged } from "../sql/run-row.ts";
 
 const lastCommit = "(SELECT max(number) FROM {commits} WHERE run = runs.id)";
 
-/** L7: number of leases without a beat after which the process of a worker counts as ended, wherever it ran. */
+/**
+ * L7: number of lease durations without a sign of life after which the process of a worker counts as ended,
+ * wherever it ran.
+ */
 const leasesUntilKnown = 10;
 
-/** L7: SQL of the number of recoveries of a run since its last commit. */
+/** L7: SQL for the number of recoveries of a run since its last commit. */
 export const recoveriesNow = `CASE WHEN recoveries > 0 AND recovered_at = ${lastCommit} THEN recoveries ELSE 0 END`;
 
-/** SQL of the workers that own runs: a list that costs one look into an index per owner. */
+/** SQL for the list of workers that own runs. It costs one index lookup per owner. */
 const withOwners = `WITH RECURSIVE owners AS (
     (SELECT owner FROM {runs} WHERE owner IS NOT NULL ORDER BY owner LIMIT 1)
     UNION ALL
@@ -35,7 +38,7 @@ const ownersNow = `${withOwners}
   SELECT owner, process, coalesce(${isBeating}, false) AS "isBeating" FROM owners LEFT JOIN {workers} ON worker_id = owner
   WHERE owner IS NOT NULL`;
 
-/** The workers that own runs and whose lease has expired, or whose process is known to have ended. */
+/** Returns the workers that own runs and whose lease has expired, or whose process is known to have ended. */
 export async function goneOwners(queries: Queries): Promise<readonly string[]> {
   const found = await queries.all<{
     readonly owner: string;
@@ -45,7 +48,10 @@ export async function goneOwners(queries: Queries): Promise<readonly string[]> {
   return found.filter((each) => !each.isBeating || hasEnded(each.process)).map(({ owner }) => owner);
 }
 
-/** A row that no other transaction ever sees. Until the end of this one, no worker can register under the name. */
+/**
+ * SQL that inserts a row which no other transaction ever sees. Until the end of this transaction, no worker can
+ * register under the name.
+ */
 const lockName = `INSERT INTO {workers} (worker_id, incarnation, beat_at, lease_ms) VALUES ($1, 0, '-infinity', 0)
   ON CONFLICT (worker_id) DO NOTHING`;
 const gone = 'RETURNING incarnation, beat_at::text AS "beatAt", lease_ms AS "leaseMs", process';
@@ -57,7 +63,7 @@ const noteLost = `INSERT INTO {lost_workers} (worker_id, incarnation, beat_at, l
 const forgetOld = "DELETE FROM {lost_workers} WHERE beat_at < clock_timestamp() - interval '30 days'";
 const lastLost = `SELECT incarnation, process, ended FROM {lost_workers} WHERE worker_id = $1
   ORDER BY beat_at DESC LIMIT 1`;
-/** L7: the name of the worker has a new registration, so that its earlier lives are over. */
+/** L7: SQL that marks the earlier processes of a worker as ended, because its name has a new registration. */
 const endEarlier = "UPDATE {lost_workers} SET ended = true WHERE worker_id = $1 AND NOT withdrawn";
 const endedNow = `SELECT lost.worker_id AS "workerId", incarnation::text AS registration, process, withdrawn,
     ended OR beat_at <= clock_timestamp() - ${leasesUntilKnown} * lease_ms * interval '1 millisecond' AS "isKnown"
@@ -71,7 +77,7 @@ const recover = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READ
 const recoverRuns = `${recover} WHERE id IN (SELECT id FROM {runs} WHERE owner = $1 AND ($3::bigint IS NULL OR id = $3)
     ORDER BY id LIMIT ${mostWoken} FOR UPDATE SKIP LOCKED)`;
 
-/** A registration that was deleted because its worker seems dead. */
+/** A registration that was deleted because its worker is probably dead. */
 interface GoneWorker {
   readonly incarnation: number;
   readonly beatAt: string;
@@ -82,14 +88,14 @@ interface GoneWorker {
 /** What is known about a worker whose runs are recovered. */
 interface LostWorker {
   readonly workerId: string;
-  /** `null` if its registration was gone before, because it was dismissed. */
+  /** Number of the registration. `null` if it was deleted before, because the worker was unregistered. */
   readonly incarnation: number | null;
   readonly process: string | null;
-  /** Whether its process is known to have ended. */
+  /** Whether the worker's process is known to have ended. */
   readonly hasEnded: boolean;
 }
 
-/** L7: makes some runs of a worker, or one of them, ready, counts their recovery and returns their number. */
+/** L7: makes several runs of a worker, or one of them, ready and counts their recovery. Returns their number. */
 async function recoverRunsOf(
   tables: Tables,
   transaction: Transaction,
@@ -109,7 +115,10 @@ async function recoverRunsOf(
   return transaction.run(recoverRuns, workerId, now, id, JSON.stringify(lost), lost.at);
 }
 
-/** L6, L7: a worker has registered under the name of this one, which frees the runs of its earlier life. Returns their number. */
+/**
+ * L6, L7: recovers the runs of an earlier process, because a worker has registered under the same name. Returns
+ * their number.
+ */
 export async function recoverFormer(
   tables: Tables,
   transaction: Transaction,
@@ -136,9 +145,10 @@ export async function recoverEnded(
 }
 
 /**
- * Recovers runs of a worker that seems dead. Its registration is deleted first, so that a late beat of it fails; if a beat
- * came before, the worker is alive and nothing is recovered. A worker whose registration was already gone must not register
- * again before its runs are taken, or it would find that it still owns them and answer `check` from memory (J3).
+ * Recovers runs of a worker that is probably dead. Its registration is deleted first, so that a late sign of life
+ * fails; if a sign of life came before, the worker is alive and nothing is recovered. A worker whose registration
+ * was already deleted must not register again before its runs are taken. Otherwise it would find that it still owns
+ * them and answer `check` from memory (J3).
  */
 export async function recoverDead(
   tables: Tables,
@@ -151,7 +161,10 @@ export async function recoverDead(
   await recoverRunsOf(tables, transaction, await lostWorker(transaction, workerId, row), id);
 }
 
-/** Notes that a registration is lost. If it was gone before, the last note about the worker counts; without one it was dismissed. */
+/**
+ * Records that a registration is lost, and returns the lost worker. If the registration was deleted before, the
+ * last record about the worker is used; without a record, the worker was unregistered.
+ */
 async function lostWorker(
   transaction: Transaction,
   workerId: string,
@@ -172,8 +185,9 @@ async function lostWorker(
 }
 
 /**
- * L7: of which lost owners the process is known to have ended: when it was lost, because the process is gone from this machine, because
- * the worker has registered again with a new process, or after ten leases without a beat. A later beat withdraws each of these.
+ * L7: returns which of the lost owners' processes are known to have ended. This is known if it was known at the
+ * loss, if the process no longer exists on this machine, if the worker has registered again with a new process, or
+ * after ten lease durations without a sign of life. A later sign of life makes all of this invalid.
  */
 export async function knownEnds(queries: Queries, owners: readonly LostOwner[]): Promise<readonly boolean[]> {
   const registered = owners.filter(({ registration }) => registration !== null);

@@ -3,7 +3,7 @@ import { Database } from "./db/database.ts";
 import { formatOf, storeTableSet } from "./db/migrate.ts";
 import { schemaOf } from "./db/schema-name.ts";
 
-/** What a PostgreSQL server says about a store, read without changing it. */
+/** Facts about a store that a PostgreSQL server returns without a change to the store. */
 export interface InspectedServer {
   /** Host, port and database, without the password. */
   readonly address: string;
@@ -27,7 +27,7 @@ interface Facts {
   readonly now: number;
 }
 
-/** Reads what a server says about the store at an address. Throws the fault of an opening if the server refuses it. */
+/** Reads facts about the store at an address. If the server refuses it, throws the same fault as opening the store. */
 export async function inspectServer(address: string, timeoutMs: number): Promise<InspectedServer> {
   const { url, schema } = schemaOf({ url: address, otherwise: "reeve" }, "the store");
   const database = new Database({ url, schema, connections: 1, timeoutMs, retryForMs: 0 });

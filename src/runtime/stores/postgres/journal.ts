@@ -35,7 +35,7 @@ export interface PostgresJournalOptions extends JournalParts<OwnedRun> {
   readonly feeds: RunFeeds;
 }
 
-/** A commit that is to be appended, with what belongs to its transaction. */
+/** A commit to append, with everything that belongs to the same transaction. */
 interface Append {
   readonly lease: Lease;
   readonly commit: Commit;
@@ -44,7 +44,7 @@ interface Append {
   readonly rest?: Rest | undefined;
 }
 
-/** What a transaction with a commit has done. */
+/** The result of a transaction with a commit. */
 interface Appended {
   /** The commit that is stored under the number. */
   readonly standing: Commit;
@@ -55,9 +55,11 @@ interface Appended {
 
 const otherLevel = -1;
 /**
- * J1, J3: inserts a commit if its writer owns the run and its number is free, and deletes the deltas of what it records. Returns no
- * row otherwise, and the id `otherLevel` if the transaction has another isolation level than this needs. The function locks the row of the run first: the lock waits for a transaction that takes the run and then sees
- * that the owner has changed, and a transaction that wants to take the run waits until the commit is stored.
+ * J1, J3: SQL that inserts a commit if its writer owns the run and its number is free, and deletes the deltas of
+ * the messages that it records. Otherwise it returns no row, or the id `otherLevel` if the transaction has another
+ * isolation level than needed. The function first locks the row of the run. The lock waits for a transaction that
+ * takes the run, and then sees that the owner has changed. A transaction that wants to take the run waits until the
+ * commit is stored.
  */
 const fencedInsert = `SELECT id FROM (SELECT CASE WHEN ${isReadCommitted}
     THEN {append_commit}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10::text[]) ELSE ${otherLevel} END AS id) AS appended WHERE id IS NOT NULL`;
@@ -70,7 +72,7 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
   readonly #deltas: DeltaBoard;
   readonly #feeds: RunFeeds;
   readonly #creations: CreationGroup;
-  /** Whether single statements must state their isolation level, because the default of the server is another one. */
+  /** Whether single statements must set their isolation level, because the server has another default. */
   #statesLevel = false;
 
   constructor({ rows, leases, ...parts }: PostgresJournalOptions) {
@@ -132,8 +134,9 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
   }
 
   /**
-   * J1, J3: fence and commit in one statement. Returns `false` if nothing was written, because the lease is lost or the number is
-   * taken; also if the statement was repeated after a lost connection and had succeeded before.
+   * J1, J3: checks the lease and writes the commit in one statement. Returns `false` if nothing was written,
+   * because the lease is lost or the number is taken. It also returns `false` if the statement had succeeded before
+   * a lost connection and was repeated.
    */
   async #appendAlone(run: OwnedRun, draft: Draft): Promise<boolean> {
     const { statements } = this.#tables.database;
@@ -149,7 +152,10 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
     return true;
   }
 
-  /** Writes the commit in a transaction, with the submissions if the commit is new, and with the release in any case. */
+  /**
+   * Writes the commit in a transaction. If the commit is new, the transaction includes the submissions; it always
+   * includes the release.
+   */
   async #appendWith(append: Append): Promise<Commit> {
     const { lease, commit, submissions, rest } = append;
     const runs = submissions?.map((each) => ({ ...each, draft: this.draft(each.first, each.run) })) ?? [];
@@ -190,7 +196,7 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
     return standing;
   }
 
-  /** Releases the run. How it ended is stored with the release. */
+  /** Releases the run, and stores with it how the run ended. */
   async #release(transaction: Transaction, lease: Lease, rest: Rest, standing: Commit): Promise<void> {
     const run = await transaction.do(this.#tables.owner(lease));
     const end = endIn(standing) ?? undefined;
@@ -264,7 +270,10 @@ export class PostgresJournal extends SqlJournal<OwnedRun> {
     return queries.get(fencedInsert, ...values);
   }
 
-  /** E2: forgets the deltas of what the commit records, and waits for a batch of deltas that is being written. */
+  /**
+   * E2: removes the deltas of the messages that the commit records, and waits for a batch of deltas that is being
+   * written.
+   */
   async #clearDeltas({ runId }: RunKey, { events }: Commit): Promise<void> {
     this.#deltas.recorded(runId, events);
     if (this.#deltas.storedKeys(runId, events).length > 0) await this.#deltas.settled();

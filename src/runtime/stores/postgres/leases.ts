@@ -44,7 +44,7 @@ import { Turns } from "./ready-turns.ts";
 import { sessionLock } from "../sql/session-rows.ts";
 import type { DeltaBoard } from "./tail/delta-board.ts";
 
-/** A transaction that took runs for a worker, if it has committed. */
+/** A transaction that claimed runs for a worker if it has committed, which is not known. */
 interface Doubt {
   readonly workerId: string;
   /** The server's id of the transaction. */
@@ -53,12 +53,15 @@ interface Doubt {
 }
 
 const outcome = "SELECT pg_xact_status($1::xid8) AS status";
-/** Frees the stray runs of a worker. A run has the epoch only if the transaction that took it has committed. */
+/**
+ * SQL that frees the stray runs of a worker. A run has the given epoch only if the transaction that claimed it has
+ * committed.
+ */
 const free = `UPDATE {runs} AS runs SET owner = NULL, state = ${RunState.READY}, ready_at = $2, wake_at = ${checkTime}, ${isChanged}
   FROM unnest($3::text[], $4::bigint[]) AS stray (run_id, epoch)
   WHERE runs.run_id = stray.run_id AND runs.epoch = stray.epoch AND owner = $1`;
 
-/** Runs that a claim may have taken without this process learning of it, because its commit got no answer. */
+/** Stray runs, which a claim may have taken although its commit got no answer. */
 class StrayRuns {
   readonly #tables: Tables;
   readonly #doubts = new Set<Doubt>();
@@ -71,7 +74,7 @@ class StrayRuns {
     if (doubt.runs.length > 0) this.#doubts.add(doubt);
   }
 
-  /** Makes the stray runs of a worker ready. It never touches a run that another claim of the worker has taken. */
+  /** Makes the stray runs of a worker ready. It does not change a run that another claim of the worker has taken. */
   async free(workerId: string): Promise<void> {
     const { statements } = this.#tables.database;
     for (const doubt of this.#doubts) {
@@ -87,7 +90,7 @@ class StrayRuns {
   }
 }
 
-/** What a claim may find, as read before its transaction. */
+/** What a claim will probably find, read before its transaction. */
 interface Outlook {
   /** Dead workers that still own runs. */
   readonly gone: readonly string[];
@@ -103,18 +106,18 @@ interface OneRun {
   readonly agentVersion: string | null;
   readonly runId: RunId;
   readonly owner: string | null;
-  /** L21: `null` if any worker may take the run. */
+  /** L21: the machine whose workers may claim the run. `null` if any worker may. */
   readonly host: string | null;
   /** Whether the lease of the owner is valid. */
   readonly isAlive: boolean;
-  /** The registration of the owner, and the process that made it. `null` if there is none. */
+  /** The registration of the owner, with the process that made it. `null` if there is none. */
   readonly incarnation: number | null;
   readonly process: string | null;
 }
 
 const none: readonly Lease[] = [];
 
-/** L17: whether limits of the runs that an engine asks for are to be checked. */
+/** L17: SQL condition that limits of the runs for which an engine asks must be checked. */
 const queuedOnly = `SELECT 1 FROM {runs} WHERE run_id = ANY($1::text[]) AND gate IS NOT NULL AND wake_at <= $2 LIMIT 1`;
 
 const look = `SELECT ARRAY(${deadOwners}) AS gone, ${hasDueRun} AS "isAnyoneDue", ARRAY(${readyAgents}) AS ready`;
@@ -126,7 +129,7 @@ const findOnly = `SELECT runs.id, run_id AS "runId", agent_id AS "agentId", agen
     OR (gate IS NULL AND (wake_at <= $2 OR ($3 AND state = ${RunState.SUSPENDED})))
   ORDER BY wanted.index`;
 
-/** L1: a row that another worker is about to take is skipped. */
+/** Returns SQL that takes runs. L1: it skips a row that another worker is about to take. */
 const takeRun = (which: string): string =>
   `UPDATE {runs} AS runs SET epoch = epoch + 1, owner = $1, state = ${RunState.OWNED}, wake_at = NULL, ${isChanged}
    WHERE id = (SELECT id FROM {runs} WHERE ${which})
@@ -147,18 +150,21 @@ const mailOfRun = `SELECT EXISTS (SELECT 1 FROM {mail} WHERE run = $1) AS waits,
   EXISTS (SELECT 1 FROM {mail_ids} WHERE run = $1) AS had, ${isExcluded} AS "isHeld", gate IS NOT NULL AS "isQueued" FROM {runs} AS runs WHERE id = $1`;
 const releaseRun = (more: string): string =>
   `UPDATE {runs} SET owner = NULL, state = $2, wake_at = $3, ready_at = $4, ${isChanged} ${more} WHERE id = $1`;
-/** L7: a release ends the row of recoveries, unless the run was not even loaded. */
+/**
+ * L7: SQL that sets the number of recoveries to zero, because the run was released. Not used if the run was not
+ * even loaded.
+ */
 const inOrder = ", recoveries = 0, lost = NULL";
 const releaseUnloaded = releaseRun("");
 const releaseAsItIs = releaseRun(inOrder);
 const releaseEnded = releaseRun(`${inOrder}, ended = $5, ended_at = $6, spent = coalesce($7, spent)`);
-/** For a run that its owner released as ended although no commit holds `run_end`. */
+/** SQL that marks a run as ended whose owner released it as ended although no commit contains `run_end`. */
 const endUntold = `UPDATE {runs} SET ended = 0, ended_at = $2, ${isChanged} WHERE id = $1 AND ended IS NULL`;
 
 export interface PostgresLeasesOptions {
   readonly tables: Tables;
   readonly deltas: DeltaBoard;
-  /** Time after its last beat at which a worker of this store counts as dead. */
+  /** Time after its last sign of life after which a worker of this store counts as dead, in milliseconds. */
   readonly leaseMs: number;
 }
 
@@ -199,7 +205,7 @@ export class PostgresLeases implements Leases {
     };
   }
 
-  /** L6: the runs of a former worker of this name become ready. */
+  /** L6: registers a worker and makes the runs of a former worker of this name ready. */
   async enlist(workerId: string, { onLost }: EnlistOptions = {}): Promise<void> {
     if (onLost !== undefined) this.#onLost.set(workerId, onLost);
     const former = await this.#beats.take(workerId);
@@ -264,7 +270,7 @@ export class PostgresLeases implements Leases {
     return { gone: gone.filter((owner) => !this.#beats.holds(owner)), isAnyoneDue, ready };
   }
 
-  /** L10: takes those of the given runs that are ready, in the given order. */
+  /** L10: claims the ready ones among the given runs, in the given order. */
   async #claimOnly(options: ClaimOptions, only: readonly RunId[]): Promise<readonly Lease[]> {
     const { workerId, limit, now, agents, except, takeOver, host } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
@@ -316,12 +322,12 @@ export class PostgresLeases implements Leases {
     return runs.map((run) => leaseOf(run, workerId));
   }
 
-  /** Notes that a transaction may have taken runs for a worker: its outcome is unknown. */
+  /** Records that a transaction with an unknown outcome may have claimed runs for a worker. */
   doubt(doubt: Doubt): void {
     this.#strays.note(doubt);
   }
 
-  /** L12: notices that the registration of a worker was lost. */
+  /** L12: notifies the worker if its registration was lost. */
   async #keep(workerId: string): Promise<void> {
     try {
       await this.#beats.keep(workerId);
@@ -348,8 +354,9 @@ export class PostgresLeases implements Leases {
   }
 
   /**
-   * J3: answers from memory while the last confirmed beat of the worker is so young that no other worker can have taken over the
-   * run. `seize`, which does not wait for that, tells the process of the owner. After a lost registration each run is asked for.
+   * J3: checks a lease. It answers from memory while the last confirmed sign of life of the worker is so recent
+   * that no other worker can have taken over the run. `seize` does not wait for this, but notifies the process of
+   * the owner. After a lost registration, the database is queried for each run.
    */
   async check(lease: Lease): Promise<void> {
     const { runId, epoch, workerId } = lease;
@@ -373,8 +380,8 @@ export class PostgresLeases implements Leases {
   }
 
   /**
-   * Releases the run, inside the journal's transaction, which holds the lock of its session. `end` is how the run ended, and `spent`
-   * what it used, if that is not stored yet. Returns `false` if the lease is lost.
+   * Releases the run inside the journal's transaction, which holds the lock of its session. `end` is how the run
+   * ended, and `spent` what it has used, if this is not stored yet. Returns `false` if the lease is lost.
    */
   async leave(
     transaction: Transaction,
@@ -429,7 +436,7 @@ export class PostgresLeases implements Leases {
     this.#deltas.forget(lease.runId);
   }
 
-  /** The current registration of a worker. Read it before the worker owns a run. */
+  /** Returns the current registration of a worker. Read it before the worker owns a run. */
   registration(workerId: string): Registration | undefined {
     return this.#beats.registration(workerId);
   }
@@ -447,7 +454,7 @@ export class PostgresLeases implements Leases {
     return (await this.#tables.database.statements.get(`${deadOwners} LIMIT 1`)) !== undefined;
   }
 
-  /** L5: takes runs in turn, starting after those that were served last. */
+  /** L5: claims runs in turn, starting after those that were served last. */
   async #serve(
     transaction: Transaction,
     { workerId, limit, agents, except = [], host }: ClaimOptions,
@@ -468,7 +475,7 @@ export class PostgresLeases implements Leases {
     return served;
   }
 
-  /** L1: takes the run. Deltas of the former owner are deleted. */
+  /** L1: claims the run, and deletes the deltas of the former owner. */
   async #takeOne(
     queries: Queries,
     sql: string,
@@ -481,7 +488,7 @@ export class PostgresLeases implements Leases {
     return run;
   }
 
-  /** Called after it is durable that this worker owns the run. */
+  /** Called after the claim is durable, so that this worker owns the run. */
   #note(run: TakenRun, workerId: string, registration: Registration | undefined): void {
     const { id, runId, agentId, sessionId, tenantId, userId, epoch, flowText = null } = run;
     const key: RunKey = { id, runId, agentId, sessionId, tenantId, userId, flowText };

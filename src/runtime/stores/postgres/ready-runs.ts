@@ -12,10 +12,13 @@ import type { Queries } from "./db/queries.ts";
 import { isBeating } from "./db/beat-table.ts";
 import { isChanged } from "../sql/run-row.ts";
 
-/** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
+/**
+ * Maximum number of runs that become ready in one claim: runs of a dead worker, and runs whose wake-up time has
+ * passed.
+ */
 export const mostWoken = 256;
 
-/** SQL of the agents that have ready runs: a list that costs one look into an index per agent. */
+/** SQL for the agents that have ready runs. It costs one index lookup per agent. */
 export const readyAgents = `WITH RECURSIVE agents AS (
     (SELECT agent_id FROM {runs} WHERE state = ${RunState.READY} ORDER BY agent_id LIMIT 1)
     UNION ALL
@@ -24,10 +27,10 @@ export const readyAgents = `WITH RECURSIVE agents AS (
     FROM agents WHERE agents.agent_id IS NOT NULL
   ) SELECT agent_id FROM agents WHERE agent_id IS NOT NULL`;
 
-/** Whether the wake time of a run has passed. $1 is the current time. */
+/** SQL condition that the wake-up time of a run has passed. $1 is the current time. */
 export const hasDueRun = "EXISTS (SELECT 1 FROM {runs} WHERE wake_at <= $1)";
 
-/** Returns those of the agents with ready runs that a worker takes, with the version that it takes. */
+/** Returns which of the agents with ready runs a worker executes, with the version that it executes. */
 export function wantedAgents(
   ready: readonly AgentId[],
   agents: readonly (AgentVersion | AgentsOfName)[] | undefined,
@@ -44,7 +47,7 @@ export function wantedAgents(
   });
 }
 
-/** Makes some of the runs whose wake time has passed ready, the earliest first. */
+/** Makes some of the runs ready whose wake-up time has passed, the earliest first. */
 export async function wakeDueRuns(queries: Queries, now: number): Promise<void> {
   await queries.run(
     `UPDATE {runs} SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL, ${isChanged}
@@ -60,7 +63,7 @@ const readyAfter = `SELECT id, run_id AS "runId", agent_id AS "agentId", agent_v
         WHERE worker_id = owner AND ${isBeating}))
     AND id > $2 ORDER BY id LIMIT ${mostWoken}`;
 
-/** L16: reads pages of ready runs until enough of them are of the wanted agents. */
+/** L16: reads pages of ready runs until enough of them belong to the wanted agents. */
 export async function readyRunIds(queries: Queries, options: ReadyOptions): Promise<readonly RunId[]> {
   const { now, after } = options;
   const found: RunId[] = [];

@@ -9,7 +9,10 @@ export interface ReadyRun extends NextRun {
 }
 
 const columns = `id, run_id AS "runId", agent_id AS "agentId", tenant, priority, ${turnUser} AS "user"`;
-/** The parameters $2 to $4 are the hosted agents, whether any version matches, and the version. $5 are the runs to leave out, $6 is the machine of the worker (L21). */
+/**
+ * SQL for the hosted agents. Parameters $2 to $4 are the agents, whether any version matches, and the version. $5
+ * are the runs to leave out, and $6 is the machine of the worker (L21).
+ */
 const hosted = `unnest($2::text[], $3::boolean[], $4::text[]) AS hosted (agent, is_any, version)`;
 const ready = `FROM {runs} WHERE state = ${RunState.READY} AND agent_id = hosted.agent
   AND (hosted.is_any OR agent_version IS NOT DISTINCT FROM hosted.version) AND run_id <> ALL($5::text[])
@@ -17,10 +20,16 @@ const ready = `FROM {runs} WHERE state = ${RunState.READY} AND agent_id = hosted
 
 const firstOf = (again: number, after: string): string =>
   `(SELECT ${columns}, ${again} AS again ${ready} ${after} ORDER BY tenant, priority DESC, ${turnUser}, ready_at LIMIT 1)`;
-/** L5: of each agent the next run by tenant: of the first tenant after $1, otherwise of the first of all. */
+/**
+ * L5: SQL for the next run of each agent in the turns of the tenants: that of the first tenant after $1, or
+ * otherwise of the first of all.
+ */
 const nextOfEach = `SELECT next.* FROM ${hosted} CROSS JOIN LATERAL (
     ${firstOf(0, "AND tenant > $1")} UNION ALL ${firstOf(1, "")} ORDER BY again LIMIT 1) AS next`;
-/** L5: the next run of an agent, a tenant and a priority, of the first user after $1. */
+/**
+ * L5: SQL for the next run of an agent, a tenant and a priority, in the turns of the users: that of the first user
+ * after $1.
+ */
 const nextOfUser = `SELECT next.* FROM ${hosted} CROSS JOIN LATERAL (
     SELECT ${columns}, 0 AS again ${ready} AND tenant = $7 AND priority = $8 AND ${turnUser} > $1
     ORDER BY ${turnUser}, ready_at LIMIT 1) AS next`;
@@ -32,7 +41,7 @@ interface ReadyScope {
   readonly host: string | undefined;
 }
 
-/** L5: finds the next run. Each process keeps its own order. */
+/** L5: finds the next run. Each process keeps its own position in the turns. */
 export class Turns {
   readonly #order = new TurnOrder();
 

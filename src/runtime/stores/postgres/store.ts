@@ -18,16 +18,22 @@ import type { PostgresStoreOptions } from "./store-options.ts";
 import { RunFeeds } from "./tail/run-feed.ts";
 import { sqlStore, storeTools } from "../sql/store.ts";
 
-/** K5: a database that was restored on another server may hold changes whose numbers that server has not reached yet. */
+/**
+ * K5: SQL condition for a change with a number that this server has not reached yet. It occurs after a database was
+ * restored on another server.
+ */
 const isForeignChange = "change >= pg_snapshot_xmax(pg_current_snapshot())::text::bigint";
 
-/** Forgets such changes. Writes nothing if there are none, so that a read-only database can be opened. */
+/**
+ * Removes the numbers of changes that this server has not reached yet. It writes nothing if there are none, so that
+ * a read-only database can be opened.
+ */
 async function forgetForeignChanges({ statements }: Database): Promise<void> {
   const found = await statements.get(`SELECT 1 FROM {runs} WHERE ${isForeignChange} LIMIT 1`);
   if (found !== undefined) await statements.run(`UPDATE {runs} SET change = 0 WHERE ${isForeignChange}`);
 }
 
-/** Reads events, and logs for their check, from the tables. */
+/** Creates a reader of events, and of logs for their check, from the tables. */
 function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource {
   const { database } = tables;
   return {
@@ -46,7 +52,7 @@ function eventSource(tables: Tables, rows: CommitRows): EventSource & LogSource 
 /** A run of this store that has changed. */
 interface ChangedRun {
   readonly index: number;
-  /** Place of its last mail. `null` if the run has another owner, or was deleted. */
+  /** Place of the run's last mail. `null` if the run has another owner, or was deleted. */
   readonly mail: number | null;
 }
 
@@ -57,8 +63,8 @@ const findChanged = `SELECT wanted.index - 1 AS index, CASE WHEN runs.id IS NULL
   WHERE runs.id IS NULL OR news.place IS NOT NULL`;
 
 /**
- * Returns the runs of this store that have mail which no earlier call returned, or another owner, which the store then no longer
- * owns. Costs one statement, for any number of runs.
+ * Returns the runs of this store that have new mail or another owner. In the second case the store no longer owns
+ * the run. Costs one statement, for any number of runs.
  */
 async function changedRuns({ database, owned }: Tables): Promise<readonly RunId[]> {
   const known = [...owned.values()];
@@ -94,7 +100,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<PostgresStoreOptions>);
 
 /**
- * A store in one schema of a PostgreSQL database, which processes on several machines share. The package `pg` must be installed.
+ * Opens a store in one schema of a PostgreSQL database, which processes on several machines can share. The package
+ * `pg` must be installed.
  */
 export async function postgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { connections, timeoutMs, retryForMs } = knownOptions.read("postgresStore()", options);

@@ -8,15 +8,15 @@ export interface SchemaUpgradePlan {
   readonly format: number;
   /** The format that this version of Reeve writes. */
   readonly newest: number;
-  /** What changes from each format to the next. Empty if the schema has the newest format. */
+  /** The changes from each format to the next. Empty if the schema has the newest format. */
   readonly changes: readonly FormatChange[];
-  /** The workers that are alive. They prevent the upgrade. */
+  /** The live workers, which prevent the upgrade. */
   readonly workers: readonly string[];
   /** Number of connections of other processes to the schema, as far as the server knows them. They prevent the upgrade. */
   readonly connections: number;
 }
 
 export interface SchemaUpgradeOptions {
-  /** Whether the person has a backup. Without one the upgrade is refused. */
+  /** Whether the person has a backup. Without a backup the upgrade is refused. */
   readonly isBackedUp: boolean;
 }

@@ -7,18 +7,21 @@ import { schemaOf } from "./db/schema-name.ts";
 import { isBeating } from "./db/beat-table.ts";
 import type { SchemaUpgradeOptions, SchemaUpgradePlan } from "./upgrade-plan.ts";
 
-/** Time that a statement of an upgrade may take: an index of a large table takes minutes. */
+/**
+ * Maximum time of one statement of an upgrade, in milliseconds. It is long because an index of a large table takes
+ * minutes.
+ */
 const timeoutMs = 6 * 3_600_000;
 
-/** Reads what an upgrade of the schema at an address would do, and changes nothing. */
+/** Returns what an upgrade of the schema at an address would do. It changes nothing. */
 export async function planSchemaUpgrade(address: string, set: TableSet): Promise<SchemaUpgradePlan> {
   return withDatabase(address, (database) => database.read((queries) => planOf(queries, database, set)));
 }
 
 /**
- * Upgrades a schema to the newest format of its tables, in one transaction. Rejects with `permission_denied` if the person has no
- * backup, and with `store_unavailable` while other processes use the schema. Returns what it has done; without changes if the schema
- * had the newest format.
+ * Upgrades a schema to the newest format of its tables, in one transaction. Rejects with `permission_denied` if the
+ * person has no backup, and with `store_unavailable` while other processes use the schema. Returns what it has
+ * done. The list of changes is empty if the schema already had the newest format.
  */
 export async function upgradeSchema(
   address: string,

@@ -25,7 +25,7 @@ import type { Beat } from "../worker-beats.ts";
 
 /** A request to the database: a method of a contract of the store, with its arguments as JSON. */
 export interface DatabaseRequest {
-  /** Names the request. A request that is sent again has the same id and is performed once. */
+  /** Id of the request. A request that is sent again has the same id and is performed only once. */
   readonly id: string;
   /** Names the connected process. */
   readonly client: string;
@@ -73,27 +73,27 @@ interface OpenTail {
   failure: Failure | undefined;
 }
 
-/** L7: number of leases without a beat after which the process of a worker counts as ended. */
+/** L7: number of lease durations without a sign of life after which the process of a worker counts as ended. */
 const leasesUntilKnown = 10;
 
-/** Number of answers that the database keeps for requests that are sent again. */
+/** Number of answers that the database keeps, for requests that are sent again. */
 const mostAnswers = 4_096;
 
 type Method = (...given: never[]) => unknown;
 
 /**
- * The database behind simulated stores: the tables of the memory store, with registrations that expire by its own clock. It performs
- * one request at a time, and each of them takes effect at once or not at all. Everything that enters or leaves is JSON, and commits
- * are stored as `stores/codec` reads them back.
+ * The database behind simulated stores. It consists of the tables of the memory store, with registrations that
+ * expire by its own clock. It performs one request at a time, and each request takes effect at once or not at all.
+ * Everything that enters or leaves is JSON, and commits are stored as `stores/codec` reads them back.
  */
 export class SimulatedDatabase {
-  /** The tables. An oracle reads them directly. */
+  /** The tables. A test that knows the expected result reads them directly. */
   readonly tables: Store;
   readonly #options: SimulatedDatabaseOptions;
   readonly #workers = new Map<string, Registered>();
   /** The registrations that were lost, by worker and incarnation. */
   readonly #lost = new Map<string, LostRegistration>();
-  /** Workers whose registration was deleted, while they own runs. */
+  /** Workers that own runs although their registration was deleted. */
   readonly #orphaned = new Set<string>();
   readonly #tails = new Map<string, OpenTail>();
   readonly #answers = new Map<string, DatabaseAnswer>();
@@ -244,7 +244,10 @@ export class SimulatedDatabase {
     };
   }
 
-  /** The commit as a store reads it back: through the codec, as JSON. Entries of sessions are stored apart. */
+  /**
+   * Returns the commit as a store reads it back: through the codec, as JSON. Entries of sessions are stored
+   * separately.
+   */
   #stored(commit: Commit, run: RunRecord): Commit {
     for (const step of commit.steps ?? none) assertOutcome(step);
     const { sessions, ...own } = commit;
@@ -303,7 +306,7 @@ export class SimulatedDatabase {
     return beatAt <= this.#options.clock.now() - leaseMs;
   }
 
-  /** Makes the runs of workers ready whose lease has expired, and fences those workers. */
+  /** Makes the runs of workers ready whose lease has expired, and refuses later writes of those workers. */
   async #recoverDead(): Promise<void> {
     for (const [workerId, { beatAt, leaseMs, incarnation }] of this.#workers)
       if (this.#isOver(beatAt, leaseMs)) {
@@ -362,7 +365,7 @@ export class SimulatedDatabase {
     return true;
   }
 
-  /** L7: the lease with what is known of the registration that was lost. */
+  /** L7: returns the lease with what is known about the registration that was lost. */
   #named(lease: Lease): Lease {
     const { lostOwner } = lease;
     if (lostOwner === undefined) return lease;
@@ -382,7 +385,7 @@ export class SimulatedDatabase {
     return !lost.isWithdrawn && (hasEnded || lost.hasEnded || lost.knownAt <= this.#options.clock.now());
   }
 
-  /** Makes the runs ready that a claim took whose answer did not arrive. */
+  /** Makes the runs ready that a claim has taken whose answer did not arrive. */
   async #free(id: string): Promise<void> {
     const answer = this.#answers.get(id);
     if (answer === undefined) return;
@@ -403,14 +406,14 @@ export interface TailRequest {
   readonly types?: readonly EventType[];
 }
 
-/** What a tail has yielded since the last call. */
+/** The items that a tail has yielded since the last call. */
 export interface TakenTail {
   readonly items: readonly (Event | Delta)[];
   readonly isOver: boolean;
   readonly failure?: Failure;
 }
 
-/** JSON of arguments, of which some may be `undefined`. */
+/** Returns the JSON of arguments, some of which may be `undefined`. */
 export function argumentsText(given: readonly unknown[]): string {
   return JSON.stringify(
     given.map((each) => (each === undefined ? [] : [each])),
@@ -418,7 +421,7 @@ export function argumentsText(given: readonly unknown[]): string {
   );
 }
 
-/** The member of an object that stands for a value that is not JSON. */
+/** The name of the member that represents a value which is not JSON. */
 const tag = "simulated: not JSON";
 
 /** Replaces a value that is not JSON, so that the tables refuse it as they would refuse the value itself. */

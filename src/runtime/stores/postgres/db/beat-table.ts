@@ -2,7 +2,10 @@ import type { Beat, BeatTable } from "../../worker-beats.ts";
 import type { Database } from "./database.ts";
 import { hasEnded, processName } from "./worker-process.ts";
 
-/** SQL of whether a worker's lease is valid. Each worker is judged by the lease that it registered with, whatever lease the judge has. */
+/**
+ * SQL condition that a worker's lease is valid. For each worker the duration with which it registered is used, not
+ * that of the process that checks.
+ */
 export const isBeating = "beat_at > clock_timestamp() - lease_ms * interval '1 millisecond'";
 
 const register = `INSERT INTO {workers} AS known (worker_id, incarnation, beat_at, lease_ms, process)
@@ -27,7 +30,7 @@ interface DatabaseTime {
   readonly now: number;
 }
 
-/** The registrations of workers in the table `workers`, with this lease. */
+/** Creates the registrations of workers in the table `workers`, with this lease duration. */
 export function beatTable(database: Database, leaseMs: number): BeatTable {
   const { statements } = database;
   return {

@@ -15,7 +15,7 @@ export interface DatabaseOptions {
   readonly connections: number;
   /** Maximum time that a call waits for a connection, and for the answer to one statement. */
   readonly timeoutMs: number;
-  /** Maximum time for which a call is tried again while the server cannot be reached. */
+  /** Called with the changes of each transaction, after its commit. */
   readonly retryForMs: number;
   /** Number of statements or transactions after which a connection is replaced. If absent, it is kept. */
   readonly maxUses?: number | undefined;
@@ -27,16 +27,20 @@ const [bigint, float, numeric, text, texts] = [20, 701, 1700, 25, 1009];
 
 const hints = / (?:INDEXED BY [a-z_]+|NOT INDEXED)/gu;
 
-/** Delays between attempts, in milliseconds. Half of each is random, so that workers do not try all at once. */
+/**
+ * First delay between attempts, in milliseconds. Half of each delay is random, so that workers do not all try at
+ * the same time.
+ */
 const firstDelayMs = 20;
 const longestDelayMs = 1_000;
 
 /**
- * A pool of connections to one schema. No statement needs a connection to be in a certain state, so that a transaction pooler
- * may stand between the pool and the server. Faults of the server and of the network are thrown as `Fault`.
+ * A pool of connections to one schema. No statement depends on the state of a connection, so that a transaction
+ * pooler can be used between this pool and the server. Faults of the server and of the network are thrown as
+ * `Fault`.
  */
 export class Database {
-  /** Random id of this store among all that use the schema. */
+  /** Random id that distinguishes this store from others that use the schema. */
   readonly holder = randomInt(2 ** 47);
   /** Names of the workers that this process has registered. */
   readonly workers = new Set<string>();
@@ -44,13 +48,14 @@ export class Database {
   readonly address: string;
   readonly options: DatabaseOptions;
   /**
-   * Runs single statements. A statement is repeated after a lost connection, so it must be a read, or have the same effect if it
-   * runs twice.
+   * Runs single statements. A statement is repeated after a lost connection. It must therefore be a read, or have
+   * the same effect if it runs twice.
    */
   readonly statements: Queries;
   /**
-   * Like `statements`, without BEGIN and COMMIT, which take a third of the time. The isolation level is the default of the server, so a
-   * statement must do nothing unless `isReadCommitted`.
+   * Runs single statements like `statements`, but without BEGIN and COMMIT, which take a third of the time. The
+   * isolation level is the default of the server, so that a statement must do nothing unless `isReadCommitted` is
+   * true.
    */
   readonly guarded: Queries;
   readonly #pool: Pool;
@@ -106,7 +111,10 @@ export class Database {
     return named;
   }
 
-  /** Connects once. Rejects at once if no server listens at the address: most often the URL is wrong. */
+  /**
+   * Connects once. If no server listens at the address, it rejects at once, because then the URL is most often
+   * wrong.
+   */
   async reach(): Promise<void> {
     try {
       await this.#query("SELECT 1", []);
@@ -115,7 +123,7 @@ export class Database {
     }
   }
 
-  /** Runs one statement that may write. It is not repeated: throws the driver's error. */
+  /** Runs one statement that may write. It is not repeated: a failure throws the driver's error. */
   once(sql: string, ...values: readonly unknown[]): Promise<QueryResult> {
     return this.#query(sql, values);
   }
@@ -133,10 +141,11 @@ export class Database {
   }
 
   /**
-   * Runs the work in one transaction. The work is repeated, from the start, if the transaction conflicts with another one or
-   * the connection is lost. If the connection is lost during the commit, the server is asked for the outcome. So the work
-   * takes effect once if the promise resolves. If it rejects, the work had no effect, unless the server did not say the outcome
-   * for `retryForMs`; then `onUnknown` is called with the id of the transaction and the result of the work.
+   * Runs the work in one transaction. The work is repeated, from the start, if the transaction conflicts with
+   * another one or the connection is lost. If the connection is lost during the commit, the database asks the
+   * server for the outcome. So if the promise resolves, the work has taken effect once. If it rejects, the work had
+   * no effect, unless the server did not say the outcome for `retryForMs`; then `onUnknown` is called with the id
+   * of the transaction and the result of the work.
    */
   write<Result>(
     work: (transaction: Transaction) => Promise<Result>,
@@ -165,7 +174,7 @@ export class Database {
     return new Fault("closed", `the store at ${this.address} was closed`);
   }
 
-  /** Runs the work, again after a pause while the server cannot be reached. */
+  /** Runs the work. While the server cannot be reached, it pauses and tries again. */
   async #retried<Result>(work: () => Promise<Result>): Promise<Result> {
     const began = performance.now();
     for (let delayMs = firstDelayMs; ; delayMs = Math.min(longestDelayMs, delayMs * 2)) {
@@ -214,7 +223,7 @@ export class Database {
     }
   }
 
-  /** Whether a transaction whose commit got no answer has committed. Throws `lost` if the server does not say. */
+  /** Whether a transaction has committed whose commit got no answer. Throws `lost` if the server cannot say. */
   async #isCommitted(id: string, lost: unknown): Promise<boolean> {
     const began = performance.now();
     while (performance.now() - began <= this.options.retryForMs) {
@@ -239,7 +248,10 @@ interface Written<Result> {
   readonly lost?: unknown;
 }
 
-/** Converts numbers of 64 bits into numbers, and stored texts into texts. */
+/**
+ * Returns the parser of a column type. It converts numbers of 64 bits into JavaScript numbers, and stored texts
+ * into texts.
+ */
 const parserOf = ((type: number, format?: "text" | "binary") => {
   if (format === "binary") return types.getTypeParser(type, "binary");
   if (type === bigint || type === float || type === numeric) return Number;
@@ -248,7 +260,7 @@ const parserOf = ((type: number, format?: "text" | "binary") => {
   return type === text ? textOf : parse;
 }) as typeof types.getTypeParser;
 
-/** Names the connections to a schema, so that an upgrade finds them. A name in the URL takes precedence. */
+/** Returns the name of connections to a schema, by which an upgrade finds them. A name in the URL takes precedence. */
 export function applicationName(schema: string): string {
   return `reeve ${schema}`;
 }

@@ -34,14 +34,18 @@ const schemaLock = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))";
 const duplicateTable = "42P07";
 
 export interface CreateTablesOptions {
-  /** If false, rejects with `not_found` if there are no tables, and changes nothing. Default: true. */
+  /**
+   * Whether to create the tables if there are none. If `false`, missing tables reject with `not_found`, and nothing
+   * is changed. Default: `true`.
+   */
   readonly create?: boolean | undefined;
 }
 
 /**
- * Creates the tables in a schema that has none. Several processes may open a schema at once: an advisory lock lets one of them
- * work, and the others find the work done. A schema that has tables needs no right to create anything; one of an earlier format is
- * refused, because processes of an earlier version may use it: `upgradeSchema` upgrades it.
+ * Creates the tables in a schema that has none. If several processes open a schema at once, an advisory lock lets
+ * one of them create the tables. A process that opens a schema with tables needs no right to create anything. A
+ * schema of an earlier format is refused, because processes of an earlier version may use it; `upgradeSchema`
+ * upgrades it.
  */
 export async function createTables(
   database: Database,
@@ -88,7 +92,7 @@ async function createThem(transaction: Transaction, script: string, { options }:
   }
 }
 
-/** Returns `false` if the schema has no tables. Throws if it has those of another format. */
+/** Whether the schema has tables. Throws if they have another format. */
 async function hasTables(queries: Queries, database: Database, set: TableSet): Promise<boolean> {
   const format = await formatOf(queries, database, set);
   if (format === 0) return false;
@@ -97,7 +101,10 @@ async function hasTables(queries: Queries, database: Database, set: TableSet): P
   return true;
 }
 
-/** Returns the format of the tables, 0 if there are none. Throws if this version of Reeve neither opens nor upgrades them. */
+/**
+ * Returns the format of the tables, or 0 if there are none. Throws if this version of Reeve can neither open nor
+ * upgrade them.
+ */
 export async function formatOf(queries: Queries, database: Database, set: TableSet): Promise<number> {
   const found = await queries.get<{ readonly isThere: boolean }>(
     `SELECT to_regclass('{${set.meta}}') IS NOT NULL AS "isThere"`,

@@ -12,7 +12,7 @@ const refused: Meaning = {
 };
 const unavailable = (says: string): Meaning => ({ code: "store_unavailable", says });
 
-/** Faults by SQLSTATE, and by the class of a SQLSTATE, which is its first two characters. */
+/** Faults by SQLSTATE, or by the class of a SQLSTATE, which is its first two characters. */
 const meanings = new Map<string, Meaning>([
   ["08", unreachable],
   ["25006", { code: "store_read_only", says: "is read-only; connect to the primary server" }],
@@ -53,14 +53,20 @@ const meanings = new Map<string, Meaning>([
   ["XX002", { code: "store_corrupt", says: "found a damaged index; run REINDEX" }],
 ]);
 
-/** What a driver says about a lost connection without an SQLSTATE or a code of the operating system. */
+/**
+ * Matches messages of a driver about a lost connection that have neither an SQLSTATE nor a code of the operating
+ * system.
+ */
 const lostConnection =
   /terminated|connection error|timeout exceeded when trying to connect|Query read timeout|was closed|Connection ended/iu;
 
 /** Codes of the operating system that say that the address is wrong, or that no server listens there. */
 const wrongAddress = new Set(["ENOTFOUND", "EAI_FAIL", "EINVAL", "ECONNREFUSED"]);
 
-/** Converts an error of the driver into a fault that says what to do. Any other error is converted by `Fault.from`. */
+/**
+ * Converts an error of the driver into a fault that says what to do. Any other error is converted with
+ * `Fault.from`.
+ */
 export function postgresFault(error: unknown, address: string): Fault {
   if (Fault.is(error)) return error;
   const state = stateOf(error);
@@ -78,14 +84,14 @@ function meaningOf(error: unknown, state: string | undefined): Meaning | undefin
   return isLostConnection(error) ? unreachable : undefined;
 }
 
-/** Whether the same work may succeed on a new attempt, because nothing was written. */
+/** Whether the same work may succeed if it is tried again. Nothing was written in this case. */
 export function isTransient(error: unknown): boolean {
   const state = stateOf(error);
   if (state === undefined) return isLostConnection(error);
   return /^(?:08|40|57|53300|55P03|25P03)/u.test(state) && state !== "57014";
 }
 
-/** Whether the connection was lost, so that the outcome of a statement under way is unknown. */
+/** Whether the connection was lost, so that the outcome of a statement in progress is unknown. */
 export function isLostConnection(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const state = stateOf(error);
@@ -94,7 +100,7 @@ export function isLostConnection(error: unknown): boolean {
   return code === undefined ? lostConnection.test(error.message) : true;
 }
 
-/** Whether the address is wrong, or no server listens there. A server that restarts looks like that, too. */
+/** Whether the address is wrong, or no server listens there. A server that restarts gives the same error. */
 export function isWrongAddress(error: unknown): boolean {
   const code = error instanceof Error ? systemCode(error) : undefined;
   return code !== undefined && wrongAddress.has(code);

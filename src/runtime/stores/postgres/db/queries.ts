@@ -10,8 +10,9 @@ export type Value = SharedValue | boolean;
 export type Send = (sql: string, values: readonly unknown[]) => Promise<QueryResult<QueryResultRow>>;
 
 /**
- * Runs statements, on any connection or inside one transaction. In SQL, `{name}` stands for the table `name` in the schema of
- * the store: a search path would be state of a connection, which a transaction pooler does not keep.
+ * Runs statements, on any connection or inside one transaction. In SQL, `{name}` stands for the table `name` in the
+ * schema of the store. A search path is not used, because it would be state of a connection, which a transaction
+ * pooler does not keep.
  */
 export class Queries {
   readonly #send: Send;
@@ -30,7 +31,7 @@ export class Queries {
     return rows as unknown as Row[];
   }
 
-  /** Returns the number of rows that were written. */
+  /** Runs a statement that writes. Returns the number of rows that were written. */
   async run(sql: string, ...values: readonly Value[]): Promise<number> {
     const { rowCount } = await this.#send(sql, values.map(parameterOf));
     return rowCount ?? 0;

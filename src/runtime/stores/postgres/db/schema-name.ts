@@ -1,8 +1,8 @@
 import { describeValue, Fault, is, optionTable } from "../../../../kernel/index.ts";
 
 /**
- * The options of a URL: `schema`, and those to which the driver gives a meaning. The driver ignores all others, among them some that
- * protect the connection elsewhere, such as `channel_binding`.
+ * The options of a URL: `schema`, and those that the driver knows. All other options are refused, because the
+ * driver ignores them, even some that protect the connection in other programs, such as `channel_binding`.
  */
 const urlOptions = optionTable(
   {
@@ -29,12 +29,12 @@ const urlOptions = optionTable(
   besideUrl,
 );
 
-/** Options of the function that takes the URL, and those of libpq that have the meaning of one. */
+/** Options of the function that takes the URL, and options of libpq with the same meaning. */
 const optionsBesideUrl = new Map(
   ["connections", "timeoutMs", "retryForMs", "leaseMs", "watchEveryMs", "pollMs"].map((name) => [name, name]),
 ).set("connect_timeout", "timeoutMs");
 
-/** Says where an option belongs that is no part of the URL. `undefined` for an unknown one. */
+/** Returns where an option belongs that is not part of the URL. `undefined` for an unknown option. */
 function besideUrl(name: string): string | undefined {
   const option = optionsBesideUrl.get(name);
   return option && `give it beside the URL; use { url, ${option}: ... }`;
@@ -42,13 +42,13 @@ function besideUrl(name: string): string | undefined {
 
 /** A schema of a database. */
 export interface SchemaPlace {
-  /** URL of the database, without the parameter `schema`, because the server would refuse it. */
+  /** URL of the database. The parameter `schema` is removed, because the server would refuse it. */
   readonly url: string;
   readonly schema: string;
 }
 
 export interface SchemaOptions {
-  /** URL of the database. Its parameter `schema` is an alternative to `schema`. */
+  /** URL of the database. Its parameter `schema` can be used instead of the option `schema`. */
   readonly url: string;
   readonly schema?: string | undefined;
   /** The schema if neither the options nor the URL name one. */

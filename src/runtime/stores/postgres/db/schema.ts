@@ -4,10 +4,13 @@ import { unknownCost } from "../../run-cursor.ts";
 import { isCompacting, isInQueue, isScheduled, isSuspended } from "../../sql/run-row.ts";
 import { isUnnamed } from "../../sql/session-rows.ts";
 
-/** L5: SQL of the user that decides whose turn it is. Runs without a user are one party. */
+/** L5: SQL for the user in the turns between users. All runs without a user count as one user. */
 export const turnUser = "coalesce(user_id, '')";
 
-/** Texts are compared by their UTF-8 bytes, whatever the locale of the database is: `TEXT` in the statements means that. */
+/**
+ * Returns statements in which `TEXT` columns are compared by their UTF-8 bytes, whatever the locale of the database
+ * is.
+ */
 export function collated(statements: string): string {
   return statements.replaceAll(/\bTEXT\b/gu, 'text COLLATE "C"');
 }
@@ -15,28 +18,30 @@ export function collated(statements: string): string {
 const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucket}`);
 
 /**
- * Creates the tables of the newest format. An upgrade (`formatSteps`) leads schemas of earlier formats to the same tables. The tables and columns mean
- * what those of the SQLite store mean (`sqlite/db/schema.ts`), with these differences:
+ * Creates the tables of the newest format. An upgrade (`formatSteps`) leads schemas of earlier formats to the same
+ * tables. The tables and columns mean what those of the SQLite store mean (`sqlite/db/schema.ts`), with these
+ * differences:
  *
  * - `TEXT` is `text COLLATE "C"`: texts are compared by their UTF-8 bytes, whatever the locale of the database is.
  * - Times are `float8`, which holds every integer up to 2^53 and every time that a clock can return.
  * - `commits` has the primary key (run, number). It makes the first write win (J1), and finds the commits of a run.
- * - `runs.holder` is absent: the primary key of `commits` refuses what a second store of the same owner writes.
- * - `entries` has the key (session, place). `id` is what `content_owners` refers to; it stays when an entry is moved.
+ * - `runs.holder` is absent: the primary key of `commits` refuses the writes of a second store of the same owner.
+ * - `entries` has the key (session, place). `id` is what `content_owners` refers to; it stays when an entry is
+ *   moved.
  * - `messages.id` comes from the sequence `message_places`, so that a message can be moved to the end.
- * - `workers`: a worker is alive while `beat_at` is younger than its own lease, by the database's clock. `incarnation` is the
- *   registration: a worker whose row was deleted or replaced finds that out with its next beat. `process` names its process
- *   (`worker-process.ts`).
- * - `lost_workers` has a row for each registration whose runs other workers have taken over. `ended`: the process is known to have
- *   ended. `withdrawn`: the worker has given a sign of life since.
+ * - `workers`: a worker is alive while `beat_at` is younger than its own lease, by the database's clock.
+ *   `incarnation` is the number of the registration: with its next sign of life, a worker finds out that its row
+ *   was deleted or replaced. `process` names its process (`worker-process.ts`).
+ * - `lost_workers` has a row for each registration whose runs other workers have taken over. `ended`: the process
+ *   is known to have ended. `withdrawn`: the worker has given a sign of life since.
  * - `runs.change` is the id of the transaction of the last change of a run's summary (K5).
  * - `approvals.number` is the commit that asks, so that a question is found without a search for its event.
- * - `append_commit` is the fence and the commit (`fencedInsert`). The server plans the statements of a function once per
- *   connection; planning them for each commit takes longer than executing them, because `runs` has many indexes. The owner is
- *   compared in a way that no index supports, so that the row is found by its key.
+ * - `append_commit` checks the lease and writes the commit (`fencedInsert`). The server plans the statements of a
+ *   function once per connection; planning them for each commit takes longer than executing them, because `runs`
+ *   has many indexes. The owner is compared in a way that no index supports, so that the row is found by its key.
  * - `deltas` is unlogged: it is empty after a crash of the server.
- * - Triggers remove the ownership of contents with the owner's row. A content that has lost its last owner loses its hash;
- *   its row is locked first, because a transaction under way may be about to become an owner.
+ * - Triggers remove the ownership of contents with the owner's row. A content that has lost its last owner loses
+ *   its hash; its row is locked first, because a transaction in progress may be about to become an owner.
  */
 export const storeTables = collated(`
   CREATE TABLE {runs} (

@@ -8,21 +8,21 @@ export interface StoreWatchOptions {
   /** Interval at which `onWatch` is called, for readers of runs that other processes execute. */
   readonly watchEveryMs: number;
   readonly onWatch: () => Promise<void>;
-  /** Interval at which `onPoll` is called, for work of which no notification arrived. */
+  /** Interval at which `onPoll` is called, for work that was not announced by a notification. */
   readonly pollMs: number;
   readonly onPoll: () => Promise<void>;
   /** Called with a change that another process has announced. */
   readonly onNotice: (change: StoreChange) => void;
 }
 
-/** Delays between attempts to listen again, in milliseconds. */
+/** First delay between attempts to listen again, in milliseconds. */
 const firstDelayMs = 100;
 const longestDelayMs = 5_000;
 
 /**
- * Notices what other processes wrote while at least one caller holds the watch. Notifications arrive on a connection of their own.
- * They only make this faster: behind a transaction pooler none arrives, and while the connection is lost some are missed. Polling
- * finds everything.
+ * Detects what other processes wrote, while at least one caller holds the watch. Notifications arrive on a separate
+ * connection. They only make the detection faster: behind a transaction pooler none arrives, and while the
+ * connection is lost some are missed. Polling detects all changes.
  */
 export class StoreWatch {
   readonly #options: StoreWatchOptions;
@@ -37,7 +37,7 @@ export class StoreWatch {
     this.#options = options;
   }
 
-  /** Starts watching. Returns a function that ends it. */
+  /** Starts watching. Returns a function that stops it. */
   hold(): () => void {
     if (this.#holders++ === 0) this.#start();
     let isHeld = true;
@@ -110,7 +110,7 @@ export class StoreWatch {
   }
 }
 
-/** Calls the work at an interval, but not while an earlier call is under way. */
+/** Calls the work at an interval, but not while an earlier call is in progress. */
 function every(ms: number, work: () => Promise<void>): NodeJS.Timeout {
   let isWorking = false;
   const call = (): void => {

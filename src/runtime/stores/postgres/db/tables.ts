@@ -6,8 +6,8 @@ import { postgresDialect } from "./dialect.ts";
 import type { Registration } from "../../worker-beats.ts";
 
 /**
- * A run that this store owns, as far as it knows. Only the owner appends commits, and every commit is fenced by epoch and
- * owner. Therefore the position is correct as long as commits succeed.
+ * A run that this store owns, as far as it knows. Only the owner appends commits, and the database checks epoch and
+ * owner of every commit. Therefore the stored position is correct as long as commits succeed.
  */
 export interface OwnedRun extends SqlOwnedRun {
   /** The registration of the worker under which it certainly owned the run. */

@@ -11,13 +11,20 @@ interface Names {
   named(sql: string): string;
 }
 
-/** States the isolation level: a default of the server, the database or the role must not change what the statements see. */
+/**
+ * Begins a transaction with its isolation level, so that a default of the server, the database or the role does not
+ * change what the statements see.
+ */
 const begin = "BEGIN ISOLATION LEVEL READ COMMITTED";
-/** Whether the transaction of a statement has that level. For a statement that is sent without BEGIN. */
+/**
+ * SQL condition that the transaction of a statement has the level READ COMMITTED. For a statement that is sent
+ * without BEGIN.
+ */
 export const isReadCommitted = "current_setting('transaction_isolation') = 'read committed'";
 /**
- * The settings end a transaction whose process was stopped, so that its locks do not block other workers. `SET LOCAL` ends with
- * the transaction. The id lets a process that lost its connection ask whether the transaction has committed.
+ * Begins a transaction that writes. Its settings end the transaction if its process was stopped, so that its locks
+ * do not block other workers. `SET LOCAL` ends with the transaction. With the id, a process that lost its
+ * connection can ask whether the transaction has committed.
  */
 const beginWrite = `${begin}; SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '5s';
   SELECT pg_current_xact_id()::text AS id`;
@@ -28,15 +35,15 @@ const uniqueNames = "(SELECT DISTINCT name FROM unnest($2::text[]) AS name ORDER
 const lockNames = `SELECT pg_advisory_xact_lock(hashtextextended($1 || name, 0)) FROM ${uniqueNames}`;
 const tryLockNames = `SELECT bool_and(pg_try_advisory_xact_lock(hashtextextended($1 || name, 0))) AS "isHeld" FROM ${uniqueNames}`;
 
-/** A notification: the store that sends it, what has changed, and whether its process has a registered worker. */
+/** A notification: the store that sends it, the change, and whether its process has a registered worker. */
 export type Notice = readonly [holder: number, change: StoreChange, hasWorker?: boolean];
 
-/** Maximum length of a notification. PostgreSQL refuses 8,000 bytes. */
+/** Maximum length of a notification. PostgreSQL refuses notifications of 8,000 bytes or more. */
 const mostPayload = 2_000;
 
 /**
- * Runs one statement in a transaction of its own. The three messages are sent at once, so that this costs one round trip. A setting of
- * the connection would be cheaper, but a transaction pooler keeps none.
+ * Runs one statement in its own transaction. The three messages are sent at once, so that this costs one round
+ * trip. A setting of the connection would be faster, but a transaction pooler does not keep settings.
  */
 export async function performAlone(
   client: PoolClient,
@@ -93,7 +100,7 @@ export class Transaction extends Queries {
     await this.all(lockNames, `${this.#names.channel} `, names);
   }
 
-  /** Like `lock`, without a wait. Returns `false` if another transaction holds one of the names. */
+  /** Locks names like `lock`, but does not wait. Returns `false` if another transaction holds one of the names. */
   async tryLock(...names: readonly string[]): Promise<boolean> {
     const answer = await this.get<{ readonly isHeld: boolean }>(
       tryLockNames,
@@ -116,7 +123,7 @@ export class Transaction extends Queries {
     await this.#client.query(this.#names.named(sql));
   }
 
-  /** Runs the work, and rolls back if it fails. */
+  /** Runs the work and commits it. If it fails, rolls it back. */
   async perform<Result>(work: (transaction: this) => Promise<Result>): Promise<Result> {
     try {
       const result = await work(this);

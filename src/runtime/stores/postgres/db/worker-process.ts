@@ -1,17 +1,23 @@
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 
-/** The states of a process in `/proc/PID/stat` that has ended and that its parent has not asked about yet. */
+/** The states in `/proc/PID/stat` of a process that has ended but whose parent has not read its exit status yet. */
 const endedStates: readonly string[] = ["Z", "X"];
 
-/** Where process ids are comparable: a boot of a machine, and a namespace of process ids, which containers have of their own. */
+/**
+ * The place in which process ids can be compared: a boot of a machine, and a namespace of process ids, because each
+ * container has its own.
+ */
 interface ProcessSpace {
   readonly host: string;
   readonly boot: string;
   readonly namespace: string;
 }
 
-/** State and start time of a process, in ticks since the boot. The start time tells processes apart that got the same id. */
+/**
+ * State and start time of a process, in ticks since the boot. The start time distinguishes processes that got the
+ * same id.
+ */
 interface ProcessState {
   readonly state: string;
   readonly startedAt: string;
@@ -19,7 +25,10 @@ interface ProcessState {
 
 let ownSpace: string | null | undefined;
 
-/** Names the current process, so that other processes of the machine can find out when it has ended. `null` if the system cannot tell. */
+/**
+ * Returns a name of the current process with which other processes of the machine can find out when it has ended.
+ * `null` if the system does not support this.
+ */
 export function processName(): string | null {
   const space = spaceName();
   const own = stateOf("self");
@@ -27,8 +36,8 @@ export function processName(): string | null {
 }
 
 /**
- * Whether the process with this name is known to have ended. `false` if it lives or nothing is known: it ran on another machine, before
- * another boot, in another container, or on a system without `/proc`.
+ * Whether the process with this name is known to have ended. `false` if it lives or nothing is known, because it
+ * ran on another machine, before the last boot, in another container, or on a system without `/proc`.
  */
 export function hasEnded(name: string | null): boolean {
   const space = spaceName();
@@ -44,7 +53,7 @@ export function hasEnded(name: string | null): boolean {
   return found !== undefined && (found.startedAt !== startedAt || endedStates.includes(found.state));
 }
 
-/** The machine of the process with this name. */
+/** Returns the machine of the process with this name. */
 export function hostOf(name: string | null): string | null {
   return name?.split(" ", 1)[0] ?? null;
 }

@@ -10,9 +10,9 @@ const mostPieces = 16;
 
 interface Kind {
   readonly table: string;
-  /** The column that is NULL in a deleted row. */
+  /** The column whose value is NULL in a deleted row. */
   readonly name: string;
-  /** Statements that delete rows that belong to the deleted row $1. */
+  /** SQL statements that delete the rows which belong to the deleted row $1. */
   readonly holds: readonly string[];
 }
 
@@ -51,8 +51,8 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * Frees the rows of deleted runs, sessions and contents, in chunks. Readers no longer see a deleted row. If the process dies, the
- * next process that opens the store continues.
+ * Deletes the rows of deleted runs, sessions and contents, in parts. Readers already no longer see them. If the
+ * process dies, the next process that opens the store continues.
  */
 export class Collector {
   readonly #tables: Tables;
@@ -89,7 +89,7 @@ export class Collector {
   }
 }
 
-/** Deletes one chunk of the rows that belong to a deleted row. Returns whether none are left. */
+/** Deletes one part of the rows that belong to a deleted row. Returns whether no rows are left. */
 async function isEmptied(queries: Queries, holds: readonly string[], id: number): Promise<boolean> {
   for (const remove of holds) if ((await queries.run(remove, id)) > 0) return false;
   return true;

@@ -20,10 +20,10 @@ const mostCommits = 64;
 
 const nextRun = `SELECT ${runKeyColumns} FROM {runs} WHERE erasing = 1 AND run_id IS NOT NULL AND id <> ALL($1::bigint[])
   ORDER BY id LIMIT 1`;
-/** Has no effect if more was marked meanwhile. */
+/** SQL that records that a run is erased. It has no effect if more text was marked in the meantime. */
 const isErased = "UPDATE {runs} SET erasing = NULL WHERE id = $1 AND erases = $2";
 
-/** E1: removes erased text from the tables, in chunks. The server keeps old versions of rows until it vacuums them. */
+/** E1: removes erased text from the tables, in parts. The server keeps old versions of rows until it vacuums them. */
 export class Eraser {
   readonly #rows: CommitRows;
   readonly #commits: CommitEraser;
@@ -52,7 +52,10 @@ export class Eraser {
     this.#erasure.stop();
   }
 
-  /** Erases one chunk. Returns where to continue, or `undefined` if the log is not valid. Call inside a transaction. */
+  /**
+   * Erases one part. Returns where to continue, or `undefined` if the log is not valid. Call it inside a
+   * transaction.
+   */
   *#eraseFrom(run: RunKey, from: ErasureCursor): Work<ErasureCursor | "end" | undefined> {
     let { number, link } = from;
     const rows = yield* this.#rows.page(run, number, number + mostCommits);

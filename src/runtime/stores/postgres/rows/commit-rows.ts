@@ -70,7 +70,10 @@ export class CommitRows {
     this.#entries = entries;
   }
 
-  /** Returns a run, the number of its next commit and the seq of its next event. Rejects with `not_found`. */
+  /**
+   * Returns a run, the number of its next commit and the sequence number of its next event. Rejects with
+   * `not_found`.
+   */
   async end(runId: RunId): Promise<RunEnd> {
     const row = await this.#database.statements.get<RunKey & Omit<RunEnd, "run">>(endOf, runId);
     if (row === undefined) throw missingRun(runId);
@@ -103,7 +106,10 @@ export class CommitRows {
     return yield* this.#withContents(rows);
   }
 
-  /** Returns the number of the commit that holds the event with this seq, by binary search among the commits before `end`. */
+  /**
+   * Returns the number of the commit that contains the event with this sequence number, by binary search among the
+   * commits before `end`.
+   */
   *numberOf(run: RunKey, seq: number, end: number): Work<number> {
     let [low, high] = [0, end];
     while (low < high) {
@@ -115,7 +121,10 @@ export class CommitRows {
     return low;
   }
 
-  /** Yields the commits from `from` up to, but not including, `end`, one page at a time. Each page is one state of the database. */
+  /**
+   * Yields the commits from `from` up to, but not including, `end`, one page at a time. Each page is read from one
+   * state of the database.
+   */
   async *pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
     for (let next = from; next < end;) {
       const start = next;
@@ -127,7 +136,10 @@ export class CommitRows {
     }
   }
 
-  /** Reads a page and its contents in one state of the database. Most often there are no contents, and one statement suffices. */
+  /**
+   * Reads a page and its contents from one state of the database. In most cases there are no contents, and one
+   * statement is enough.
+   */
   async #wholePage(run: RunKey, from: number, end: number): Promise<readonly CommitRow[]> {
     const until = Math.min(end, from + pageRows);
     const rows = await this.#database.statements.all<CommitRow>(between, run.id, from, until, pageRows);
@@ -135,7 +147,7 @@ export class CommitRows {
     return this.#database.read((queries) => queries.do(this.page(run, from, end)));
   }
 
-  /** Like `pages`, but decodes the commits without the text that retention erased. */
+  /** Yields decoded commits like `pages`, without the text that retention erased. */
   async *decodedPages(run: RunKey, from: number, end: number): AsyncIterable<readonly Commit[]> {
     for (let next = from; next < end;) {
       const start = next;
@@ -156,7 +168,10 @@ export class CommitRows {
     return this.#contents.keep(tenantText(tenantId), { kind: OwnerKind.COMMIT, id }, values);
   }
 
-  /** Replaces a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
+  /**
+   * Replaces a commit by the part that retention keeps, and sets the hash (seal) that proves the original. Call it
+   * inside a transaction.
+   */
   *overwrite(
     run: RunKey,
     { id, number }: CommitRow,
@@ -268,7 +283,7 @@ function readable<Value>({ runId }: RunKey, { number }: CommitRow, read: () => V
   }
 }
 
-/** Fault for a commit whose row was removed from the table. */
+/** Creates the fault for a commit whose row was removed from the table. */
 export function missing({ runId }: RunKey, number: number): Fault {
   return new Fault("store_corrupt", `commit ${number} of ${runId} is missing`, {
     details: { runId, number },

@@ -10,7 +10,7 @@ import {
 import type { Queries } from "../db/queries.ts";
 import type { OwnedRun, Tables } from "../db/tables.ts";
 
-/** Writes only if this store still owns the run. */
+/** SQL that writes deltas, but only if this store still owns the run. */
 const insertDeltas = `INSERT INTO {deltas} (run, about, body)
   SELECT id, $4, $5 FROM {runs} WHERE id = $1 AND epoch = $2 AND owner = $3`;
 const readDeltas = "SELECT id, about, body FROM {deltas} WHERE run = $1 AND id > $2 ORDER BY id";
@@ -30,7 +30,7 @@ export class DeltaBoard {
     this.#tables = tables;
   }
 
-  /** Returns `false` if this process knows that the lease is lost. */
+  /** Shows a delta to readers. Returns `false` if this process knows that the lease is lost. */
   put(lease: Lease, delta: Delta): boolean {
     const owner = this.#tables.known(lease);
     if (owner === undefined) return false;
@@ -43,20 +43,23 @@ export class DeltaBoard {
     return this.#memory.after(runId, id);
   }
 
-  /** Returns the keys of the stored deltas that a commit with these events has to delete. */
+  /** Returns the keys of the stored deltas that a commit with these events must delete. */
   storedKeys(runId: RunId, events: readonly Event[] | undefined): readonly string[] {
     return this.#memory.storedKeys(runId, events);
   }
 
   /**
-   * Drops the deltas of messages and tool calls that these events record. Call it before their commit is written: a batch that
-   * is written later must not contain them.
+   * Drops the deltas of messages and tool calls that these events record. Call it before their commit is written,
+   * because a batch that is written later must not contain them.
    */
   recorded(runId: RunId, events: readonly Event[] | undefined): void {
     this.#memory.recorded(runId, events);
   }
 
-  /** Waits for a batch that is being written, so that a commit deletes it. Returns `undefined` if there is none. */
+  /**
+   * Waits for a batch that is being written, so that a commit deletes it. Returns `undefined` if no batch is being
+   * written.
+   */
   settled(): Promise<void> | undefined {
     return this.#writing;
   }
@@ -71,12 +74,15 @@ export class DeltaBoard {
     return this.#memory.lastRowOf(runId);
   }
 
-  /** Reads the deltas that other processes wrote since the last call. `add` shows them. */
+  /** Reads the deltas that other processes wrote since the last call. Pass the result to `add`. */
   rowsOf(queries: Queries, { id, runId }: RunKey): Promise<readonly DeltaRow[]> {
     return queries.all<DeltaRow>(readDeltas, id, this.lastRowOf(runId));
   }
 
-  /** Shows deltas that other processes wrote. Returns whether any of them is new. Those of an own run are in memory. */
+  /**
+   * Shows deltas that other processes wrote. Returns whether any of them is new. Deltas of runs of this process are
+   * in memory and ignored.
+   */
   add({ runId }: RunKey, rows: readonly DeltaRow[]): boolean {
     return !this.#tables.owned.has(runId) && this.#memory.add(runId, rows);
   }
@@ -104,7 +110,10 @@ export class DeltaBoard {
     });
   };
 
-  /** If the write fails, readers in this process still get the deltas, and all readers get the recorded message. */
+  /**
+   * Writes batches of deltas. If the write fails, readers in this process still get the deltas, and all readers get
+   * the recorded message.
+   */
   async #writeBatches(batches: readonly DeltaBatch<OwnedRun>[]): Promise<void> {
     for (const { owner, about, body } of batches)
       try {

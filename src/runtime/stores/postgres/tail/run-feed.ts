@@ -8,7 +8,7 @@ import { missing, type CommitRows } from "../rows/commit-rows.ts";
 import type { DeltaRow } from "../../sql/delta-memory.ts";
 import type { DeltaBoard } from "./delta-board.ts";
 
-/** What is new about a run since its feed was last read. */
+/** The changes of a run since its feed was last read. */
 interface News {
   readonly isGone: boolean;
   readonly rows: readonly CommitRow[];
@@ -18,7 +18,7 @@ interface News {
 /** A feed that is being read from the tables. */
 interface Opening {
   readonly opened: Promise<void>;
-  /** Whether this process wrote a commit meanwhile, which the read may not contain. */
+  /** Whether this process wrote a commit in the meantime, which the read may not contain. */
   isBehind: boolean;
 }
 
@@ -80,7 +80,10 @@ export class RunFeeds {
     }
   }
 
-  /** The feed of a run that has ended is kept for one turn of the event loop, because its reader usually keeps the events next. */
+  /**
+   * Leaves the feed. The feed of a run that has ended is kept for one turn of the event loop, because its reader
+   * usually keeps the events next.
+   */
   leave(feed: RunFeed, bell: Watcher): void {
     feed.bells.delete(bell);
     if (feed.isOver) this.#linger(feed);
@@ -122,7 +125,7 @@ export class RunFeeds {
     feed.ring();
   }
 
-  /** Reads what other processes wrote. One query finds the runs that have news. */
+  /** Reads what other processes wrote. One query finds the runs that have changed. */
   async catchUp(): Promise<void> {
     const feeds = [...this.#feeds.values()].filter(({ run }) => !this.#tables.owned.has(run.runId));
     if (feeds.length === 0) return;
@@ -147,7 +150,7 @@ export class RunFeeds {
     this.#feeds.clear();
   }
 
-  /** Several readers that come at once share one read. */
+  /** Opens the feed of a run. Several readers that come at the same time share one read. */
   #open(runId: RunId): Promise<void> {
     const known = this.#opening.get(runId);
     if (known !== undefined) return known.opened;
@@ -156,7 +159,10 @@ export class RunFeeds {
     return opening.opened;
   }
 
-  /** Commits that this process writes during the read are read afterwards: `catchUp` skips the runs of this process. */
+  /**
+   * Reads the feed of a run from the tables. Commits that this process writes during the read are read afterwards,
+   * because `catchUp` skips the runs of this process.
+   */
   async #opened(runId: RunId): Promise<void> {
     try {
       const feed = await this.#tables.database.read((queries) => this.#read(queries, runId));
@@ -211,7 +217,10 @@ export class RunFeeds {
     return { isGone: false, rows, deltas: await this.#deltas.rowsOf(queries, run) };
   }
 
-  /** Returns whether anything was new. A commit that this process has added meanwhile is not added again. */
+  /**
+   * Shows changes to readers. Returns whether anything was new. A commit that this process has added in the
+   * meantime is not added again.
+   */
   #show(feed: RunFeed, { rows, deltas }: News): boolean {
     const { run, number: before } = feed;
     for (const row of rows) {
