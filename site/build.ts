@@ -1,10 +1,10 @@
 // Builds the documentation as a site in site/dist: `npm run docs`. It needs no network. `--check` then looks for links,
-// anchors and pictures that lead nowhere; `--serve` shows the site.
+// anchors and pictures that lead nowhere, and for API pages without words; `--serve` shows the site.
 import { cp, glob, mkdir, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { build, preview } from "astro";
 import { subpaths, writeApiPages } from "./api-pages.ts";
-import { deadLinks } from "./check.ts";
+import { deadLinks, wordlessPages } from "./check.ts";
 import { siteConfig } from "./config.ts";
 import { output, prepared, repository } from "./paths.ts";
 
@@ -13,6 +13,8 @@ const unknown = [...flags].find((flag) => flag !== "--check" && flag !== "--serv
 if (unknown !== undefined) throw new Error(`unknown option ${unknown}: expected --check or --serve`);
 
 process.env["ASTRO_TELEMETRY_DISABLED"] = "1";
+// With another value, such as that of a test runner, the pages would have no search.
+process.env["NODE_ENV"] = "production";
 
 for (const folder of [prepared.api, prepared.pictures]) await rm(folder, { recursive: true, force: true });
 const config = siteConfig([...(await subpaths()).keys()]);
@@ -23,8 +25,10 @@ process.stdout.write(`${output}\n`);
 
 if (flags.has("--check")) {
   const dead = await deadLinks(output);
-  process.stdout.write(`${[...dead, `${dead.length} dead links`].join("\n")}\n`);
-  if (dead.length > 0) process.exitCode = 1;
+  const wordless = await wordlessPages(output);
+  const counts = [`${dead.length} dead links`, `${wordless.length} API pages without words`];
+  process.stdout.write(`${[...dead, ...wordless, ...counts].join("\n")}\n`);
+  if (dead.length + wordless.length > 0) process.exitCode = 1;
 }
 if (flags.has("--serve")) {
   const { host = "localhost", port } = await preview(config);

@@ -30,6 +30,22 @@ export async function deadLinks(site: string): Promise<readonly string[]> {
   return [...new Set(dead)];
 }
 
+/** Lists the API pages of a built site that say nothing about their name in words: no paragraph besides the mark and the subpath. */
+export async function wordlessPages(site: string): Promise<readonly string[]> {
+  const wordless: string[] = [];
+  for await (const file of glob("api/*/**/*.html", { cwd: site })) {
+    const [, content = ""] = (await readFile(join(site, file), "utf8")).split('class="sl-markdown-content"');
+    const paragraphs = [...content.matchAll(/<p>(.*?)<\/p>/gsu)].map(([, html = ""]) =>
+      html.replaceAll(/<[^>]*>/gu, "").trim(),
+    );
+    const isWordless = paragraphs.every(
+      (text) => text === "" || text === "Advanced" || text.includes(", exported by "),
+    );
+    if (isWordless) wordless.push(`/${file.replace(/index\.html$/u, "")}`);
+  }
+  return wordless.toSorted();
+}
+
 function readPage(html: string): BuiltPage {
   const values = (attribute: string): readonly string[] =>
     [...html.matchAll(new RegExp(`\\s${attribute}="([^"]*)"`, "gu"))].map(([, value = ""]) =>

@@ -72,10 +72,14 @@ export function pageOf(source: Source, ids: ReadonlyMap<string, string>): Page {
   if (at === -1) throw new Error(`${source.file} has no title: expected a first line such as # Agents`);
   const [, subpath = "", name] = /^api\/(reeve(?:\/[\w/-]+)?)\/[\w-]+\/(\w+)\.md$/u.exec(source.file) ?? [];
   const title = name ?? plain((lines[at] ?? "").slice(2));
-  const [first = ""] = lines
+  // The page of a function begins with its signature, and that of a name for authors of stores with a mark.
+  const text = lines
     .slice(at + 1)
     .join("\n")
-    .trim()
+    .trim();
+  const [first = ""] = text
+    .replace(/^```[\s\S]*?\n```\s*/u, "")
+    .replace(/^\*\*`Advanced`\*\*\s*/u, "")
     .split("\n\n");
   const description = /^[[\w*`]/u.test(first) ? plain(first.replaceAll("\n", " ")) : title;
   let fence: string | undefined;

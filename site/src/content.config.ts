@@ -20,8 +20,9 @@ export const collections = {
             data: { title, description, pagefind: !unsearched.test(id), editUrl: false },
           });
           const rendered = await context.renderMarkdown(body);
-          // A wide table scrolls in a box that the keyboard can reach.
+          // Wide tables and programs scroll in boxes that the keyboard can reach, also before a script has run.
           const html = rendered.html
+            .replaceAll("<pre data-language", '<pre tabindex="0" data-language')
             .replaceAll("<table>", '<div class="wide" tabindex="0"><table>')
             .replaceAll("</table>", "</table></div>");
           const digest = context.generateDigest(body);

@@ -112,6 +112,7 @@ export interface ForeignScorer {
   readonly bind: CallableFunction["bind"];
 }
 
+/** A scorer of an experiment, in one of its three forms. */
 export type Scorer = ScorerFunction | DurableScorer | ForeignScorer;
 
 /** The score of one scorer for one trial of a case. */

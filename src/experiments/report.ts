@@ -148,6 +148,7 @@ export function reportOf(result: ExperimentResult, baseline?: Baseline): Experim
 /** How an experiment ended: `incomplete` if cases failed to run, because the gates then do not count all of them. */
 export type ExperimentEnd = "passed" | "gate_failed" | "incomplete";
 
+/** Returns how an experiment ended, from its report. */
 export function endOf({ result, gates, problems, missing }: ExperimentReport): ExperimentEnd {
   if (missing > 0 || problems.length > 0 || result.status !== "completed") return "incomplete";
   return gates.every(({ isPassed }) => isPassed) ? "passed" : "gate_failed";

@@ -7,7 +7,7 @@ import { DocumentFiles } from "../../src/surfaces/cli/docs/document-files.ts";
 import { documentServer } from "../../src/surfaces/cli/docs/document-server.ts";
 import { listen } from "../../src/surfaces/server/index.ts";
 import { isFull } from "../effort.ts";
-import { repository, run } from "../gates/run-node.ts";
+import { repository, run, runNode } from "../gates/run-node.ts";
 import { axeIssuesHere } from "./axe-issues.ts";
 import { removeBrowser, startBrowser } from "./chromium.ts";
 
@@ -95,8 +95,20 @@ const site = join(repository, "site/dist");
 
 describe.skipIf(!isFull)("the site of npm run docs", () => {
   beforeAll(async () => {
-    const { code, stdout, stderr } = await run("npm", ["run", "docs", "--", "--check"], repository);
+    const { code, stdout, stderr } = await run(
+      "npm",
+      ["run", "docs", "--", "--check"],
+      repository,
+      1_200_000,
+    );
     if (code !== 0) throw new Error(`npm run docs failed: ${stdout}${stderr}`);
+  });
+
+  test("the sources of the site, whose types the build writes, have no error of the compiler", async () => {
+    const tsc = join(repository, "node_modules/typescript/bin/tsc");
+    const { code, stdout } = await runNode([tsc, "-p", "site"], repository);
+    expect(stdout).toBe("");
+    expect(code).toBe(0);
   });
 
   test("the pages of the documentation site fit 390 px, skip no heading, and have no serious issue in axe in both themes", async () => {

@@ -12,6 +12,8 @@ import type { ModelPipeline, ToolPipeline } from "./call-pipeline.ts";
  * The middleware and checks around an agent's model calls and tool calls, and the observer of its events. F1: the
  * agent composes them from its configuration, and again when the configuration changes. An absent part costs
  * nothing per call.
+ *
+ * @advanced
  */
 export interface CallPath {
   /** The entries that each model call passes. */

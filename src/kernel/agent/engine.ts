@@ -3,7 +3,7 @@ import type { Clock, EventLoop } from "../base/sources.ts";
 import type { AgentsOfName, AgentVersion, ClaimOptions, Lease, Leases, Rest } from "../stores/lease.ts";
 import type { StoreChange } from "../stores/store.ts";
 
-/** How a host left a run that it executed. */
+/** How a host left a run that it executed. @advanced */
 export interface DriveResult {
   /**
    * State in which the execution leaves the run: ended, ready for the next owner, or suspended until mail arrives
@@ -27,13 +27,13 @@ export interface DriveOptions {
   readonly onStep?: () => void;
 }
 
-/** Executes runs on behalf of an engine. */
+/** Executes runs on behalf of an engine. @advanced */
 export interface RunHost {
   /** Executes the run of this lease until the run waits or has ended, or until the lease is lost (`lease_lost`). */
   drive(lease: Lease, options?: DriveOptions): Promise<DriveResult>;
 }
 
-/** The parts of its process that an engine may use. */
+/** The parts of its process that an engine may use. @advanced */
 export interface EnginePort {
   readonly leases: Leases;
   readonly clock: Clock;
@@ -100,5 +100,5 @@ export interface Engine {
   stop(): Promise<void>;
 }
 
-/** Creates the engine of a runtime. */
+/** Creates the engine of a runtime. @advanced */
 export type EngineFactory = (port: EnginePort) => Engine;

@@ -21,6 +21,8 @@ import type { RunContext } from "./run-context.ts";
  *   same commit.
  * - D9: a merge is prepared without a change to any folder. After an approval it is executed exactly as it was
  *   approved, or not at all.
+ *
+ * @advanced
  */
 export interface Isolation {
   readonly kind: "worktree";

@@ -144,7 +144,7 @@ export interface FunctionContext extends ContextBase {
   result?: ToolResult;
 }
 
-/** A streamed piece of an answer. */
+/** A streamed piece of an answer. @advanced */
 export type StreamedDelta = Exclude<ModelStreamPart, { readonly type: "finish" | "usage" }>;
 
 /** Passes, changes or holds back the pieces of an answer that readers see. Create a new filter for each model call. */

@@ -193,7 +193,7 @@ export function sessionWithin(conversation: SessionId, name: string): SessionId 
   return `${conversation}#${name}` as SessionId;
 }
 
-/** The conversation that contains the session, or the session itself if it is a conversation. */
+/** The conversation that contains the session, or the session itself if it is a conversation. @advanced */
 export function conversationOf(sessionId: SessionId): SessionId {
   const end = sessionId.indexOf("#");
   return end === -1 ? sessionId : (sessionId.slice(0, end) as SessionId);

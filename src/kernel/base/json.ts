@@ -115,6 +115,8 @@ export function setMember(record: Record<string, JsonValue>, key: string, value:
 /**
  * Serialises a value so that equal JSON values give the same text: keys are sorted and absent properties omitted. Used
  * for digests.
+ *
+ * @advanced
  */
 export function canonicalJson(value: unknown): string {
   return canonicalText(value, undefined);

@@ -6,7 +6,7 @@ export interface Guest {
   lifeEnded(fault: Fault): void;
 }
 
-/** The time in which an object such as a runtime accepts calls. */
+/** The time in which an object such as a runtime accepts calls. @advanced */
 export interface Lifetime {
   /** The fault that every call throws after the end of the lifetime. `undefined` before the end. */
   readonly fault: Fault | undefined;

@@ -1,6 +1,8 @@
 /**
  * The source of time. Code receives it as a parameter, so that tests control the time and the kernel reads no
  * platform clock.
+ *
+ * @advanced
  */
 export interface Clock {
   /** Returns the current time in milliseconds since the epoch. */
@@ -31,7 +33,7 @@ export interface EventLoop {
   elapsed(): number;
 }
 
-/** The source of new ids. Each id is unique and consists of letters, digits, `-` and `_`. */
+/** The source of new ids. Each id is unique and consists of letters, digits, `-` and `_`. @advanced */
 export interface IdSource {
   next(): string;
 }
@@ -44,5 +46,7 @@ export interface Random {
 /**
  * Computes a digest of the content (SHA-256 in production). It is synchronous and returns the same text in every
  * process and release, because digests are stored (J4) and chained (E1).
+ *
+ * @advanced
  */
 export type Hash = (content: string | Uint8Array) => string;

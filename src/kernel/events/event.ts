@@ -84,12 +84,12 @@ export function endsRun(event: Event | undefined): boolean {
   return event?.type === "run_end" || (event?.type === "usage_corrected" && event.data.status !== null);
 }
 
-/** An event that is not in a log yet. The commit adds its number, time and ids (E4). */
+/** An event that is not in a log yet. The commit adds its number, time and ids (E4). @advanced */
 export type EventDraft<Type extends EventType = EventType> = Type extends EventType
   ? { readonly type: Type; readonly data: EventData[Type] }
   : never;
 
-/** Creates an event draft whose data matches its type. */
+/** Creates an event draft whose data matches its type. @advanced */
 export function eventDraft<Type extends EventType>(type: Type, data: EventData[Type]): EventDraft<Type> {
   return { type, data } as EventDraft<Type>;
 }
@@ -115,13 +115,15 @@ export type ChainedRun = Pick<RunRecord, "runId" | "agentId" | "sessionId" | "te
 /**
  * Returns the start of a run's hash chain. It binds the chain to the run, its agent, session, tenant and user.
  * Tenant and user can be any texts, so they are written as JSON; for a run that has neither, that part is absent.
+ *
+ * @advanced
  */
 export function chainStart({ runId, agentId, sessionId, tenantId, userId }: ChainedRun): string {
   const start = `${runId}\n${agentId}\n${sessionId}`;
   return tenantId === null && userId === null ? start : `${start}\n${JSON.stringify([tenantId, userId])}`;
 }
 
-/** Returns the head of a hash chain after one more commit is added. */
+/** Returns the head of a hash chain after one more commit is added. @advanced */
 export function chainHead(previous: string, { number, at, nextSeq, content }: ChainLink, hash: Hash): string {
   return hash(`${previous}\n${number} ${at} ${nextSeq} ${content}`);
 }

@@ -5,6 +5,8 @@ import type { CapLimits, CapName } from "./budget.ts";
  * counts by agent, each agent of the run holds one. A run pays only from its cap share, and draws more before a
  * call that does not fit. The commit that settles a call adds its cost to the totals and returns what no other open
  * call of the run needs. All amounts are in nano-dollars.
+ *
+ * @advanced
  */
 export interface DrawRequest {
   /** The UTC day for which the run draws. */
@@ -44,7 +46,7 @@ export function capShareKey(day: string, agent?: string): string {
   return agent === undefined ? day : `${day} ${agent}`;
 }
 
-/** The outcome of a draw. If its kind is not `held`, the run holds the same amount as before. */
+/** The outcome of a draw. If its kind is not `held`, the run holds the same amount as before. @advanced */
 export type DrawOutcome =
   /**
    * `tight` is the cap because of which the run holds less than it wanted. `null` if the run holds all that it
@@ -58,6 +60,8 @@ export type DrawOutcome =
 /**
  * Decides a draw of a run that already holds `own`. Afterwards, for each cap, `spent` plus everything that is held
  * is at most `limit`. The amount that a run holds never shrinks here, because the run may have reserved it.
+ *
+ * @advanced
  */
 export function decideDraw(
   own: number,

@@ -1,6 +1,6 @@
 import { addLatency, noLatency, type LatencyCounts } from "./latency.ts";
 
-/** The usage of a run in one hour with one agent and one model. All amounts are whole numbers. */
+/** The usage of a run in one hour with one agent and one model. All amounts are whole numbers. @advanced */
 export interface UsageDelta {
   /** The UTC day on which the calls were reserved, as `2026-11-16`. */
   readonly day: string;
@@ -55,7 +55,7 @@ export const noUsageDelta: Omit<UsageDelta, "day" | "agent" | "model"> = Object.
   latency: noLatency,
 });
 
-/** Adds two rows of the same agent and model. The result has the day and the hour of `one`. */
+/** Adds two rows of the same agent and model. The result has the day and the hour of `one`. @advanced */
 export function addUsageDelta(one: UsageDelta, other: UsageDelta): UsageDelta {
   return {
     agent: one.agent,

@@ -230,7 +230,7 @@ export interface TenantScope {
   readonly userId?: string;
 }
 
-/** Whether a run or a session with this owner belongs to the scope. An absent scope contains everything. */
+/** Whether a run or a session with this owner belongs to the scope. An absent scope contains everything. @advanced */
 export function isInScope(
   { tenantId, userId }: { readonly tenantId: string | null; readonly userId: string | null },
   scope: TenantScope | undefined,

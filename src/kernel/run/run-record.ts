@@ -17,7 +17,7 @@ export const runKinds = Object.freeze(["invocation", "compaction", "child", "wor
 /** What a run does. */
 export type RunKind = (typeof runKinds)[number];
 
-/** What a store knows about a run without reading its commits. Used to schedule the run and to find its agent. */
+/** What a store knows about a run without reading its commits. Used to schedule the run and to find its agent. @advanced */
 export interface RunRecord {
   /** Id of the run. */
   readonly runId: RunId;
@@ -62,7 +62,7 @@ export function turnKey({ userId, agentId }: Pick<RunRecord, "userId" | "agentId
   return userId === null ? agentId : `${agentId} ${userId}`;
 }
 
-/** L9: whether a run was created with a later start time, so that no worker may claim it yet. */
+/** L9: whether a run was created with a later start time, so that no worker may claim it yet. @advanced */
 export function startsLater({ startAt, createdAt }: Pick<RunRecord, "startAt" | "createdAt">): boolean {
   return startAt !== null && startAt > createdAt;
 }
@@ -79,7 +79,7 @@ export interface RunSpend {
   readonly turns: number;
 }
 
-/** The usage of a run before its first model call. */
+/** The usage of a run before its first model call. @advanced */
 export const nothingSpent: RunSpend = Object.freeze({
   usage: noUsage,
   costUsd: 0,
@@ -120,10 +120,10 @@ export const waitCauses = Object.freeze([
   "host",
 ] as const);
 
-/** What a run waits for. */
+/** What a run waits for. @advanced */
 export type WaitCause = (typeof waitCauses)[number];
 
-/** The status of a run that has not ended, as its owner knows it. */
+/** The status of a run that has not ended, as its owner knows it. @advanced */
 export interface RunStanding {
   /** `waiting`: every task that has not ended waits. `paused`: no step starts until `RunHandle.resume`. */
   readonly status: "running" | "waiting" | "paused";

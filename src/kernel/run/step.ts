@@ -89,7 +89,7 @@ export function sealedOutcome(value: JsonValue): StepOutcome {
  */
 export type StepDigest = string | { digest(hash: Hash): string };
 
-/** The journal record of a settled step. */
+/** The journal record of a settled step. @advanced */
 export interface StepRecord {
   /** Id of the task. */
   readonly taskId: TaskId;
@@ -139,7 +139,7 @@ export function assertOutcome({ address, outcome }: Pick<StepRecord, "address" |
     assertJson(outcome.value, `the value of step ${address}`);
 }
 
-/** Returns the digest of a step, computed with `hash` if it is not a string yet. */
+/** Returns the digest of a step, computed with `hash` if it is not a string yet. @advanced */
 export function digestOf({ digest }: Pick<StepRecord, "digest">, hash: Hash): string {
   return typeof digest === "string" ? digest : digest.digest(hash);
 }

@@ -11,6 +11,8 @@ export interface FolderMount {
 /**
  * A folder in which a task works instead of the folder for which its tools were made (`Isolation`). It is JSON, and
  * the record of a child contains the folder that the child inherits.
+ *
+ * @advanced
  */
 export interface TaskFolder {
   /** The run for which the folder was made. D8: a fork of that run has its own folder. */
@@ -57,7 +59,7 @@ export interface WorkOverlap {
   readonly branch: string;
 }
 
-/** The work that a task has left in its folder at its end. It is JSON and part of the outcome of the task. */
+/** The work that a task has left in its folder at its end. It is JSON and part of the outcome of the task. @advanced */
 export interface FolderWork {
   /** The path of the folder. */
   readonly path: string;

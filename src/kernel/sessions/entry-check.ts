@@ -47,6 +47,8 @@ const commonFields: Readonly<Record<string, Check>> = {
 /**
  * Checks an entry that comes from outside a run, such as from an application or an import. Throws `invalid_argument`
  * for a missing or malformed field, and `not_json` for a value that a store would change.
+ *
+ * @advanced
  */
 export function checkEntry(entry: SessionEntry): void {
   const value: unknown = entry;

@@ -6,6 +6,8 @@ import type { MessageSource, SessionEntry } from "./session-entry.ts";
  * Consecutive messages that one task appends to a session. Each message is one entry, whose parent is the entry
  * before it. F1: entries are created only when they are read, because most conversations are written more often
  * than they are read.
+ *
+ * @advanced
  */
 export interface MessageBatch {
   /** Id of the run that wrote the messages. */
@@ -68,7 +70,7 @@ export function batchSource({ sources }: MessageBatch, index: number): MessageSo
   return { model, stopReason, usage };
 }
 
-/** Returns the session entries of all messages of the batch, oldest first. */
+/** Returns the session entries of all messages of the batch, oldest first. @advanced */
 export function batchEntries(batch: MessageBatch): SessionEntry[] {
   return batch.messages.map((_message, index) => batchEntry(batch, index));
 }

@@ -24,6 +24,8 @@ export function continuesFrom({ parentId, stem }: MessageBatch, leafId: string |
  * If the path to the current entry contains earlier messages of the task, the result repeats only the user's
  * question and the tool calls whose results are in the new messages. Otherwise it repeats everything that the task
  * wrote. `entries` are the visible entries of the session.
+ *
+ * @advanced
  */
 export function rebaseBatch(
   entries: readonly SessionEntry[],

@@ -98,7 +98,7 @@ export function pathTo(
   return path.isEmpty ? undefined : path.take();
 }
 
-/** Collects a path from its current entry towards the root. A store uses it to read as few entries as possible. */
+/** Collects a path from its current entry towards the root. A store uses it to read as few entries as possible. @advanced */
 export class PathCollector {
   readonly #entries: SessionEntry[] = [];
   readonly #ids = new Set<string>();

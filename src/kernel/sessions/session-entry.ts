@@ -10,6 +10,8 @@ import type { RunStatus } from "../run/run-result.ts";
  * Whether an entry is part of the conversation. Only `visible` entries are. S2: a user's entry is `pending` from
  * its submission until the invocation has ended. S1: the other entries of an invocation are `hidden` until it has
  * ended, so that a tool call without a result is never visible.
+ *
+ * @advanced
  */
 export type EntryVisibility = "pending" | "hidden" | "visible";
 

@@ -7,6 +7,8 @@ import type { EntryVisibility, SessionEntry } from "./session-entry.ts";
 
 /**
  * A change to a session. A change by a run is part of one of the run's commits. Any other change is applied by itself.
+ *
+ * @advanced
  */
 export type SessionChange =
   /** Appends an entry. The first entry creates the session. Appending the same entry again changes nothing. */
@@ -51,7 +53,7 @@ export type SessionChange =
       readonly taskId?: TaskId;
     };
 
-/** An entry of a session with its visibility. */
+/** An entry of a session with its visibility. @advanced */
 export interface StoredEntry {
   /** The entry. */
   readonly entry: SessionEntry;
@@ -89,7 +91,7 @@ export interface ApplyOptions {
   readonly scope?: TenantScope;
 }
 
-/** N7: a session path with which a new session starts. */
+/** N7: a session path with which a new session starts. @advanced */
 export interface PathCopy {
   /** The session that has the path. */
   readonly from: SessionId;
@@ -113,7 +115,7 @@ export interface EntryQuery {
   readonly scope?: TenantScope;
 }
 
-/** Selects the path of a session. */
+/** Selects the path of a session. @advanced */
 export interface PathQuery {
   /** Last entry of the path. Default: the session's current entry. */
   readonly leafId?: string;
@@ -220,6 +222,8 @@ export interface SessionPage {
  * - N7: a copy has the entries that `readPath` returns for its current entry, with their ids, and the current label
  *   of each. The first entry has no parent. Later changes of one session do not change the other. Throws
  *   `not_found` if the current entry is not a visible entry, and `already_exists` if the new session exists.
+ *
+ * @advanced
  */
 export interface Sessions {
   /**

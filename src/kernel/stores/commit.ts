@@ -15,6 +15,8 @@ import type { UsageDelta } from "../limits/usage-delta.ts";
 /**
  * One atomic row of a run's journal. Applying all commits in order gives the state of the run. Seats and money are
  * stored as commands: a new owner applies the same commands again to compute them.
+ *
+ * @advanced
  */
 export interface Commit {
   /** Number of the commit, counted from 0 within the run without gaps. */
@@ -85,6 +87,8 @@ export interface Commit {
 /**
  * Erases the text of a task with the retention `NONE`: its input and its messages. Its actions and its outcome are
  * kept.
+ *
+ * @advanced
  */
 export interface Erasure {
   readonly taskId: TaskId;

@@ -200,6 +200,8 @@ function erasedFailure({ code }: Failure): Failure {
 /**
  * Returns the commit without the text of these tasks, or the same object if it contains no such text. Erasing twice
  * changes nothing.
+ *
+ * @advanced
  */
 export function eraseCommit(commit: Commit, erasures: readonly Erasure[]): Commit {
   const tasks = new Set(erasures.map(({ taskId }) => taskId));

@@ -6,7 +6,7 @@ import type { MaybePromise } from "../base/maybe-promise.ts";
 import type { Lease } from "./lease.ts";
 import type { Lifetime } from "../base/lifetime.ts";
 
-/** The result of checking the hash chain of a log. */
+/** The result of checking the hash chain of a log. @advanced */
 export type LogVerdict =
   | {
       readonly ok: true;
@@ -30,7 +30,7 @@ export type LogVerdict =
       readonly sessionId?: SessionId;
     };
 
-/** Where `EventLog.tail` begins, which events it yields and when it ends. */
+/** Where `EventLog.tail` begins, which events it yields and when it ends. @advanced */
 export interface TailOptions {
   /** Seq of the first event. Default: 0. */
   readonly fromSeq?: number;
@@ -52,6 +52,8 @@ export interface TailOptions {
  *   reordered. The store chains whole commits, so a head belongs to one run in one store and changes with every commit.
  * - E2 A tail yields the deltas of a message until the commit that records the message, also to readers that join late.
  * - E3 A reader may read from any seq at any time. A reader that leaves affects neither the run nor other readers.
+ *
+ * @advanced
  */
 export interface EventLog {
   /** Reads the events that exist at the time of the call, then ends. */

@@ -30,7 +30,7 @@ export function inboxSettings(given: Partial<InboxSettings> = {}): InboxSettings
   return knownOptions.read("the inbox of a store", given);
 }
 
-/** I6: returns the delay before the next delivery of a message that was handed back this often. */
+/** I6: returns the delay before the next delivery of a message that was handed back this often. @advanced */
 export function redeliveryDelayMs(
   deliveries: number,
   { baseDelayMs, maxDelayMs }: Pick<InboxSettings, "baseDelayMs" | "maxDelayMs">,
@@ -39,7 +39,7 @@ export function redeliveryDelayMs(
   return baseDelayMs === 0 ? 0 : Math.min(maxDelayMs, baseDelayMs * 4 ** (deliveries - 1));
 }
 
-/** A message in an inbox. */
+/** A message in an inbox. @advanced */
 export interface Delivery {
   readonly message: Message;
   /** Number of times that an activation has handed the message back. */
@@ -55,6 +55,8 @@ export interface Delivery {
 /**
  * A change to an inbox that a run's commit applies. A step delivers a message, a run that starts takes one, and a
  * task that ends acknowledges it (`ack`) or hands it back (`nack`).
+ *
+ * @advanced
  */
 export type InboxChange =
   | { readonly type: "deliver"; readonly message: Message }
@@ -67,7 +69,7 @@ export type InboxChange =
 /** `each`: every message starts its own activation. `together`: one activation at a time gets all waiting messages. */
 export type InboxMode = "each" | "together";
 
-/** Which messages `Inbox.next` returns. */
+/** Which messages `Inbox.next` returns. @advanced */
 export interface InboxQuery {
   readonly mode: InboxMode;
   /** Current time in epoch milliseconds. */
@@ -110,6 +112,8 @@ export interface NextMail {
  *   that another run holds. Deleting the run frees its messages.
  * - I6 A message that a commit hands back, or `nack` with a time, is delayed; the delay grows each time
  *   (`redeliveryDelayMs`).
+ *
+ * @advanced
  */
 export interface Inbox {
   /** Settings of this inbox for messages that are handed back. */

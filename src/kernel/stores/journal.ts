@@ -8,7 +8,7 @@ import type { ApprovalPage, ApprovalQuery } from "../run/approval.ts";
 import type { RunChangeList, RunCountQuery, RunPage, RunQuery, RunSummary } from "../run/run-summary.ts";
 import type { TenantScope } from "../run/run-meta.ts";
 
-/** S5: condition for the creation of a run. It allows at most one unfinished run of an agent in a session. */
+/** S5: condition for the creation of a run. It allows at most one unfinished run of an agent in a session. @advanced */
 export interface SingleFlight {
   /**
    * Mail that the unfinished run gets, instead of the start of a second run. Its id begins with `submit `. A mail
@@ -33,7 +33,7 @@ export interface Submission {
   readonly isAlone?: boolean;
 }
 
-/** The outcome of creating a run. */
+/** The outcome of creating a run. @advanced */
 export type Creation =
   /** `lease` is present if the run was claimed in the same transaction. */
   | { readonly kind: "created"; readonly lease?: Lease }
@@ -91,6 +91,8 @@ export type Creation =
  *   end, usage, number of recoveries or last commit changed, also through the death of its owner. The call costs
  *   O(changed runs and runs with an owner), whatever the number of other runs. A deleted run is not reported.
  * - K6 `count` returns the number of runs that `list` would return in all, up to its `limit`.
+ *
+ * @advanced
  */
 export interface Journal {
   /**

@@ -8,6 +8,8 @@ import type { RunRecord } from "../run/run-record.ts";
 /**
  * The right of one worker to write to one run. A later lease of the same run has a higher epoch and makes this one
  * invalid (J3).
+ *
+ * @advanced
  */
 export interface Lease {
   readonly runId: RunId;
@@ -36,6 +38,8 @@ export interface Lease {
  * State in which an owner releases a run: ended, ready for the next owner, or suspended until mail arrives or the
  * time `wakeAt` (epoch milliseconds). `unloaded` is `suspended` for a run that the owner did not load, because
  * loading it may be what kills processes (L7). `queued` sets the limits of a run (L18).
+ *
+ * @advanced
  */
 export type Rest =
   | { readonly kind: "ended" }
@@ -59,7 +63,7 @@ export interface AgentsOfName {
   readonly agentName: string;
 }
 
-/** Whether a worker that hosts these agents may execute the run. */
+/** Whether a worker that hosts these agents may execute the run. @advanced */
 export function takesRun(
   agents: readonly (AgentVersion | AgentsOfName)[],
   { agentId, agentVersion }: Pick<RunRecord, "agentId" | "agentVersion">,
@@ -84,7 +88,7 @@ export interface TakeOver {
   readonly ended: boolean;
 }
 
-/** Which runs `Leases.claim` may claim, and for whom. */
+/** Which runs `Leases.claim` may claim, and for whom. @advanced */
 export interface ClaimOptions {
   readonly workerId: string;
   /** Maximum number of runs to claim. */
@@ -106,7 +110,7 @@ export interface ClaimOptions {
   readonly now: number;
 }
 
-/** Which ready runs to find. */
+/** Which ready runs to find. @advanced */
 export interface ReadyOptions {
   /** If given, only runs of these agents are returned. */
   readonly agents?: readonly (AgentVersion | AgentsOfName)[];
@@ -193,6 +197,8 @@ export interface EnlistOptions {
  * - L21 An event `run_bind` binds its run to a machine, in the transaction of its commit; the first one counts. A
  *   claim with a `host` leaves out runs that are bound to another machine. While no worker has such a run, it is
  *   `pending` and waits for `host`.
+ *
+ * @advanced
  */
 export interface Leases {
   /**

@@ -50,7 +50,7 @@ export type MailBody =
   | { readonly type: "usage"; readonly call: string; readonly usage: Usage }
   | { readonly type: "reprioritize"; readonly taskId: TaskId; readonly priority: Priority };
 
-/** A message to a run. */
+/** A message to a run. @advanced */
 export interface Mail {
   /** Id of the mail, unique within the run. Putting a second mail with the same id has no effect (P1). */
   readonly id: string;
@@ -81,6 +81,8 @@ export interface PlacedMail extends Mail {
  * - P6 The mail of a commit also reaches the runs that the submissions of the commit create.
  * - P7 A commit with an event `promise_reopen` forgets that its mail was put, so that a mail with this id may be
  *   put again.
+ *
+ * @advanced
  */
 export interface Mailbox {
   /** Puts a mail into the mailbox of its run. Returns `false` if a mail with this id was put before. */
@@ -94,7 +96,7 @@ export interface Mailbox {
   receiverOf(mailId: string): MaybePromise<RunId | undefined>;
 }
 
-/** A change to the followers of a topic, which a run's commit applies. */
+/** A change to the followers of a topic, which a run's commit applies. @advanced */
 export interface TopicChange {
   readonly type: "follow" | "unfollow";
   readonly topicId: TopicId;
@@ -106,6 +108,8 @@ export interface TopicChange {
  *
  * - Q1 Following a topic a second time has no effect. Unfollowing a topic that is not followed has no effect.
  * - Q2 Followers are listed in the order in which they started to follow.
+ *
+ * @advanced
  */
 export interface Topics {
   apply(changes: readonly TopicChange[]): Promise<void>;

@@ -16,14 +16,14 @@ export interface RecordKey {
   readonly tenantId?: string | null | undefined;
 }
 
-/** A record as `put` receives it. */
+/** A record as `put` receives it. @advanced */
 export interface RecordDraft extends RecordKey {
   readonly value: JsonValue;
   /** Time in epoch milliseconds from which `due` returns the record. `null` or absent means never. */
   readonly dueAt?: number | null | undefined;
 }
 
-/** A record as a store returns it. */
+/** A record as a store returns it. @advanced */
 export interface StoredRecord {
   readonly namespace: string;
   readonly key: string;
@@ -43,6 +43,8 @@ export type ExpectedVersion = number | "absent";
 /**
  * The outcome of a write. On a conflict nothing has changed, and `current` is the existing record, if any. `isFull`
  * says that the tenant already has `maxRecords` records in the namespace (R10).
+ *
+ * @advanced
  */
 export type RecordWrite =
   | { readonly kind: "stored"; readonly version: number }
@@ -53,7 +55,7 @@ export type RecordDeletion =
   | { readonly kind: "deleted" }
   | { readonly kind: "conflict"; readonly current: StoredRecord | undefined };
 
-/** Which records `Records.list` returns. */
+/** Which records `Records.list` returns. @advanced */
 export interface RecordQuery {
   readonly namespace: string;
   /** Id of the tenant. `null` or absent selects the records that belong to no tenant. */
@@ -71,7 +73,7 @@ export interface RecordQuery {
   readonly limit?: number | undefined;
 }
 
-/** One page of the records that a `RecordQuery` selects, in the order of their keys. */
+/** One page of the records that a `RecordQuery` selects, in the order of their keys. @advanced */
 export interface RecordPage {
   readonly records: readonly StoredRecord[];
   /** Position of the next page, to pass as `after`. `null` on the last page. */
@@ -101,6 +103,8 @@ export interface RecordPage {
  * - R10 `put` with `maxRecords` creates a record only while its tenant has fewer records in the namespace, and
  *   otherwise returns a conflict with `isFull`. This also holds if several processes write at once. An existing
  *   record can always be replaced.
+ *
+ * @advanced
  */
 export interface Records {
   get(key: RecordKey): Promise<StoredRecord | undefined>;

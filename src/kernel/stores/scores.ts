@@ -8,7 +8,7 @@ export const maxScores = 100;
 /** Maximum number of scores of a run, including scores that later ones have replaced. */
 export const maxScoreHistory = 1_000;
 
-/** A score as a caller gives it to a store. */
+/** A score as a caller gives it to a store. @advanced */
 export type ScoreDraft = Omit<StoredScore, "replacedAt">;
 
 /**
@@ -30,6 +30,8 @@ export type ScoreDraft = Omit<StoredScore, "replacedAt">;
  *   `too_large`.
  * - Z7 The erasure of the root task removes the comments, and later scores are stored without a comment. Names,
  *   values, authors and times remain. The scores of a run are deleted with it. A fork begins without scores.
+ *
+ * @advanced
  */
 export interface Scores {
   put(runId: RunId, score: ScoreDraft, scope?: TenantScope): Promise<void>;

@@ -9,7 +9,7 @@ import type { Records } from "./records.ts";
 import type { Scores } from "./scores.ts";
 import type { UsageTotals } from "./usage-totals.ts";
 
-/** A run or a session that owns a content. */
+/** A run or a session that owns a content. @advanced */
 export type ContentOwner = { readonly runId: RunId } | { readonly sessionId: SessionId };
 
 /**
@@ -25,6 +25,8 @@ export type ContentOwner = { readonly runId: RunId } | { readonly sessionId: Ses
  * - V4 A value of a commit or an entry is read back unchanged, whatever its size. An entry keeps its values when
  *   its run is deleted, and a fork keeps them when the original run is deleted.
  * - V5 Once a task's text is erased, no large value of the task remains in the store, and the chain is valid (E1).
+ *
+ * @advanced
  */
 export interface Contents {
   /**
@@ -61,6 +63,8 @@ type OtherWriter = "worker" | "client";
  *
  * `writer` says what kind of process made the change, if the store knows it: a process with a registered worker,
  * whose engine knows of the change, or a process without one. It is absent if this process made the change.
+ *
+ * @advanced
  */
 export type StoreChange =
   | {

@@ -130,6 +130,8 @@ export interface UsageRow {
  * - U9 Usage with an hour counts for its day and for that hour. A query whose dimension, step or range is an hour
  *   reads hours. Hours are kept for `usageHoursKeptDays`; days are kept. A correction counts for the hour of its
  *   call.
+ *
+ * @advanced
  */
 export interface UsageTotals {
   sum(query: UsageQuery): Promise<readonly UsageRow[]>;

@@ -264,7 +264,7 @@ export class ClientInbox {
   }
 }
 
-/** Conversations. */
+/** The conversations that the caller may see. */
 export class ClientSessions {
   readonly #routes: RouteClient;
 

@@ -19,6 +19,8 @@ let installed = false;
  * Replaces the global sources of time, chance and turns for the code of simulated processes: they get the clock, the random numbers and
  * the timers of their process. All other code of this process gets what the machine gives. `fetch` is refused, because a real
  * request has no place in virtual time. The replacements stay, because code may have kept them.
+ *
+ * @advanced
  */
 export function replaceAmbient(): void {
   if (installed) return;

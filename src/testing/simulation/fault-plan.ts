@@ -43,8 +43,10 @@ export const faultKinds = [
   "halfStream",
 ] as const;
 
+/** One of `faultKinds`. */
 export type FaultKind = (typeof faultKinds)[number];
 
+/** How often each kind of fault happens, in the unit that `faultKinds` says. An absent kind never happens. */
 export type FaultRates = Readonly<Partial<Record<FaultKind, number>>>;
 
 /** A fault that was injected. */
@@ -60,6 +62,8 @@ export interface InjectedFault {
 /**
  * Decides which faults happen. Each decision follows from the seed, the kind and its number alone, so that a scenario with fewer
  * faults is found by leaving some of them out.
+ *
+ * @advanced
  */
 export class FaultPlan {
   readonly injected: InjectedFault[] = [];

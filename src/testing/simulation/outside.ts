@@ -21,6 +21,7 @@ export interface OutsideCall {
   readonly atMs: number;
 }
 
+/** What a call of the outside carries. */
 export interface OutsideCallOptions {
   readonly key?: string;
   readonly body?: JsonValue;

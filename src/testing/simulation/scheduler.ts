@@ -24,6 +24,8 @@ export function currentProcess(): SimulatedProcess | undefined {
 /**
  * One thread and a virtual time. Each happening runs alone, with everything that continues from it without waiting. Of the
  * happenings of one time, the seed chooses the next one, so that the same seed gives the same order.
+ *
+ * @advanced
  */
 export class Scheduler {
   readonly random: SeededRandom;
@@ -88,7 +90,7 @@ function drained(): Promise<void> {
   return new Promise((resolve) => void realTurn(resolve));
 }
 
-/** A process of a simulation. Its clock, its event loop and its timers stop with it. */
+/** A process of a simulation. Its clock, its event loop and its timers stop with it. @advanced */
 export class SimulatedProcess {
   readonly name: string;
   readonly random: SeededRandom;

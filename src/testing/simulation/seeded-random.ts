@@ -1,6 +1,6 @@
 import type { Random } from "../../kernel/index.ts";
 
-/** Random numbers that follow from a seed. Sources with different names are independent of each other. */
+/** Random numbers that follow from a seed. Sources with different names are independent of each other. @advanced */
 export class SeededRandom implements Random {
   readonly #seed: string;
   #state: number;
