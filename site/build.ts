@@ -13,8 +13,9 @@ const unknown = [...flags].find((flag) => flag !== "--check" && flag !== "--serv
 if (unknown !== undefined) throw new Error(`unknown option ${unknown}: expected --check or --serve`);
 
 process.env["ASTRO_TELEMETRY_DISABLED"] = "1";
-// With another value, such as that of a test runner, the pages would have no search.
+// Astro takes these variables for its own, so that those of a shell or a test runner would build pages without a search.
 process.env["NODE_ENV"] = "production";
+for (const name of ["DEV", "PROD", "MODE", "SSR"]) Reflect.deleteProperty(process.env, name);
 
 for (const folder of [prepared.api, prepared.pictures]) await rm(folder, { recursive: true, force: true });
 const config = siteConfig([...(await subpaths()).keys()]);
