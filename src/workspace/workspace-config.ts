@@ -15,12 +15,15 @@ import {
   type SourceFile,
 } from "./files/index.ts";
 
+/** The options of `openRuntime` that choose or open the store. */
+const optionsOfStore = ["store", "auditKey", "inbox"] as const;
+
 /** The content of `reeve.config.ts`. */
 export interface WorkspaceConfig {
   /** Agents in addition to those in `.reeve/agents`. */
   readonly agents?: readonly HostedAgent[];
-  /** Options of the runtime that the command line opens for runs of this project. */
-  readonly runtime?: Omit<RuntimeOptions, "store">;
+  /** Options of the runtime that the command line opens for runs of this project. It opens the store itself. */
+  readonly runtime?: Omit<RuntimeOptions, (typeof optionsOfStore)[number]>;
   /**
    * Options of the gateway of `reeve serve` and of the gateway of hired agents. Default of `upstreams`: the
    * providers whose key is in the environment, at their public addresses.
@@ -62,6 +65,12 @@ export interface CodedChannel extends Pick<ChannelSettings, "agent" | "allow" | 
  */
 export function defineConfig(config: WorkspaceConfig): WorkspaceConfig {
   configTable.read("defineConfig()", config);
+  for (const name of optionsOfStore)
+    if (Object.hasOwn(config.runtime ?? {}, name))
+      throw new Fault(
+        "invalid_argument",
+        `invalid runtime.${name} of reeve.config.ts: the commands of reeve open the store that --store names, without this option; remove it, or run the agents in a program of yours with openRuntime({ ${name} })`,
+      );
   return config;
 }
 

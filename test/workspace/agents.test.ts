@@ -72,6 +72,20 @@ describe("agents from files", () => {
     );
   });
 
+  test.each(["auditKey", "inbox", "store"])(
+    "openWorkspace() refuses a configuration whose runtime has the option %s, and says who opens the store",
+    async (name) => {
+      const folders = await testFolders();
+      await folders.write({ "reeve.config.mjs": `export default { runtime: { ${name}: "x" } };` });
+      await expect(opened(folders, [])).rejects.toMatchObject({
+        code: "invalid_argument",
+        message: expect.stringContaining(
+          `invalid runtime.${name} of reeve.config.ts: the commands of reeve open the store`,
+        ),
+      });
+    },
+  );
+
   test("agents of the project replace those of the home folder, and a notice reports the duplicate", async () => {
     const folders = await testFolders();
     await folders.write({

@@ -266,6 +266,8 @@ describe("reeve serve", () => {
     expect(refused.code).not.toBe(0);
     const local = await serve(folder, undefined, "--no-worker");
     expect(await local.stop("SIGTERM")).toBe(0);
+    expect(local.said()).toContain("not offered to callers, because they have no model: assistant;");
+    expect(local.said()).not.toContain("hosted");
   });
 
   test("reeve serve refuses addresses that other machines reach if it has no tokens, and invalid ports", async () => {

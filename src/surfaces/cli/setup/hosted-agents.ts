@@ -36,6 +36,8 @@ export async function hostableAgents(
   { isWorker }: { readonly isWorker: boolean },
 ): Promise<readonly HostedFacts[]> {
   const agents: HostedFacts[] = [];
+  // Without a worker no agent is hosted here, and callers start runs that other processes execute.
+  const not = isWorker ? "not hosted" : "not offered to callers";
   const withoutModel: string[] = [];
   const say = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
   const served = servedBy(workspace, flags);
@@ -61,13 +63,13 @@ export async function hostableAgents(
       agents.push(await factsOf(workspace, agent, flags));
     } catch (error) {
       if (name === flags.agent) throw error;
-      say(`agent ${name} is not hosted: ${Fault.from(error).message}`);
+      say(`agent ${name} is ${not}: ${Fault.from(error).message}`);
       agents.push(unusable);
     }
   }
   if (withoutModel.length > 0)
     say(
-      `not hosted, because they have no model: ${withoutModel.join(", ")}; use --model provider/id, set REEVE_MODEL, or set "model" in settings.json`,
+      `${not}, because they have no model: ${withoutModel.join(", ")}; use --model provider/id, set REEVE_MODEL, or set "model" in settings.json`,
     );
   return agents;
 }

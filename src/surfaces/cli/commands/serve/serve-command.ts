@@ -196,7 +196,8 @@ async function announce(
     );
   if (builtPage() === undefined)
     terminal.say("The page is not built; run npm run build:page in the checkout.");
-  if (!isHosting) terminal.say("No agent is hosted, so callers can start no run.");
+  if (!isHosting)
+    terminal.say(`No agent is ${options.worker ? "hosted" : "offered"}, so callers can start no run.`);
   if (gateway !== undefined)
     terminal.say(`Gateway: ${gateway.url}. Let a program in: reeve gateway token --max-budget-usd 5`);
   if (channels.names.length > 0)
