@@ -21,13 +21,14 @@ const config = {
     allowImportingTsExtensions: true,
     composite: false,
     declaration: false,
+    jsx: "react-jsx",
     noEmit: true,
     noUnusedLocals: false,
     rewriteRelativeImportExtensions: false,
     skipLibCheck: true,
     types: ["node"],
   },
-  include: ["**/*.ts"],
+  include: ["**/*.ts", "**/*.tsx"],
 };
 
 /** All fenced blocks of a document, in order. A fence inside a longer fence is text. */
@@ -51,16 +52,17 @@ export function fences(markdown: string): readonly Fence[] {
   return found;
 }
 
-/** The blocks in TypeScript: those marked `ts` or `typescript`. */
+/** The blocks in TypeScript: those marked `ts`, `typescript` or `tsx`. */
 export function codeBlocks(markdown: string): readonly Fence[] {
-  return fences(markdown).filter(({ language }) => language === "ts" || language === "typescript");
+  return fences(markdown).filter(({ language }) => /^(?:ts|typescript|tsx)$/u.test(language));
 }
 
 /** Compiles every block as a module of a project in which the package is installed. Each compiler error names document and line. */
 export async function complaints(documents: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const blocks = Object.entries(documents).flatMap(([document, markdown], folder) =>
     codeBlocks(markdown).map((block, index) => {
-      const file = `${folder}/${block.title ?? `block-${index}.ts`}`;
+      const ending = block.language === "tsx" ? "tsx" : "ts";
+      const file = `${folder}/${block.title ?? `block-${index}.${ending}`}`;
       return { document, file, ...block };
     }),
   );

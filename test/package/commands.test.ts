@@ -1,4 +1,6 @@
+import { once } from "node:events";
 import { mkdir, mkdtemp, readFile, rm } from "node:fs/promises";
+import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { expect, inject, onTestFinished, test } from "vitest";
 import { missingChromium } from "../chromium.ts";
@@ -7,7 +9,7 @@ import { removeBrowser, startBrowser } from "../page/chromium.ts";
 import { goTo, openPage } from "../page/page-server.ts";
 import { env, setUp, type Script } from "../surfaces/cli/model-server.ts";
 import { main, reeveProcess } from "../surfaces/cli/reeve-process.ts";
-import { serve } from "../surfaces/cli/serve-process.ts";
+import { serve, startServing } from "../surfaces/cli/serve-process.ts";
 import { startWorker } from "../surfaces/cli/worker-process.ts";
 
 const { project, command } = inject("installed");
@@ -37,6 +39,32 @@ test("reeve init writes a project into an empty folder, and reeve run answers th
   const { code, out } = await reeveProcess(["run", "What is here?"], { cwd, env: env(url) });
   expect({ code, out }).toEqual({ code: 0, out: ["It is empty."] });
   expect(JSON.stringify(requests[0])).toContain("What is here?");
+});
+
+/** Sends a path as it is written, which `fetch` would normalize. */
+async function statusOf(origin: string, path: string): Promise<number | undefined> {
+  const { hostname, port } = new URL(origin);
+  const asked = get({ hostname, port, path });
+  const [response] = (await once(asked, "response")) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
+test("reeve docs serves the guides and their search, no other file of the package, and ends with code 0 at an interrupt", async () => {
+  const cwd = await emptyFolder();
+  const docs = await startServing(cwd, undefined, "docs", "--no-open", "--port", "0");
+  const { origin, port, hostname } = docs.link;
+  expect(hostname).toBe("127.0.0.1");
+  const textOf = async (path: string): Promise<string> => (await fetch(`${origin}${path}`)).text();
+  expect(await textOf("/")).toContain("<h1");
+  expect(await textOf("/docs/reference/subpaths.md")).toContain("<code>reeve/workflow</code>");
+  expect(await textOf("/search?q=budget")).toContain('href="/docs/concepts/budget.md"');
+  const absent = ["/docs/nothing.md", "/../../etc/passwd", "/%2e%2e/%2e%2e/etc/passwd", "/package.json"];
+  for (const path of [...absent, "/docs/../dist/entries/index.js", "/docs/..%2fpackage.json"])
+    expect([path, await statusOf(origin, path)]).toEqual([path, 404]);
+  const second = await reeveProcess(["docs", "--no-open", "--port", port], { cwd });
+  expect([second.code, second.talk]).toEqual([2, expect.stringContaining("the port is in use")]);
+  expect(await docs.stop("SIGINT")).toBe(0);
 });
 
 test.skipIf(missingChromium() !== undefined)(

@@ -8,7 +8,7 @@ const wrong = 'import { nothing } from "reeve";\n\nconst port: number = "80";\nc
 
 const documents = await readDocuments();
 
-test("every ts block in README.md and docs compiles", async () => {
+test("every ts block and tsx block in README.md and docs compiles", async () => {
   expect(await complaints(documents)).toEqual([]);
 });
 
@@ -46,6 +46,14 @@ test("complaints() reports a block that does not compile with its document and l
   expect(await complaints(markdown)).toEqual([
     expect.stringMatching(/^wrong\.md:10: error TS2305: /u),
     expect.stringMatching(/^wrong\.md:12: error TS2322: /u),
+  ]);
+});
+
+test("complaints() reports a tsx block that reads a property that a hook does not return", async () => {
+  const list = (property: string): string =>
+    `\`\`\`tsx\nimport { useRuns } from "reeve/react";\n\nexport const List = () => <p>{useRuns().${property}.length}</p>;\n\`\`\`\n`;
+  expect(await complaints({ "right.md": list("runs"), "wrong.md": list("nothing") })).toEqual([
+    expect.stringMatching(/^wrong\.md:4: error TS2339: /u),
   ]);
 });
 

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { env } from "./model-server.ts";
 import { main } from "./reeve-process.ts";
 
-/** A running `reeve serve`. */
+/** A running command that serves, such as `reeve serve`. */
 interface Serving {
   /** The line on stdout: the address, with the page's link. */
   readonly link: URL;
@@ -18,12 +18,21 @@ interface Serving {
 }
 
 /** Starts `reeve serve` on a free port, with the models of a server if there is one, and waits for its address. */
-export async function serve(
+export function serve(
   cwd: string,
   models: string | Readonly<Record<string, string>> | undefined,
   ...args: string[]
 ): Promise<Serving> {
-  const child = spawn(process.execPath, [main, "serve", "--port", "0", ...args], {
+  return startServing(cwd, models, "serve", "--port", "0", ...args);
+}
+
+/** Starts a command that serves, and waits for its address. */
+export async function startServing(
+  cwd: string,
+  models: string | Readonly<Record<string, string>> | undefined,
+  ...args: string[]
+): Promise<Serving> {
+  const child = spawn(process.execPath, [main, ...args], {
     cwd,
     env: { ...process.env, ...(typeof models === "string" ? env(models) : models) },
     stdio: ["ignore", "pipe", "pipe"],
@@ -34,7 +43,7 @@ export async function serve(
     said += text;
   });
   const ended = once(child, "exit").then(([code]) => {
-    throw new Error(`reeve serve ended with ${code}: ${said}`);
+    throw new Error(`reeve ${args[0]} ended with ${code}: ${said}`);
   });
   const lines = createInterface({ input: child.stdout });
   const [line] = (await Promise.race([once(lines, "line"), ended])) as [string];

@@ -97,7 +97,7 @@ function page({ title, path, main, headings, files, query = "" }: Page, status =
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escapeMarkup(title)} · Reeve</title>
+<title>${title === "Reeve" ? "" : `${escapeMarkup(title)} · `}Reeve</title>
 <link rel="stylesheet" href="/style.css">
 </head>
 <body>
