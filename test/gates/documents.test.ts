@@ -129,7 +129,7 @@ test("README.md starts with what Reeve is and for whom, the two commands for a c
   const before = (from: number, to: number): string => lines.slice(from, to).join(" ");
   const [start = 0, end = 0] = [commands?.line, example?.line];
   expect(before(1, start - 1)).toMatch(
-    /^ Reeve is .+ \*\*For whom:\*\* .+ \*\*What to type first\*\*, in a clone/u,
+    /^ Reeve is .+ \*\*For whom:\*\* .+ \*\*What to type first:\*\* clone this repository/u,
   );
   expect(commands?.code.split("\n").map((line) => line.split("  ")[0])).toEqual([
     "npm ci && npm start",
