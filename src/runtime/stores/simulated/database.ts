@@ -424,7 +424,10 @@ export function argumentsText(given: readonly unknown[]): string {
 /** The name of the member that represents a value which is not JSON. */
 const tag = "simulated: not JSON";
 
-/** Replaces a value that is not JSON, so that the tables refuse it as they would refuse the value itself. */
+/**
+ * Replaces a value that is not JSON by an object with a mark, so that the tables refuse it as they would refuse the
+ * value itself.
+ */
 function tagged(this: Readonly<Record<string, unknown>>, key: string, value: unknown): unknown {
   const given = this[key];
   switch (typeof given) {
@@ -457,7 +460,7 @@ function argumentsOf(body: string): never[] {
   return (JSON.parse(body, untagged) as readonly (readonly never[])[]).map(([each]) => each as never);
 }
 
-/** Reads the value of an answer. Throws its fault. */
+/** Returns the value of an answer. If the answer is a fault, throws it. */
 export function valueOf({ body }: DatabaseAnswer): unknown {
   const { value, failure } = JSON.parse(body) as { readonly value?: unknown; readonly failure?: Failure };
   if (failure !== undefined) throw reviveFault(failure);

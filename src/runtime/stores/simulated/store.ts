@@ -35,8 +35,8 @@ import {
 } from "./database.ts";
 
 /**
- * The connection of a store to its database. `send` rejects with `LostConnection` if no answer arrives: the database may have
- * performed the request. The same request may be sent again.
+ * The connection of a store to its database. `send` rejects with `LostConnection` if no answer arrives; the
+ * database may still have performed the request. The same request may be sent again.
  */
 export interface DatabaseLink {
   /** Name of this process. */
@@ -53,23 +53,23 @@ export interface SimulatedStoreOptions {
   readonly eventLoop: EventLoop;
   readonly random: Random;
   readonly hash: Hash;
-  /** Calls the function at an interval that no change of the clock alters. */
+  /** Calls the function at an interval that does not depend on changes of the clock. */
   readonly every: (ms: number, call: () => void) => () => void;
   readonly inbox: InboxSettings;
-  /** Time after its last beat at which a worker counts as dead. Default: 15_000. */
+  /** Time after its last sign of life after which a worker counts as dead, in milliseconds. Default: 15_000. */
   readonly leaseMs?: number;
-  /** Interval at which the store looks for changes of which no notice arrived. Default: 1_000. */
+  /** Interval at which the store looks for changes that were not announced by a notification. Default: 1_000. */
   readonly pollMs?: number;
   /** Time for which a request without an answer is sent again. Default: 10_000. */
   readonly retryForMs?: number;
 }
 
-/** A simulated store, with the ends of its connection that a network calls. */
+/** A simulated store, with the functions that the simulated network calls. */
 export interface SimulatedStore {
   readonly store: Store;
   /** A notice of a change has arrived. */
   readonly noticed: (change: StoreChange) => void;
-  /** A notice has arrived that an open tail has something new. */
+  /** Called when a notification says that an open tail has something new. */
   readonly tailNoticed: (tail: string) => void;
 }
 
@@ -77,8 +77,9 @@ const firstDelayMs = 20;
 const longestDelayMs = 1_000;
 
 /**
- * A store whose tables are in a `SimulatedDatabase`, behind a connection that may lose, delay and repeat what it carries. It behaves
- * like the PostgreSQL store: it sends a request again until its outcome is known, and shows with beats that its workers are alive.
+ * A store whose tables are in a `SimulatedDatabase`, behind a connection that may lose, delay and repeat messages.
+ * It behaves like the PostgreSQL store: it sends a request again until its outcome is known, and sends signs of
+ * life for its workers.
  */
 export function simulatedStore(options: SimulatedStoreOptions): SimulatedStore {
   const client = new StoreClient(options);
@@ -134,7 +135,10 @@ class StoreClient {
     });
   }
 
-  /** Performs a request once. It is sent again while its outcome is unknown; `onUnknown` gets its id if it stays unknown. */
+  /**
+   * Performs a request once. It sends the request again while its outcome is unknown. If the outcome stays unknown,
+   * `onUnknown` gets the id of the request.
+   */
   async call<Value>(method: string, ...given: readonly unknown[]): Promise<Value> {
     return (await this.request(method, given)) as Value;
   }
@@ -198,7 +202,7 @@ class StoreClient {
     };
   }
 
-  /** Finds changes of which no notice has arrived. */
+  /** Finds changes that were not announced by a notification. */
   async #poll(): Promise<void> {
     try {
       if (valueOf(await this.#once("workers.haveDied", [])) === true) this.#tell({ kind: "worker" });
@@ -222,7 +226,7 @@ class StoreClient {
     this.#tails.get(tail)?.();
   }
 
-  /** L12: notices that the registration of a worker was lost. */
+  /** L12: notifies the worker if its registration was lost. */
   async keep(workerId: string): Promise<void> {
     try {
       await this.beats.keep(workerId);
@@ -258,7 +262,10 @@ class StoreClient {
     return lease;
   }
 
-  /** J3: answers from memory while no other worker can have taken over the run, and asks the database otherwise. */
+  /**
+   * J3: checks a lease. It answers from memory while no other worker can have taken over the run, and asks the
+   * database otherwise.
+   */
   async check(lease: Lease): Promise<void> {
     const { runId, epoch, workerId } = lease;
     const registration = this.beats.registration(workerId);
@@ -274,7 +281,10 @@ class StoreClient {
     if (this.#owned.get(lease.runId)?.lease.epoch === lease.epoch) this.#owned.delete(lease.runId);
   }
 
-  /** E2, E3: yields what the tail at the database yields, and opens another one if the connection or the database is lost. */
+  /**
+   * E2, E3: yields the items of the tail at the database. If the connection or the database is lost, it opens
+   * another tail.
+   */
   async *tail(
     runId: RunId,
     { fromSeq = 0, types, signal, life }: TailOptions,
@@ -334,7 +344,7 @@ class StoreClient {
 }
 
 function storeOn(client: StoreClient, inbox: InboxSettings): Store {
-  /** A method whose arguments and result are JSON. */
+  /** Creates a method whose arguments and result are JSON. */
   const plain =
     (method: string) =>
     (...given: readonly unknown[]): Promise<never> =>
@@ -342,7 +352,7 @@ function storeOn(client: StoreClient, inbox: InboxSettings): Store {
   const list = async function* <Item>(method: string, ...given: readonly unknown[]): AsyncIterable<Item> {
     yield* await client.call<readonly Item[]>(method, ...given);
   };
-  /** J10: what is sent of a commit: with digests, and without values that JSON would change. */
+  /** J10: returns the form of a commit that is sent: with digests, and without values that JSON would change. */
   const stored = (commit: Commit): Commit => {
     if (commit.steps === undefined) return commit;
     const steps = commit.steps.map((step) => {

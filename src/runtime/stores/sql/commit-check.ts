@@ -19,7 +19,7 @@ export function checkGaps({ number, events }: Commit, position: Position): void 
   }
 }
 
-/** Whether the commit changes more than its own row and the deltas of what it records. */
+/** Whether the commit changes more than its own row and the deltas of the messages that it records. */
 export function changesMore({ commit, values }: Draft): boolean {
   const { sessions, mail, inbox, topics, mailThrough, erases, standing, spent, usage } = commit;
   return (

@@ -36,13 +36,16 @@ const setStanding = `UPDATE {runs} SET standing = $2, ${isChanged} WHERE id = $1
 const bindToHost = `UPDATE {runs} SET host = coalesce(host, $2), ${isChanged} WHERE id = $1`;
 const setSpent = `UPDATE {runs} SET spent = $2, ${isChanged} WHERE id = $1`;
 const setEnd = `UPDATE {runs} SET ended = $2, ended_at = $3, spent = coalesce($4, spent), ${isChanged} WHERE id = $1`;
-/** In one order, so that two runs that send each other mail do not wait for each other. */
+/**
+ * SQL that locks runs. It locks them in one order, so that two runs that send each other mail do not block each
+ * other.
+ */
 const lockRuns = "SELECT 1 FROM {runs} WHERE run_id = ANY($1::text[]) ORDER BY id FOR NO KEY UPDATE";
 
-/** What is known about a commit when its effects are applied. */
+/** The facts about a commit that are needed to apply its effects. */
 interface Change {
   readonly precondition: Precondition | undefined;
-  /** The release, in the same transaction, stores how the run ended. */
+  /** Present if the same transaction releases the run and stores how it ended. */
   readonly isLast?: boolean;
 }
 
@@ -89,7 +92,7 @@ export class CommitEffects {
     return sessions.length === 0 ? undefined : yield* this.#options.sessions.refuseOrphans(sessions);
   }
 
-  /** Applies the changes of a commit whose row was inserted. */
+  /** Applies the changes of a commit after its row was inserted. */
   *apply(owner: RunKey, { commit, sessions }: Draft, { precondition, isLast = false }: Change): Work<void> {
     const { number, at, mail, inbox, topics, mailThrough, usage, standing, spent, erases } = commit;
     const { id, runId } = owner;
@@ -128,7 +131,7 @@ export class CommitEffects {
     yield* end === null ? reenterGates(owner) : leaveGates(owner);
   }
 
-  /** Starts what follows a commit that is durable. */
+  /** Starts the background work that follows a durable commit, such as erasures. */
   committed(commit: Commit): void {
     // If this fails or the process dies, the next erasure or the next process that opens the store completes it.
     if (commit.erases !== undefined) this.#options.eraser.erase().catch(() => undefined);

@@ -1,6 +1,6 @@
 import type { Value } from "./work.ts";
 
-/** Conditions of a query that depends on its filters. A `?` in a condition stands for its next value. */
+/** The conditions of a query, according to its filters. A `?` in a condition is replaced by its next value. */
 export class Conditions {
   readonly values: Value[] = [];
   readonly #terms: string[] = [];
@@ -10,7 +10,7 @@ export class Conditions {
     return this.#terms.length === 0 ? "true" : this.#terms.join(" AND ");
   }
 
-  /** Adds a value that is no part of a condition, such as a limit, and returns its parameter. */
+  /** Adds a value that is not part of a condition, such as a limit, and returns its parameter. */
   value(value: Value): string {
     return `$${this.values.push(value)}`;
   }

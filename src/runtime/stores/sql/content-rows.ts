@@ -4,7 +4,7 @@ import type { OwnerKind } from "../codec/owner-kind.ts";
 import type { Dialect } from "./dialect.ts";
 import { all, get, run, type Work } from "./work.ts";
 
-/** Size of the pieces of a content in bytes. A content is read and freed piece by piece. */
+/** Size of the pieces of a content, in bytes. A content is read and deleted piece by piece. */
 const pieceBytes = 262_144;
 /** Maximum number of pieces per content. */
 export const piecesPerContent = 4_096;
@@ -21,7 +21,7 @@ export interface NewContent {
   readonly tenant: string;
   readonly owner: OwnerRow;
   readonly hash: string;
-  /** Called only if the tenant does not have the content. */
+  /** Returns the bytes of the content. Called only if the tenant does not have the content yet. */
   readonly data: () => string | Uint8Array;
 }
 
@@ -30,7 +30,7 @@ interface Piece {
 }
 
 const findIn = "SELECT id FROM {contents} WHERE hash = $1 AND tenant = $2";
-/** The lock keeps the content until the transaction has committed its owner. */
+/** SQL that finds a content and locks it, so that it is kept until the transaction has committed its owner. */
 const findAndLock = `${findIn} FOR SHARE`;
 const insertContent = `INSERT INTO {contents} (hash, tenant) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING id`;
 const addOwner =
@@ -72,7 +72,7 @@ export class ContentRows {
     yield* run(addOwner, content, kind, id);
   }
 
-  /** Ends the ownership of all contents that these references do not name. */
+  /** Ends the ownership of all contents that are not in these references. */
   *keepOnly({ kind, id }: OwnerRow, refs: string | null): Work<void> {
     yield* run(removeOthers, kind, id, refs === null ? [] : hashesIn(refs));
   }
@@ -104,7 +104,7 @@ export class ContentRows {
     return row.id;
   }
 
-  /** An empty content has one empty piece, so that it is found. */
+  /** Returns the pieces of a content. An empty content has one empty piece, so that it can be found. */
   *#piecesOf(data: string | Uint8Array): Iterable<string | Uint8Array> {
     if (typeof data === "string" && data.length <= pieceBytes && this.#dialect.storesTextPieces) {
       yield data;

@@ -12,7 +12,7 @@ import type { SqlTables } from "./tables.ts";
 import { all, get, run, type Work } from "./work.ts";
 
 export interface Collector {
-  /** Resolves when everything that was deleted before the call is freed. */
+  /** Resolves when the space of everything that was deleted before the call is freed. */
   collect(): Promise<void>;
 }
 

@@ -31,11 +31,11 @@ const findEnded = `SELECT ${runKeyColumns} FROM {runs} AS runs WHERE ${isCollect
   ORDER BY ended_at LIMIT ${mostRuns}`;
 const findOnly = `SELECT ${runKeyColumns} FROM {runs} AS runs
   WHERE ${isCollectable} AND run_id = ANY($5::text[]) ORDER BY ended_at LIMIT ${mostRuns}`;
-/** The lock lets no worker take the run and no mail reach it before the transaction ends. */
+/** SQL that locks an ended run, so that no worker claims it and no mail reaches it before the transaction ends. */
 const lockEnded = `SELECT 1 FROM {runs} AS runs WHERE ${isCollectable} AND run_id = $5 FOR UPDATE`;
 const lockAny = "SELECT 1 FROM {runs} WHERE run_id = $1 FOR UPDATE";
 
-/** Deletes runs for every reader at once. The collector frees their rows later. */
+/** Deletes runs, so that no reader sees them any more. The collector deletes their rows later. */
 export class Deletion {
   readonly #options: DeletionOptions;
   readonly #deleteRun: string;
@@ -77,7 +77,7 @@ export class Deletion {
     return yield* this.#deleteSome(runs, ({ runId }) => get(lockEnded, ...values, runId));
   }
 
-  /** Deletes those of the runs that `find` still finds, as many as fit into one slice. */
+  /** Deletes those of the runs that `find` still finds, as many as one transaction may delete. */
   *#deleteSome(
     runs: readonly Doomed[],
     find: (run: Doomed) => Work<object | undefined>,

@@ -25,19 +25,19 @@ export interface DeltaBatch<Owner> {
 
 interface RunDeltas<Owner> {
   shown: ShownDelta[];
-  /** Highest id that is stored in the table or was read from it. */
+  /** Highest id of a delta that is stored in the table or was read from it. */
   writtenThrough: number;
   /** Last row of the table that was read or written. */
   lastRow: number;
-  /** Whether the table may hold deltas of this run. */
+  /** Whether the table may contain deltas of this run. */
   isWritten: boolean;
   owner?: Owner;
 }
 
-/** Interval of writes to the table, in milliseconds: the maximum delay for readers in other processes. */
+/** Interval of writes to the table, in milliseconds. It is the maximum delay for readers in other processes. */
 export const writeEveryMs = 30;
 
-/** E2: the deltas of messages and tool calls that are not recorded yet, as this process knows them. */
+/** E2: the deltas of messages and tool calls that are not recorded yet and that this process knows. */
 export class DeltaMemory<Owner> {
   readonly #runs = new Map<RunId, RunDeltas<Owner>>();
   #count = 0;
@@ -57,12 +57,12 @@ export class DeltaMemory<Owner> {
     return shown.slice(first);
   }
 
-  /** Whether the table may hold deltas of the run. */
+  /** Whether the table may contain deltas of the run. */
   isWritten(runId: RunId): boolean {
     return this.#runs.get(runId)?.isWritten === true;
   }
 
-  /** Returns the keys of the stored deltas that a commit with these events has to delete. */
+  /** Returns the keys of the stored deltas that a commit with these events must delete. */
   storedKeys(runId: RunId, events: readonly Event[] | undefined): readonly string[] {
     if (events === undefined || !this.isWritten(runId)) return [];
     return events.flatMap((event) => keyOfEvent(event) ?? []);
@@ -83,7 +83,7 @@ export class DeltaMemory<Owner> {
     return this.#runs.get(runId)?.lastRow ?? 0;
   }
 
-  /** Notes the last row that this process wrote, so that it is not read again. */
+  /** Records the last row that this process wrote, so that it is not read again. */
   wrote(runId: RunId, row: number): void {
     this.#of(runId).lastRow = row;
   }

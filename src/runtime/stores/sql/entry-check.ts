@@ -33,8 +33,9 @@ export interface EntryCheckOptions {
 }
 
 /**
- * E1: checks that session entries are what was written. It reads all entries of a run's session and of those within it, page by page. A
- * row may name any run: an edit of an entry can also change the run that it names.
+ * E1: checks that session entries are unchanged. It reads all entries of a run's session and of the sessions within
+ * it, page by page. It reads entries of all runs, because an edit of an entry can also change the run that the
+ * entry names.
  */
 export class EntryCheck {
   readonly #options: EntryCheckOptions;
@@ -48,7 +49,7 @@ export class EntryCheck {
       ORDER BY ${entryPlace} LIMIT ${rowsPerQuery}`;
   }
 
-  /** Returns the first entry that was changed. `undefined` if none was. */
+  /** Returns the first entry that was changed. `undefined` if no entry was changed. */
   async check({ sessionId }: RunKey): Promise<EditedEntry | undefined> {
     const { tables } = this.#options;
     const sessions = await tables.query(() =>
@@ -68,7 +69,9 @@ export class EntryCheck {
     return undefined;
   }
 
-  /** Checks one page. `last` is the place after which the next one begins. `undefined` if there is none. */
+  /**
+   * Checks one page. `last` is the place after which the next page begins. `undefined` if there is no further page.
+   */
   *#page(
     { id, sessionId }: CheckedSession,
     after: number,

@@ -8,15 +8,15 @@ import {
 } from "../../../kernel/index.ts";
 import { idAfter, type EntryName, type EntryRest } from "../codec/entry-batch.ts";
 
-/** A visibility is stored as its index in this list. */
+/** The visibilities of entries. A row stores the index of a visibility in this list. */
 export const visibilities: readonly EntryVisibility[] = ["pending", "hidden", "visible"];
 export const visible = visibilities.indexOf("visible");
 
-/** The columns of a row of `entries` that hold its content. */
+/** The columns of a row of `entries` with its content. */
 export interface EntryText {
   /**
-   * JSON array with the remaining members of each entry. The first has its `parentId`; each other entry is the child of
-   * the one before.
+   * JSON array with the remaining members of each entry. The first entry has its `parentId`; each other entry is
+   * the child of the previous one.
    */
   readonly body: string;
   /** JSON of the references to the large values of the entries. `null` if they have none. */
@@ -33,7 +33,7 @@ export interface EntryRow extends EntryName, EntryText {
   readonly type: SessionEntry["type"];
 }
 
-/** What the name of an entry leads to without its content. */
+/** The facts about an entry that can be found by its name without reading its content. */
 export type EntryMark = Pick<EntryRow, "number" | "count" | "visibility">;
 
 /** Returns the entries of a row from their remaining members. */

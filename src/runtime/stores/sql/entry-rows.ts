@@ -22,7 +22,7 @@ export interface EntryRow extends StoredRow {
 /** A row of a path. */
 export interface PathRow {
   readonly row: EntryRow;
-  /** How many of its entries, from the first, are on the path. */
+  /** Number of its entries, from the first, that are on the path. */
   readonly count: number;
   /** Parent of its first entry. */
   readonly parentId: string | null;
@@ -41,7 +41,7 @@ export function entryColumns({ entryPlace }: Dialect): string {
   return `entries.${entryPlace} AS place, stem, number, count, entries.run_id AS "runId", task, visibility, type, body, refs`;
 }
 
-/** The statements that differ between the dialects. `$1` is the id of a row of `sessions`. */
+/** Returns the statements that differ between the SQL dialects. `$1` is the id of a row of `sessions`. */
 function statementsOf(dialect: Dialect) {
   const { entryPlace, entriesOf } = dialect;
   const place = `entries.${entryPlace}`;
@@ -74,7 +74,7 @@ export class EntryRows {
     this.#sql = statementsOf(dialect);
   }
 
-  /** Returns the entries of a session in the order of appending. Call inside a transaction. */
+  /** Returns the entries of a session in the order in which they were appended. Call it inside a transaction. */
   *read(session: number, sessionId: SessionId, query: EntryQuery): Work<readonly StoredEntry[]> {
     const { includeHidden = false, onlyUnseen = false, after, limit = Infinity } = query;
     checkEntryLimit(query.limit);
@@ -102,7 +102,10 @@ export class EntryRows {
     return limit === Infinity ? entries : entries.slice(0, limit);
   }
 
-  /** N5: returns the path to an entry. It reads the rows of the path, and few others. Call inside a transaction. */
+  /**
+   * N5: returns the path to an entry. It reads the rows of the path, and few other rows. Call it inside a
+   * transaction.
+   */
   *path(
     session: number,
     leafId: string | null,
@@ -135,8 +138,8 @@ export class EntryRows {
   }
 
   /**
-   * N5: returns the rows of the path to an entry, newest first. It reads neither the large values of the rows nor, while the path
-   * follows the order of appending, each row with a statement of its own.
+   * N5: returns the rows of the path to an entry, newest first. It does not read the large values of the rows.
+   * While the path follows the order in which entries were appended, it reads several rows with one statement.
    */
   *rowsTo(session: number, leafId: string): Work<readonly PathRow[]> {
     const path: PathRow[] = [];
@@ -165,7 +168,7 @@ export class EntryRows {
     return path;
   }
 
-  /** Returns the visible labels of a session in the order of appending. */
+  /** Returns the visible labels of a session in the order in which they were appended. */
   *labels(session: number): Work<readonly SessionEntry[]> {
     const rows = yield* all<EntryRow>(this.#sql.labels, session);
     const decode = yield* this.decoder(rows);
@@ -180,12 +183,12 @@ export class EntryRows {
     return (yield* this.#markOf(session, entryId))?.visibility === visible;
   }
 
-  /** Returns the row that holds one of these entries, or the last row before them. */
+  /** Returns the row that contains one of these entries, or the last row before them. */
   lastBefore(session: number, { stem, number }: EntryName, count: number): Work<EntryMark | undefined> {
     return get<EntryMark>(lastRowBefore, session, stem, number + count);
   }
 
-  /** Returns the leaves of root tasks (N2) and of child tasks (N3). */
+  /** Returns the current entries for root tasks (N2) and for child tasks (N3). */
   *leaves(session: number): Work<{ readonly leafId: string | null; readonly lastId: string | null }> {
     const last = yield* get<EntryRow>(this.#sql.lastRow, session, 1);
     const lastId = yield* this.#leafAfter(last);
@@ -201,7 +204,7 @@ export class EntryRows {
     return entry?.type === "session_info" ? entry.name : null;
   }
 
-  /** Returns the title that the messages of the session give it. */
+  /** Returns the title of the session, which comes from its messages. */
   *title(session: number): Work<string | null> {
     for (let from = this.#dialect.placeBefore(session); ;) {
       const rows = yield* all<EntryRow>(this.#sql.messagesFrom, session, from);
@@ -251,7 +254,10 @@ function holds({ stem, number, count }: EntryRow, name: EntryName): boolean {
   return stem === name.stem && number <= name.number && number + count > name.number;
 }
 
-/** A body begins with the parent. Parsing all of it would take a fifth of a fork. Bench: `growth`, row "fork". */
+/**
+ * Matches the parent at the beginning of a body. Parsing the whole body would take a fifth of the time of a fork.
+ * Bench: `growth`, row "fork".
+ */
 const leadingParent = /^\[\{"parentId":("(?:[^"\\]|\\.)*"|null)[,}]/u;
 
 function parentOf({ body }: EntryRow): string | null {

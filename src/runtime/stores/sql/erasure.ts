@@ -27,15 +27,18 @@ export interface ErasureCursor {
   readonly link: string;
 }
 
-/** What the erasure of runs needs from the tables. */
+/** What the erasure of runs needs from a store. */
 export interface ErasureSource {
   /** Returns a run that is marked for erasure, other than those with the keys in `except`. */
   next(except: readonly number[]): MaybePromise<RunKey | undefined>;
-  /** Erases the next commits of a run in one transaction. Returns where to continue; `undefined` if the log is not valid. */
+  /**
+   * Erases the next commits of a run in one transaction. Returns where to continue, or `undefined` if the log is
+   * not valid.
+   */
   eraseFrom(run: RunKey, from: ErasureCursor): Promise<ErasureCursor | "end" | undefined>;
   /** Removes contents that no commit refers to. */
   collect(): Promise<void>;
-  /** Removes the mark of a run, unless more was marked meanwhile. */
+  /** Removes the mark of a run, unless more text was marked in the meantime. */
   finish(run: RunKey): Promise<unknown>;
 }
 
@@ -58,8 +61,9 @@ export class Erasure {
   readonly #source: ErasureSource;
   readonly #check: LogCheck;
   /**
-   * Runs whose log is not valid for this store: it has another audit key, and a store with that key erases it; or it
-   * lists an erasure that no commit ordered, which is never carried out.
+   * Runs whose log is not valid for this store and that it does not erase. Either the store has another audit key,
+   * and a store with the right key erases them. Or the run lists an erasure that no commit ordered; such an erasure
+   * is never executed.
    */
   readonly #others = new Set<number>();
   readonly #chore = new Chore(() => this.#work());
@@ -88,8 +92,8 @@ export class Erasure {
   }
 
   /**
-   * Returns the run with the erasures that its chain orders, or `undefined` if the run was deleted or is not valid for
-   * this store.
+   * Returns the run with the erasures that its chain proves, or `undefined` if the run was deleted or is not valid
+   * for this store.
    */
   async #orderedIn({ id, runId }: RunKey): Promise<RunKey | undefined> {
     try {
@@ -114,7 +118,7 @@ export class Erasure {
   }
 }
 
-/** What a commit is stored as after its erasure. */
+/** The stored form of a commit after its erasure. */
 export interface ErasedText extends SplitText {
   readonly seal: string;
 }
@@ -133,12 +137,15 @@ export class CommitEraser {
     this.#options = options;
   }
 
-  /** Whether the row follows the link of the commit before. */
+  /** Whether the row matches the hash (link) of the previous commit. */
   holds(before: string, row: CommitRow): boolean {
     return this.#options.chain.holds(before, row);
   }
 
-  /** Returns `undefined` if the commit has no erased text. `before` is the link of the commit before. */
+  /**
+   * Returns the erased form of a commit, or `undefined` if it has no text to erase. `before` is the hash (link) of
+   * the previous commit.
+   */
   erased(run: RunKey, row: CommitRow, commit: Commit, before: string): ErasedText | undefined {
     const { chain, hash, large } = this.#options;
     const erased = eraseCommit(commit, erasuresOf(run));

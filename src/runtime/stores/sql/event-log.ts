@@ -34,8 +34,8 @@ export interface EventSource {
   /** Returns the end of a log. Rejects with `not_found` if the run does not exist. */
   end(runId: RunId): MaybePromise<LogEnd>;
   /**
-   * Returns the number of the commit before `end` that holds the event with this seq. Reads the run again, because
-   * retention may have erased text; returns `run` itself if the run was deleted.
+   * Returns the number of the commit before `end` that contains the event with this sequence number. It reads the
+   * run again, because retention may have erased text. If the run was deleted, it returns `run` itself.
    */
   start(
     run: RunKey,
@@ -64,13 +64,13 @@ export interface SqlEventLogOptions {
     put(lease: Lease, delta: Delta): boolean;
     after(runId: RunId, id: number): readonly ShownDelta[];
   };
-  /** Notices what other processes write, while it is held. */
+  /** Detects what other processes write, while at least one caller holds it. */
   readonly watch: { hold(): () => void };
 }
 
 /** The position of one reader. */
 interface TailPlace {
-  /** Seq of the next event, whether the filter shows it or not. */
+  /** Sequence number of the next event, even if the filter does not select it. */
   next: number;
 }
 
@@ -83,12 +83,12 @@ interface Tail {
 
 interface JoinedFeed {
   readonly feed: RunFeed;
-  /** Rings when there may be something to read. */
+  /** Signals that there may be something to read. */
   readonly bell: WakeFlag;
   readonly leave: () => void;
 }
 
-/** Maximum length of the text that `keep` holds in memory, in UTF-16 code units. */
+/** Maximum length of the text that `keep` may hold in memory, in UTF-16 code units. */
 const mostKept = 64 * 1_024 * 1_024;
 
 /** The event log of a store that keeps commits in SQL tables. */
@@ -124,7 +124,10 @@ export class SqlEventLog implements EventLog {
     return () => kept.flatMap((row) => this.#source.events(run, row));
   }
 
-  /** A single generator from the feed to the reader: each nested generator would add three promises per item. */
+  /**
+   * Yields the items of a feed to the reader. It is a single generator, because each nested generator would add
+   * three promises per item.
+   */
   async *tail(runId: RunId, options: TailOptions = {}): AsyncIterable<Event | Delta> {
     const { fromSeq = 0, types, signal, life } = options;
     const isStopped = (): boolean => signal?.aborted === true;
@@ -232,7 +235,10 @@ export class SqlEventLog implements EventLog {
   }
 }
 
-/** Whether a feed holds all events of a run as its tables do. Retention erases text in the tables only. */
+/**
+ * Whether a feed has all events of a run with the same content as the tables. Retention erases text only in the
+ * tables.
+ */
 function holdsAll(feed: RunFeed, run: RunKey, end: number): boolean {
   const isErased = (run.erases ?? null) !== null;
   return feed.run.id === run.id && feed.oldest === 0 && feed.end === end && !isErased;
@@ -252,7 +258,7 @@ function tooLarge(runId: RunId): never {
   );
 }
 
-/** Lets one reader wait for a change. The flag stays raised until `clear`, also if no reader waits. */
+/** A flag with which one reader waits for a change. It stays raised until `clear`, even if no reader waits. */
 class WakeFlag {
   #isRaised = false;
   #wake: (() => void) | undefined;

@@ -14,15 +14,18 @@ import { all, announce, get, lock, run, type Work } from "./work.ts";
 /** Maximum number of runs whose limits one claim checks. */
 const mostDue = 256;
 
-/** The wake time of a queued run whose limits the next claim checks. */
+/** Wake-up time of a queued run whose limits the next claim must check. */
 export const atOnce = 0;
 
-/** SQL of the wake time of a run that its owner has lost: the limits of a queued run are checked, also if no worker takes it. */
+/**
+ * SQL for the wake-up time of a run whose owner was lost. The limits of a queued run are checked again, also if no
+ * worker claims it.
+ */
 export const checkTime = `CASE WHEN gate IS NOT NULL THEN ${atOnce} END`;
 
 type QueuedRun = Pick<RunKey, "id" | "runId" | "tenantId" | "flowText"> & { readonly state: number };
 
-/** A queued run, and when it entered the queue, in epoch milliseconds. */
+/** A queued run with the time at which it entered the queue, in epoch milliseconds. */
 type EnteredRun = QueuedRun & { readonly dueAt: number };
 
 interface DueRun {
@@ -46,10 +49,13 @@ const startsLater = "coalesce(start_at > created_at, false)";
 const firstInQueue = `SELECT ${runKeyColumns}, state, priority, CASE WHEN ${startsLater} THEN start_at END AS "dueAt"
   FROM {runs} INDEXED BY runs_at_gate
   WHERE gate = $1 AND ${isInQueue} ORDER BY priority DESC, id LIMIT 1`;
-/** The first of the runs of a priority that entered the queue when they were created. */
+/** SQL for the first run of a priority among those that entered the queue when they were created. */
 const firstAtOnce = `SELECT ${runKeyColumns}, state, created_at AS "dueAt" FROM {runs} INDEXED BY runs_at_gate
   WHERE gate = $1 AND ${isInQueue} AND priority = $2 AND NOT ${startsLater} ORDER BY id LIMIT 1`;
-/** The first of the runs of a priority that entered the queue later, among those that were created before a run. */
+/**
+ * SQL for the first run of a priority that entered the queue later, among those that were created before a given
+ * run.
+ */
 const firstLater = `SELECT ${runKeyColumns}, state, start_at AS "dueAt" FROM {runs} INDEXED BY runs_at_gate
   WHERE gate = $1 AND ${isInQueue} AND priority = $2 AND id < $3::bigint AND ${startsLater}
   ORDER BY start_at, id LIMIT 1`;
@@ -72,7 +78,10 @@ const setTimer = `UPDATE {runs} SET wake_at = $3, ${isChanged} ${isFirst}`;
 
 const leaveSlot = "UPDATE {runs} SET slot = NULL, gate = NULL WHERE id = $1";
 const takeSlot = "UPDATE {runs} SET slot = $2, gate = NULL WHERE id = $1";
-/** If the first run has an owner, its release lets a claim check the limits. */
+/**
+ * SQL that wakes the first run of a queue. If the run has an owner, the release of this owner makes a claim check
+ * the limits.
+ */
 const wakeFirst = `UPDATE {runs} SET wake_at = ${atOnce} WHERE id = (SELECT id FROM {runs} INDEXED BY runs_at_gate
     WHERE gate = $1 AND ${isInQueue} ORDER BY priority DESC, id LIMIT 1) AND ${hasNoOwner}
   RETURNING run_id AS "runId"`;
@@ -85,8 +94,9 @@ function gatesOfRow({ tenantId, flowText }: Pick<RunKey, "tenantId" | "flowText"
 }
 
 /**
- * L17: the locks of a transaction in which the run ends or is deleted. With them, it and a claim see each other's places. A claim
- * takes them before it touches the row of a run, and so must every other transaction.
+ * L17: returns the locks of a transaction in which the run ends or is deleted. Because of these locks, the
+ * transaction and a claim see each other's changes of places. Every transaction must take them before it changes
+ * the row of a run, as a claim does.
  */
 export function gateLocks(owner: Pick<RunKey, "tenantId" | "flowText">): readonly string[] {
   const slot = slotOf(gatesOfRow(owner));
@@ -97,12 +107,15 @@ function lockOf(gate: string): string {
   return `gate ${gate}`;
 }
 
-/** L17: stores the limits of a new run. Its gate is the limit that it has to pass first: concurrency, rate, object or batch. */
+/**
+ * L17: stores the limits of a new run. Its gate is the limit that it must pass first: concurrency, rate, object or
+ * batch.
+ */
 export function* storeFlow(id: number, flow: RunFlow, tenantId: string | null): Work<void> {
   yield* run(setFlow, id, JSON.stringify(flow), gatesOf({ tenantId, flow })[0]?.id ?? null);
 }
 
-/** L18: stores the limits that the owner of a run gives it with its release. Does nothing if the lease is lost. */
+/** L18: stores the limits that the owner of a run sets with its release. Does nothing if the lease is lost. */
 export function* storeOwnedFlow(
   { id, tenantId, epoch, workerId }: Pick<OwnedRun, "id" | "tenantId" | "epoch" | "workerId">,
   flow: RunFlow,
@@ -112,8 +125,8 @@ export function* storeOwnedFlow(
 }
 
 /**
- * L17: checks the limits of the runs that are due, or of some of them, and makes those ready that their limits admit. Call it in a
- * claim, before it touches the row of any run. `tick` is `SqlTables.tick`.
+ * L17: checks the limits of the runs that are due, or of some of them, and makes the admitted runs ready. Call it
+ * in a claim, before the claim changes the row of any run. `tick` is `SqlTables.tick`.
  */
 export function* admitDueRuns(now: number, tick: () => number, only?: readonly RunId[]): Work<void> {
   const due = yield* only === undefined ? all<DueRun>(dueRuns, now) : all<DueRun>(dueRun, now, only);
@@ -126,7 +139,7 @@ export function* admitDueRuns(now: number, tick: () => number, only?: readonly R
   if (last !== undefined) yield* announce({ kind: "new", runId: last.runId, startAt: null });
 }
 
-/** Admits runs of the queue of a gate while its limit allows it. */
+/** Admits runs of the queue of a limit (gate) while the limit allows it. */
 function* admit(gate: string, now: number, tick: () => number): Work<void> {
   for (;;) {
     const first = yield* nextOf(gate);
@@ -148,8 +161,8 @@ function* admit(gate: string, now: number, tick: () => number): Work<void> {
 }
 
 /**
- * L17: the run of a queue that is next. A run that starts later is older than runs that were in the queue before it. Costs
- * O(such runs at the head of the queue), and one statement without them.
+ * L17: returns the next run of a queue. A run with a later start time may be older than runs that entered the queue
+ * before it. Costs O(such runs at the head of the queue), and one statement if there are none.
  */
 function* nextOf(gate: string): Work<QueuedRun | undefined> {
   const head = yield* get<QueuedRun & { readonly priority: number; readonly dueAt: number | null }>(
@@ -165,7 +178,10 @@ function* nextOf(gate: string): Work<QueuedRun | undefined> {
   return other.dueAt < later.dueAt ? other : later;
 }
 
-/** Whether the limit of a gate admits the first run of its queue. If only time is missing, the run wakes when it admits the run. */
+/**
+ * Whether a limit (gate) admits the first run of its queue. If only time is missing, sets the wake-up time of the
+ * run.
+ */
 function* passes({ id, runId }: QueuedRun, gate: Gate, now: number): Work<boolean> {
   if (gate.dueAt !== undefined && gate.dueAt <= now) return true;
   if (gate.perMs === null && gate.dueAt === undefined)
@@ -177,13 +193,16 @@ function* passes({ id, runId }: QueuedRun, gate: Gate, now: number): Work<boolea
   return false;
 }
 
-/** When the rate of a gate admits another run. */
+/** Returns the time at which a rate limit admits another run. */
 function* rateFreeAt({ id, limit, perMs }: Gate, now: number): Work<number> {
   const earlier = yield* get<{ readonly at: number }>(earlierStart, id, limit - 1);
   return earlier === undefined ? now : earlier.at + (perMs ?? 0);
 }
 
-/** L20: adds the start of a new run to the queued run that collects its key. Returns that run, or `undefined` if there is none. */
+/**
+ * L20: adds the start of a new run to the queued run that collects the starts of its key. Returns that run, or
+ * `undefined` if there is none.
+ */
 export function* joinCollected({ tenantId, flow, createdAt }: RunRecord): Work<RunKey | undefined> {
   const [gate] = gatesOf({ tenantId, ...(flow && { flow }) });
   if (flow?.collect === undefined || gate === undefined) return undefined;
@@ -202,13 +221,16 @@ export function* joinCollected({ tenantId, flow, createdAt }: RunRecord): Work<R
   return last;
 }
 
-/** L20: the lock of the transaction that creates a run which collects starts. */
+/** L20: returns the lock of a transaction that creates a run which collects starts. */
 export function collectLocks({ tenantId, flow }: RunRecord): readonly string[] {
   const [gate] = gatesOf({ tenantId, ...(flow && { flow }) });
   return gate?.dueAt === undefined ? [] : [lockOf(gate.id)];
 }
 
-/** L17: frees the place of a run that has ended or was deleted, and lets the next claim check the limits of the run that is next. */
+/**
+ * L17: frees the place of a run that has ended or was deleted, and makes the next claim check the limits of the
+ * next run.
+ */
 export function* leaveGates(owner: LimitedRun): Work<void> {
   const gates = gatesOfRow(owner);
   if (gates.length === 0) return;
@@ -220,7 +242,7 @@ export function* leaveGates(owner: LimitedRun): Work<void> {
   }
 }
 
-/** L17: a run that is reopened after its end takes its place again. */
+/** L17: gives a run that is reopened after its end its place again. */
 export function* reenterGates(owner: LimitedRun): Work<void> {
   const slot = slotOf(gatesOfRow(owner));
   if (slot !== undefined) yield* run(takeSlot, owner.id, slot.id);

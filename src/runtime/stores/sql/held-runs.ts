@@ -4,10 +4,13 @@ import { atOnce } from "./flow-queue.ts";
 import { isChanged, isExcluded } from "./run-row.ts";
 import { all, announce, type Work } from "./work.ts";
 
-/** A run that has never started and has a start time is suspended until then. Every other held run has work. */
+/**
+ * SQL condition for a run that has never started and has a start time. Such a held run is then suspended until that
+ * time; every other held run has work.
+ */
 const isLater = "(start_at IS NOT NULL AND epoch = 0 AND mail_count = 0)";
 
-/** L17: a run without mail that its limits have not admitted yet. */
+/** L17: SQL condition for a run without mail that its limits have not admitted yet. */
 const isQueued = "(gate IS NOT NULL AND mail_count = 0)";
 
 const freeHeld = `UPDATE {runs} AS runs INDEXED BY runs_held
@@ -17,8 +20,9 @@ const freeHeld = `UPDATE {runs} AS runs INDEXED BY runs_held
   RETURNING run_id AS "runId", wake_at AS "startAt"`;
 
 /**
- * S5: lets workers claim the runs of a session that waited for its compaction, if no compaction is left. Call it inside
- * the transaction in which a run ends or is deleted, which holds the lock of the session. `tick` is the time of `SqlTables.tick`.
+ * S5: lets workers claim the runs of a session that waited for its compaction, if no compaction is left. Call it
+ * inside the transaction in which a run ends or is deleted, which has the lock of the session. `tick` is the time
+ * of `SqlTables.tick`.
  */
 export function* freeHeldRuns(sessionId: SessionId, tick: number): Work<void> {
   const freed = yield* all<{ readonly runId: RunId; readonly startAt: number | null }>(

@@ -18,8 +18,8 @@ import type { SqlTables } from "./tables.ts";
 import { all, announce, get, lock, run, type Value, type Work } from "./work.ts";
 
 /**
- * I2: `BEHIND` is a message that waits for an earlier message of its line. I1: an acknowledged message keeps only its
- * id.
+ * I2: states of a message. A message with the state `BEHIND` waits for an earlier message of its line. I1: of an
+ * acknowledged message, only the id is kept.
  */
 const MessageState = Object.freeze({ WAITING: 0, BEHIND: 1, TAKEN: 2, DEAD: 3, ACKNOWLEDGED: 4 });
 const { WAITING, BEHIND, TAKEN, DEAD, ACKNOWLEDGED } = MessageState;
@@ -40,7 +40,7 @@ interface PlacedRow {
 }
 
 const columns = `deliveries, redelivered, not_before AS "notBefore", run_id AS "runId", body`;
-/** The same condition as in the partial indexes. */
+/** SQL condition for messages in the inbox. It must be the same as in the partial indexes. */
 const isHere = `state < ${DEAD}`;
 const selectHere = `SELECT ${columns} FROM {messages} WHERE agent_id = $1 AND ${isHere} ORDER BY id LIMIT $2 + 0`;
 const findMessages = `SELECT ${columns} FROM {messages}
@@ -68,11 +68,11 @@ const agentsOfRun = `SELECT DISTINCT agent_id AS "agentId" FROM {messages} WHERE
 const freeTaken = `UPDATE {messages} SET state = ${BEHIND} WHERE run_id = $1 AND state = ${TAKEN}
   RETURNING agent_id AS "agentId", line`;
 
-/** The statements that differ between the dialects. */
+/** Returns the statements that differ between the SQL dialects. */
 function statementsOf({ lastMessagePlace, senderTenant, senderUser, senderColumns }: Dialect) {
-  /** S6: whether any tenant is asked for ($4), or the sender of a message has tenant $5. */
+  /** S6: SQL condition that any tenant is wanted ($4 is 1), or the sender of a message has tenant $5. */
   const isOfTenant = `($4::integer = 1 OR ${senderTenant} IS NOT DISTINCT FROM $5::text)`;
-  /** S6: whether the sender of a message is in the scope with tenant $1 and user $2; NULL means any. */
+  /** S6: SQL condition that the sender of a message is in the scope with tenant $1 and user $2. NULL means any. */
   const isSentInScope = `($1::text IS NULL OR ${senderTenant} = $1) AND ($2::text IS NULL OR ${senderUser} = $2)`;
   const added = senderColumns.map((name) => `, ${name}`).join("");
   const places = senderColumns.map((_name, index) => `, $${index + 6}`).join("");
@@ -83,8 +83,8 @@ function statementsOf({ lastMessagePlace, senderTenant, senderUser, senderColumn
   WHERE agent_id = $1 AND state = ${WAITING} AND not_before <= $2 AND ${isOfTenant}
   ORDER BY not_before, id LIMIT $3 + 0`,
     /**
-     * Messages that may be delivered at time $2, and messages behind them or behind messages of run $6. With $2 = NULL only
-     * the latter.
+     * SQL for the messages that may be delivered at time $2, and for the messages after them or after messages of
+     * run $6. If $2 is NULL, only for the messages after those of run $6.
      */
     selectLines: `SELECT ${columns} FROM {messages} AS own
   WHERE agent_id = $1 AND ${isHere} AND ${isOfTenant} AND (
@@ -108,14 +108,14 @@ function statementsOf({ lastMessagePlace, senderTenant, senderUser, senderColumn
   };
 }
 
-/** The name of the lock of an inbox. Holders of the lock change its messages. */
+/** Returns the name of the lock of an inbox. A transaction needs it to change messages of the inbox. */
 export function inboxLock(agentId: AgentId): string {
   return `inbox ${agentId}`;
 }
 
 /**
- * The names of the locks of the messages that these changes take. A transaction that creates a run holds them, so
- * that another transaction for the same run learns at once that it is not the first.
+ * Returns the names of the locks of the messages that these changes take. A transaction that creates a run takes
+ * them, so that another transaction for the same run finds out at once that it is not the first.
  */
 export function takeLocks(changes: readonly InboxChange[]): readonly string[] {
   return changes.flatMap((change) =>
@@ -258,7 +258,7 @@ export class SqlInbox implements Inbox {
         yield* run(this.#sql.takeDead, agentId, messageId, runId);
   }
 
-  /** I4: a message that was delivered too often gets a place among the dead ones. */
+  /** I4: hands messages back. A message that was delivered too often becomes a dead letter. */
   *#handBack({ agentId, messageIds, at, runId = null }: HandedBack): Work<void> {
     const { maxDeliveries } = this.settings;
     const last = yield* get<{ readonly died: number | null }>(lastDeath, agentId);
@@ -275,7 +275,7 @@ export class SqlInbox implements Inbox {
   }
 }
 
-/** Messages that are handed back, by their run or from outside. */
+/** Messages that are handed back, by their run or from outside any run. */
 interface HandedBack {
   readonly agentId: AgentId;
   readonly messageIds: readonly string[];
@@ -283,7 +283,7 @@ interface HandedBack {
   readonly runId?: RunId | null;
 }
 
-/** I5: whether all messages that these changes take are free. */
+/** I5: whether no run holds the messages that these changes take. */
 export function* areFree(changes: readonly InboxChange[]): Work<boolean> {
   for (const change of changes)
     if (change.type === "take")
@@ -292,7 +292,7 @@ export function* areFree(changes: readonly InboxChange[]): Work<boolean> {
   return true;
 }
 
-/** I5: frees the messages of a deleted run. Call inside a transaction. */
+/** I5: releases the messages of a deleted run. Call it inside a transaction. */
 export function* freeMessages(runId: RunId): Work<void> {
   const agents = yield* all<{ readonly agentId: AgentId }>(agentsOfRun, runId);
   if (agents.length === 0) return;

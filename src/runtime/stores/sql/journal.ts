@@ -35,7 +35,7 @@ type SqlJournalOptions<Owned extends OwnedRun> = CommitEffectsOptions &
   DeletionOptions &
   Creating<Owned> & { readonly draftTools: DraftTools; readonly reader: RunReader };
 
-/** What a journal gets from its store. The dialect adds the rest. */
+/** The parts that a journal gets from its store. The dialect adds the others. */
 export type JournalParts<Owned extends OwnedRun> = Omit<
   SqlJournalOptions<Owned>,
   "reader" | "holder" | "wouldClaim" | "added" | "own"
@@ -50,7 +50,10 @@ interface RunReader {
 
 const findRun = `SELECT ${runColumns} FROM {runs} AS runs WHERE run_id = $1 AND ${isInScope(2)}`;
 
-/** What the journals of the SQL stores share. A dialect adds how runs are created and how commits are appended. */
+/**
+ * The common part of the journals of the SQL stores. A dialect adds how runs are created and how commits are
+ * appended.
+ */
 export abstract class SqlJournal<Owned extends OwnedRun> implements Journal {
   protected readonly effects: CommitEffects;
   protected readonly creator: RunCreator<Owned>;

@@ -6,7 +6,7 @@ import { checkLog } from "../codec/log-check.ts";
 import type { RunKey } from "../codec/stored-run.ts";
 
 export interface CheckedLog {
-  /** The run as it was read for the check. If the log is valid, the chain covers its list of erasures. */
+  /** The run as it was read for the check. If the log is valid, the chain also proves its list of erasures. */
   readonly run: RunKey;
   readonly verdict: LogVerdict;
 }
@@ -21,7 +21,10 @@ export interface LogSource {
   decode(run: RunKey, row: CommitRow): Commit;
 }
 
-/** E1: checks that a log is what its owners wrote, except for text whose erasure its commits ordered. */
+/**
+ * E1: checks that nothing in a log has changed since its owners wrote it, except text whose erasure its commits
+ * ordered.
+ */
 export class LogCheck {
   readonly #source: LogSource;
   readonly #chain: Chain;

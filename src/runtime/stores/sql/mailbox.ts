@@ -26,7 +26,10 @@ const mailOfRun = "SELECT place, body FROM {mail} WHERE run = $1 ORDER BY place"
 const isLeft = `state IN (${RunState.SUSPENDED}, ${RunState.ENDED}, ${RunState.QUEUED})`;
 
 const insertId = "INSERT INTO {mail_ids} (run, mail_id) VALUES ($1, $2) ON CONFLICT DO NOTHING";
-/** The update locks the row of the run, so that places have no gap. L17: a run in a queue is still checked when it was due. */
+/**
+ * SQL that counts a mail. It locks the row of the run, so that places have no gap. L17: the time at which the
+ * limits of a queued run are checked does not change.
+ */
 const countMail = `UPDATE {runs} AS runs SET mail_count = mail_count + 1,
     state = CASE WHEN NOT ${isLeft} THEN state WHEN ${isExcluded} THEN ${RunState.HELD} ELSE ${RunState.READY} END,
     ready_at = CASE WHEN ${isLeft} THEN $2 ELSE ready_at END,
@@ -71,7 +74,7 @@ export class SqlMailbox implements Mailbox {
     return this.#tables.query(() => findSubmitted(mailId));
   }
 
-  /** Puts mail inside the journal's transaction. Mail to a run that no longer exists is dropped. */
+  /** Stores mail inside the journal's transaction. Mail to a run that no longer exists is dropped. */
   *putNow(mail: Mail): Work<void> {
     const receiver = yield* this.#tables.find(mail.runId);
     if (receiver !== undefined) yield* this.#put(receiver, mail);
@@ -96,7 +99,7 @@ export function* findSubmitted(mailId: string): Work<RunId | undefined> {
   return (yield* get<{ readonly runId: RunId }>(submittedTo, mailId))?.runId;
 }
 
-/** L20: notes that the run got the start of this submission, without mail. */
+/** L20: records, without a mail, that the run got the start of this submission. */
 export function* noteSubmitted({ id }: RunKey, mailId: string): Work<void> {
   yield* run(insertId, id, mailId);
 }
@@ -105,7 +108,7 @@ export function* hasMail(runId: RunId): Work<boolean> {
   return (yield* get(anyMail, runId)) !== undefined;
 }
 
-/** Returns the sessions of the runs that get this mail, to be locked before it is put. */
+/** Returns the sessions of the runs that get this mail. They must be locked before the mail is stored. */
 export function* receivingSessions(mail: readonly Mail[]): Work<readonly SessionId[]> {
   const rows = yield* all<{ readonly sessionId: SessionId }>(
     sessionsOfRuns,

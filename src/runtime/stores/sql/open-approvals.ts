@@ -12,11 +12,11 @@ import { runKeyColumns } from "./run-row.ts";
 import type { SqlTables } from "./tables.ts";
 import { all, lock, run, type Work } from "./work.ts";
 
-/** An open question: its run, and the event that asks. */
+/** An open question: its run, and the position of the event that asks. */
 export interface ApprovalRow extends RunKey {
   readonly place: number;
   readonly seq: number;
-  /** Number of the commit with the event. SQLite does not store it. */
+  /** Number of the commit with the event. Absent in SQLite. */
   readonly number?: number;
 }
 
@@ -28,14 +28,17 @@ interface AskingCommit {
 
 const removeOne = "DELETE FROM {approvals} WHERE run = $1 AND approval_id = $2";
 const removeOfTask = "DELETE FROM {approvals} WHERE run = $1 AND task_id = $2";
-/** Ids that begin with a text that ends with "/". "0" is the character after "/". */
+/** SQL that removes questions whose id begins with a text that ends with "/". "0" is the character after "/". */
 const removeUnder = "DELETE FROM {approvals} WHERE run = $1 AND approval_id >= $2 AND approval_id < $3";
 const insert =
   "INSERT INTO {approvals} (run, approval_id, task_id, requester, seq) VALUES ($1, $2, $3, $4, $5)";
 const insertWithNumber = `INSERT INTO {approvals} (run, approval_id, task_id, requester, seq, number)
   VALUES ($1, $2, $3, $4, $5, $6)`;
 
-/** K4: the open questions of all runs. A row holds the place of the event that asks; the log holds the question. */
+/**
+ * K4: the open questions of all runs. A row contains the place of the event that asks; the log contains the
+ * question itself.
+ */
 export class OpenApprovals {
   readonly #tables: SqlTables;
   readonly #eventsOf: (row: ApprovalRow) => Work<readonly Event[]>;

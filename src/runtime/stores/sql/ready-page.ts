@@ -1,12 +1,12 @@
 import { takesRun, type ReadyOptions, type RunId, type RunRecord } from "../../../kernel/index.ts";
 
-/** A row of the statement that finds ready runs. */
+/** A row in the result of the statement that finds ready runs. */
 export interface ReadyRun extends Pick<RunRecord, "agentId" | "agentVersion"> {
   readonly id: number;
   readonly runId: RunId;
 }
 
-/** L16: adds the runs of a page that the agents take, up to the limit. Returns whether the limit is reached. */
+/** L16: adds the runs of a page that the agents execute, up to the limit. Returns whether the limit is reached. */
 export function addReady(
   found: RunId[],
   page: readonly ReadyRun[],

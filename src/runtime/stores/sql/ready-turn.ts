@@ -19,18 +19,21 @@ type LastTurn = Pick<ReadyRun, "agentId" | "user">;
 export interface Choice<Run extends ReadyRun> {
   /** The first run by tenant and priority. */
   readonly first: Run;
-  /** Whose turn it was in the tenant. If absent, `first` is next. */
+  /** The user and agent that were served last in the tenant. If absent, `first` is next. */
   readonly last?: LastTurn;
-  /** Whether the agent that was served last has a run of that tenant and priority: its next user comes first. */
+  /**
+   * Whether the agent that was served last has another run of this tenant and priority. If so, its next user comes
+   * first.
+   */
   readonly hasSameAgent: boolean;
   /** Returns the run of the next agent. */
   readonly nextAgent: () => Run | undefined;
 }
 
-/** L5: the maximum number of tenants of which a process remembers whose turn it was. */
+/** L5: maximum number of tenants for which a process remembers who was served last. */
 const mostTurns = 1_024;
 
-/** L5: which tenant, user and agent was served last. Each process keeps its own order. */
+/** L5: which tenant, user and agent was served last. Each process remembers this for itself. */
 export class TurnOrder {
   /** The tenant that was served last. The next tenant in order comes next. */
   #lastTenant = "";
@@ -48,7 +51,7 @@ export class TurnOrder {
     this.#lastTurns.set(tenant, { agentId, user });
   }
 
-  /** Chooses among one run of each agent, that of its first user. */
+  /** Chooses among one run of each agent, which is the run of the agent's first user. */
   choose<Run extends ReadyRun>(runs: readonly Run[]): Choice<Run> | undefined {
     const [first] = runs.toSorted(byTenantAndPriority);
     if (first === undefined) return undefined;
@@ -60,7 +63,7 @@ export class TurnOrder {
   }
 }
 
-/** L5: compares two runs by tenant and priority. Returns 0 if only user, agent and age decide. */
+/** L5: compares two runs by tenant and priority. Returns 0 if these are equal, so that user, agent and age decide. */
 function byTenantAndPriority(one: ReadyRun, other: ReadyRun): number {
   if (one.again !== other.again) return one.again - other.again;
   if (one.tenant !== other.tenant) return isBefore(one.tenant, other.tenant) ? -1 : 1;
@@ -73,7 +76,7 @@ function agentAfter<Run extends ReadyRun>(runs: readonly Run[], last: AgentId): 
   return inOrder.find(({ agentId }) => isBefore(last, agentId)) ?? inOrder[0];
 }
 
-/** Compares texts like the databases do: by UTF-8 bytes, not by UTF-16 code units. */
+/** Compares texts as the databases do: by UTF-8 bytes and not by UTF-16 code units. */
 function isBefore(one: string, other: string): boolean {
   return Buffer.compare(Buffer.from(one), Buffer.from(other)) < 0;
 }

@@ -40,7 +40,10 @@ interface RecordRow {
 
 const full: RecordWrite = Object.freeze({ kind: "conflict", current: undefined, isFull: true });
 
-/** The character after the last printable one. A key that starts with the prefix is less than the prefix and this. */
+/**
+ * The character after the last printable one. Every key that starts with a prefix is less than the prefix followed
+ * by this character.
+ */
 const afterPrintable = "\x7f";
 
 const columns = `version, namespace, tenant, key, due_at AS "dueAt", body`;
@@ -107,7 +110,10 @@ export class SqlRecords implements Records {
   }
 }
 
-/** R4: a write deletes the row and inserts another one, because the id of a row is the version of its record. */
+/**
+ * R4: writes a record. It deletes the row and inserts another one, because the id of a row is the version of its
+ * record.
+ */
 function* put(
   record: ReturnType<typeof recordText>,
   expected: ExpectedVersion,
@@ -130,12 +136,12 @@ function* deleteRecord(place: RecordPlace, expected: number): Work<RecordDeletio
   return { kind: "deleted" };
 }
 
-/** L19: the lock of the record that holds a state. */
+/** L19: returns the name of the lock of the record with a state. */
 export function stateLock({ place }: StateChange): string {
   return recordLock(recordPlace(place));
 }
 
-/** L19: writes or removes the state of a key, in the transaction of a commit that holds `stateLock`. */
+/** L19: writes or removes the state of a key, in the transaction of a commit that has the lock `stateLock`. */
 export function* changeState({ place, value }: StateChange): Work<void> {
   const now = yield* current(recordPlace(place));
   if (now !== undefined) yield* remove(now);
@@ -154,13 +160,13 @@ function* insert({ namespace, tenantId, key, dueAt, body }: RecordText): Work<nu
   return (row as { readonly version: number }).version;
 }
 
-/** R2: returns the record after all writers of its key that came before have committed. */
+/** R2: returns the record, after all earlier writers of its key have committed. */
 function* lockedRecord(place: RecordPlace): Work<StoredRecord | undefined> {
   yield* lock(recordLock(place));
   return yield* current(place);
 }
 
-/** R10: returns how many records a tenant has in a namespace, after all writers that counted before have committed. */
+/** R10: returns how many records a tenant has in a namespace, after all earlier writers have committed. */
 function* lockedCount({ namespace, tenantId }: RecordPlace): Work<number> {
   const tenant = tenantText(tenantId);
   yield* lock(`records ${namespace} ${tenant}`);
@@ -182,8 +188,9 @@ function storedOf({ version, namespace, tenant, key, dueAt, body }: RecordRow): 
 }
 
 /**
- * Returns the parameters of a query for a page of records: namespace, first key, end of the keys, key and tenant after which the
- * page starts (or the tenant of the records, if one is wanted), and the number of rows, one more than the page has.
+ * Returns the parameters of a query for a page of records. They are the namespace, the first key, the end of the
+ * keys, the key and tenant after which the page starts (or the tenant of the records, if one is wanted), and the
+ * number of rows, which is one more than the page has.
  */
 function pageValues(range: RecordRange): readonly Value[] {
   const { namespace, tenantId, prefix, after, afterTenant, limit } = range;

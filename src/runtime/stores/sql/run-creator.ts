@@ -50,20 +50,20 @@ export interface RunCreatorOptions<Owned extends OwnedRun> {
   readonly effects: CommitEffects;
   readonly mailbox: SqlMailbox;
   readonly feeds: { begin(run: Owned, first: Commit): void };
-  /** Id of this store, for the column `holderColumn` of the dialect. */
+  /** Id of this store, for the column that the dialect names in `holderColumn`. */
   readonly holder?: number;
   /** L5: whether a claim would select this new run. */
   readonly wouldClaim: (record: RunRecord, claim: ClaimOptions) => Work<boolean>;
-  /** Called in the transaction after the first commit was stored under this id of its row. */
+  /** Called in the transaction after the first commit was stored. `id` is the id of the commit's row. */
   readonly added: (run: RunKey, id: number, draft: Draft) => Work<void>;
-  /** Adds what the store knows about a run that it has claimed. `record` has the stored metadata. */
+  /** Returns what the store knows about a run that it has claimed. `record` has the stored metadata. */
   readonly own: (run: ClaimedRun, record: RunRecord, draft: Draft) => Owned;
 }
 
 const insertCommit = `INSERT INTO {commits} (run, number, at, next_event, link, body, refs)
   VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`;
 
-/** Creates runs for the journal, inside its transactions, which hold the locks that `locksOf` returns. */
+/** Creates runs for the journal, inside its transactions, which have the locks that `locksOf` returns. */
 export class RunCreator<Owned extends OwnedRun> {
   readonly #options: RunCreatorOptions<Owned>;
   readonly #insertRun: string;
@@ -78,7 +78,10 @@ export class RunCreator<Owned extends OwnedRun> {
       ON CONFLICT (run_id) DO NOTHING RETURNING id`;
   }
 
-  /** S5: the lock of the session lets one transaction at a time decide whether a run starts there. */
+  /**
+   * S5: returns the locks for the creation of a run. Because of the lock of the session, only one transaction at a
+   * time decides whether a run starts there.
+   */
   locksOf(record: RunRecord, draft: Draft): readonly string[] {
     const { sessionId } = record;
     const { inbox = [] } = draft.commit;
@@ -110,7 +113,10 @@ export class RunCreator<Owned extends OwnedRun> {
     return yield* this.#create(run, draft, flight);
   }
 
-  /** S5: creates the run, unless its agent has an unfinished run in the session and `flight` says that this run gets the input. */
+  /**
+   * S5: creates the run. If its agent has an unfinished run in the session and `flight` says so, that run gets the
+   * input instead.
+   */
   *#create(
     record: RunRecord,
     draft: Draft,
@@ -136,7 +142,10 @@ export class RunCreator<Owned extends OwnedRun> {
     return { creation: { kind: "created", lease: { runId, epoch, workerId } }, owned };
   }
 
-  /** L20: returns the run that got the start of this one, now or with an earlier call. `undefined` if there is none. */
+  /**
+   * L20: returns the run that has collected the start of this one, now or in an earlier call. `undefined` if there
+   * is none.
+   */
   *#collect(record: RunRecord): Work<RunId | undefined> {
     const submission = `submit ${record.runId}`;
     const known = yield* findSubmitted(submission);
@@ -146,7 +155,7 @@ export class RunCreator<Owned extends OwnedRun> {
     return receiver?.runId;
   }
 
-  /** S5: refuses a compaction in a session that is not idle. */
+  /** S5: returns a refusal for a compaction in a session that is not idle. */
   *#refusal({ kind, sessionId }: RunRecord): Work<Creation | undefined> {
     const run = kind === "compaction" ? yield* this.#options.list.findUnderWay(sessionId) : undefined;
     return run === undefined ? undefined : { kind: "busy", run };
@@ -244,15 +253,15 @@ export class RunCreator<Owned extends OwnedRun> {
   }
 }
 
-/** What is known about a run when it is created. */
+/** The facts about a run that determine its state at its creation. */
 interface FirstStanding {
-  /** Whether its creator owns it from the start. */
+  /** Whether the worker that creates the run also owns it at once. */
   readonly isClaimed: boolean;
-  /** Whether it waits for the compaction of its session. */
+  /** Whether the run waits for the compaction of its session. */
   readonly isHeld: boolean;
   /** Whether it waits for its start time. */
   readonly isScheduled: boolean;
-  /** Whether its limits are to be checked first. */
+  /** Whether the limits of the run must be checked first. */
   readonly isQueued: boolean;
 }
 
@@ -264,9 +273,9 @@ function firstState({ isClaimed, isHeld, isScheduled, isQueued }: FirstStanding)
   return isScheduled ? RunState.SUSPENDED : RunState.READY;
 }
 
-/** What decides whether input becomes steering. */
+/** The facts that determine whether input becomes steering. */
 interface SteeringCase {
-  /** Whether the caller wants to steer a run that is being executed, too. */
+  /** Whether the caller also wants to steer a run that is being executed. */
   readonly always: boolean;
   /** Whether the run has unread mail. Matters only while its status is `pending`. */
   readonly isWoken: boolean;

@@ -75,11 +75,17 @@ function statementsOf({ lastCommitAt }: Dialect) {
   };
 }
 
-/** Lists runs in the order of the query. Reads from the most selective index that fits the query until the page is full. */
+/**
+ * Lists runs in the order of the query. It reads from the most selective index for the query until the page is
+ * full.
+ */
 export class RunList {
   readonly #tables: SqlTables;
   readonly #sql: ReturnType<typeof statementsOf>;
-  /** K5: what the last call of `changes` found if no run had an owner: another one finds nothing while the version is the same. */
+  /**
+   * K5: the last result of `changes`, if no run had an owner. While the version of the database is the same,
+   * another call finds nothing.
+   */
   #still: { readonly version: string; readonly next: string } | undefined;
 
   constructor(tables: SqlTables) {
@@ -104,12 +110,12 @@ export class RunList {
     return Math.min(counted, cursor.limit);
   }
 
-  /** K1: the owners that decide which runs have a status. */
+  /** K1: returns the dead owners that decide which runs have a status. */
   async #gone({ statuses }: RunCursor): Promise<readonly string[]> {
     return statuses === undefined ? none : this.#tables.goneOwners();
   }
 
-  /** Does work on the rows of each wanted status. All statements see one state of the database. */
+  /** Does work on the rows of each wanted status. All statements read one state of the database. */
   async #parts<Result>(
     { statuses }: RunCursor,
     gone: readonly string[],
@@ -157,7 +163,10 @@ export class RunList {
     return count;
   }
 
-  /** K5: reads nothing if the database has not changed since the last call and no run had an owner. */
+  /**
+   * K5: returns the changed runs. It reads nothing if the database has not changed since the last call and no run
+   * had an owner.
+   */
   async changes(after?: string): Promise<RunChangeList> {
     const [since] = after === undefined ? [] : changePosition(after, 1);
     const version = await this.#tables.version();
@@ -190,7 +199,10 @@ export class RunList {
     return (await this.#summaries(found))[0];
   }
 
-  /** S5: returns the newest unfinished run of an agent in a session that is no compaction. Call inside a transaction. */
+  /**
+   * S5: returns the newest unfinished run of an agent in a session, apart from compactions. Call it inside a
+   * transaction.
+   */
   *findUnfinished({
     agentId,
     sessionId,
@@ -199,7 +211,8 @@ export class RunList {
   }
 
   /**
-   * Returns a run in this session that has not ended, or has unread mail that may resume it. Call inside a transaction.
+   * Returns a run in this session that has not ended, or has unread mail that may resume it. Call it inside a
+   * transaction.
    */
   *findUnderWay(sessionId: SessionId): Work<RunSummary | undefined> {
     return summariesOf(yield* this.#one(this.#sql.underWayIn, sessionId), none)[0];
@@ -214,7 +227,10 @@ export class RunList {
     return yield* this.#withTimes(yield* all<ListedRun>(sql, ...values));
   }
 
-  /** K1: a run that its owner left when its process ended does not run. Owners are only looked at if they are needed. */
+  /**
+   * K1: returns the summaries of runs. A run whose owner's process has ended does not count as running. Owners are
+   * checked only if the result depends on them.
+   */
   async #summaries(found: readonly FoundRun[], known?: readonly string[]): Promise<RunSummary[]> {
     const isAnyRunning = found.some(({ row }) => isRunning(row));
     return summariesOf(found, known ?? (isAnyRunning ? await this.#tables.goneOwners() : none));

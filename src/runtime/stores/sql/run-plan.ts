@@ -20,13 +20,16 @@ import type { Dialect } from "./dialect.ts";
 import { isScheduled, isSuspended } from "./run-row.ts";
 import { get, type Value, type Work } from "./work.ts";
 
-/** The rows of a status: their condition, and the index that finds them. */
+/** The rows with a status: their SQL condition, and the index that finds them. */
 export interface StatusRows {
   readonly where: string;
   readonly index: string;
-  /** If given, the runs whose owners are gone, or all others. */
+  /** Selects the runs whose owners have died (`gone`), or all others. If absent, owners do not matter. */
   readonly owners?: "gone" | "alive";
-  /** Few runs have this condition at a time, so that its index is more selective than one for another filter. */
+  /**
+   * Present if only few runs match this condition at a time, so that its index is more selective than one for
+   * another filter.
+   */
   readonly isRare?: boolean;
 }
 
@@ -78,7 +81,10 @@ const unfinished: Readonly<Partial<Record<RunSummaryStatus, readonly StatusRows[
   paused: [{ where: `${isPausedText} AND ended IS NULL`, index: "runs_paused", isRare: true }],
 };
 
-/** The rows that have a status, in disjoint parts. A run may also end as `paused`. `isAnyGone`: whether an owner of runs is gone. */
+/**
+ * Returns the rows with a status, in parts that do not overlap. A run may also end as `paused`. `isAnyGone` says
+ * whether any owner of runs has died.
+ */
 export function rowsOf(status: RunSummaryStatus, isAnyGone: boolean): readonly StatusRows[] {
   const end = (runStatuses as readonly string[]).indexOf(status);
   const ended = end < 0 ? [] : [{ where: `ended = ${end} AND ended IS NOT NULL`, index: "runs_by_end" }];
@@ -86,13 +92,15 @@ export function rowsOf(status: RunSummaryStatus, isAnyGone: boolean): readonly S
   return [...open, ...ended];
 }
 
-/** A way to read a part of a list: an index, and the conditions that it serves. */
+/** A way to read a part of a list: an index, and the conditions for which it is used. */
 interface Way {
-  /** What follows the table in SQLite, or `labels` for the table of the labels. */
+  /** The SQL after the table name in SQLite, or `labels` for the table of the labels. */
   readonly index: string;
   /** The conditions that narrow the search in the index. */
   readonly terms: readonly Term[];
-  /** Whether the index returns the runs in the order of their creation, so that its range of times narrows the search. */
+  /**
+   * Whether the index returns the runs in the order of their creation, so that a range of times narrows the search.
+   */
   readonly isByTime: boolean;
 }
 
@@ -107,8 +115,8 @@ interface RunPlan {
 }
 
 /**
- * Number of entries of an index up to which its runs are read and sorted, whatever the order of the index is. With more of them the
- * list is read in its own order until the page is full.
+ * Number of index entries up to which all their runs are read and sorted. If there are more, the list is read in
+ * its own order until the page is full.
  */
 const few = 1_000;
 
@@ -121,7 +129,10 @@ export interface PartOptions {
   readonly gone: readonly string[];
 }
 
-/** Plans a part of a list. SQLite reads from the first index that has few entries for the query. PostgreSQL decides by itself. */
+/**
+ * Plans how to read a part of a list. SQLite reads from the first index that has few entries for the query.
+ * PostgreSQL chooses the index itself.
+ */
 export function* planOf(options: PartOptions): Work<RunPlan> {
   const { dialect, query, rows, cursor, gone } = options;
   const { after, sort, labels } = cursor;
@@ -165,12 +176,12 @@ function* bestWay({ dialect, query, rows, cursor }: PartOptions): Work<Way> {
 
 const byCreation: Way = { index: "INDEXED BY runs_by_creation", terms: [], isByTime: true };
 
-/** Whether the first way is the best in any case. */
+/** Whether the first index is always the best. */
 function isFixed({ sessionId }: RunQuery, rows: StatusRows | undefined): boolean {
   return sessionId !== undefined || rows?.isRare === true;
 }
 
-/** Counts the entries of an index that fit, up to `few`. */
+/** Counts the matching entries of an index, up to `few`. */
 function* entriesOf(
   { labelSource }: Dialect,
   query: RunQuery,
@@ -190,7 +201,7 @@ function* entriesOf(
   return (yield* get<{ readonly count: number }>(sql, ...where.values))?.count ?? 0;
 }
 
-/** The indexes that fit a query, the most selective of them first as a rule. */
+/** Returns the indexes that can be used for a query, usually the most selective first. */
 function waysOf(
   dialect: Dialect,
   query: RunQuery,
@@ -275,7 +286,10 @@ function boundsOf(column: string, above: number | undefined, below: number | und
   return terms;
 }
 
-/** The index holds only the kinds after the first, which most runs have. */
+/**
+ * Returns the SQL condition for a kind of run. The index contains only the kinds after the first one, which most
+ * runs have.
+ */
 function kindTerm(kind: RunKind): string {
   const place = runKinds.indexOf(kind);
   return place === 0 ? "kind = 0" : `kind = ${place} AND kind > 0`;

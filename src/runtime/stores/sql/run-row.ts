@@ -13,21 +13,25 @@ export const isExcluded = `EXISTS (SELECT 1 FROM {runs} AS other INDEXED BY runs
 export const isSuspended = `state = ${RunState.SUSPENDED} AND ended IS NULL`;
 
 /**
- * L17: SQL condition for the runs in the queue of a limit, as the index `runs_at_gate` states it. A run that has mail is ready or has an
- * owner, and keeps its turn.
+ * L17: SQL condition for the runs in the queue of a limit, as in the index `runs_at_gate`. A run that has mail is
+ * ready or has an owner, and keeps its place in the queue.
  */
 export const isInQueue = `gate IS NOT NULL AND state IN (${RunState.READY}, ${RunState.OWNED}, ${RunState.QUEUED})`;
 
-/** L9: SQL condition for suspended runs whose start time lies ahead. A run that has started never waits for that time. */
+/**
+ * L9: SQL condition for suspended runs whose start time has not come. A run that has started never waits for that
+ * time.
+ */
 export const isScheduled = "((wake_at = start_at) IS TRUE)";
 
 /**
- * K5: SQL of the number of the current change, for `runs.change`. PostgreSQL uses the id of the transaction: a reader knows which ids
- * may still appear. SQLite, where transactions follow each other, uses the next number (`sqliteText`).
+ * K5: SQL for the number of the current change, for `runs.change`. PostgreSQL uses the id of the transaction,
+ * because a reader knows which ids may still appear. SQLite, where transactions follow each other, uses the next
+ * number (`sqliteText`).
  */
 export const changeNumber = "pg_current_xact_id()::text::bigint";
 
-/** Assignment of every statement that changes the summary of a run. */
+/** SQL assignment that every statement contains which changes the summary of a run. */
 export const isChanged = `change = ${changeNumber}`;
 
 /** The columns of a `RunRow`. */

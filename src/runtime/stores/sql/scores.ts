@@ -29,7 +29,7 @@ const insertScore =
   "INSERT INTO {run_scores} (run, name, author, value, comment, at) VALUES ($1, $2, $3, $4, $5, $6)";
 const changeRun = `UPDATE {runs} SET scores = $2, ${isChanged} WHERE id = $1`;
 
-/** The scores of runs in a SQL store. `runs.scores` repeats those that count. */
+/** The scores of runs in a SQL store. The column `runs.scores` repeats the current ones. */
 export class SqlScores implements Scores {
   readonly #tables: SqlTables;
 

@@ -45,7 +45,7 @@ function statementsOf({ entryPlace: place, nextEntryPlace, entriesOf }: Dialect)
   const ofSession = entriesOf("$1");
   const later = entriesOf("$1", { as: "later", after: `entries.${place}` });
   return {
-    /** Pending entries behind which the conversation has continued. */
+    /** SQL for pending entries that are followed by other entries of the conversation. */
     leftEntries: `SELECT ${place} AS place FROM {entries} AS entries INDEXED BY entries_unseen
       WHERE ${unseenOfRun} AND visibility = 0 AND coalesce(task, 0) = 0
         AND EXISTS (SELECT 1 FROM {entries} AS later WHERE ${later} AND later.visibility = ${visible}
@@ -62,7 +62,7 @@ function statementsOf({ entryPlace: place, nextEntryPlace, entriesOf }: Dialect)
   };
 }
 
-/** What `refuseOrphans` found out about a batch: its parent exists and none of its entries does. */
+/** What `refuseOrphans` has found out about a batch: its parent exists, and none of its entries exists. */
 export interface Precondition {
   readonly batch: EntryBatch;
   readonly session: SessionRow;
@@ -73,7 +73,7 @@ interface RemovedRow {
   readonly count: number;
 }
 
-/** What is known about the changes of a commit. */
+/** The facts about a commit that its session changes need. */
 export interface ChangeSource {
   readonly precondition?: Precondition | undefined;
   /** Time of the commit. Default: 0. */
@@ -90,7 +90,7 @@ export interface SessionChangesOptions {
   readonly chain: Chain;
 }
 
-/** Changes sessions, inside the transactions of the journal, which hold the locks of the sessions. */
+/** Changes sessions inside the transactions of the journal, which have the locks of the sessions. */
 export class SessionChanges {
   readonly #entries: EntryRows;
   readonly #contents: ContentRows;
@@ -107,8 +107,9 @@ export class SessionChanges {
   }
 
   /**
-   * N1, N4: throws `not_found` if the parent of an entry does not exist or its target is not visible. Call before any
-   * change. The result saves `apply` a lookup. N7: the current entry of a `copy` that comes first is a parent, too.
+   * N1, N4: throws `not_found` if the parent of an entry does not exist or its target is not visible. Call it
+   * before any change. `apply` uses the result to avoid a lookup. N7: if a `copy` comes first, its current entry
+   * counts as an existing parent.
    */
   *refuseOrphans(changes: readonly BatchedChange[], copy?: PathCopy): Work<Precondition | undefined> {
     const coming: EntryBatch[] = [];
@@ -184,7 +185,10 @@ export class SessionChanges {
     if (session !== undefined) yield* this.save(session);
   }
 
-  /** Reads again what the row says about its entries. Deletes the row with its last entry and then returns `undefined`. */
+  /**
+   * Updates the row of a session after entries were removed. If no entry is left, deletes the row and returns
+   * `undefined`.
+   */
   *#afterRemoval(session: OpenSession, removed: readonly RemovedRow[]): Work<OpenSession | undefined> {
     const { id } = session;
     for (const { count } of removed) session.size -= count;
@@ -255,7 +259,7 @@ export class SessionChanges {
       yield* this.insert(session, batchAt(batch, index));
   }
 
-  /** Stores a batch of which no entry is stored yet, and updates the session. */
+  /** Stores a batch without any stored entry, and updates the session. */
   *insert(session: OpenSession, batch: EntryBatch): Work<void> {
     const { stem, number, first, rests } = batch;
     const { runId, taskId, type } = first.entry;
@@ -293,7 +297,7 @@ export class SessionChanges {
     return { ...session, id: yield* insertSession(session) };
   }
 
-  /** Whether the parent of the batch is the stored entry right before it, and none of its entries is stored. */
+  /** Whether the parent of the batch is the last stored entry before it, and none of its entries is stored. */
   *#continues({ id }: SessionRow, batch: EntryBatch): Work<boolean> {
     const { first, number, rests } = batch;
     if (number < 1 || first.entry.parentId !== idAfter(batch, -1)) return false;

@@ -25,7 +25,10 @@ interface Origin {
   readonly agentId: AgentId;
 }
 
-/** A row of the path, with its entries on the path if they have to be written anew. */
+/**
+ * A row of the path. If only some of its entries are on the path, it contains them, because they must be written
+ * again.
+ */
 interface CopiedRow extends PathRow {
   readonly changed: readonly SessionEntry[] | undefined;
 }
@@ -46,8 +49,8 @@ export interface SessionCopyOptions {
 }
 
 /**
- * N7: copies paths. The database copies rows as they are, many with one statement. The rows share their large values. Only a row of
- * which a part is on the path, and the first row, which loses its parent, are written anew.
+ * N7: copies paths. The database copies unchanged rows, many with one statement; the copies share the large values.
+ * Only a row that is partly on the path, and the first row, which loses its parent, are written again.
  */
 export class SessionCopy {
   readonly #options: SessionCopyOptions;
@@ -65,7 +68,10 @@ export class SessionCopy {
       WHERE ${copied} AND copy.refs IS NOT NULL ON CONFLICT DO NOTHING`;
   }
 
-  /** Call inside a transaction that holds the locks of both sessions. Throws faults only before the first change. */
+  /**
+   * Copies a path. Call it inside a transaction that has the locks of both sessions. It throws faults only before
+   * the first change.
+   */
   *copy(
     { from, leafId, to }: PathCopy,
     { tenantId, userId }: SessionOwner,
@@ -103,7 +109,7 @@ export class SessionCopy {
     });
   }
 
-  /** Returns the title that the messages of the path give the session. Their texts may be large values. */
+  /** Returns the title of the session from the messages of the path. Their texts may be large values. */
   *#titleOf(path: readonly PathRow[]): Work<string | null> {
     for (const { row, count } of path) {
       if (row.type !== "message") continue;
@@ -162,14 +168,14 @@ function pathFilter(path: readonly PathRow[]): (entryId: string) => boolean {
   };
 }
 
-/** Returns the rows that decide about the row of the session: the last ones, and those that are no messages. */
+/** Returns the rows that determine the row of the session: the last ones, and those that are not messages. */
 function tellingRows(path: readonly PathRow[]): readonly PathRow[] {
   const last = path.at(-1);
   const lastOfRoot = path.findLast(({ row }) => (row.task ?? 0) === 0);
   return path.filter((each) => each.row.type !== "message" || each === last || each === lastOfRoot);
 }
 
-/** Returns the batch of which a row is on the path, as far as `noteBatch` needs it. Its large values are `null`. */
+/** Returns the batch of a row on the path, with the fields that `noteBatch` needs. Its large values are `null`. */
 function batchOf({ row, count }: PathRow, { origin: { agentId }, copy: { sessionId } }: Copying): EntryBatch {
   const rests = (JSON.parse(row.body) as readonly EntryRest[]).slice(0, count);
   const [entry] = entriesIn(row, rests) as [SessionEntry];

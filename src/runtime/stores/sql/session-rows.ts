@@ -33,7 +33,10 @@ const listedColumns = `id AS place, session_id AS "sessionId", agent_id AS "agen
   name, title, leaf_id AS "leafId", updated_at AS "updatedAt", size AS entries`;
 const findListed = `SELECT ${listedColumns} FROM {sessions} AS sessions WHERE session_id = $1 AND ${isInScope(2)}`;
 
-/** The name of the lock of a session. Holders of the lock decide about its runs and change its entries. */
+/**
+ * Returns the name of the lock of a session. A transaction needs it to decide about runs of the session and to
+ * change its entries.
+ */
 export function sessionLock(sessionId: SessionId): string {
   return `session ${sessionId}`;
 }
@@ -108,7 +111,10 @@ function conditionsOf(query: SessionQuery): Conditions {
   return where;
 }
 
-/** The collation "C" makes `lower` change ASCII letters only. */
+/**
+ * Returns an SQL condition that a column contains a text. With the collation "C", `lower` changes only ASCII
+ * letters.
+ */
 function contains(column: string): string {
   return `strpos(lower(coalesce(${column}, '') COLLATE "C"), ?) > 0`;
 }

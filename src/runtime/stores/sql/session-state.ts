@@ -10,7 +10,7 @@ import {
 import { idAfter, latestOf, nameOf, type EntryBatch } from "../codec/entry-batch.ts";
 import { ordinalOf } from "./entry-row.ts";
 
-/** What a session's row says about its entries. */
+/** The facts about a session's entries that its row contains. */
 interface SessionState {
   readonly updatedAt: number;
   /** N2: the current entry. */
@@ -53,7 +53,7 @@ export function summaryOf({ place: _place, ...summary }: ListedSession): Session
   return summary;
 }
 
-/** Returns the session of its first entries. `at` is the time of their commit. */
+/** Returns the state of a new session with its first entries. `at` is the time of their commit. */
 export function newSession(first: EntryBatch, at: number, { tenantId, userId }: SessionOwner): NewSession {
   const { sessionId, agentId } = first.first;
   const updatedAt = Math.max(latestOf(first), at);
@@ -85,7 +85,7 @@ export function changedRow(session: OpenSession): SessionRow | undefined {
   return isChanged ? { id, updatedAt, leafId, lastId, name, title, size } : undefined;
 }
 
-/** Whether one of the batches that are about to be added holds the entry. Most often it is the last one. */
+/** Whether one of the batches that are about to be added contains the entry. In most cases it is the last one. */
 export function isComing(coming: readonly EntryBatch[], sessionId: SessionId, entryId: string): boolean {
   const { stem, number } = nameOf(entryId);
   const holder = coming.findLast(
@@ -98,7 +98,7 @@ export function isComing(coming: readonly EntryBatch[], sessionId: SessionId, en
   return holder !== undefined;
 }
 
-/** Whether one of the batches that are about to be added shows the entry. */
+/** Whether one of the batches that are about to be added contains the entry as a visible one. */
 export function isShownSoon(coming: readonly EntryBatch[], sessionId: SessionId, entryId: string): boolean {
   const shown = coming.filter(({ first }) => first.visibility === "visible");
   return isComing(shown, sessionId, entryId);
@@ -117,7 +117,7 @@ function titleIn({ first, rests }: EntryBatch): string | null {
   return null;
 }
 
-/** N2, N3: updates the leaves after a visible batch that moves them. */
+/** N2, N3: updates the current entries after a visible batch of the conversation. */
 function moveLeaf(session: OpenSession, batch: EntryBatch): void {
   const { first, rests } = batch;
   const { type, taskId } = first.entry;

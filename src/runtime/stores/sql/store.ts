@@ -30,7 +30,7 @@ import { SqlTopics } from "./topics.ts";
 import { SqlUsageTotals } from "./usage-totals.ts";
 import type { Work } from "./work.ts";
 
-/** What encodes and reads the contents of a store. */
+/** The tools that encode and read the contents of a store. */
 export interface StoreTools {
   readonly hash: Hash;
   readonly chain: Chain;
@@ -63,7 +63,7 @@ export interface SqlStoreOptions<Owned extends OwnedRun>
   readonly close: () => Promise<void>;
 }
 
-/** Builds a store from the parts of its dialect. */
+/** Creates a store from the parts of its dialect. */
 export function sqlStore<Owned extends OwnedRun>(options: SqlStoreOptions<Owned>): Store {
   const { tables, tools, collector, eraser, deltas, feeds, leases, watch, close } = options;
   const { hash, chain, large, entries } = tools;

@@ -31,7 +31,10 @@ export abstract class SqlTables<Owned extends OwnedRun = OwnedRun> {
   readonly owned = new Map<RunId, Owned>();
   readonly listeners = new Set<(change: StoreChange) => void>();
   readonly dialect: Dialect;
-  /** The owners of runs whose process has ended or whose lease has expired. The leases of the store set it. */
+  /**
+   * Returns the owners of runs whose process has ended or whose lease has expired. The leases of the store set this
+   * function.
+   */
   goneOwners: () => MaybePromise<readonly string[]> = () => [];
   readonly #clock: Clock;
   #lastTick = 0;
@@ -41,7 +44,10 @@ export abstract class SqlTables<Owned extends OwnedRun = OwnedRun> {
     this.#clock = clock;
   }
 
-  /** A text that changes with every write to the database, by any process. `undefined` if the database cannot tell. */
+  /**
+   * Returns a text that changes with every write to the database by any process. `undefined` if the database does
+   * not support this.
+   */
   version(): MaybePromise<string | undefined> {
     return undefined;
   }
@@ -53,14 +59,15 @@ export abstract class SqlTables<Owned extends OwnedRun = OwnedRun> {
   abstract snapshot<Result>(work: () => Work<Result>): MaybePromise<Result>;
 
   /**
-   * Runs the work in one transaction. The work may be repeated, from the start; it takes effect once if the promise resolves. It
-   * may refuse with a fault only before its first change. `bytes`: approximate size of what it writes. Default: 0.
+   * Runs the work in one transaction. The work may be repeated from the start, but if the promise resolves, it has
+   * taken effect once. It may throw a fault only before its first change. `bytes` is the approximate size of what
+   * it writes. Default: 0.
    */
   abstract transact<Result>(work: () => Work<Result>, bytes?: number): Promise<Result>;
 
   /**
-   * Returns the time in microseconds, never the same value twice in one process. It orders runs by the time at which
-   * they became ready.
+   * Returns the time in microseconds. In one process, each call returns a greater value. It orders runs by the time
+   * at which they became ready.
    */
   tick(): number {
     this.#lastTick = Math.max(this.#lastTick + 1, this.#clock.now() * 1_000);
@@ -83,18 +90,21 @@ export abstract class SqlTables<Owned extends OwnedRun = OwnedRun> {
     return key;
   }
 
-  /** Returns the run if this store believes that the lease is current. */
+  /** Returns the run if this store believes that the lease is the current one. */
   known({ runId, epoch, workerId }: Lease): Owned | undefined {
     const known = this.owned.get(runId);
     return known?.epoch === epoch && known.workerId === workerId ? known : undefined;
   }
 
-  /** J3: returns the run if the lease is current, from memory if this store knows the lease, otherwise from the database. */
+  /**
+   * J3: returns the run if the lease is the current one. If this store knows the lease, it answers from memory,
+   * otherwise from the database.
+   */
   *owner(lease: Lease): Work<Owned> {
     return this.known(lease) ?? (yield* this.ownerNow(lease));
   }
 
-  /** J3: returns the run if the database says that the lease is current. Throws `lease_lost`. */
+  /** J3: returns the run if the lease is the current one according to the database. Otherwise throws `lease_lost`. */
   *ownerNow(lease: Lease): Work<Owned> {
     const { runId, epoch, workerId } = lease;
     const row = yield* get<RunKey & { readonly epoch: number; readonly owner: string | null }>(

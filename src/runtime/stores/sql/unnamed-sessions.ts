@@ -17,7 +17,7 @@ interface UnnamedConversation {
 
 interface Page {
   readonly sessions: readonly AgedSession[];
-  /** The conversations among these sessions that are to be deleted. */
+  /** The conversations among these sessions that must be deleted. */
   readonly found: readonly UnnamedConversation[];
 }
 
@@ -25,10 +25,13 @@ interface Page {
 const oldSessions = `SELECT session_id AS "sessionId", updated_at AS "updatedAt" FROM {sessions} AS sessions INDEXED BY sessions_unnamed
   WHERE ${isUnnamed} AND updated_at < $1 AND (updated_at, session_id) > ($2, $3) ORDER BY updated_at, session_id LIMIT 64`;
 const findSession = "SELECT 1 FROM {sessions} WHERE session_id = $1";
-/** The session and those within it (`sessionWithin`). Of the characters in ids, only "#" sorts before "$". */
+/**
+ * SQL condition for a session and the sessions within it (`sessionWithin`). Of the characters in ids, only "#"
+ * sorts before "$".
+ */
 const ofConversation = "session_id >= $1 AND session_id < $1::text || '$'";
 
-/** Deletes unnamed sessions that no later run used, for every reader at once. Sessions that stay are only read. */
+/** Deletes unnamed sessions that no later run has used. Sessions that are kept are only read. */
 export class UnnamedSessions {
   readonly #tables: SqlTables;
   readonly #findForgotten: string;
@@ -44,7 +47,7 @@ export class UnnamedSessions {
     this.#deleteForgotten = `UPDATE {sessions} SET session_id = NULL WHERE ${ofConversation} AND ${isForgotten}`;
   }
 
-  /** Deletes those last used before a time, and returns their number. Works page by page. */
+  /** Deletes the sessions that were last used before a time, page by page, and returns their number. */
   async delete(before: number): Promise<number> {
     let count = 0;
     const first: AgedSession = { sessionId: "" as SessionId, updatedAt: Number.MIN_SAFE_INTEGER };
@@ -71,7 +74,7 @@ export class UnnamedSessions {
     return deleted;
   }
 
-  /** Returns each conversation once: with its own session, or with a session within it if it has none itself. */
+  /** Returns each conversation once: with its own session, or with a session within it if its own does not exist. */
   *#forgottenIn(sessions: readonly AgedSession[], before: number): Work<readonly UnnamedConversation[]> {
     const found = new Map<SessionId, UnnamedConversation>();
     for (const { sessionId } of sessions) {

@@ -54,10 +54,13 @@ const amounts = [
   "runs",
 ] as const satisfies readonly (keyof UsageAmounts)[];
 
-/** The names of the counts that only detailed rows have, in the order of their columns. The columns of the durations follow. */
+/**
+ * The names of the counts that only detailed rows have, in the order of their columns. The columns for durations
+ * follow.
+ */
 const detailCounts = ["failedRuns", "failedCalls"] as const;
 
-/** Until the draw ends, no commit of the run changes what it has spent and holds. */
+/** SQL that locks a run, so that no commit changes what it has spent and holds until the draw ends. */
 const lockRun = "SELECT 1 FROM {runs} WHERE run_id = $1 FOR NO KEY UPDATE";
 const returnAll = "DELETE FROM {allotments} WHERE run_id = $1";
 const returnOthers = "DELETE FROM {allotments} WHERE run_id = $1 AND NOT (day = ANY($2::text[]))";
@@ -72,7 +75,7 @@ const columns = amounts.map(columnOf);
 const detailColumns = detailCounts.map(columnOf);
 const latencyColumns = Array.from({ length: latencyBuckets }, (_each, bucket) => `latency_${bucket}`);
 const added = [...columns, ...detailColumns, ...latencyColumns];
-/** The columns of the key and of what is added to a row. */
+/** Number of columns in the key of a row. The columns with the amounts follow. */
 const keyLength = 5;
 const rowLength = keyLength + added.length;
 /** Number of rows that one statement adds to. */
@@ -89,13 +92,16 @@ type SumRow = UsageAmounts &
     readonly least: number;
   } & Readonly<Record<`latency${number}`, number>>;
 
-/** A stored row: the day, the hour or the month, and what is added to it. */
+/** A stored row: the day, hour or month, and the amounts to add to it. */
 interface PeriodDelta {
   readonly period: string;
   readonly delta: UsageDelta;
 }
 
-/** Users and models are stored like tenants, because a column of a primary key must not be NULL. */
+/**
+ * Returns the stored form of a user or model in a key. It is the same as for tenants, because a column of a primary
+ * key must not be NULL.
+ */
 const keyText = tenantText;
 
 /** The run and the agent that draw. */
@@ -112,7 +118,7 @@ interface Statement {
   readonly values: readonly Value[];
 }
 
-/** The statements, which name the column of the user. */
+/** Returns the statements with the name of the user column. */
 function statementsOf(user: string) {
   const addOf = (rows: number): string => {
     const places = Array.from({ length: rows }, (_row, row) =>
@@ -125,7 +131,7 @@ function statementsOf(user: string) {
   };
   const adds = new Map<number, string>();
   return {
-    /** Adds to this number of rows with one statement. */
+    /** Returns SQL that adds amounts to this number of rows with one statement. */
     add(rows: number): string {
       const known = adds.get(rows) ?? addOf(rows);
       adds.set(rows, known);
@@ -134,8 +140,9 @@ function statementsOf(user: string) {
     keepCapShare: `INSERT INTO {allotments} (day, tenant, ${user}, run_id, nano_usd) VALUES ($1, $2, $3, $4, $5)
       ON CONFLICT (day, tenant, ${user}, run_id) DO UPDATE SET nano_usd = excluded.nano_usd`,
     /**
-     * Reads what a cap's scope has spent and holds, and what the run holds, with one statement: between two, a commit could turn
-     * what a run holds into what it has spent, and neither would count it.
+     * Returns SQL that reads what a cap's scope has spent and holds, and what the run holds, with one statement.
+     * Between two statements, a commit could turn what a run holds into what it has spent, so that neither would
+     * count it.
      */
     usesOf(names: readonly CapName[], { day, agent, tenant, userId, runId }: Drawing): Statement {
       const values: Value[] = [];
@@ -171,7 +178,7 @@ function amount(table: string, where: string): string {
   return `(SELECT coalesce(SUM(nano_usd), 0)::bigint FROM {${table}} WHERE ${where})`;
 }
 
-/** `likelyNanoUsd` for one row of the totals. */
+/** SQL for `likelyNanoUsd` of one row of the totals. */
 const average = "lost_calls * ((nano_usd - lost_nano_usd) / turns)";
 const isUnknown = "(turns <= 0 OR lost_calls <= 0)";
 const likely = `CASE WHEN ${isUnknown} OR ${average} > lost_nano_usd THEN lost_nano_usd ELSE ${average} END`;
@@ -190,7 +197,7 @@ const sums = [
 export class SqlUsageTotals implements UsageTotals {
   readonly #tables: SqlTables;
   readonly #sql: ReturnType<typeof statementsOf>;
-  /** The hour in which this store last deleted old hours. */
+  /** The hour in which this store has last deleted old hours. */
   #cleared = -1;
 
   constructor(tables: SqlTables) {
@@ -225,7 +232,7 @@ export class SqlUsageTotals implements UsageTotals {
     return this.#tables.transact(() => this.#draw(lease, request));
   }
 
-  /** U7: draws run one after another, so that each sees what the ones before it hold. */
+  /** U7: makes a draw. Draws run one after another, so that each sees what earlier ones hold. */
   *#draw(lease: Lease, request: DrawRequest): Work<DrawOutcome> {
     const { day, agent, caps } = request;
     yield* lock("draws");
@@ -267,7 +274,7 @@ export class SqlUsageTotals implements UsageTotals {
     if (rows.length > 0) yield* this.#clearHours(at);
   }
 
-  /** U9: deletes hours that are no longer kept. Most commits find that this store has done it in this hour. */
+  /** U9: deletes hours that are no longer kept. It does nothing if this store has already done so in this hour. */
   *#clearHours(at: number): Work<void> {
     const hour = hourNumber(at);
     if (hour === this.#cleared) return;
@@ -298,7 +305,7 @@ function isOptional(by: UsageDimension): boolean {
   return by === "model" || by === "user" || by === "tenant";
 }
 
-/** Returns the values of a row of `usage_totals`: period, tenant, user, agent, model and what is added. */
+/** Returns the values of a row of `usage_totals`: period, tenant, user, agent, model and the amounts to add. */
 function usageValues(
   { tenantId, userId }: Pick<RunKey, "tenantId" | "userId">,
   { period, delta }: PeriodDelta,
@@ -329,8 +336,9 @@ function usageRowOf({ key, tenant, at, most, least, ...row }: SumRow, { by, per 
 }
 
 /**
- * Adds up what belongs to the same row of a day, an hour or a month, so that one statement adds to each row once. The rows are in one
- * order, so that two commits that add to the same rows do not wait for each other. Hours before the first one that is kept have no row.
+ * Adds up the amounts that belong to the same row of a day, an hour or a month, so that one statement adds to each
+ * row once. The rows are sorted, so that two commits that change the same rows do not block each other. Hours that
+ * are no longer kept have no row.
  */
 function perRow(usage: readonly UsageDelta[], firstHour: string): readonly PeriodDelta[] {
   const rows = new Map<string, PeriodDelta>();

@@ -1,6 +1,6 @@
 import type { StoreChange } from "../../../kernel/index.ts";
 
-/** A parameter of a statement. SQLite gets a list as JSON. */
+/** A parameter of a statement. For SQLite, a list is passed as JSON. */
 export type Value = string | number | null | Uint8Array | readonly string[] | readonly number[];
 
 /** What work asks its database for. */
@@ -15,11 +15,12 @@ export type Request =
   | { readonly kind: "announce"; readonly change: StoreChange; readonly everywhere: boolean };
 
 /**
- * Work on the database that both SQL stores share. It yields its requests and gets their answers: SQLite answers each at once, so
- * that a transaction stays synchronous; PostgreSQL awaits each answer. An error ends the work; it has no cleanup of its own.
+ * Work on the database that both SQL stores share. It yields its requests and gets their answers: for SQLite each
+ * answer comes at once, so that a transaction stays synchronous; for PostgreSQL each answer is awaited. An error
+ * ends the work, which needs no cleanup.
  *
- * The SQL is PostgreSQL's. `{name}` stands for a table, and `INDEXED BY name` and `NOT INDEXED` are hints for SQLite only. See
- * `sqliteText` for what SQLite replaces.
+ * The SQL is PostgreSQL's. `{name}` stands for a table, and `INDEXED BY name` and `NOT INDEXED` are hints for
+ * SQLite only. See `sqliteText` for what SQLite replaces.
  */
 export type Work<Result> = Generator<Request, Result, unknown>;
 
@@ -35,7 +36,7 @@ export function* all<Row extends object>(sql: string, ...values: readonly Value[
   return (yield { kind: "all", sql, values }) as readonly Row[];
 }
 
-/** Returns the number of rows that were written. */
+/** Runs a statement that writes. Returns the number of rows that were written. */
 export function* run(sql: string, ...values: readonly Value[]): Work<number> {
   return (yield { kind: "run", sql, values }) as number;
 }
@@ -46,7 +47,10 @@ export function* done<Result>(result: Result): Work<Result> {
   return result;
 }
 
-/** Like `run`, and overwrites what is deleted, as far as the database can. */
+/**
+ * Runs a statement that deletes, and overwrites the deleted data as far as the database can. Returns the number of
+ * rows.
+ */
 export function* erase(sql: string, ...values: readonly Value[]): Work<number> {
   return (yield { kind: "erase", sql, values }) as number;
 }
