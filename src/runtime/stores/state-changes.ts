@@ -6,14 +6,14 @@ import {
   type RunRecord,
 } from "../../kernel/index.ts";
 
-/** L19: what becomes of the record that holds the state of a key. */
+/** L19: the change of the record with the state of a key. */
 export interface StateChange {
   readonly place: RecordKey;
   /** The new state. `undefined` removes the record. */
   readonly value: JsonValue | undefined;
 }
 
-/** L19: the last change of a commit to the state of the key of its run. `undefined` if there is none. */
+/** L19: returns the last change that a commit makes to the state of its run's key. `undefined` if there is none. */
 export function stateChangeIn(
   { events }: Commit,
   { tenantId }: Pick<RunRecord, "tenantId">,

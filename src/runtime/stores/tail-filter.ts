@@ -2,7 +2,7 @@ import type { Event, EventType } from "../../kernel/index.ts";
 
 /** Decides which events and deltas a reader of a tail gets. */
 export class TailFilter {
-  /** A short list, so a linear search is fast enough. */
+  /** The types of events that the reader wants. A short list, so that a linear search is fast enough. */
   readonly #types: readonly EventType[] | undefined;
   readonly showsDeltas: boolean;
 
@@ -15,7 +15,10 @@ export class TailFilter {
     return this.#types?.includes(type) ?? true;
   }
 
-  /** Whether a commit with these events wakes the reader: it holds an event for the reader, or the end of the run. */
+  /**
+   * Whether a commit with these events wakes the reader, because it contains an event for the reader, or the end of
+   * the run.
+   */
   wakesFor(events: readonly Event[]): boolean {
     if (this.#types === undefined) return true;
     for (let index = 0; index < events.length; index++) {

@@ -20,26 +20,29 @@ import {
   type OptionKinds,
 } from "../../kernel/index.ts";
 
-/** The amounts of a row that every format has. */
+/** The amounts of a row that rows of every store format have. */
 export type UsageAmounts = Omit<
   UsageDelta,
   "day" | "hour" | "agent" | "model" | "failedRuns" | "failedCalls" | "latency"
 >;
 
-/** B3: what the unreported calls of a row likely cost (`likelyNanoUsd`), added up over the days, agents and models of the row. */
+/**
+ * B3: the estimated cost of the unreported calls of a row (`likelyNanoUsd`), added up over the days, agents and
+ * models of the row.
+ */
 export interface LikelyAmount {
   readonly likelyNanoUsd: number;
-  /** The part of it that is not known and counts as charged. */
+  /** The part of the amount for which no estimate is possible, so that the charge is used. */
   readonly unknownNanoUsd: number;
 }
 
-/** What the detailed rows of a sum add up to. */
+/** The sums over the rows that have details. */
 export interface DetailSums {
   readonly detailedRuns: number;
   readonly failedRuns: number;
   readonly failedCalls: number;
   readonly latency: readonly number[];
-  /** Whether one of the rows, and whether each of them, has details. */
+  /** Whether any of the rows has details, and whether all of them have. */
   readonly hasDetails: boolean;
   readonly isDetailed: boolean;
 }
@@ -50,8 +53,8 @@ const firstDay = "0000-01-01";
 const lastDay = "9999-12-31";
 
 /**
- * The stored form of a UTC hour begins with a letter, so that all hours sort after all days and one table holds both, each as one
- * range of its key.
+ * Returns the stored form of a UTC hour. It begins with a letter, so that all hours sort after all days. One table
+ * can therefore contain both, each in one range of its key.
  */
 export function hourPeriod(hour: string): string {
   return `h${hour}`;
@@ -60,7 +63,10 @@ export function hourPeriod(hour: string): string {
 let keptOn = "";
 let keptFrom = "";
 
-/** The first stored hour that is kept at a time in epoch milliseconds. It is cached, because every commit with usage asks. */
+/**
+ * Returns the first stored hour that is still kept at a time in epoch milliseconds. It is cached, because every
+ * commit with usage needs it.
+ */
 export function firstKeptHour(at: number): string {
   const day = utcDay(at);
   if (day !== keptOn) {
@@ -70,7 +76,7 @@ export function firstKeptHour(at: number): string {
   return keptFrom;
 }
 
-/** The number of an hour. A store deletes old hours once in each. */
+/** Returns the number of an hour. A store deletes old hours once in each hour. */
 export function hourNumber(at: number): number {
   return Math.floor(at / 3_600_000);
 }
@@ -173,22 +179,28 @@ export function capsInForce(caps: CapLimits): readonly (readonly [CapName, numbe
   );
 }
 
-/** The stored form of the UTC month of a day. It sorts after all days and hours. */
+/** Returns the stored form of the UTC month of a day. It sorts after all days and hours. */
 export function monthPeriod(day: string): string {
   return `m${day.slice(0, 7)}`;
 }
 
-/** The keys of the cap shares of a day or of its month: from the first text, and before the second. */
+/**
+ * Returns the range of the keys of the cap shares of a day or of its month: from the first text, and before the
+ * second.
+ */
 export function capShareRange(day: string, per: "day" | "month"): readonly [string, string] {
   const period = per === "day" ? day : day.slice(0, 7);
   // A key continues with a space before the agent, or with a hyphen before the day. The next characters follow them.
   return [period, `${period}${per === "day" ? "!" : "."}`];
 }
 
-/** Number of days after which no worker draws for a day any more, whatever its clock shows. */
+/** Number of days after which no worker draws for a day any more, even if its clock is wrong. */
 const daysKept = 2;
 
-/** The first day whose cap shares are kept when a run draws for this day: they count for their month. */
+/**
+ * Returns the first day whose cap shares are kept when a run draws for this day, because they count for their
+ * month.
+ */
 export function oldestDay(day: string): string {
   return `${addDays(day, -daysKept).slice(0, 7)}-01`;
 }

@@ -1,20 +1,23 @@
 import { Fault, type Clock, type EventLoop } from "../../kernel/index.ts";
 
-/** Maximum difference between the clock of this machine and that of the store. */
+/** Maximum difference between the clock of this machine and that of the store, in milliseconds. */
 const mostSkewMs = 5_000;
 
 /** A worker that is registered without interruption. A worker that is registered again has another object. */
 export interface Registration {
-  /** Random number that distinguishes this registration from others of the same name. Only its beats have it. */
+  /**
+   * Random number that distinguishes this registration from others of the same name. Only signs of life of this
+   * registration contain it.
+   */
   readonly incarnation: number;
-  /** When the last beat that the store confirmed was sent, by both clocks of the machine. */
+  /** Time at which the last sign of life that the store confirmed was sent, by both clocks of the machine. */
   confirmed: Moment;
 }
 
 interface Moment {
   /** Epoch milliseconds. */
   readonly wall: number;
-  /** Milliseconds of a clock that is never set. It stops while the machine sleeps. */
+  /** Milliseconds of a clock that is never adjusted. It stops while the machine sleeps. */
   readonly monotonic: number;
 }
 
@@ -23,34 +26,37 @@ const never: Moment = { wall: -Infinity, monotonic: -Infinity };
 /** The last sign of life of a worker. */
 export interface Beat {
   readonly incarnation: number;
-  /** As text, because it is only compared with itself. */
+  /** The time of the store as text. It is only compared for equality. */
   readonly at: string;
   /** What names the process of the worker. */
   readonly process: string | null;
 }
 
-/** What is known about the worker that had a name before. */
+/** What is known about the worker that had the same name before. */
 export interface FormerWorker {
-  /** Its registration. `null` if it has none any more. */
+  /** Number of the former worker's registration. `null` if it has no registration any more. */
   readonly incarnation: number | null;
   /** What names its process. */
   readonly process: string | null;
 }
 
-/** The registrations of workers, in a store whose own clock judges them. */
+/** The registrations of workers, in a store that judges them by its own clock. */
 export interface BeatTable {
   /** Where the store is, for messages. */
   readonly address: string;
-  /** The clock of the store, in epoch milliseconds. */
+  /** Returns the time of the store's clock, in epoch milliseconds. */
   now(): Promise<number | undefined>;
   lastBeat(workerId: string): Promise<Beat | undefined>;
-  /** Registers a worker, unless another registration of the name is valid. Returns whether it did. */
+  /** Registers a worker, unless another registration of the name is valid. Returns whether it did so. */
   register(workerId: string, incarnation: number): Promise<boolean>;
-  /** Registers a worker, unless any registration of the name exists. Returns whether it did. */
+  /** Registers a worker, unless any registration of the name exists. Returns whether it did so. */
   registerAgain(workerId: string, incarnation: number): Promise<boolean>;
-  /** Sends a beat, and is not repeated. Returns the time of the store, and `undefined` if the registration is lost. */
+  /**
+   * Sends a sign of life (beat), without repeating it. Returns the time of the store, or `undefined` if the
+   * registration is lost.
+   */
   beat(workerId: string, incarnation: number): Promise<number | undefined>;
-  /** L7: notes that a worker that was taken for dead lives. */
+  /** L7: records that a worker that was considered dead is alive. */
   withdraw(workerId: string, incarnation: number): Promise<void>;
   unregister(workerId: string, incarnation: number): Promise<void>;
   /** Whether the process with this name is known to have ended. */
@@ -61,21 +67,27 @@ export interface WorkerBeatsOptions {
   readonly table: BeatTable;
   readonly clock: Clock;
   readonly eventLoop: Pick<EventLoop, "elapsed">;
-  /** Calls the function at an interval in milliseconds that no change of the clock alters, until the returned function is called. */
+  /**
+   * Calls the function at an interval in milliseconds that does not depend on changes of the clock, until the
+   * returned function is called.
+   */
   readonly every: (ms: number, call: () => void) => () => void;
   /** Returns the random number of a new registration. */
   readonly incarnation: () => number;
-  /** Time after its last beat at which a worker of this process counts as dead, by the store's clock. It is part of the registration. */
+  /**
+   * Time after its last sign of life after which a worker of this process counts as dead, by the store's clock, in
+   * milliseconds. It is part of the registration.
+   */
   readonly leaseMs: number;
-  /** Called with the name of a worker whose beat found that its registration is lost. */
+  /** Called with the name of a worker whose sign of life failed because its registration is lost. */
   readonly onLost: (workerId: string) => void;
-  /** Called with the name of a worker that has registered (`true`) or is dismissed (`false`). */
+  /** Called with the name of a worker that has registered (`true`) or unregistered (`false`). */
   readonly onHeld?: (workerId: string, isHeld: boolean) => void;
 }
 
 /**
- * Shows that the workers of this process are alive: each has a row with the time of its last beat, by the store's clock. The
- * process sends three beats per lease.
+ * Sends signs of life (beats) for the workers of this process. Each worker has a row with the time of its last
+ * beat, by the store's clock. The process sends three beats per lease duration.
  */
 export class WorkerBeats {
   readonly #options: WorkerBeatsOptions;
@@ -88,9 +100,10 @@ export class WorkerBeats {
   }
 
   /**
-   * Registers a worker. Returns the registration that it replaces, and `undefined` if this process has registered it already. If a worker of this name may be alive, waits
-   * for its next beat, or until its lease has expired, unless its process is known to have ended. Rejects with `already_exists` if it
-   * is alive.
+   * Registers a worker. Returns the registration that it replaces, or `undefined` if this process has already
+   * registered the worker. If a worker of this name may be alive, it waits for the next sign of life of that
+   * worker, or until its lease has expired, unless its process is known to have ended. Rejects with
+   * `already_exists` if that worker is alive.
    */
   async take(workerId: string): Promise<FormerWorker | undefined> {
     if (this.#held.has(workerId)) return undefined;
@@ -115,7 +128,7 @@ export class WorkerBeats {
     }
   }
 
-  /** Whether the clock of this machine differs too much from that of the store, according to the last beat. */
+  /** Whether the clock of this machine differs too much from that of the store, according to the last sign of life. */
   get hasWrongClock(): boolean {
     return this.#clockFault !== undefined;
   }
@@ -130,14 +143,18 @@ export class WorkerBeats {
     return this.#held.has(workerId);
   }
 
-  /** The current registration of the worker. Read it before the statement that says which runs the worker owns. */
+  /**
+   * Returns the current registration of the worker. Read it before the statement that finds out which runs the
+   * worker owns.
+   */
   registration(workerId: string): Registration | undefined {
     return this.#held.get(workerId);
   }
 
   /**
-   * Whether runs that the worker owned under its current registration are certainly still its own, without asking the store:
-   * its last confirmed beat is younger than two thirds of the lease by both clocks, so that no other worker can have taken over.
+   * Whether the worker certainly still owns the runs that it owned under its current registration, so that the
+   * store need not be asked. This is the case if its last confirmed sign of life is younger than two thirds of the
+   * lease duration by both clocks, because then no other worker can have taken over the runs.
    */
   isFresh(workerId: string): boolean {
     const held = this.#held.get(workerId);
@@ -211,7 +228,7 @@ export class WorkerBeats {
     else held.confirmed = sent;
   }
 
-  /** Refuses to register a worker on a machine whose clock is wrong. */
+  /** Throws if a worker is registered on a machine whose clock is wrong. */
   async #checkClock(): Promise<void> {
     const before = this.#options.clock.now();
     const there = await this.#options.table.now();
@@ -220,8 +237,9 @@ export class WorkerBeats {
   }
 
   /**
-   * Workers compare the times that others stored with their own clock, so clocks must not differ much. The store has looked at its
-   * clock at some time between `before` and now.
+   * Returns a fault if the clocks of this machine and of the store differ too much, because workers compare the
+   * times that others stored with their own clock. The store has read its clock at some time between `before` and
+   * now.
    */
   #findClockFault(before: number, there: number): Fault | undefined {
     const { clock, table } = this.#options;

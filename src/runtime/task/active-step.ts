@@ -9,18 +9,21 @@ import type { TaskRunner } from "./task-runner.ts";
 
 const nothing: readonly EventDraft[] = [];
 
-/** A step that is executing. Its events commit with its record, and its call settles with it. */
+/**
+ * A step that is executing. The commit with its record also contains its events, and its call settles with the
+ * record.
+ */
 export class ActiveStep {
   readonly runner: TaskRunner;
   readonly cancelScope: CancellationScope;
   readonly address: StepAddress;
-  /** Seq of the event that reported the start of the step; -1 if there is none. */
+  /** Sequence number (`seq`) of the event that reported the start of the step. -1 if there is none. */
   readonly startSeq: number;
   /** Whether an earlier owner had already started the step. */
   readonly isRepeated: boolean;
   /** When the step started in this process, in epoch milliseconds. */
   readonly startedAt: number;
-  /** When the call of the step ended, if that was noted. */
+  /** Time at which the call of the step ended, if it was recorded. */
   endedAt: number | undefined;
   /** For a tool step: whether the tool is not executed, because a rule or a person denied it. */
   isDenied = false;

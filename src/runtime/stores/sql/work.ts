@@ -56,16 +56,16 @@ export function* erase(sql: string, ...values: readonly Value[]): Work<number> {
 }
 
 /**
- * Locks names until the end of the transaction, so that transactions that lock the same name run one after another. Transactions
- * of SQLite always do.
+ * Locks names until the end of the transaction, so that transactions that lock the same name run one after another.
+ * SQLite needs no such locks, because all its transactions run one after another.
  */
 export function* lock(...names: readonly string[]): Work<void> {
   if (names.length > 0) yield { kind: "lock", names };
 }
 
 /**
- * Like `lock`, without a wait. Returns `false` if another transaction holds one of the names. Transactions of SQLite wait for each
- * other before their first statement, so no other one holds a name.
+ * Locks names like `lock`, but does not wait. Returns `false` if another transaction holds one of the names. In
+ * SQLite this does not occur, because a transaction waits for the others before its first statement.
  */
 export function* tryLock(...names: readonly string[]): Work<boolean> {
   return names.length === 0 || ((yield { kind: "tryLock", names }) as boolean);

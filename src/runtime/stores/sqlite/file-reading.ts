@@ -9,13 +9,17 @@ import type { FileHeader } from "./db/migrate.ts";
 import { sqliteFault } from "./db/sqlite-fault.ts";
 import { refuseLocked } from "./file-users.ts";
 
-/** How long a locked file is tried again: a process that opens or closes a store locks the file for an instant. */
+/**
+ * Time for which reading a locked file is tried again, in milliseconds. A process that opens or closes a store
+ * locks the file for a moment.
+ */
 export const patienceMs = 500;
 
 /**
- * Reads a SQLite file without changing it: the database and its log stay as they are, and no file is created beside them.
- * Throws `not_found` if there is no file, and the faults of an opening. A file with a log but without its index, as in a copy of a
- * store in use, is copied, unless it has more than `mostCopied` bytes.
+ * Reads a SQLite file without changing it: the database and its log stay as they are, and no file is created beside
+ * them. Throws `not_found` if there is no file, and otherwise the same faults as opening a store. A file that has a
+ * log but no index of the log, such as a copy of a store in use, is copied first, unless it has more than
+ * `mostCopied` bytes.
  */
 export async function readFile<Result>(
   path: string,
@@ -50,7 +54,7 @@ function readOnce<Result>(
   }
 }
 
-/** What the header of an open file says. Throws if the file is no database. */
+/** Reads the header of an open file. Throws if the file is not a database. */
 export function headerOf(database: DatabaseSync, path: string): FileHeader {
   // The pragmas alone return 0 for such a file.
   database.prepare("SELECT count(*) FROM sqlite_schema").get();
@@ -58,14 +62,14 @@ export function headerOf(database: DatabaseSync, path: string): FileHeader {
   return { path, owner: value("application_id"), format: value("user_version") };
 }
 
-/** What the quick check of SQLite finds, at most `most` problems. */
+/** Returns the problems that the quick check of SQLite finds, at most `most`. */
 export function damageOf(database: DatabaseSync, most: number): readonly string[] {
   const rows = database.prepare(`PRAGMA quick_check(${most})`).all();
   const found = rows.map((row) => String(row["quick_check"]));
   return found.length === 1 && found[0] === "ok" ? [] : found;
 }
 
-/** Returns the size of the file. Opening a device or a pipe could block. */
+/** Returns the size of the file. Throws for a device or a pipe, because opening it could block. */
 export function requireFile(path: string): number {
   const file = statSync(path, { throwIfNoEntry: false });
   if (file === undefined || (file.isFile() && file.size === 0))
@@ -85,9 +89,9 @@ interface Reading {
 }
 
 /**
- * Opens the database for reading. SQLite creates files beside a database of this kind even when it only reads, so a database
- * that no process has open is read as an immutable file. With a log but without its index, as in a copy of a store in use,
- * it is read from a copy, because an immutable file is read without its log.
+ * Opens the database for reading. SQLite creates files beside such a database even when it only reads. Therefore a
+ * database that no process has open is read as an immutable file. If it has a log but no index of the log, as in a
+ * copy of a store in use, it is read from a copy, because SQLite ignores the log of an immutable file.
  */
 function openReading(path: string, bytes: number, mostCopied: number): Reading {
   if (existsSync(`${path}-shm`) && existsSync(`${path}-wal`)) {

@@ -12,7 +12,7 @@ export interface StoreUser {
 /** The lock files of workers beside a store. */
 export interface WorkerFiles {
   readonly files: number;
-  /** How many of them a live process holds. `null` if the system does not tell. */
+  /** How many of these files a live process holds. `null` if the system does not show this. */
   readonly live: number | null;
 }
 
@@ -24,7 +24,7 @@ interface SystemLock {
   readonly from: number;
 }
 
-/** The locks of all processes. `null` if the system does not list them. */
+/** Returns the locks of all processes. `null` if the system does not list them. */
 function systemLocks(): readonly SystemLock[] | null {
   let text: string;
   try {
@@ -41,10 +41,10 @@ function systemLocks(): readonly SystemLock[] | null {
   });
 }
 
-/** The place of the lock in the index of the log that a connection holds while it writes. */
+/** Offset of the lock that a connection holds while it writes, in the index of the log. */
 const writeLock = 120;
 
-/** The other processes that have the store open. `null` if the system does not tell. */
+/** Returns the other processes that have the store open. `null` if the system does not show this. */
 export function usersOf(path: string): readonly StoreUser[] | null {
   const locks = systemLocks();
   if (locks === null) return null;
@@ -56,7 +56,10 @@ export function usersOf(path: string): readonly StoreUser[] | null {
   return [...users].map(([pid, isWriting]) => ({ pid, isWriting }));
 }
 
-/** Refuses a file that a process has locked for itself. It has no index then, and may change while it is read. */
+/**
+ * Throws for a file that a process has locked for itself. Such a file has no index of its log, and may change while
+ * it is read.
+ */
 export function refuseLocked(path: string): void {
   const file = inodeOf(path);
   const lock = systemLocks()?.find(({ inode, isWrite }) => isWrite && inode === file);

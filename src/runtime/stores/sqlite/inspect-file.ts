@@ -6,7 +6,7 @@ import { storeSchema } from "./db/schema.ts";
 import { damageOf, headerOf, readFile, requireFile, sizeOf } from "./file-reading.ts";
 import { type StoreUser, usersOf, type WorkerFiles, workersOf } from "./file-users.ts";
 
-/** What a SQLite store contains, read without changing it. */
+/** Facts about a SQLite store that are read without a change to it. */
 export interface InspectedFile {
   /** Size of the database. */
   readonly bytes: number;
@@ -15,15 +15,18 @@ export interface InspectedFile {
   /** The stored format, and the one that this version of Reeve writes. An older one has to be upgraded. */
   readonly format: number;
   readonly newest: number;
-  /** What the check of SQLite has found. `null` if the file is larger than `maxCheckedBytes`. */
+  /**
+   * The damage that the check of SQLite has found. `null` if the file is larger than `maxCheckedBytes` and was not
+   * checked.
+   */
   readonly damage: readonly string[] | null;
-  /** The value of the record that was asked for. `undefined` if there is none. */
+  /** The value of the requested record. `undefined` if it does not exist. */
   readonly record: unknown;
-  /** When the newest run was created, in epoch milliseconds. `null` if there is none. */
+  /** Time at which the newest run was created, in epoch milliseconds. `null` if there are no runs. */
   readonly newestRunAt: number | null;
   /** Number of runs. */
   readonly runs: number;
-  /** The other processes that have the store open. `null` if the system does not tell. */
+  /** The other processes that have the store open. `null` if the system does not show this. */
   readonly users: readonly StoreUser[] | null;
   readonly workers: WorkerFiles;
 }
@@ -39,8 +42,8 @@ export interface InspectFileOptions {
 const mostDamage = 5;
 
 /**
- * Reads a SQLite store without changing it. Throws `not_found` if there is no store, and the faults of an opening: another
- * program's file, a format that is not known, a damaged or a locked file.
+ * Reads facts about a SQLite store without changing it. Throws `not_found` if there is no store, and otherwise the
+ * same faults as opening it: for a file of another program, an unknown format, or a damaged or locked file.
  */
 export async function inspectFile(
   path: string,
@@ -70,7 +73,10 @@ export async function inspectFile(
   });
 }
 
-/** A file of others may have views of these names, which compute without an end. */
+/**
+ * Throws if the names of the tables belong to something else. A file from elsewhere may have views of these names,
+ * which compute without an end.
+ */
 function requireTables(database: DatabaseSync, path: string): void {
   const found = database
     .prepare(

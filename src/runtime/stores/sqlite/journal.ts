@@ -38,16 +38,22 @@ export interface SqliteJournalOptions extends JournalParts<OwnedRun> {
   readonly feeds: RunFeeds;
 }
 
-/** The position after a commit, and the database's version if the commit shares its transaction with other writes. */
+/**
+ * The position after a commit. If the commit shares its transaction with other writes, it also has the version of
+ * the database.
+ */
 interface Turn {
   readonly next: Position;
   readonly version: number | undefined;
 }
 
-/** A commit that is to be appended, with what belongs to its transaction. */
+/** A commit to append, with everything that belongs to the same transaction. */
 interface Append {
   readonly commit: Commit;
-  /** `undefined` if this store does not own the run: the fence is checked before the commit is drafted. */
+  /**
+   * The draft of the commit. `undefined` if this store does not own the run, because ownership is checked before
+   * the draft is made.
+   */
   readonly draft: Draft | undefined;
   readonly submissions?: readonly Submission[] | undefined;
   /** Releases the run in any case. */
@@ -128,7 +134,10 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
     return this.#appendWith(lease, { commit, draft, submissions, rest });
   }
 
-  /** `undefined` means that the commit has to wait for its transaction, and that nothing was written. */
+  /**
+   * Appends the commit at once. `undefined` means that nothing was written and the commit must wait for a
+   * transaction.
+   */
   #appendNow(lease: Lease, run: OwnedRun, draft: Draft): Commit | undefined {
     const { commit } = draft;
     if (!this.#tables.writesNow || this.#changesMore(lease.runId, draft)) return undefined;
@@ -158,8 +167,8 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
   }
 
   /**
-   * Writes the commit in a grouped transaction, with the submissions if the commit is new, and with the release in any
-   * case.
+   * Writes the commit in a grouped transaction. If the commit is new, the transaction includes the submissions; it
+   * always includes the release.
    */
   async #appendWith(lease: Lease, append: Append): Promise<Commit> {
     const { owned } = this.#tables;
@@ -206,7 +215,7 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
     });
   }
 
-  /** Releases the run. How it ended is stored with the release. */
+  /** Releases the run, and stores with it how the run ended. */
   #release(lease: Lease, rest: Rest, standing: Commit): ReleasedRun {
     const end = endIn(standing) ?? undefined;
     const released = this.#leases.leaveNow(this.#tables.ownerOf(lease), rest, end, spendIn(standing));
@@ -249,14 +258,20 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
     return this.#append(lease, draft, version, isLast);
   }
 
-  /** See `CommitEffects.validate`. Most commits change no session and need no statement. */
+  /**
+   * Validates a commit as `CommitEffects.validate` does. Most commits change no session and need no statement for
+   * this.
+   */
   #validate(draft: Draft, position: Position): Precondition | undefined {
     if (draft.sessions.length > 0) return this.#tables.now(this.effects.validate(draft, position));
     checkGaps(draft.commit, position);
     return undefined;
   }
 
-  /** Returns the id of the new row, or `undefined` if the lease is lost or another store is the holder. */
+  /**
+   * Inserts the row of a commit and returns its id, or `undefined` if the lease is lost or another store is the
+   * holder.
+   */
   #insert(run: OwnedRun, { commit, body, refs }: Draft, { next, version }: Turn): number | undefined {
     const { database, holder } = this.#tables;
     const { id, epoch } = run;
@@ -271,7 +286,10 @@ export class SqliteJournal extends SqlJournal<OwnedRun> {
   }
 }
 
-/** Returns what the owner of a new run starts with: the commit itself, or its text if a caller could still change it. */
+/**
+ * Returns the first commit of a new run for its owner: the commit itself, or its text if a caller could still
+ * change it.
+ */
 function firstCommit(draft: Draft, { seq }: Position): Commit | CommitText {
   const { commit, body, refs } = draft;
   if (isImmutable(commit)) return commit;
@@ -279,7 +297,7 @@ function firstCommit(draft: Draft, { seq }: Position): Commit | CommitText {
   return { number, at, nextEvent: seq, body, refs, contents: contentsOf(draft) };
 }
 
-/** Whether the first commit holds no object that the caller who submitted the run could still change. */
+/** Whether the first commit contains no object that the caller who submitted the run could still change. */
 function isImmutable({ steps, tasks = [] }: Commit): boolean {
   if (steps !== undefined) return false;
   return tasks.every(

@@ -42,7 +42,7 @@ import type { WorkerLocks } from "./db/worker-lock.ts";
 
 const lastCommit = "(SELECT max(number) FROM commits WHERE run = runs.id)";
 
-/** L7: SQL of the number of recoveries of a run since its last commit. */
+/** L7: SQL for the number of recoveries of a run since its last commit. */
 const recoveriesNow = `iif(recoveries > 0 AND recovered_at = ${lastCommit}, recoveries, 0)`;
 
 /** Finds the workers that died while they owned runs, and recovers these runs. */
@@ -62,7 +62,9 @@ class DeadWorkers {
     return owners.filter((owner) => this.#locks.isGone(owner));
   }
 
-  /** L7: makes some runs of a dead worker, or one of them, ready, counts their recovery and returns their number. */
+  /**
+   * L7: makes several runs of a dead worker, or one of them, ready and counts their recovery. Returns their number.
+   */
   recover(workerId: string, id: number | null = null): number {
     const { owned } = this.#tables;
     const now = this.#tables.tick();
@@ -105,13 +107,13 @@ class DeadWorkers {
 
 /** The outcome of a release. */
 export interface ReleasedRun {
-  /** Whether listeners must be notified: the run is ready, or a caller waits until its mail is consumed. */
+  /** Whether listeners must be notified, because the run is ready, or a caller waits until its mail is consumed. */
   readonly concernsOthers: boolean;
   /** Whether a worker may claim the run now. */
   readonly isReady: boolean;
 }
 
-/** What a claim may find, as read before the transaction. */
+/** What a claim will probably find, read before the transaction. */
 interface Outlook {
   /** Dead workers that still own runs. */
   readonly gone: readonly string[];
@@ -130,9 +132,9 @@ interface OneRun {
   readonly state: number;
   readonly wakeAt: number | null;
   readonly owner: string | null;
-  /** L17: the limit whose queue the run is in. `null` if it is admitted. */
+  /** L17: the limit in whose queue the run waits. `null` if the run is admitted. */
   readonly gate: string | null;
-  /** L21: `null` if any worker may take the run. */
+  /** L21: the machine whose workers may claim the run. `null` if any worker may. */
   readonly host: string | null;
 }
 
@@ -154,7 +156,10 @@ const takeRun = (which: string): string =>
 const takeReady = takeRun("id = ?2");
 const seizeAny = takeRun(`run_id = ?2 AND state <> ${RunState.ENDED}`);
 
-/** The always-true `agent_id > ''` lets SQLite use the partial index. */
+/**
+ * SQL that checks whether any run is ready. With the condition `agent_id > ''`, which is always true, SQLite uses
+ * the partial index.
+ */
 const isAnyoneWaiting = `SELECT 1 WHERE EXISTS (SELECT 1 FROM runs WHERE state = ${RunState.READY} AND agent_id > '')
   OR EXISTS (SELECT 1 FROM runs WHERE wake_at <= $1)`;
 
@@ -162,18 +167,21 @@ const countWaiting = `SELECT count(*) AS count FROM (SELECT 1 FROM runs WHERE st
   UNION ALL SELECT 1 FROM runs WHERE wake_at <= ?1 AND gate IS NULL LIMIT ?2)`;
 const nextWake = "SELECT wake_at AS at FROM runs WHERE wake_at > ? ORDER BY wake_at LIMIT 1";
 
-/** Whether the run has unread mail. No row if it never had any mail. */
+/** SQL that checks whether the run has unread mail. It returns no row if the run never had any mail. */
 const mailOfRun = `SELECT EXISTS (SELECT 1 FROM mail WHERE run = ?1) AS waits FROM mail_ids WHERE run = ?1 LIMIT 1`;
 const releaseRun = (more: string): string =>
   `UPDATE runs SET owner = NULL, holder = NULL, state = ?4, wake_at = ?5, ready_at = ?6, ${isChangedHere} ${more}
    WHERE id = ?1 AND epoch = ?2 AND owner = ?3`;
-/** L7: a release ends the row of recoveries, unless the run was not even loaded. */
+/**
+ * L7: SQL that sets the number of recoveries to zero, because the run was released. Not used if the run was not
+ * even loaded.
+ */
 const inOrder = ", recoveries = 0, lost = NULL";
 const releaseUnloaded = releaseRun("");
 const releaseAsItIs = releaseRun(inOrder);
 const releaseEnded = releaseRun(`${inOrder}, ended = ?7, ended_at = ?8, spent = ifnull(?9, spent)`);
 const excludedRun = sqliteText(`SELECT 1 FROM {runs} WHERE id = $1 AND ${isExcluded}`);
-/** For a run that its owner released as ended although no commit holds `run_end`. */
+/** SQL that marks a run as ended whose owner released it as ended although no commit contains `run_end`. */
 const endUntold = `UPDATE runs SET ended = 0, ended_at = ?2, ${isChangedHere} WHERE id = ?1 AND ended IS NULL`;
 
 export class SqliteLeases implements Leases {
@@ -192,7 +200,10 @@ export class SqliteLeases implements Leases {
     tables.goneOwners = () => tables.read(() => this.#deadWorkers.find());
   }
 
-  /** L6: if the worker's lock was free, a former worker of this name is dead, and its runs become ready. */
+  /**
+   * L6: registers a worker. If the worker's lock was free, a former worker of this name is dead, and its runs
+   * become ready.
+   */
   async enlist(workerId: string, { onLost }: EnlistOptions = {}): Promise<void> {
     if (onLost !== undefined) this.#onLost.set(workerId, onLost);
     if (!(await this.#locks.take(workerId))) return;
@@ -263,7 +274,7 @@ export class SqliteLeases implements Leases {
       .then((runs) => runs.map((run) => leaseOf(run, workerId)));
   }
 
-  /** L10: takes those of the given runs that are ready, in the given order. */
+  /** L10: claims the ready ones among the given runs, in the given order. */
   #claimOnly(options: ClaimOptions, only: readonly RunId[]): MaybePromise<readonly Lease[]> {
     const { workerId, limit, now, agents, except, takeOver, host } = options;
     const wanted = [...new Set(only)].filter((runId) => except?.includes(runId) !== true);
@@ -285,7 +296,7 @@ export class SqliteLeases implements Leases {
         .filter((run) => mayTake(run, gone))
         .slice(0, limit);
     };
-    /** L17: the limits of these runs are to be checked. */
+    /** L17: finds the runs whose limits must be checked. */
     const findQueued = (): readonly RunId[] =>
       wanted.filter((runId) => {
         const run = this.#tables.database.get<OneRun>(oneRun, runId);
@@ -314,7 +325,7 @@ export class SqliteLeases implements Leases {
     });
   }
 
-  /** L12: notices that the registration of a worker was lost. */
+  /** L12: notifies a worker if its registration was lost. */
   #keep(workerId: string): void {
     try {
       // If the whole store was deleted, its lock files are not created again.
@@ -330,12 +341,12 @@ export class SqliteLeases implements Leases {
     }
   }
 
-  /** L12: notices lost registrations of workers that claim no runs at the moment. */
+  /** L12: notifies workers whose registration was lost and that claim no runs at the moment. */
   keepRegistered(): void {
     for (const workerId of this.#onLost.keys()) this.#keep(workerId);
   }
 
-  /** L12: the store is lost, and the registrations with it. */
+  /** L12: notifies all workers that the store is lost, and with it their registrations. */
   lose(fault: Fault): void {
     const told = [...this.#onLost.values()];
     this.#onLost.clear();
@@ -384,8 +395,8 @@ export class SqliteLeases implements Leases {
   }
 
   /**
-   * Releases the run, inside the journal's transaction. `end` is how the run ended, and `spent` what it used, if that is not stored yet. Returns
-   * `undefined` if the lease is lost.
+   * Releases the run inside the journal's transaction. `end` is how the run ended, and `spent` what it has used, if
+   * this is not stored yet. Returns `undefined` if the lease is lost.
    */
   leaveNow(run: OwnedRun, rest: Rest, end?: RunEnd, spent?: RunSpend): ReleasedRun | undefined {
     const { database } = this.#tables;
@@ -459,7 +470,7 @@ export class SqliteLeases implements Leases {
     };
   }
 
-  /** L5: takes runs in turn, starting after those that were served last. */
+  /** L5: claims runs in turn, starting after those that were served last. */
   #serve({ workerId }: ClaimOptions, { agents, count }: ReadyRuns): TakenRun[] {
     const served: TakenRun[] = [];
     while (served.length < count) {
@@ -472,7 +483,7 @@ export class SqliteLeases implements Leases {
     return served;
   }
 
-  /** L1: takes the run. Deltas of the former owner are deleted. */
+  /** L1: claims the run, and deletes the deltas of the former owner. */
   #take(sql: string, workerId: string, which: string | number): TakenRun | undefined {
     const { database, holder } = this.#tables;
     const run = database.get<TakenRun>(sql, workerId, which, holder);
@@ -482,7 +493,7 @@ export class SqliteLeases implements Leases {
     return run;
   }
 
-  /** Called after it is durable that this worker owns the run. */
+  /** Called after the claim is durable, so that this worker owns the run. */
   note(
     { id, runId, agentId, sessionId, tenantId, userId, flowText, epoch }: TakenRun,
     workerId: string,

@@ -11,7 +11,10 @@ import { addReady, type ReadyRun } from "../sql/ready-page.ts";
 import { ReadyAgent } from "./ready-turns.ts";
 import { isChangedHere } from "./db/dialect.ts";
 
-/** Maximum number of runs of a dead worker, and of runs whose wake time has passed, that become ready in one claim. */
+/**
+ * Maximum number of runs that become ready in one claim: runs of a dead worker, and runs whose wake-up time has
+ * passed.
+ */
 export const mostWoken = 256;
 
 /** The ready runs of the wanted agents. */
@@ -24,7 +27,7 @@ export interface ReadyRuns {
 
 const nextReadyAgent = `SELECT agent_id AS agentId FROM runs WHERE state = ${RunState.READY} AND agent_id > ? AND agent_id < ?
   ORDER BY agent_id LIMIT 1`;
-/** L21: whether ready runs are bound to other machines. */
+/** L21: SQL that checks whether ready runs are bound to other machines. */
 const boundElsewhere = `SELECT 1 FROM runs INDEXED BY runs_of_host WHERE host IS NOT NULL AND state = ${RunState.READY} AND host <> ? LIMIT 1`;
 /** Sorts after all agent ids. */
 const afterAllAgents = "\u{10ffff}";
@@ -48,7 +51,7 @@ export function findReadyRuns(
   return { agents: ready, count: Math.min(count, limit) };
 }
 
-/** The agents with ready runs whose ids are after `from` and before `to`. */
+/** Returns the agents with ready runs whose ids are after `from` and before `to`. */
 function readyAgents(database: Database, from = "", to = afterAllAgents): readonly AgentVersion[] {
   const all: AgentVersion[] = [];
   for (;;) {
@@ -58,7 +61,10 @@ function readyAgents(database: Database, from = "", to = afterAllAgents): readon
   }
 }
 
-/** L11: replaces names by the ids of the agents of these names that have ready runs. Costs one query for each of them. */
+/**
+ * L11: replaces names of agents by the ids of those agents of these names that have ready runs. Costs one query for
+ * each name.
+ */
 function withReadyNames(
   database: Database,
   agents: readonly (AgentVersion | AgentsOfName)[],
@@ -76,12 +82,12 @@ function withReadyNames(
   return [...versions.filter(({ agentId }) => !ofNames.has(agentId)), ...ofNames.values()];
 }
 
-/** Whether the wake time of a run has passed. */
+/** Whether the wake-up time of a run has passed. */
 export function hasDueRun(database: Database, now: number): boolean {
   return database.get("SELECT 1 FROM runs WHERE wake_at <= ? LIMIT 1", now) !== undefined;
 }
 
-/** Makes some of the runs whose wake time has passed ready, the earliest first. */
+/** Makes some of the runs ready whose wake-up time has passed, the earliest first. */
 export function wakeDueRuns(database: Database, now: number): void {
   database.run(
     `UPDATE runs SET state = ${RunState.READY}, ready_at = wake_at * 1000, wake_at = NULL, ${isChangedHere}
@@ -96,7 +102,10 @@ const readyAfter = `SELECT id, run_id AS runId, agent_id AS agentId, agent_versi
     UNION SELECT id FROM runs WHERE owner IN (SELECT value FROM json_each(?2)))
   JOIN runs USING (id) WHERE id > ?3 ORDER BY id LIMIT ?4`;
 
-/** L16: reads pages of ready runs until enough of them are of the wanted agents. `gone` is a JSON list of dead workers. */
+/**
+ * L16: reads pages of ready runs until enough of them belong to the wanted agents. `gone` is a JSON list of dead
+ * workers.
+ */
 export function readyRunIds(database: Database, options: ReadyOptions, gone: string): readonly RunId[] {
   const { now, after } = options;
   const found: RunId[] = [];

@@ -8,9 +8,15 @@ import { turnUser } from "./db/schema.ts";
 class ReadyQueries {
   /** Counts the ready runs, up to a limit. */
   readonly count: string;
-  /** L5: SQL that selects the next run by tenant: of the first tenant after a given one, otherwise of the first of all. */
+  /**
+   * L5: SQL for the next run in the turns of the tenants: that of the first tenant after a given one, or otherwise
+   * of the first of all.
+   */
   readonly next: string;
-  /** L5: SQL that selects the next run of a tenant and a priority, of the first user after a given one. */
+  /**
+   * L5: SQL for the next run of a tenant and a priority in the turns of the users: that of the first user after a
+   * given one.
+   */
   readonly nextUser: string;
 
   constructor(but: string) {
@@ -28,11 +34,11 @@ class ReadyQueries {
 
 const allReady = new ReadyQueries("");
 /**
- * A separate query, because searching the list takes longer than the rest of the query, and most often the list is
- * empty.
+ * Queries that leave out some runs. They are separate, because searching the list takes longer than the rest of the
+ * query, and in most cases the list is empty.
  */
 const allReadyBut = new ReadyQueries("AND run_id NOT IN (SELECT value FROM json_each(?5))");
-/** L21: the runs that are bound to other machines are left out as well. */
+/** L21: queries that also leave out runs which are bound to other machines. */
 const allReadyHere = new ReadyQueries(
   "AND run_id NOT IN (SELECT value FROM json_each(?5)) AND (host IS NULL OR host = ?8)",
 );
@@ -46,8 +52,8 @@ export class ReadyAgent {
   readonly #host: string | undefined;
 
   /**
-   * `others` is a JSON array of the runs that are not wanted, if there are any. `host` is the machine of the worker, if ready
-   * runs are bound to others; then `others` is given.
+   * `others` is a JSON array of the unwanted runs, if there are any. `host` is the machine of the worker, if ready
+   * runs are bound to other machines; `others` is then given too.
    */
   constructor({ agentId, version }: AgentVersion, others: string | undefined, host?: string) {
     this.agentId = agentId;
@@ -67,20 +73,23 @@ export class ReadyAgent {
     return database.get<ReadyRun>(this.#queries.next, tenant, ...this.#withHost());
   }
 
-  /** Returns the next run of the same tenant and priority as `run`, of the first user after `user`. */
+  /** Returns the next run with the same tenant and priority as `run`, of the first user after `user`. */
   nextUser(database: Database, user: string, { tenant, priority }: ReadyRun): ReadyRun | undefined {
     const values = [...this.#values, ...(this.#values.length === 3 ? [null] : [])];
     const more = this.#host === undefined ? [] : [this.#host];
     return database.get<ReadyRun>(this.#queries.nextUser, user, ...values, tenant, priority, ...more);
   }
 
-  /** Only the query by user has the parameters 6 and 7, between the others and the machine. */
+  /**
+   * Returns the parameters. Only the query by user has the parameters 6 and 7, which come between the list of
+   * unwanted runs and the machine.
+   */
   #withHost(): readonly (string | number | null)[] {
     return this.#host === undefined ? this.#values : [...this.#values, null, null, this.#host];
   }
 }
 
-/** L5: finds the next run. Each process that has the file open keeps its own order. */
+/** L5: finds the next run. Each process that has the file open keeps its own position in the turns. */
 export class Turns {
   readonly #order = new TurnOrder();
 

@@ -56,8 +56,8 @@ export class RunReader {
   }
 
   /**
-   * Returns the history of a run that this store created and claimed in one transaction, without reading the file: such
-   * a run has only its first commit. Returns `undefined` for any other run.
+   * Returns the history of a run that this store created and claimed in one transaction, without reading the file,
+   * because such a run has only its first commit. Returns `undefined` for any other run.
    */
   #takeBeginning(runId: RunId): RunHistory | undefined {
     const owned = this.#tables.owned.get(runId);

@@ -49,7 +49,7 @@ function eventSource(tables: Tables, rows: CommitRows): EventSource {
   };
 }
 
-/** Reads logs from the file for their check. */
+/** Creates a reader of logs in the file, for their check. */
 function logSource(tables: Tables, rows: CommitRows): LogSource {
   return {
     end: (runId) =>
@@ -71,14 +71,14 @@ export interface SqliteStoreOptions {
   /** Hash function for content and the event chain. Every process that opens the file needs the same. Default: SHA-256. */
   readonly hash?: Hash;
   /**
-   * What an acknowledged write survives. `normal`: the death of the process at any moment (`kill -9`). After a power
-   * cut the last writes may be missing, but the file is intact. `full`: power cuts as well, at the cost of a disk sync
-   * per commit. Default: `normal`.
+   * What an acknowledged write survives. `normal`: the death of the process at any moment (`kill -9`). After a
+   * power failure the last writes may be missing, but the file is intact. `full`: power failures too, at the cost
+   * of a disk sync per commit. Default: `normal`.
    */
   readonly durability?: Durability;
   /** How often, and after which delay, messages that are handed back through this store are delivered again. */
   readonly inbox?: Partial<InboxSettings>;
-  /** Source of the time at which a run became ready. */
+  /** Clock for the time at which a run became ready. */
   readonly clock?: Clock;
   /** E1: makes the events' hash chain an HMAC with this key. The same key is needed to verify the chain. */
   readonly auditKey?: string;
@@ -103,8 +103,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<SqliteStoreOptions>);
 
 /**
- * A store in one file, which several processes may open at once. SQLite's WAL and a folder with the locks of workers
- * are beside it.
+ * Opens a store in one file, which several processes may open at once. SQLite's WAL and a folder with the locks of
+ * workers are in the same folder.
  */
 export async function sqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { path, durability, busyLimitMs } = knownOptions.read("sqliteStore()", options);

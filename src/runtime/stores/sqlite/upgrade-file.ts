@@ -18,22 +18,28 @@ export interface FileUpgradePlan {
   readonly format: number;
   /** The format that this version of Reeve writes. */
   readonly newest: number;
-  /** What changes from each format to the next. Empty if the file has the newest format. */
+  /** The changes from each format to the next. Empty if the file has the newest format. */
   readonly changes: readonly FormatChange[];
-  /** Where the copy of the file is written first. `null` if nothing changes. */
+  /** Path to which a copy of the file is written first. `null` if nothing changes. */
   readonly backup: string | null;
-  /** Size of the file with its log. The copy and the log of the upgrade need up to as much each. */
+  /** Size of the file with its log, in bytes. The copy and the log of the upgrade each need up to the same space. */
   readonly bytes: number;
   /** Free space in the folder of the file. */
   readonly freeBytes: number;
-  /** The other processes that have the file open, which prevent the upgrade. `null` if the system does not tell. */
+  /**
+   * The other processes that have the file open, which prevent the upgrade. `null` if the system does not show
+   * this.
+   */
   readonly users: readonly StoreUser[] | null;
 }
 
-/** How far an upgrade has come. A process that dies before `committed` leaves the file as it was. */
+/** The stages of an upgrade. If the process dies before `committed`, the file is unchanged. */
 export type UpgradeStage = "locked" | "copied" | "changed" | "committed";
 
-/** Reads what an upgrade of the file would do, and changes nothing. The file must have the tables of one of the schemas. */
+/**
+ * Returns what an upgrade of the file would do. It changes nothing. The file must have the tables of one of the
+ * schemas.
+ */
 export async function planFileUpgrade(
   path: string,
   schemas: readonly FileSchema[],
@@ -56,9 +62,10 @@ export async function planFileUpgrade(
 }
 
 /**
- * Upgrades a file to the newest format of its schema. No other process may have it open. First writes a copy beside it, then
- * changes the file in one transaction. Returns what it has done; without changes if the file had the newest format. If the upgrade
- * fails, the file is as before, and the copy is removed.
+ * Upgrades a file to the newest format of its schema. No other process may have it open. First it writes a copy in
+ * the same folder, then it changes the file in one transaction. Returns what it has done; the list of changes is
+ * empty if the file already had the newest format. If the upgrade fails, the file is unchanged, and the copy is
+ * removed.
  */
 export async function upgradeFile(
   path: string,
@@ -97,7 +104,10 @@ interface FoundSchema {
   readonly schema: FileSchema;
 }
 
-/** The format of a file, and the schema to which it belongs. Throws if it belongs to none of them, or is of an unknown format. */
+/**
+ * Returns the format of a file, and the schema to which it belongs. Throws if it belongs to none of the schemas, or
+ * has an unknown format.
+ */
 function formatOf(database: DatabaseSync, path: string, schemas: readonly FileSchema[]): FoundSchema {
   const header = headerOf(database, path);
   const schema = schemas.find(({ applicationId }) => applicationId === header.owner);
@@ -107,7 +117,7 @@ function formatOf(database: DatabaseSync, path: string, schemas: readonly FileSc
   return { format: header.format, schema };
 }
 
-/** Opens a file that no other process has open, and keeps others from opening it until it is closed. */
+/** Opens a file that no other process has open, and prevents other processes from opening it until it is closed. */
 async function openAlone(path: string): Promise<DatabaseSync> {
   const wait = new BusyWait();
   for (;;) {
@@ -136,7 +146,7 @@ function inUse(path: string, cause: unknown): Fault {
   );
 }
 
-/** The path of the copy. An earlier upgrade that ended before its commit may have left a copy, which is kept. */
+/** Returns the path of the copy. If an earlier upgrade ended before its commit and left a copy, that copy is kept. */
 function backupPath(path: string, format: number): string {
   const first = `${path}.format-${format}.backup`;
   let backup = first;
@@ -150,7 +160,7 @@ interface Backup {
   readonly format: number;
 }
 
-/** Writes a copy and checks it. A copy that has its final name is complete. */
+/** Writes a copy and checks it. Only a complete copy gets the final name. */
 function writeBackup(database: DatabaseSync, { path, backup, format }: Backup): void {
   const partial = `${path}.format-${format}.partial`;
   // This process alone upgrades the file, so that a dead one has left it.
@@ -194,7 +204,7 @@ function checkBackup(file: string, format: number): void {
   }
 }
 
-/** Lets the system write a file, or the names in a folder, to the disk. */
+/** Makes the system write a file, or the names in a folder, to the disk. */
 function sync(path: string): void {
   const opened = openSync(path, "r");
   try {

@@ -1,12 +1,15 @@
 import { setImmediate, setTimeout } from "node:timers/promises";
 
-/** Number of retries in the next turns of the event loop, before timers are used. Most transactions are that short. */
+/**
+ * Number of retries in the next turns of the event loop, before timers are used. Most transactions end within this
+ * time.
+ */
 const promptTries = 3;
 const longestPauseMs = 20;
 
 /**
- * Pauses between attempts to get a lock that another process holds. They grow and are randomised, so that two waiting
- * processes do not stay in step. SQLite's own busy handler would block the event loop.
+ * Pauses between attempts to get a lock that another process holds. They grow and are partly random, so that two
+ * waiting processes do not always try at the same time. SQLite's own busy handler would block the event loop.
  */
 export class BusyWait {
   readonly #began = performance.now();

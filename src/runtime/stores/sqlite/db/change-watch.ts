@@ -4,11 +4,11 @@ import type { Database } from "./database.ts";
 export interface ChangeWatchOptions {
   readonly database: Database;
   readonly everyMs: number;
-  /** Called after another process wrote to the file. Returns `false` to be called again at the next poll. */
+  /** Called after another process wrote to the file. If it returns `false`, it is called again at the next poll. */
   readonly onWrite: () => boolean;
   /** Called at every eighth poll, for changes that leave no trace in the file, such as the death of a worker. */
   readonly onRound: () => void;
-  /** Called once if the file was deleted or replaced. The watch ends. */
+  /** Called once if the file was deleted or replaced. The watch then ends. */
   readonly onLost: (fault: Fault) => void;
 }
 
@@ -30,7 +30,7 @@ export class ChangeWatch {
     this.#options = options;
   }
 
-  /** Starts watching. Returns a function that ends it. */
+  /** Starts watching. Returns a function that stops it. */
   hold(): () => void {
     if (this.#holders++ === 0) this.#start();
     let isHeld = true;

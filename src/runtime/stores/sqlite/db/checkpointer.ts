@@ -1,15 +1,15 @@
 import { DatabaseSync } from "node:sqlite";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 
-/** Average number of WAL pages, by estimate, after which a checkpoint copies them into the file. */
+/** Estimated number of WAL pages, on average, after which a checkpoint copies them into the file. */
 const everyPages = 4_000;
 /**
- * WAL size in pages from which a checkpoint also restarts the log, which blocks writers for a moment. Several writing
- * processes can reach it.
+ * Size of the WAL in pages from which a checkpoint also restarts the log, which blocks writers for a moment. The
+ * WAL can become so large if several processes write.
  */
 const mostPages = 16_000;
 const pageBytes = 4_096;
-/** Estimated number of pages that a transaction writes besides its content. */
+/** Estimated number of pages that a transaction writes in addition to its content. */
 const morePages = 2;
 
 interface CheckpointTask {
@@ -33,7 +33,7 @@ export class Checkpointer {
     this.#path = path;
   }
 
-  /** Notes that a transaction wrote about this many bytes, and starts a checkpoint if it is due. */
+  /** Records that a transaction wrote about this many bytes, and starts a checkpoint if it is due. */
   note(bytes: number): void {
     this.#pages += morePages + bytes / pageBytes;
     if (this.#pages < this.#due || this.#isBusy) return;
@@ -78,7 +78,10 @@ export class Checkpointer {
   }
 }
 
-/** Randomised, so that processes that write at the same pace do not all start a thread at once. */
+/**
+ * Returns the number of pages after which a checkpoint is due. It is partly random, so that processes that write at
+ * the same pace do not all start a thread at once.
+ */
 function duePages(): number {
   return everyPages * (0.75 + Math.random() / 2);
 }

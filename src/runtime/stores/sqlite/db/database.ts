@@ -17,14 +17,17 @@ export interface DatabaseOptions {
 }
 
 /**
- * Number of WAL pages after which SQLite itself runs a checkpoint, inside a write. `normal`: a late fallback, because
- * the checkpointer does this in a thread. `full`: early, because each commit waits for the disk, and a long WAL makes
- * that slower.
+ * Number of WAL pages after which SQLite itself runs a checkpoint, inside a write. `normal`: a high number, because
+ * the checkpointer usually does this earlier in a thread. `full`: a low number, because each commit waits for the
+ * disk, and a long WAL makes that slower.
  */
 const checkpointAfter = { normal: 64_000, full: 1_000 } as const satisfies Record<Durability, number>;
 /** Size in bytes to which SQLite truncates the WAL file after a checkpoint. */
 const logSizeKept = 33_554_432;
-/** Time in milliseconds for which a comparison of the open file with its path counts. A call of the file system takes microseconds. */
+/**
+ * Time in milliseconds for which a comparison of the open file with its path is valid. It avoids calls of the file
+ * system, which take microseconds.
+ */
 const comparedForMs = 20;
 
 /** One connection. Every statement is prepared once. All calls are synchronous and never wait for a lock. */
@@ -36,7 +39,7 @@ export class Database {
   readonly #statements = new Map<string, Statement>();
   /** The files that the connection has open: the database and its WAL. */
   readonly #files: readonly OpenFile[];
-  /** When the files were last compared with their paths, by the monotonic clock. */
+  /** Time at which the files were last compared with their paths, by a clock that is never adjusted. */
   #comparedAt = performance.now();
   #lost: Fault | undefined;
   #isOpen = true;
@@ -77,7 +80,7 @@ export class Database {
     return this.#isOpen;
   }
 
-  /** Runs statements that are needed once. All others are prepared. */
+  /** Runs statements that are needed only once, without preparing them. */
   exec(sql: string): void {
     this.#connection.exec(sql);
   }
@@ -100,7 +103,7 @@ export class Database {
     return Number(this.statement(sql).run(...values).lastInsertRowid);
   }
 
-  /** The caller names the columns in the query and in the type. */
+  /** Runs a query and returns its first row. The caller names the columns in the query and in the type. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- only the caller knows the columns of its query
   get<Row extends object>(sql: string, ...values: SQLInputValue[]): Row | undefined {
     return this.statement(sql).get(...values) as Row | undefined;
@@ -111,8 +114,8 @@ export class Database {
   }
 
   /**
-   * Like `all`, with each row as an array of its columns. Takes half the time for many rows. Bench: `runtime`, row
-   * "replay".
+   * Runs a query like `all`, but returns each row as an array of its columns. This takes half the time for many
+   * rows. Bench: `runtime`, row "replay".
    */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- only the caller knows the columns of its query
   lists<Row extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): Row[] {
@@ -130,8 +133,9 @@ export class Database {
   }
 
   /**
-   * Throws `store_lost` if the file or its WAL was deleted or replaced: the connection would write to a file that no other
-   * process can open. SQLite does not notice that. A comparison counts for `comparedForMs`, unless the caller wants a new one.
+   * Throws `store_lost` if the file or its WAL was deleted or replaced: the connection would write to a file that
+   * no other process can open. SQLite does not notice that. An earlier comparison is valid for `comparedForMs`,
+   * unless the caller requests a new one.
    */
   verify({ isNew = false }: { readonly isNew?: boolean } = {}): void {
     if (this.#lost !== undefined) throw this.#lost;
@@ -157,7 +161,7 @@ export class Database {
     }
   }
 
-  /** Overwrites what the work deletes. By default SQLite only marks the space as free. */
+  /** Runs `work` and overwrites the data that it deletes. By default, SQLite only marks the space as free. */
   overwriting<Result>(work: () => Result): Result {
     this.exec("PRAGMA secure_delete = ON");
     try {
@@ -168,8 +172,9 @@ export class Database {
   }
 
   /**
-   * Does the work synchronously if no other connection holds a lock, otherwise as soon as the lock is released. Rejects with
-   * faults only; with `store_unavailable` if the file is still locked after `busyLimitMs`, and as `verify` does.
+   * Does the work. If no other connection holds a lock, it does so synchronously, otherwise when the lock is
+   * released. Rejects only with faults: with `store_unavailable` if the file is still locked after `busyLimitMs`,
+   * and with the faults of `verify`.
    */
   patiently<Result>(work: () => Result): MaybePromise<Result> {
     try {
@@ -203,7 +208,7 @@ export class Database {
     }
   }
 
-  /** The last connection that closes runs a checkpoint. */
+  /** Closes the connection. The last connection that closes runs a checkpoint. */
   close(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
@@ -214,7 +219,10 @@ export class Database {
 
 interface OpenFile {
   readonly path: string;
-  /** Device and inode. While the file is open, no other file gets the same. `undefined` before the file is open. */
+  /**
+   * Device and inode of the file. While the file is open, no other file has the same. `undefined` before the file
+   * is open.
+   */
   id: string | undefined;
 }
 
@@ -259,7 +267,7 @@ function refuseUnusable(path: string): void {
   }
 }
 
-/** Reads what is at a place. A folder that this user must not search hides it. */
+/** Returns what exists at a path. `undefined` also if the user may not search its folder. */
 function statAt(place: string, path: string): Stats | undefined {
   try {
     return statSync(place, { throwIfNoEntry: false });

@@ -3,7 +3,7 @@ import type { Dialect, EntryRange } from "../../sql/dialect.ts";
 import { isChanged } from "../../sql/run-row.ts";
 import { rowsPerSession } from "./schema.ts";
 
-/** The ids of the rows of a session are one contiguous range. */
+/** Returns the SQL condition for rows of a session. The ids of these rows form one contiguous range. */
 function entriesOf(session: string, { as = "entries", after, upTo }: EntryRange = {}): string {
   const from = after ?? `${session} * ${rowsPerSession}`;
   const to = upTo === undefined ? `< (${session} + 1) * ${rowsPerSession}` : `<= ${upTo}`;
@@ -14,7 +14,7 @@ function piecesOf(content: string): string {
   return `content_pieces.id >= ${content} * ${piecesPerContent} AND content_pieces.id < (${content} + 1) * ${piecesPerContent}`;
 }
 
-/** K5: greater than every number so far, also than those of rows that were deleted since. */
+/** K5: SQL for a number that is at least as great as every change number so far, including those of deleted rows. */
 const lastChange = "max((SELECT last FROM freed_changes), (SELECT ifnull(max(change), 0) FROM runs))";
 const nextChange = `(1 + ${lastChange})`;
 
@@ -60,8 +60,8 @@ export const sqliteDialect: Dialect = {
 };
 
 /**
- * Returns the text of a statement that both SQL stores share (`Work`) as SQLite reads it: the tables have no schema, lists are
- * JSON, and types of parameters and locks of rows do not exist.
+ * Returns the text of a statement that both SQL stores share (`Work`) in the form for SQLite: the tables have no
+ * schema, lists are JSON, and types of parameters and locks of rows are removed.
  */
 export function sqliteText(sql: string): string {
   return sql
@@ -76,5 +76,5 @@ export function sqliteText(sql: string): string {
     .replaceAll(/\$(\d+)/gu, "?$1");
 }
 
-/** K5: `isChanged` in statements of SQLite alone. */
+/** K5: `isChanged` for statements that only SQLite uses. */
 export const isChangedHere = sqliteText(isChanged);

@@ -9,16 +9,16 @@ import { isBusy, sqliteFault } from "./sqlite-fault.ts";
 /** One atomic change. */
 export interface Write<Result> {
   /**
-   * Runs inside the transaction. It may refuse with a fault only before it has changed anything, because other writes
-   * share the transaction. If there are several, it gets the database's version: while that is unchanged, no other
-   * connection has written.
+   * Runs inside the transaction. It may throw a fault only before it has changed anything, because other writes
+   * share the transaction. In a shared transaction it gets the version of the database: while the version is
+   * unchanged, no other connection has written.
    */
   readonly apply: (version?: number) => Result;
   /** Called once the change is durable, before its promise resolves. */
   readonly committed?: (result: Result) => void;
   /** Called if the changes of `apply` were rolled back. */
   readonly undone?: () => void;
-  /** Whether `apply` runs a single statement, which needs no explicit transaction. */
+  /** Whether `apply` runs only one statement, which needs no explicit transaction. */
   readonly isOneStatement?: () => boolean;
   /** Approximate number of bytes written. Default: 0. */
   readonly bytes?: number;
@@ -34,7 +34,7 @@ class Waiting<Result = unknown> {
   readonly #committed: Write<Result>["committed"];
   readonly #undone: Write<Result>["undone"];
   readonly #isOneStatement: Write<Result>["isOneStatement"];
-  /** Whether `apply` was called and may have to be rolled back. */
+  /** Whether `apply` was called, so that it may have to be rolled back. */
   #isTried = false;
 
   constructor(
@@ -55,7 +55,7 @@ class Waiting<Result = unknown> {
     return this.#isOneStatement?.() ?? false;
   }
 
-  /** A fault is the outcome of this write. Any other error rolls back the transaction. */
+  /** Runs the write. If it throws a fault, the fault is its outcome. Any other error rolls back the transaction. */
   attempt(version?: number): Outcome<Result> {
     this.#isTried = true;
     try {
@@ -79,18 +79,18 @@ class Waiting<Result = unknown> {
 
 type Outcome<Result = unknown> = { readonly result: Result } | { readonly fault: Fault };
 
-/** Gets the approximate size of every transaction. */
+/** Receives the approximate size of every transaction. */
 export interface WriteWatch {
   note(bytes: number): void;
 }
 
-/** Maximum duration of a turn of the event loop that only writes. */
+/** Maximum duration of a turn of the event loop in which the process only writes, in milliseconds. */
 const longestTurnMs = 4;
 /** Maximum number of writes and of bytes in one transaction, because a transaction blocks the event loop. */
 const mostWrites = 256;
 const mostBytes = 1_000_000;
 
-/** `then` on a resolved promise queues a microtask and allocates less than `queueMicrotask`. */
+/** A resolved promise, whose `then` queues a microtask and allocates less memory than `queueMicrotask`. */
 const settled = Promise.resolve();
 
 /**
@@ -103,7 +103,10 @@ export class GroupCommit {
   #queue: Waiting[] = [];
   #flushing = false;
   #scheduled = false;
-  /** Lets timers and sockets run if there is an endless sequence of writes. */
+  /**
+   * Measures the turn of the event loop, so that timers and network events are handled even if there is always
+   * something to write.
+   */
   readonly #turn = new EventLoopTurn(systemEventLoop, longestTurnMs);
   #idle: (() => void)[] = [];
 
@@ -166,7 +169,7 @@ export class GroupCommit {
     else void this.#goOn(isWritten);
   };
 
-  /** Writes what did not fit into the first transaction, or waits for the lock of another process. */
+  /** Writes what did not fit into the first transaction, or waits for the lock of another process and then writes. */
   async #goOn(isFirstWritten: boolean): Promise<void> {
     let isWritten = isFirstWritten;
     let wait: BusyWait | undefined;
@@ -188,7 +191,7 @@ export class GroupCommit {
     for (const tell of idle) tell();
   }
 
-  /** Returns `false` if the file is locked. The writes stay in the queue. */
+  /** Writes one transaction. Returns `false` if the file is locked; the writes then stay in the queue. */
   #writeOnce(): boolean {
     const waiting = this.#queue;
     this.#queue = [];
@@ -203,7 +206,7 @@ export class GroupCommit {
     return true;
   }
 
-  /** One of several writes may have caused the error, so each is tried in a transaction of its own. */
+  /** Tries each write in its own transaction, because one of several writes may have caused the error. */
   #writeApart(waiting: readonly Waiting[], together: Fault): boolean {
     for (const [index, each] of waiting.entries()) {
       const outcomes = waiting.length === 1 ? together : this.#tryTogether([each]);
@@ -217,7 +220,7 @@ export class GroupCommit {
     return true;
   }
 
-  /** Returns the outcomes of the first writes, or why nothing was written. */
+  /** Writes one transaction. Returns the outcomes of its writes, or why nothing was written. */
   #tryTogether(waiting: readonly Waiting[]): Outcome[] | "busy" | Fault {
     try {
       return this.#writeTogether(waiting);
@@ -228,7 +231,7 @@ export class GroupCommit {
     }
   }
 
-  /** Writes as many as fit into one transaction. */
+  /** Writes as many queued writes as fit into one transaction. */
   #writeTogether(waiting: readonly Waiting[]): Outcome[] {
     const [only] = waiting;
     this.#database.verify();

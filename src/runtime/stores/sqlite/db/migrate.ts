@@ -27,8 +27,9 @@ export interface FileHeader {
 const otherwise = "move it away, with the files beside it that begin with its name, or open another file";
 
 /**
- * Creates the tables in a new file. Several processes may open it at once: the second finds the work done. A file of an earlier
- * format is refused, because the processes of an earlier version may have it open: `upgradeFile` upgrades it.
+ * Creates the tables in a new file. If several processes open it at once, the first one creates the tables. A file
+ * of an earlier format is refused, because processes of an earlier version may have it open; `upgradeFile` upgrades
+ * it.
  */
 export function createTables(database: Database, schema: FileSchema): void {
   const { applicationId, tables } = schema;
@@ -42,7 +43,10 @@ export function createTables(database: Database, schema: FileSchema): void {
   });
 }
 
-/** Returns `false` for a new file. Throws if the file has other tables than those of this version of Reeve. */
+/**
+ * Whether the file has tables. Returns `false` for a new file. Throws if the tables are not those of this version
+ * of Reeve.
+ */
 function hasTables(database: Database, schema: FileSchema): boolean {
   const { path } = database;
   const format = database.get<{ user_version: number }>("PRAGMA user_version")?.user_version ?? 0;
@@ -54,7 +58,7 @@ function hasTables(database: Database, schema: FileSchema): boolean {
   return true;
 }
 
-/** Throws if the file is no store that this version of Reeve opens or upgrades. */
+/** Throws if the file is not a store that this version of Reeve can open or upgrade. */
 export function refuseUnknownFile(header: FileHeader, schema: FileSchema): void {
   refuseForeignFile(header, schema);
   refuseUnknownFormat({ where: header.path, format: header.format, otherwise }, knownFormats(schema));

@@ -2,12 +2,12 @@ import { accessSync, constants } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Fault } from "../../../../kernel/index.ts";
 
-/** Endings of the files that SQLite writes for one store. */
+/** Suffixes of the files that SQLite writes for one store. */
 const endings = ["", "-wal", "-shm"] as const;
 
 /**
- * Returns `store_read_only` if the file system or the rights of the user forbid to write a store at the path, otherwise `undefined`.
- * The errors of SQLite and of `mkdir` do not tell this cause from others.
+ * Returns the fault `store_read_only` if the file system or the rights of the user forbid writing a store at the
+ * path, otherwise `undefined`. The errors of SQLite and of `mkdir` do not show this cause.
  */
 export function readOnlyPlace(path: string, cause?: unknown): Fault | undefined {
   const files = endings.map((ending) => resolve(path) + ending);
@@ -21,7 +21,7 @@ export function readOnlyPlace(path: string, cause?: unknown): Fault | undefined 
   );
 }
 
-/** Why a folder cannot be written. For a folder that does not exist: why it cannot be created. */
+/** Returns why a folder cannot be written or, if it does not exist, why it cannot be created. */
 function folderRefusal(folder: string): string | undefined {
   const refusal = refusalOf(folder);
   if (refusal !== undefined || exists(folder) || folder === dirname(folder)) return refusal;
@@ -32,7 +32,7 @@ function exists(path: string): boolean {
   return codeOf(path, constants.F_OK) === undefined;
 }
 
-/** Why a file or folder cannot be written. `undefined` if it can be, or does not exist. */
+/** Returns why a file or folder cannot be written. `undefined` if it can be written, or does not exist. */
 function refusalOf(path: string): string | undefined {
   const code = codeOf(path, constants.W_OK);
   if (code === "EROFS") return `${path} is on a read-only file system`;

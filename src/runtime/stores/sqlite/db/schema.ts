@@ -9,57 +9,65 @@ import type { FileSchema } from "./migrate.ts";
 /** Maximum number of rows of `entries` per session. */
 export const rowsPerSession = 4_194_304;
 
-/** L5: SQL of the user that decides whose turn it is. Runs without a user are one party. */
+/** L5: SQL for the user in the turns between users. All runs without a user count as one user. */
 export const turnUser = "ifnull(user_id, '')";
 
 const latencies = Array.from({ length: 25 }, (_each, bucket) => `latency_${bucket}`);
 
 /**
- * Creates the tables of the newest format in a new file. An upgrade (`formatSteps`) leads files of earlier formats to the same tables.
+ * Creates the tables of the newest format in a new file. An upgrade (`formatSteps`) leads files of earlier formats
+ * to the same tables.
  *
  * - Keys are integers. An index of one column lists rows with the same value in the order of their creation.
- * - `commits`: one row per commit, with its events inside. Rows are appended. `next_event` is the seq after the last
- *   event, so that a binary search finds the commit of any seq.
- * - `contents`: large values of commits and entries, each once per tenant. `refs` in `commits` and `entries` lists the
- *   contents of a row and their places in its `body` (`ContentRef`). The pieces of a content have successive ids; a short text
- *   is one piece and stored as text.
- *   `content_owners` lists the rows that need a content (`OwnerKind`); triggers remove a row's ownership with the row,
- *   and mark a content that has lost its last owner as deleted.
+ * - `commits`: one row per commit, with its events inside. Rows are appended. `next_event` is the sequence number
+ *   after the last event, so that a binary search finds the commit of any event.
+ * - `contents`: large values of commits and entries, each once per tenant. `refs` in `commits` and `entries` lists
+ *   the contents of a row and their places in its `body` (`ContentRef`). The pieces of a content have successive
+ *   ids; a short text is one piece and stored as text. `content_owners` lists the rows that need a content
+ *   (`OwnerKind`); triggers remove a row's ownership with the row, and mark a content that has lost its last owner
+ *   as deleted.
  * - `places`: the ids of a run's commits. One row covers successive commits, starting with `number`. The table is
- *   updated for many commits at once; `placed` holds the id up to which it is complete. An index that every commit
- *   updates would write one more page for each run that writes.
- * - `runs.erases` lists the tasks whose text retention erased. `erasing` is 1 until the text is out of the file. A
- *   commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain follows.
- * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so that a commit need not
- *   update it.
- *   `lost` is JSON of the first owner of this count (`LostOwner`), and `lost_at` the time of the last loss. A release ends the count. `recoveries_in_all` counts all recoveries.
+ *   updated for many commits at once; `placed` contains the id up to which it is complete. An index that every
+ *   commit updates would write one more page for each run that writes.
+ * - `runs.erases` lists the tasks whose text retention erased. `erasing` is 1 until the text is removed from the
+ *   file. A commit whose text was erased has a `seal`, which covers the link that its own `link` in the chain
+ *   follows.
+ * - `runs.recoveries` counts recoveries in a row (L7). It is valid while commit `recovered_at` is the last one, so
+ *   that a commit need not update it. `lost` is JSON of the first owner of this count (`LostOwner`), and `lost_at`
+ *   the time of the last loss. A release ends the count. `recoveries_in_all` counts all recoveries.
  * - `runs.kind` is an index into `runKinds`. A run is scheduled while it is suspended until its `start_at` (L9).
  * - `runs.spent` is the JSON of a `RunSpend` (K3). NULL means that the run has used nothing.
- * - `runs.change` is the number of the last change of a run's summary (K5). `freed_changes` holds the highest number of a deleted row.
+ * - `runs.change` is the number of the last change of a run's summary (K5). `freed_changes` holds the highest
+ *   number of a deleted row.
  * - `runs.cost` follows from `spent`: US dollars, or -1 if a price is unknown.
- * - `runs.flow` is the JSON of the limits of a run (L17). `gate` is the limit that it has to pass next, NULL if it is admitted. `slot` is
- *   the limit of concurrency in which it has a place, until it ends. `rate` and `admitted_at` say for which rate it counts, and when.
- * - `run_scores`: all scores of runs (Z2). `runs.scores` is the JSON of those that count, without comments (Z3), so that a list reads
- *   no other table. NULL means that the run has none.
+ * - `runs.flow` is the JSON of the limits of a run (L17). `gate` is the limit that it has to pass next, NULL if it
+ *   is admitted. `slot` is the limit of concurrency in which it has a place, until it ends. `rate` and
+ *   `admitted_at` say for which rate it counts, and when.
+ * - `run_scores`: all scores of runs (Z2). `runs.scores` is the JSON of the current ones, without comments (Z3), so
+ *   that a list reads no other table. NULL means that the run has none.
  * - `runs.host` is the machine to which a program has bound the run (L21).
- * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that asks.
+ * - `approvals`: the open questions of runs (K4), in the order in which they were asked. `seq` is the event that
+ *   asks.
  * - `run_metadata`: the metadata of a run, apart from its row, because each change of a row writes the whole row.
- *   `run_labels` holds its short top-level strings, by which runs are listed, with the run's tenant and time of creation.
+ *   `run_labels` holds its short top-level strings, by which runs are listed, with the run's tenant and time of
+ *   creation.
  * - `runs.standing` is the last standing of a run that has not ended (`standingText`). NULL means running.
  * - `runs.ended` is the status with which a run ended, as an index into `runStatuses`.
- * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message wants a
- *   reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
- * - `sessions.leaf_id` is the current entry (N2), `last_id` the current entry of child tasks (N3). `name` and `title` repeat what entries
- *   say, and `size` is their number, so that a list reads no entries.
- * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a session
- *   are stored together, in the order of arrival. `seal` covers what was written (`Chain.entrySeal`).
- * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText` returns them.
- *   A row holds a month (`monthPeriod`), a day or an hour (`hourPeriod`). `detailed` is 0 in rows with usage of formats before 19, which counted neither failures
- *   nor durations. `latency_0` and the following count calls by duration (`latencyBoundsMs`).
+ * - `messages`: for `state` see `MessageState`. `line` is the line of the sender. `asks` is 1 if the message asks
+ *   for a reply. `died` orders the dead letters of an agent by the time at which they became dead letters.
+ * - `sessions.leaf_id` is the current entry (N2), `last_id` the current entry of child tasks (N3). `name` and
+ *   `title` repeat what entries say, and `size` is their number, so that a list reads no entries.
+ * - `entries`: one row holds `count` successive entries, the first named by `stem` and `number`. The rows of a
+ *   session are stored together, in the order of arrival. `seal` is the hash of the row (`Chain.entrySeal`).
+ * - `usage_totals`: amounts of runs, also of deleted ones. Tenant, user and model are stored as `tenantText`
+ *   returns them. A row holds a month (`monthPeriod`), a day or an hour (`hourPeriod`). `detailed` is 0 in rows
+ *   with usage of formats before 19, which counted neither failures nor durations. `latency_0` and the following
+ *   count calls by duration (`latencyBoundsMs`).
  * - `allotments`: cap shares, which are the parts of the spending caps that runs in progress hold (B7).
  * - `records`: a write deletes the row and inserts another one, so that `version` is never reused.
- * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed later.
- * - The indexes that find work contain no run that is suspended without a wake time.
+ * - Deletion first sets the name to NULL (`run_id`, `session_id` or the content's `hash`). The rows are freed
+ *   later.
+ * - The indexes for finding work do not contain runs that are suspended without a wake-up time.
  */
 const storeTables = `
   CREATE TABLE runs (

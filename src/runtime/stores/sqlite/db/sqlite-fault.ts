@@ -34,10 +34,10 @@ const meanings = new Map<number, Meaning>([
   [26, broken],
 ]);
 
-/** Result codes that a place that cannot be written causes: SQLITE_READONLY, SQLITE_IOERR and SQLITE_CANTOPEN. */
+/** SQLite result codes for a place that cannot be written: SQLITE_READONLY, SQLITE_IOERR and SQLITE_CANTOPEN. */
 const ofReadOnlyPlaces: ReadonlySet<number> = new Set([8, 10, 14]);
 
-/** Converts an error of SQLite into a fault that says what to do. Any other error is converted by `Fault.from`. */
+/** Converts an error of SQLite into a fault that says what to do. Any other error is converted with `Fault.from`. */
 export function sqliteFault(error: unknown, path: string): Fault {
   const result = resultCode(error);
   const meaning = result === undefined ? undefined : meanings.get(result & 0xff);
@@ -56,7 +56,7 @@ export function isBusy(error: unknown): boolean {
   return primary === 5 || primary === 6;
 }
 
-/** Whether the error is SQLITE_ERROR: a wrong statement, not a problem with the file. */
+/** Whether the error is SQLITE_ERROR, which means a wrong statement and not a problem with the file. */
 export function isPlainError(error: unknown): boolean {
   return resultCode(error) === 1;
 }

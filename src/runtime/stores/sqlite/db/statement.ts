@@ -5,7 +5,7 @@ import {
   type StatementResultingChanges,
 } from "node:sqlite";
 
-/** `setReturnArrays` exists since Node 22.16. */
+/** Whether this Node version has `setReturnArrays`, which exists since Node 22.16. */
 const hasLists = "setReturnArrays" in StatementSync.prototype;
 
 /**
@@ -14,7 +14,7 @@ const hasLists = "setReturnArrays" in StatementSync.prototype;
  */
 export class Statement {
   readonly #statement: StatementSync;
-  /** The index of the value for each parameter. `undefined` if the values are in the order of the parameters. */
+  /** For each parameter, the index of its value. `undefined` if the values have the order of the parameters. */
   readonly #order: readonly number[] | undefined;
 
   constructor(connection: DatabaseSync, sql: string) {
@@ -34,7 +34,7 @@ export class Statement {
     return this.#statement.all(...this.#inOrder(values));
   }
 
-  /** Like `all`, with each row as an array of its columns. */
+  /** Runs the statement like `all`, but returns each row as an array of its columns. */
   lists(...values: SQLInputValue[]): unknown[][] {
     const statement = this.#statement;
     if (!hasLists) return this.all(...values).map((row) => Object.values(row));

@@ -17,7 +17,7 @@ import { sqliteDialect, sqliteText } from "./dialect.ts";
 import type { GroupCommit, Write } from "./group-commit.ts";
 
 /**
- * The content of a run that was created and claimed in one transaction, for its owner to start with. It holds the
+ * The first commit of a run that was created and claimed in one transaction, for its owner to start with. It is the
  * commit itself if no caller can change it, otherwise its text.
  */
 interface Beginning {
@@ -27,14 +27,15 @@ interface Beginning {
 
 /**
  * A run that this store owns, as far as it knows. Only the owner appends commits, through one store at a time (the
- * holder), and every commit is fenced by epoch and holder. Therefore the position is correct as long as commits
- * succeed.
+ * holder), and every commit is checked by epoch and holder. Therefore the stored position is correct as long as
+ * commits succeed.
  */
 export interface OwnedRun extends SqlOwnedRun {
-  /** What a run starts with. It is present until the owner has read it. */
+  /** The first commit of a new run. It is present until the owner has read it. */
   beginning?: Beginning | undefined;
   /**
-   * Version of the database when a commit last passed the fence. While the version is the same, the fence still holds.
+   * Version of the database when a commit last passed the check of epoch and holder. While the version is the same,
+   * the check need not be repeated.
    */
   takenAt?: number;
 }
@@ -48,10 +49,10 @@ export interface TablesOptions {
 /** The operations of the SQLite store on its tables. */
 export class Tables extends SqlTables<OwnedRun> {
   readonly database: Database;
-  /** Random id of this store among all that have the file open. */
+  /** Random id that distinguishes this store from others that have the file open. */
   readonly holder = randomInt(2 ** 47);
   readonly #writer: GroupCommit;
-  /** The texts of shared statements, by their shared form. */
+  /** The SQLite texts of shared statements, by their shared form. */
   readonly #texts = new Map<string, string>();
   #isClosed = false;
 

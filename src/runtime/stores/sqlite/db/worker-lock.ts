@@ -8,24 +8,25 @@ import { readOnlyPlace } from "./read-only-place.ts";
 import { isBusy, sqliteFault } from "./sqlite-fault.ts";
 
 /**
- * How long `take` retries. A process that probes whether a worker is alive holds its lock for an instant and looks like
- * the worker.
+ * Time for which `take` retries, in milliseconds. A process that checks whether a worker is alive holds the lock
+ * for a moment, which looks like a live worker.
  */
 const patienceMs = 500;
 
 /**
- * Tells which workers are alive. Each worker holds a lock on its own file beside the database. The operating system releases the lock
- * when the process dies, and keeps it while the process is stopped or the machine sleeps. The lock is an open exclusive SQLite
- * transaction on an empty file, because Node has no file locks.
+ * Finds out which workers are alive. Each worker holds a lock on its own file beside the database. The operating
+ * system releases the lock when the process dies, and keeps it while the process is stopped or the machine sleeps.
+ * The lock is an open exclusive SQLite transaction on an empty file, because Node has no file locks.
  *
- * - K1 Only the holder of the lock removes the file, so an existing file is the current one. If a person deletes the
- *   file, its holder notices that with `keep` and creates it again.
- * - K2 Only SQLite opens these files: closing another descriptor of the file would release the process's POSIX locks on it.
+ * - K1 Only the holder of the lock removes the file, so that an existing file is the current one. If a person
+ *   deletes the file, its holder finds this out with `keep` and creates it again.
+ * - K2 Only SQLite opens these files: closing another descriptor of the file would release the process's POSIX
+ *   locks on it.
  */
 export class WorkerLocks {
   readonly #folder: string;
   readonly #held = new Map<string, HeldLock>();
-  /** Open connections to the files of other workers that were alive at the last probe. */
+  /** Open connections to the lock files of other workers that were alive at the last check. */
   readonly #probes = new Map<string, DatabaseSync>();
 
   constructor(path: string) {
@@ -33,8 +34,8 @@ export class WorkerLocks {
   }
 
   /**
-   * Returns `false` if this process already holds the lock. Throws `already_exists` if another live worker has this
-   * name.
+   * Takes the lock of a worker. Returns `false` if this process already holds it. Throws `already_exists` if
+   * another live worker has this name.
    */
   async take(workerId: string): Promise<boolean> {
     if (this.#held.has(workerId)) return false;
@@ -56,8 +57,9 @@ export class WorkerLocks {
   }
 
   /**
-   * K1: takes the lock again if its file was deleted, and then throws `store_unavailable`, because other workers may
-   * have taken over runs meanwhile. Throws `already_exists` if another worker of this name has created the file.
+   * K1: takes the lock again if its file was deleted, and then throws `store_unavailable`, because other workers
+   * may have taken over runs in the meantime. Throws `already_exists` if another worker of this name has created
+   * the file.
    */
   keep(workerId: string): void {
     const held = this.#held.get(workerId);

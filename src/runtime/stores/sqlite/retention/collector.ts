@@ -6,12 +6,15 @@ import { OwnerKind } from "../../codec/owner-kind.ts";
 import type { Tables } from "../db/tables.ts";
 
 /**
- * Target duration of one round of deletions. After a longer round, the next round deletes half as many rows; after a round of
- * less than half this time, it deletes twice as many.
+ * Target duration of one round of deletions, in milliseconds. After a longer round, the next round deletes half as
+ * many rows; after a round of less than half this time, it deletes twice as many.
  */
 const sliceMs = 1;
 const mostRows = 4_096;
-/** A piece is as large as many other rows, and is overwritten. */
+/**
+ * Maximum number of pieces of a content that are deleted at once, because a piece is as large as many other rows
+ * and is overwritten.
+ */
 const mostPieces = 1;
 
 const removePieces = `DELETE FROM content_pieces WHERE id IN (SELECT id FROM content_pieces
@@ -22,16 +25,16 @@ type Remove = (id: number, limit: number) => number;
 
 interface Kind {
   readonly table: string;
-  /** The column that is NULL in a deleted row. */
+  /** The column whose value is NULL in a deleted row. */
   readonly name: string;
   readonly holds: readonly Remove[];
-  /** Whether the freed space is overwritten. An erased text may be in a content. */
+  /** Present if the freed space is overwritten, because a content may contain erased text. */
   readonly isOverwritten?: true;
 }
 
 /**
- * Frees the rows of deleted runs, sessions and contents, in rounds of a few milliseconds. Readers no longer see a deleted
- * row. If the process dies, the next process that opens the file continues.
+ * Deletes the rows of deleted runs, sessions and contents, in rounds of a few milliseconds. Readers already no
+ * longer see them. If the process dies, the next process that opens the file continues.
  */
 export class Collector {
   readonly #tables: Tables;
@@ -133,7 +136,7 @@ export class Collector {
     return row?.id;
   }
 
-  /** Deletes the rows that belong to a deleted row. Returns whether none are left. */
+  /** Deletes rows that belong to a deleted row. Returns whether no rows are left. */
   #empty({ holds }: Kind, id: number, end: number): boolean {
     for (const remove of holds) {
       let removed: number;

@@ -17,13 +17,13 @@ export interface EraserOptions extends CommitEraserOptions {
 
 const nextRun = `SELECT ${runKeyColumns} FROM runs
   WHERE erasing = 1 AND run_id IS NOT NULL AND id NOT IN (SELECT value FROM json_each(?)) LIMIT 1`;
-/** Has no effect if more was marked meanwhile. */
+/** SQL that records that a run is erased. It has no effect if more text was marked in the meantime. */
 const isErased = "UPDATE runs SET erasing = NULL WHERE id = ? AND erases = ?";
 
 /** Maximum time in milliseconds that one transaction spends on erasing. */
 const sliceMs = 2;
 
-/** E1: removes erased text from the file, in slices of a few milliseconds. */
+/** E1: removes erased text from the file, in parts of a few milliseconds. */
 export class Eraser {
   readonly #tables: Tables;
   readonly #rows: CommitRows;
@@ -64,7 +64,10 @@ export class Eraser {
     return cursor;
   }
 
-  /** Erases one slice. Returns where to continue, or `undefined` if the log is not valid. Call inside a transaction. */
+  /**
+   * Erases one part. Returns where to continue, or `undefined` if the log is not valid. Call it inside a
+   * transaction.
+   */
   #slice(run: RunKey, from: ErasureCursor): ErasureCursor | "end" | undefined {
     const began = performance.now();
     let { number, link } = from;

@@ -8,12 +8,15 @@ interface Place {
 }
 
 /**
- * Maximum number of fresh commits, i.e. commits that are not yet in `places`. Counts the commits that this process
- * wrote and those it found when it opened the file.
+ * Maximum number of fresh commits, which are commits that are not yet in `places`. It counts the commits that this
+ * process wrote and those that it found when it opened the file.
  */
 const mostFresh = 512;
 
-/** The lists of the commits that runs have placed, and the number of commits that are still fresh. */
+/**
+ * The lists of the placed commits of runs, which are commits in the table `places`, and the number of commits that
+ * are still fresh.
+ */
 export class CommitPlaces {
   readonly #database: Database;
   #fresh = 0;
@@ -24,8 +27,8 @@ export class CommitPlaces {
   }
 
   /**
-   * Counts the fresh commits that other processes left. If rows were deleted by hand, `placed` may be higher than the
-   * last id, and new commits would count as placed; `open` corrects that.
+   * Counts the fresh commits that other processes left. It also corrects `placed`: if rows were deleted by hand,
+   * `placed` may be higher than the last id, so that new commits would count as placed.
    */
   open(): void {
     const { through, last } = this.#marks();
@@ -39,7 +42,7 @@ export class CommitPlaces {
     return this.#fresh >= this.#mostFresh;
   }
 
-  /** Counts a new commit. Call inside its transaction if `isCrowded` is true. */
+  /** Counts a new commit. If `isCrowded` is true, call it inside the commit's transaction. */
   addedNow(): void {
     if (this.isCrowded) this.placeNow();
     else this.#fresh++;
@@ -88,7 +91,7 @@ export class CommitPlaces {
     return some.length;
   }
 
-  /** The number after the run's last placed commit. */
+  /** Returns the number that follows that of the run's last placed commit. */
   end(id: number): number {
     const row = this.#database.get<{ readonly end: number }>(
       `SELECT number + json_array_length(commit_ids) AS end FROM places WHERE run = ? ORDER BY number DESC LIMIT 1`,

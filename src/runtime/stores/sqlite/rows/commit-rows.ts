@@ -48,9 +48,9 @@ const namedEntries = `SELECT ${entryColumns(sqliteDialect)} FROM entries
     AND number < ?3 + ?4 AND number + count > ?3 ORDER BY number`;
 
 /**
- * Reads and writes the commits of runs. A run's placed commits are listed in `places`; the fresh commits, the last few
- * of all runs, follow them. A commit only ever changes from fresh to placed. Therefore a reader looks for placed
- * commits first, then for fresh ones, and repeats both once if it found neither.
+ * Reads and writes the commits of runs. The table `places` lists a run's placed commits; the last few commits of
+ * all runs are fresh and not in the table. A commit changes only from fresh to placed. Therefore a reader looks for
+ * placed commits first, then for fresh ones, and repeats both once if it found neither.
  */
 export class CommitRows {
   readonly #tables: Tables;
@@ -97,7 +97,7 @@ export class CommitRows {
     return last === undefined ? this.#places.end(id) : last.number + 1;
   }
 
-  /** The number of the run's next commit and the seq of its next event. */
+  /** Returns the number of the run's next commit and the sequence number of its next event. */
   end(run: RunKey): { readonly number: number; readonly seq: number } {
     const late = this.#database.get<Mark>(lastFreshMark, run.id);
     if (late !== undefined) return { number: late.number + 1, seq: late.nextEvent };
@@ -132,8 +132,8 @@ export class CommitRows {
   }
 
   /**
-   * Returns the number of the commit that holds the event with this seq, by binary search. If no commit holds it,
-   * returns the number of the next commit.
+   * Returns the number of the commit that contains the event with this sequence number, by binary search. If no
+   * commit contains it, returns the number of the next commit.
    */
   numberOf(run: RunKey, seq: number): number {
     const marksOfFresh = this.#database.all<Mark>(`SELECT ${marks} ${fresh} ORDER BY id`, run.id);
@@ -152,21 +152,21 @@ export class CommitRows {
   }
 
   /**
-   * Returns commits in order, at most one page. Returns fewer if the range continues with fresh commits after placed
-   * ones.
+   * Returns commits in order, at most one page. It returns fewer if the range begins with placed commits and
+   * continues with fresh ones.
    */
   page(run: RunKey, from: number, end: number): CommitRow[] {
     return this.#page(wholeRows, run, from, end);
   }
 
-  /** Loads the contents that rows refer to. A row that was deleted meanwhile is left out. */
+  /** Loads the contents to which rows refer. A row that was deleted in the meantime is left out. */
   #whole<Row extends Mark & Referring>(select: Select<Row>, run: RunKey, rows: Row[]): Row[] {
     return rows.some(hasRefs) ? rows.flatMap((row) => this.#wholeRow(select, run, row)) : rows;
   }
 
   /**
-   * If a content is missing, another process has deleted or erased the commit after the row was read, so the row is
-   * read again.
+   * Loads the contents of a row. If a content is missing, another process has deleted or erased the commit after
+   * the row was read; the row is then read again.
    */
   #wholeRow<Row extends Mark & Referring>(select: Select<Row>, run: RunKey, read: Row): Row | [] {
     const row = this.#withContents(read);
@@ -175,7 +175,7 @@ export class CommitRows {
     return again === undefined ? [] : (this.#withContents(again) ?? again);
   }
 
-  /** Returns `undefined` if a content is missing. */
+  /** Adds the contents to a row. Returns `undefined` if a content is missing. */
   #withContents<Row extends Referring>(row: Row): Row | undefined {
     const { refs } = row;
     if (refs === undefined || refs === null) return row;
@@ -183,7 +183,10 @@ export class CommitRows {
     return hashesIn(refs).every((hash) => contents.has(hash)) ? { ...row, contents } : undefined;
   }
 
-  /** Replaces a commit by the part that retention keeps, and sets its seal. Call inside a transaction. */
+  /**
+   * Replaces a commit by the part that retention keeps, and sets the hash (seal) that proves the original. Call it
+   * inside a transaction.
+   */
   overwriteNow(run: RunKey, { id }: CommitRow, { text, refs, values }: SplitText, seal: string): void {
     this.#database.run(
       "UPDATE commits SET body = ?2, refs = ?3, seal = ?4 WHERE id = ?1",
@@ -196,7 +199,10 @@ export class CommitRows {
     this.#tables.now(this.#contents.keepOnly({ kind: OwnerKind.COMMIT, id }, refs));
   }
 
-  /** Returns the commits of one page that have events. `next` is the number after the last commit of the page. */
+  /**
+   * Returns the commits of one page that have events. `next` is the number that follows that of the last commit of
+   * the page.
+   */
   eventPage(run: RunKey, from: number, end: number): { readonly rows: CommitRow[]; readonly next: number } {
     const found = this.#page(placedMarks, run, from, end);
     const withEvents = found.filter(({ nextEvent }, index) => nextEvent > (found[index - 1]?.nextEvent ?? 0));
@@ -233,14 +239,14 @@ export class CommitRows {
   }
 
   /**
-   * Yields the commits from `from` up to, but not including, `end`, one page at a time. Between two pages no lock or
-   * cursor of the database is held.
+   * Yields the commits from `from` up to, but not including, `end`, one page at a time. Between two pages it holds
+   * no lock or cursor of the database.
    */
   pages(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitRow[]> {
     return this.#pages(wholeRows, run, from, end);
   }
 
-  /** Like `pages`, but reads only the columns that are needed to decode the commits. */
+  /** Yields commits like `pages`, but reads only the columns that are needed to decode them. */
   texts(run: RunKey, from: number, end: number): AsyncIterable<readonly CommitText[]> {
     return this.#pages(commitTexts, run, from, end);
   }
@@ -263,7 +269,7 @@ export class CommitRows {
     }
   }
 
-  /** Returns all commits of a run that has at most one page of them; otherwise `undefined`. */
+  /** Returns all commits of a run if they fit into one page, otherwise `undefined`. */
   onlyPage(run: RunKey): readonly CommitText[] | undefined {
     const end = this.endNumber(run);
     if (end > pageRows) return undefined;
@@ -302,8 +308,8 @@ export class CommitRows {
   }
 
   /**
-   * Returns `count` entries from this one on, without those that were removed. If a content is missing, another process has
-   * removed the entries after their rows were read, so they are read again.
+   * Returns `count` entries from this one on. Removed entries are left out. If a content is missing, another
+   * process has removed the entries after their rows were read; the rows are then read again.
    */
   readonly #findEntries = (sessionId: SessionId, name: EntryName, count: number): readonly SessionEntry[] => {
     try {
@@ -355,7 +361,7 @@ export class CommitRows {
     return rows;
   }
 
-  /** Reads where a commit is in the log: its number, and the seq of the first event after it. */
+  /** Reads the place of a commit in the log: its number, and the sequence number of the first event after it. */
   #mark({ id }: RunKey, number: number): Mark | undefined {
     return this.#database.get<Mark>(placedMark, id, number);
   }
@@ -368,7 +374,7 @@ function hasRefs({ refs }: Referring): boolean {
   return refs !== undefined && refs !== null;
 }
 
-/** Fault for a commit whose row was removed from the file. */
+/** Creates the fault for a commit whose row was removed from the file. */
 export function missing({ runId }: RunKey, number: number): Fault {
   return new Fault("store_corrupt", `commit ${number} of ${runId} is missing`, {
     details: { runId, number },

@@ -32,7 +32,8 @@ export class Select<Row> {
   }
 
   /**
-   * Reads one page of the fresh commits, from the last one backwards: most readers want commits that were just written.
+   * Reads one page of the fresh commits, from the last one backwards, because most readers want commits that were
+   * just written.
    */
   late(database: Database, { id }: RunKey, from: number, end: number): Row[] {
     const most = Math.min(end - from, pageRows);
@@ -48,7 +49,7 @@ export class Select<Row> {
   }
 }
 
-/** Maximum number of rows per read. Between two reads the event loop serves other work. */
+/** Maximum number of rows per read. Between two reads, other work of the process runs. */
 export const pageRows = 256;
 
 export const wholeRows = new Select(columns, (database, sql, ...values) =>

@@ -9,7 +9,7 @@ import {
 } from "../../sql/delta-memory.ts";
 import type { OwnedRun, Tables } from "../db/tables.ts";
 
-/** Writes only if this store still owns the run. */
+/** SQL that writes deltas, but only if this store still owns the run. */
 const insertDeltas = `INSERT INTO deltas (run, about, body)
   SELECT ?1, ?2, ?3 FROM runs WHERE id = ?1 AND epoch = ?4 AND owner = ?5`;
 const readDeltas = "SELECT id, about, body FROM deltas WHERE run = ? AND id > ? ORDER BY id";
@@ -28,7 +28,7 @@ export class DeltaBoard {
     this.#tables = tables;
   }
 
-  /** Returns `false` if this process knows that the lease is lost. */
+  /** Shows a delta to readers. Returns `false` if this process knows that the lease is lost. */
   put({ runId, epoch, workerId }: Lease, delta: Delta): boolean {
     const owner = this.#tables.owned.get(runId);
     if (owner?.epoch !== epoch || owner.workerId !== workerId) return false;
@@ -41,14 +41,14 @@ export class DeltaBoard {
     return this.#memory.after(runId, id);
   }
 
-  /** Whether deltas of the run are in the table `deltas`, so that a commit with these events has to delete them. */
+  /** Whether deltas of the run are in the table `deltas`, so that a commit with these events must delete them. */
   isWritten(runId: RunId, events: readonly Event[]): boolean {
     return this.#memory.storedKeys(runId, events).length > 0;
   }
 
   /**
-   * Removes the deltas of recorded messages, inside the transaction of the commit. Memory is cleared first: a batch
-   * that is written later must not contain them.
+   * Removes the deltas of recorded messages, inside the transaction of the commit. The deltas in memory are removed
+   * first, because a batch that is written later must not contain them.
    */
   removeNow({ id, runId }: RunKey, events: readonly Event[]): void {
     this.recorded(runId, events);

@@ -57,7 +57,10 @@ export class RunFeeds {
     });
   }
 
-  /** The feed of a run that has ended is kept for one turn of the event loop, because its reader usually keeps the events next. */
+  /**
+   * Leaves the feed. The feed of a run that has ended is kept for one turn of the event loop, because its reader
+   * usually keeps the events next.
+   */
   leave(feed: RunFeed, bell: Watcher): void {
     feed.bells.delete(bell);
     if (feed.isOver) this.#linger(feed);
