@@ -204,7 +204,7 @@ describe.each(identities())("file tools as $name", (identity) => {
   );
 
   test.each(["write", "edit"])(
-    "%s of a file leaves the other names of a hard link unchanged",
+    "the tool %s leaves the other names of a hard link unchanged",
     async (tool) => {
       const { inside, outside } = worlds.take();
       await writeFile(join(outside, "shared"), "original");

@@ -172,7 +172,7 @@ describe("attacks on the pii guardrail: personal data in disguise", () => {
     ["an e-mail address with an invisible character", "ann@exam\u200Bple.org"],
     ["a social security number with no-break hyphens", "123\u201145\u20116789"],
     ["an IBAN in full width", "ＤＥ８９３７０４００４４０５３２０１３０００"],
-  ])("%s do not hide personal data from the guardrail", async (_what, text) => {
+  ])("the guardrail pii() detects personal data in disguise: %s", async (_what, text) => {
     const guardrails = [pii({ stages: { input: "block" } })];
     expect(await attack({ guardrails }, `My number: ${text}.`)).toEqual({
       status: "guardrail_tripped",

@@ -105,7 +105,7 @@ test("experiment forks from the last turn pay one model call each, repeat no too
     expect([result.variants, result.expectedTrials]).toEqual([["stored", "changed"], 4]);
   }));
 
-test("experiment forks from the first model call repeat all calls, and a stored run that is a fork itself is left out", () =>
+test("experiment forks from the first model call repeat all calls, and forks of an earlier experiment are not forked again", () =>
   withRuns(["gate"], async (runtime) => {
     const given = forked({ runtime, runs: {} });
     const { results } = await given.run({ runtime });

@@ -407,17 +407,14 @@ Own.`,
     ["deny", "Bash", "bash"],
     ["ask", "fetsh", "fetch"],
     ["allow", "Read", "read"],
-  ])(
-    "a permission rule of %s for the misspelt tool %s is refused and names %s",
-    async (kind, name, nearest) => {
-      const folders = await testFolders();
-      await folders.write({ "~/.reeve/settings.json": JSON.stringify({ permissions: { [kind]: [name] } }) });
-      const { workspace } = await opened(folders, []);
-      await expect(workspace.agent()).rejects.toThrow(
-        `invalid setting "permissions.${kind}": no tool is named "${name}", so that the rule would have no effect; use "${nearest}"`,
-      );
-    },
-  );
+  ])("a permission rule to %s the misspelt tool %s is refused and names %s", async (kind, name, nearest) => {
+    const folders = await testFolders();
+    await folders.write({ "~/.reeve/settings.json": JSON.stringify({ permissions: { [kind]: [name] } }) });
+    const { workspace } = await opened(folders, []);
+    await expect(workspace.agent()).rejects.toThrow(
+      `invalid setting "permissions.${kind}": no tool is named "${name}", so that the rule would have no effect; use "${nearest}"`,
+    );
+  });
 
   test("a permission rule is accepted for tools that come later: of an extension, the browser, a server or a pattern", async () => {
     const folders = await testFolders();

@@ -77,7 +77,7 @@ describe("front matter of a workspace file", () => {
     ["a list", "---\n- a\n---\n", "expected a mapping"],
     ["an unknown alias", "---\na: *b\n---\n", "invalid YAML in the front matter of f.md"],
     ["repeated keys", "---\na: 1\na: 2\n---\n", "invalid YAML"],
-  ] as const)("front matter with %s is an error that names the file", ([, text, message]) => {
+  ] as const)("%s as the front matter of a file is an error that names the file", ([, text, message]) => {
     expect(() => parseMarkdown(text, "f.md")).toThrow(message);
     expect(() => parseMarkdown(text, "f.md")).toThrow("f.md");
   });

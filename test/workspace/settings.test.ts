@@ -79,7 +79,7 @@ describe("settings.json", () => {
     ["[1]", "", "expected an object"],
     ["{", "", "invalid settings"],
   ] as const)(
-    "%s in settings.json is an error that names the file and the key %s",
+    "the settings.json %s is refused with an error that names the file and the key %s",
     async ([text, key, message]) => {
       const { settings, path } = await read(text);
       await expect(settings).rejects.toThrow(expect.objectContaining({ code: "invalid_argument" }));

@@ -184,7 +184,7 @@ describe.each(twoStores)(
       ]),
     );
     test.each(cases)(
-      "a cancelled tool that submits a run with $name, a run that exists $when the end: $reason",
+      "a run of $name that exists $when the end of its tool is cancelled with the tool: $reason",
       async (nested) => {
         const { call, when, timeoutMs, reason } = nested;
         const { store, isHeld, release } = holdingStore(await (await prepare())());

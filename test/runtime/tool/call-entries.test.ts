@@ -166,7 +166,7 @@ describe("the result of a check that answers before a tool call", () => {
     ["a Date", { d: new Date(0) }],
     ["a function", { f: () => 1 }],
   ])(
-    "T2: the result %s of a check that answers before a call is an error for the model, and the run continues",
+    "T2: %s in the result of a check that answers before a call is an error for the model, and the run continues",
     async (_name, value) => {
       const { result, status, executed } = await call(answering(value));
       expect({ status, executed }).toEqual({ status: "completed", executed: [] });

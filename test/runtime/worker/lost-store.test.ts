@@ -40,7 +40,7 @@ const removals: Readonly<Record<string, (path: string) => void>> = {
 };
 
 for (const [what, remove] of Object.entries(removals))
-  test(`a worker stops with store_lost and ends the calls in flight after ${what} of its store`, async () => {
+  test(`a worker of a SQLite store stops with store_lost and ends the calls in flight after ${what}`, async () => {
     const { path, runtime, errors } = await openWorker(5);
     const started = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<void>();

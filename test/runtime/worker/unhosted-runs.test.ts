@@ -23,7 +23,7 @@ const faultsIn = (errors: readonly unknown[]): string[] =>
 
 describe("a caller that awaits a run whose agent is not registered", () => {
   it.each(["result", "events"] as const)(
-    "%s() reports that no process hosts the agent of a run once, and resolves after register()",
+    "%s() reports once that no process hosts the agent of a run, and resolves after register()",
     async (wait) => {
       const { clock, errors, other, runId } = await abandonedRun();
       const run = await other.find(runId);

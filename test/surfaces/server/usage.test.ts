@@ -81,7 +81,7 @@ it("the server's usage over time has the sums of each day, the days before, and 
   ]);
 });
 
-it("the server's usage over time of a store without hours has days without failures, and no hours", async () => {
+it("the server's usage over time of a store that has no details and no hours reports both as unknown", async () => {
   const path = await newPath();
   fileOfText(path, readFileSync(new URL("../../golden/format-32.sql", import.meta.url), "utf8"));
   const file = new DatabaseSync(path);

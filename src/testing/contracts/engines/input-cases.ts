@@ -74,7 +74,7 @@ export function inputCases(harness: EngineHarness): void {
   );
 
   declare(
-    "withdraw: withdrawing an input that the task has already read is refused, also after the end of the run",
+    "withdraw: withdrawInput() returns false for an input that the task has read, also after the end of the run",
     async (world) => {
       const runtime = await world.open();
       const worker = agentOf("worker", async (ctx) => {

@@ -138,7 +138,7 @@ describe("SpawnTracker outside a run", () => {
     ["release()", (tracker: SpawnTracker, id: never) => tracker.release(id)],
     ["settle()", (tracker: SpawnTracker, id: never) => tracker.settle(id)],
     ["reprioritize()", (tracker: SpawnTracker, id: never) => tracker.reprioritize(id, "HIGH")],
-  ])("%s refuses an id that is not a text", (method, call) => {
+  ])("%s of SpawnTracker refuses an id that is not a text", (method, call) => {
     for (const id of [undefined, "", 7])
       expect(() => call(new SpawnTracker({ maxAgents: 2 }), id as never)).toThrow(
         `of ${method}: expected a text that is not empty`,
