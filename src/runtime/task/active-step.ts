@@ -78,7 +78,7 @@ export class ActiveStep {
     return (this.#submissions ??= new BodySubmissions(idempotencyKey));
   }
 
-  /** Milliseconds since `from`. It also notes that the call of the step has ended. */
+  /** Returns the milliseconds since `from`, and records that the call of the step has ended. */
   durationSince(from: number): number {
     this.endedAt = this.runner.worker.clock.now();
     return this.endedAt - from;
@@ -95,14 +95,14 @@ export class ActiveStep {
     for (const draft of this.nested?.takeEvents() ?? nothing) this.emit(draft);
   }
 
-  /** Removes the events after the first `count`, so that another record emits them. */
+  /** Removes the events after the first `count` and returns them, so that another record emits them. */
   takeEvents(count: number): readonly EventDraft[] {
     return this.#events?.splice(count) ?? nothing;
   }
 
   /**
-   * C2, H7, J3: starts the call of the step. Nothing is started if the task is cancelled or has no seat, or before
-   * earlier records are durable.
+   * C2, H7, J3: starts the call of the step. It starts nothing if the task is cancelled or has no seat, and first
+   * waits until earlier records are durable.
    */
   begin(): InFlightCall | Promise<InFlightCall> {
     const { runner, cancelScope } = this;
@@ -131,7 +131,7 @@ export class ActiveStep {
     return call;
   }
 
-  /** Starts the call without checks, for a caller that has called `whenReady` and flushes by itself. */
+  /** Starts the call without checks, for a caller that has called `whenReady` and flushes the log itself. */
   start(): InFlightCall {
     this.#call = this.runner.activity.beginCall(this.cancelScope);
     return this.#call;

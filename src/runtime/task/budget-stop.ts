@@ -2,7 +2,10 @@ import type { ActiveStep } from "./active-step.ts";
 import type { TaskRunner } from "./task-runner.ts";
 import { BudgetExhaustedError, type Exhaustion } from "../../kernel/index.ts";
 
-/** B1: throws if a provider billed above its bound. The run then stops here until it is topped up, and what the reply asks for is not done. */
+/**
+ * B1: throws if a provider billed above the reserved bound. The run then stops until it is topped up, and the tool
+ * calls of the reply are not executed.
+ */
 export function stopAtOverrun(step: ActiveStep): void {
   const { overrun } = step.runner.state.ledger;
   if (overrun !== null) throw exhausted(step, overrun);
@@ -13,7 +16,10 @@ interface RefusedCall {
   readonly model?: { readonly provider: string; readonly modelId: string };
 }
 
-/** Emits `budget_exhausted` and returns the error to throw. `isAsked` in its details says that a question for a top-up is open. */
+/**
+ * Emits `budget_exhausted` and returns the error to throw. `isAsked` in its details says whether a question for a
+ * top-up is open.
+ */
 export function exhausted(
   step: ActiveStep,
   exhaustion: Exhaustion,
@@ -34,9 +40,9 @@ export function exhausted(
 }
 
 /**
- * B5: whether the call of a task that does not fit into a budget waits for a top-up. The task whose budget it is decides. A
- * spending cap cannot be topped up, a bill above its bound stops the run (B1), and a task that is cancelled or was refused a
- * top-up does not ask.
+ * B5: whether the call of a task that does not fit into a budget waits for a top-up. The task to which the budget
+ * belongs decides. There is no question if a spending cap is exhausted, if a bill exceeded its bound (B1), or if
+ * the task is cancelled or was refused a top-up before.
  */
 export function mayAsk(
   { state, task }: TaskRunner,
@@ -54,11 +60,11 @@ interface WaitingCall {
 }
 
 /**
- * B5: resolves when the call may be tried again, because the budget was raised. Throws `budget_exhausted` if the task does not
- * ask, the person refuses, or no answer has come after `topUpWaitMs`.
+ * B5: resolves when the call may be tried again, because the budget was raised. Throws `budget_exhausted` if the
+ * task does not ask, the person refuses, or no answer has come after `topUpWaitMs`.
  *
- * H1: the task holds no seat meanwhile. If the process dies here, the next owner finds the question and the hold in one commit,
- * executes no code of the task, and repeats the call after the top-up.
+ * H1: during the wait the task holds no seat. If the process dies, the next owner finds the question and the pause
+ * of the task in one commit. It executes no code of the task, and repeats the call after the top-up.
  */
 export async function askOrStop(
   step: ActiveStep,

@@ -6,23 +6,25 @@ export interface CancellationRoot {
   readonly token: CancellationToken;
   /** B5: throws if the deadline of the task has passed. */
   checkDeadline(): void;
-  /** Whether the code of the task only replays its recorded steps. Default: `false`. */
+  /** Whether the code of the task only replays its recorded steps and executes no others. Default: `false`. */
   readonly onlyReplays?: boolean;
 }
 
 /**
- * A part of a task's code that can be cancelled alone: the task's own code, a branch, or the body of a tool.
+ * A part of a task's code that can be cancelled separately: the task's own code, a branch, or the body of a tool.
  *
  * States, and the moves between them:
  * - active.
- * - cancelled: its token or a token above it was cancelled. The code receives the error at its next step and may clean up.
- * - abandoned (`abandon`, here or in a scope above): also cancelled, and no call of the code settles any more.
+ * - cancelled: its token or a token above it was cancelled. The code receives the error at its next step and may
+ *   clean up.
+ * - abandoned (`abandon`, of this scope or of one above): also cancelled, and no promise of a call of the code
+ *   settles any more.
  *
- * A scope that an earlier owner abandoned, and every scope of a task that only replays, replays its recorded steps and starts
- * no other (`startsNoStep`).
+ * A scope that an earlier owner abandoned, and every scope of a task that only replays, replays its recorded steps
+ * and starts no other (`startsNoStep`).
  *
- * C2: a shielded scope, and every scope below it, is cancelled only with a scope above that is abandoned. The cancel and the
- * deadline of the task do not reach it.
+ * C2: a shielded scope, and every scope below it, is cancelled only with a scope above that is abandoned. The
+ * cancel and the deadline of the task do not reach it.
  */
 export class CancellationScope {
   readonly token: CancellationToken;
@@ -36,11 +38,17 @@ export class CancellationScope {
   readonly #isShielded: boolean;
   /** The shielded scopes below this one. Created with the first one. */
   #shieldedBelow: Set<CancellationScope> | undefined;
-  /** Whether an earlier owner of the run had abandoned this scope or a scope above, which the replay executes again. */
+  /**
+   * Whether an earlier owner of the run had abandoned this scope or a scope above it. The replay executes such a
+   * scope again.
+   */
   readonly wasAbandoned: boolean;
-  /** Whether the code of this scope replays its recorded steps and starts no other. */
+  /** Whether the code of this scope only replays its recorded steps and starts no others. */
   readonly startsNoStep: boolean;
-  /** G4: whether the scope belongs to an open `ctx.attempt`, whose calls start also while the engine ends the execution. */
+  /**
+   * G4: whether the scope belongs to an open `ctx.attempt`, whose calls may start even while the engine ends the
+   * execution.
+   */
   readonly isLive: boolean;
 
   constructor(
@@ -62,14 +70,14 @@ export class CancellationScope {
   }
 
   /**
-   * The scope of the body of `ctx.attempt`. It has no call, because a wait inside does not make the attempt idle, unless the
-   * body runs a program: `call` is then the call of the attempt.
+   * Creates the scope of the body of `ctx.attempt`. It has no call, because a wait inside the body does not make
+   * the attempt idle. If the body runs a program, `call` is the call of the attempt.
    */
   static live(above: CancellationScope, call?: InFlightCall): CancellationScope {
     return new CancellationScope(above, call, false, false, true);
   }
 
-  /** A scope that belongs to no other one. Neither the cancel nor the deadline of the task reaches it. */
+  /** Creates a scope without a scope above it. Neither the cancel nor the deadline of the task reaches it. */
   static alone(root: CancellationRoot): CancellationScope {
     return new CancellationScope(root, undefined, false, true);
   }
@@ -79,7 +87,7 @@ export class CancellationScope {
     return this.#isShielded;
   }
 
-  /** C2: runs work in a shielded scope inside this one. */
+  /** C2: runs work in a scope inside this one that is protected from cancels. */
   async shield<Value>(work: (scope: CancellationScope) => Promise<Value>): Promise<Value> {
     const scope = new CancellationScope(this, undefined, false, true);
     this.#addShielded(scope);
@@ -104,12 +112,12 @@ export class CancellationScope {
     return this.#isAbandoned || (this.#parent?.isAbandoned ?? false);
   }
 
-  /** A scope inside this one that an earlier owner had abandoned. */
+  /** Creates a scope inside this one that an earlier owner had abandoned. */
   abandonedBefore(): CancellationScope {
     return new CancellationScope(this, undefined, true);
   }
 
-  /** An `AbortSignal` that follows the token. Created on first use. */
+  /** An `AbortSignal` that is aborted with the token. Created when it is first used. */
   get signal(): AbortSignal {
     if (this.#signal === undefined) {
       const controller = new AbortController();
@@ -120,8 +128,8 @@ export class CancellationScope {
   }
 
   /**
-   * The signal of the model call that the code of this scope awaits. It follows the token and aborts with
-   * `abortAttempt`. A scope awaits one call at a time, so its attempts share the signal until it aborts.
+   * The signal of the model call for which the code of this scope waits. It is aborted with the token and by
+   * `abortAttempt`. Attempts share it until it is aborted, because a scope has one call at a time.
    */
   get attemptSignal(): AbortSignal {
     if (this.#attempt === undefined) {
@@ -133,7 +141,7 @@ export class CancellationScope {
     return this.#attempt.signal;
   }
 
-  /** Aborts the attempt of a model call alone, because it timed out. The next attempt gets another signal. */
+  /** Aborts only the attempt of a model call, because it timed out. The next attempt gets another signal. */
   abortAttempt(error: Error): void {
     this.#attempt?.abort(error);
   }
@@ -145,7 +153,10 @@ export class CancellationScope {
     this.checkDeadline();
   }
 
-  /** B5: throws if the deadline of the task has passed, also if the timer that cancels the task then is not due yet. */
+  /**
+   * B5: throws if the deadline of the task has passed, even if the timer that cancels the task at the deadline has
+   * not fired yet.
+   */
   checkDeadline(): void {
     if (!this.#isShielded) this.#root.checkDeadline();
   }
@@ -156,7 +167,10 @@ export class CancellationScope {
     for (const shielded of this.#shieldedBelow ?? []) shielded.token.cancel(reason);
   }
 
-  /** Counts lines of code in this scope that wait (`1`) or continue (`-1`) in every call around it. A blocked call is not working. */
+  /**
+   * Counts parallel parts of code in this scope that wait (`1`) or continue (`-1`), for every call around it. A
+   * call that only waits does not count as working.
+   */
   addBlocked(by: 1 | -1): void {
     if (this.#call !== undefined) this.#call.blocked += by;
     this.#parent?.addBlocked(by);

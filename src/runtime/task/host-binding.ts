@@ -1,7 +1,10 @@
 import { Fault } from "../../kernel/index.ts";
 import type { TaskRunner } from "./task-runner.ts";
 
-/** Throws `unsupported` if the engine takes the run from this worker although what it left is here. `what` names that. */
+/**
+ * Throws `unsupported` if the engine may move the run to another worker although it has left something on this
+ * machine. `what` names it.
+ */
 export function refuseSlices({ worker }: TaskRunner, what: string): void {
   const { kind, hostsPrograms = false } = worker.engine?.() ?? { kind: null, hostsPrograms: true };
   if (hostsPrograms) return;
@@ -13,8 +16,8 @@ export function refuseSlices({ worker }: TaskRunner, what: string): void {
 }
 
 /**
- * L21: from the next commit of the run on, only workers of this machine claim it. `program` is the name of what leaves something
- * here.
+ * L21: makes only workers of this machine claim the run, from its next commit on. `program` is the name of the
+ * program that leaves something on this machine.
  */
 export function bindToHost({ worker, state, journal }: TaskRunner, what: string, program: string): void {
   const { host } = worker;

@@ -3,12 +3,12 @@ import type { BodyContext } from "../process/async-context.ts";
 import type { CancellationScope } from "./cancellation-scope.ts";
 import type { CallBody } from "./in-flight-calls.ts";
 
-/** A context inside a step. The step that contains it takes and emits its events. */
+/** A context inside a step. The step takes the events of this context and emits them. */
 export type NestedContext = RunContext & { takeEvents(): readonly EventDraft[] };
 
 const noEvents: readonly EventDraft[] = [];
 
-/** The scope inside a step. F1: its context is created on first use, because most bodies take no steps. */
+/** The scope inside a step. F1: its context is created when it is first used, because most bodies take no steps. */
 export abstract class NestedScope {
   #ctx: NestedContext | undefined;
 
@@ -42,7 +42,10 @@ export abstract class AbandonableCall extends NestedScope implements CallBody {
   /** Scope of the body, which can be cancelled without cancelling the code around it. */
   abstract get cancelScope(): CancellationScope;
 
-  /** Passes the result of the body on, unless `abandon` is called first. Ends the context of the body when it settles. */
+  /**
+   * Returns the result of the body, unless `abandon` is called first. Ends the async context of the body when it
+   * settles.
+   */
   unlessAbandoned<Value>(work: Promise<Value>, inside?: BodyContext): Promise<Value> {
     return new Promise((resolve, reject) => {
       this.#fail = reject;
@@ -59,7 +62,7 @@ export abstract class AbandonableCall extends NestedScope implements CallBody {
     });
   }
 
-  /** Fails the call with `fault` and cancels the body. No call of the body settles after that. */
+  /** Fails the call with `fault` and cancels the body. No call of the body settles afterwards. */
   abandon(fault: Fault): void {
     this.#isAbandoned = true;
     this.#fail?.(fault);

@@ -5,7 +5,7 @@ export function isPromise(value: unknown): value is Promise<unknown> {
   return value instanceof Promise;
 }
 
-/** The fault for a promise where a value is needed. `where` names the place. */
+/** Creates the fault for a promise where a value is needed. `where` names the place. */
 export function refusedPromise(promise: Promise<unknown>, where: string): Fault {
   // Without a handler, a rejection would end the process. The fault already says that the value is not used.
   promise.catch(() => undefined);

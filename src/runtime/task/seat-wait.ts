@@ -8,7 +8,7 @@ export interface SeatWaiter {
   readonly cancelScope: CancellationScope;
 }
 
-/** H2: resolves when the task has a seat. Throws `seat_lost` if it has none after `waitMs`. */
+/** H2: resolves when the task has a seat. Throws `seat_lost` if it has no seat after `waitMs`. */
 export async function seatWithin({ runner, cancelScope }: SeatWaiter, waitMs: number): Promise<void> {
   const { activity, taskId, worker } = runner;
   if (activity.hasSeat(cancelScope)) return;

@@ -2,7 +2,10 @@ import { Fault, type TaskId } from "../../kernel/index.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import type { ActiveStep } from "./active-step.ts";
 
-/** The body of a step. What it settles synchronously with its record is part of the same commit. */
+/**
+ * The body of a step. Records that it adds synchronously when it returns are part of the commit with the step's
+ * record.
+ */
 export type Body<Value, Step = StepIdentity> = (
   open: ActiveStep,
   step: Step,
@@ -14,7 +17,7 @@ type Done<Value> = Value | (() => Value);
 /** What runs in a scope: a step, or a call that consists of several. */
 export type Call = StepIdentity | string;
 
-/** The fault of a call that starts after the code of its task has ended. */
+/** Creates the fault for a call that starts after the code of its task has ended. */
 export function lateCall(call: Call, taskId: TaskId): Fault {
   return new Fault(
     "closed",
@@ -22,7 +25,7 @@ export function lateCall(call: Call, taskId: TaskId): Fault {
   );
 }
 
-/** J2: the fault of a call that starts while another call of its scope is in flight. */
+/** J2: creates the fault for a call that starts while another call of its scope is in flight. */
 export function ambiguous(call: Call, open: Call): Fault {
   return new Fault(
     "journal_ambiguous",
@@ -30,7 +33,10 @@ export function ambiguous(call: Call, open: Call): Fault {
   );
 }
 
-/** J4: whether the journal does not match. Then the task fails, and its code does not receive the error. */
+/**
+ * J4: whether the error says that the journal does not match the code. If so, the task fails, and its code does not
+ * receive the error.
+ */
 export function isMismatch(error: unknown): boolean {
   return Fault.is(error) && error.code === "journal_mismatch";
 }

@@ -37,9 +37,12 @@ export class StepExecutor implements FlushableLog {
   #idleWait: IdleWait | undefined;
   /** Number of events that the code has emitted in this scope. */
   #emitted = 0;
-  /** Number of the scope's first events that are in the log already, because an earlier owner was idle after them. */
+  /**
+   * Number of the scope's first events that are already in the log, because an earlier owner has written them while
+   * it was idle.
+   */
   readonly #inLog: number;
-  /** Polls since the last step that found nothing. */
+  /** Polls since the last step that returned nothing. */
   #emptyPolls: StepIdentity[] | undefined;
 
   constructor(runner: TaskRunner, scope: StepScope, cancelScope: CancellationScope) {
@@ -54,7 +57,10 @@ export class StepExecutor implements FlushableLog {
     return stepAt(this.scope, this.#index++);
   }
 
-  /** The number of the next promise of this scope. Promises have numbers of their own, because they are not steps. */
+  /**
+   * Returns the number of the next promise of this scope. Promises are counted separately, because they are not
+   * steps.
+   */
   nextPromise(): number {
     return this.#promises++;
   }
@@ -64,7 +70,7 @@ export class StepExecutor implements FlushableLog {
     return { address: this.next(), kind, name, digest };
   }
 
-  /** Like `identify`, for a step whose body only executes branches of the code. */
+  /** Identifies a step like `identify`. The body of the step only executes branches of the code. */
   identifyBranches(kind: StepKind, name: string, input: unknown): StepIdentity {
     return { ...this.identify(kind, name, input), hasBranches: true };
   }
@@ -83,7 +89,7 @@ export class StepExecutor implements FlushableLog {
     if (this.#idleWait?.isPending !== true) this.#awaitIdle();
   }
 
-  /** E4: emits the pending events, with a mark that keeps a replay from emitting them again. */
+  /** E4: emits the pending events, with a mark so that a replay does not emit them again. */
   writeIdle(): void {
     const { runner, scope } = this;
     if (this.#isOver || !runner.journal.isPastReplay(scope)) return;
@@ -93,7 +99,7 @@ export class StepExecutor implements FlushableLog {
     runner.log.open({ taskId: runner.taskId, address, seq }, runner.worker.clock.now(), runner.task);
   }
 
-  /** Removes and returns the events since the last step, for the code that follows this scope. */
+  /** Removes and returns the events since the last step. They belong to the code that follows this scope. */
   takeEvents(): readonly EventDraft[] {
     if (this.#events.length === 0) return nothing;
     const events = this.#events;
@@ -106,22 +112,25 @@ export class StepExecutor implements FlushableLog {
     this.#idleWait = this.runner.worker.idleFlusher.add(this, this.#idleWait);
   }
 
-  /** Makes events pending again, because the step that took them does not start. */
+  /** Makes events pending again, because the step that had taken them does not start. */
   #putBack(events: readonly EventDraft[]): void {
     if (events.length === 0) return;
     this.#events.unshift(...events);
     if (this.#idleWait?.isPending !== true) this.#awaitIdle();
   }
 
-  /** C2: throws if the scope is cancelled, unless recorded steps remain. */
+  /**
+   * C2: throws if the scope is cancelled. It does not throw while the scope has recorded steps that the replay has
+   * not reached.
+   */
   check(): void {
     const { runner, scope, cancelScope } = this;
     if (!runner.isDropped && !runner.journal.hasRecorded(scope)) cancelScope.check();
   }
 
   /**
-   * J1, J2, J5: returns the recorded outcome, or runs the body and records its outcome. No other call of the scope may
-   * run meanwhile. `as` converts the value for the code.
+   * J1, J2, J5: returns the recorded outcome, or runs the body and records its outcome. No other call of the scope
+   * may run at the same time. `as` converts the value for the code.
    */
   run<Value, Given = Value, Step extends StepIdentity = StepIdentity>(
     step: Step,
@@ -141,7 +150,7 @@ export class StepExecutor implements FlushableLog {
     return this.runInScope(step, body, start, as);
   }
 
-  /** Like `run`, for a step whose value is available synchronously. */
+  /** Runs a step like `run`. The value of the step is available synchronously. */
   runSync<Value>(step: StepIdentity, read: () => Value): Promise<Value> {
     const { activity, journal } = this.runner;
     const isReady = activity.isSeated && !this.cancelScope.startsNoStep;
@@ -150,8 +159,9 @@ export class StepExecutor implements FlushableLog {
   }
 
   /**
-   * Records that the code reached this step. It has no effect outside the journal, so it needs no seat, and the code of a
-   * cancelled scope records it as well. `noted` is called with the record, before this method returns.
+   * Records that the code reached this step. The step has no effect outside the journal, so that it needs no seat,
+   * and is recorded even if the scope is cancelled. `noted` is called together with the record, before this method
+   * returns.
    */
   async note(step: StepIdentity, noted: () => void): Promise<void> {
     const { journal } = this.runner;
@@ -185,8 +195,8 @@ export class StepExecutor implements FlushableLog {
   }
 
   /**
-   * Like `run`, for a poll of what has arrived. An empty poll is not recorded if the next step records its start: on
-   * replay, that start proves that the poll came before it and found nothing.
+   * Runs a step like `run` that reads what has arrived. If nothing has arrived and the next step records its start,
+   * the read is not recorded. On a replay, this start proves that the read came before it and found nothing.
    */
   poll<Value>(step: StepIdentity, read: () => readonly Value[]): Promise<readonly Value[]> {
     const { runner, cancelScope } = this;
@@ -205,12 +215,15 @@ export class StepExecutor implements FlushableLog {
     return noneFound;
   }
 
-  /** J2: throws `journal_ambiguous` while a journaled call of the scope is open. `name` names the synchronous call that needs this. */
+  /**
+   * J2: throws `journal_ambiguous` while a journaled call of the scope is open. `name` names the synchronous call
+   * that needs an idle scope.
+   */
   requireIdle(name: string): void {
     if (this.#open !== undefined) throw ambiguous(name, this.#open);
   }
 
-  /** J2: allows one journaled call at a time in a scope, already on the first execution. */
+  /** J2: allows one journaled call at a time in a scope, including the first execution. */
   exclusive<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     return this.#alone(call, () => {
       this.#recordEmptyPolls();
@@ -219,8 +232,8 @@ export class StepExecutor implements FlushableLog {
   }
 
   /**
-   * J2: `#open` is the call until it settles. It is set synchronously, so that a second call is refused although the
-   * code has not awaited the first.
+   * J2: runs a call alone. `#open` is the call until it settles. It is set synchronously, so that a second call is
+   * refused even if the code has not awaited the first one.
    */
   async #alone<Value>(call: Call, body: () => Value | Promise<Value>): Promise<Value> {
     const refused = this.#refusal(call);
@@ -236,13 +249,13 @@ export class StepExecutor implements FlushableLog {
     }
   }
 
-  /** What a call receives that must not start in this scope now. */
+  /** Returns what a call receives that must not start in this scope now. `undefined` if it may start. */
   #refusal(call: Call): Promise<never> | undefined {
     if (this.#isOver || this.runner.hasEnded) return this.#late(call);
     return this.#open === undefined ? undefined : Promise.reject(ambiguous(call, this.#open));
   }
 
-  /** What the code receives of a call that failed: the error, or nothing any more. */
+  /** Returns what the code receives for a call that failed: the error, or a promise that never settles. */
   #failed(error: unknown): Promise<never> {
     if (this.#isOver || isMismatch(error)) return pendingForever();
     if (error instanceof CancellationError) this.runner.noteStop(error);
@@ -250,8 +263,8 @@ export class StepExecutor implements FlushableLog {
   }
 
   /**
-   * J2: runs a call whose value is there at once: a recorded step, or a step that reads a value. It is never in flight, so
-   * the code may start another call before it awaits this one.
+   * J2: runs a call whose value is available at once: a recorded step, or a step that reads a value. It is never in
+   * flight, so that the code may start another call before it awaits this one.
    */
   async #atOnce<Value>(call: Call, body: () => Value): Promise<Value> {
     const refused = this.#refusal(call);
@@ -266,11 +279,11 @@ export class StepExecutor implements FlushableLog {
   }
 
   /**
-   * J1, J5: runs the step that `run` has opened, or a step for a caller that already excludes other calls of the scope, or
-   * runs several on purpose.
+   * J1, J5: runs the step that `run` has opened, or a step of a caller that already prevents other calls of the
+   * scope, or runs several on purpose.
    *
-   * A crash before the record repeats the body (J6). From the end of the body to the record there is no `await`: what the
-   * body settles with its value, and what a synchronous body adds to the log, is part of the commit of the record.
+   * A crash before the record repeats the body (J6). From the end of the body to the record there is no `await`, so
+   * that everything that the body adds to the log at its end is part of the commit of the record.
    */
   async runInScope<Value, Step extends StepIdentity = StepIdentity, Given = Value>(
     step: Step,
@@ -330,12 +343,15 @@ export class StepExecutor implements FlushableLog {
     }
   }
 
-  /** Whether the step executes its body although its scope starts no step: the branches replay their own steps. */
+  /**
+   * Whether the body of the step is executed although its scope starts no step, because its branches replay their
+   * own steps.
+   */
   #entersBranches({ hasBranches }: StepIdentity): boolean {
     return hasBranches === true && this.runner.onlyReplays && !this.cancelScope.wasAbandoned;
   }
 
-  /** The code of a scope that starts no step stops here, because the step is not recorded. */
+  /** Stops the code of a scope that starts no step, because the step is not recorded. */
   #stopBefore(step: StepIdentity): Promise<never> {
     if (!this.cancelScope.wasAbandoned) this.runner.probe?.asked(step, false);
     return pendingForever();
@@ -353,7 +369,10 @@ export class StepExecutor implements FlushableLog {
     else host.cancelAbandoned(taskId, abandoned);
   }
 
-  /** The step ends without some of its branches: their children are cancelled, and their values return to their waits (W1). */
+  /**
+   * Ends the step without some of its branches. The children of these branches are cancelled, and the values that
+   * they have taken return to their waits (W1).
+   */
   abandon(abandoned: Abandonment): void {
     const { journal, host, taskId } = this.runner;
     journal.abandon(abandoned, host.cancelAbandoned(taskId, abandoned));
@@ -391,7 +410,7 @@ export class StepExecutor implements FlushableLog {
     return open;
   }
 
-  /** Records the empty polls, because the next step does not record its start. */
+  /** Records the polls that returned nothing, because the next step does not record its start. */
   #recordEmptyPolls(): void {
     const polls = this.#emptyPolls;
     this.#emptyPolls = undefined;
@@ -399,8 +418,9 @@ export class StepExecutor implements FlushableLog {
   }
 
   /**
-   * A call that settles no more. It is rejected if the code of the task has ended: only work that nothing awaits, such as
-   * a timer of a tool, still calls. The code of a task that was dropped before its end must not run on.
+   * Returns a call that does not settle any more. If the code of the task has ended, the call is rejected, because
+   * only work that no code awaits, such as a timer of a tool, can still make calls. If the task was dropped before
+   * its end, the call never settles, so that the code does not continue.
    */
   #late(call: Call): Promise<never> {
     const { runner } = this;

@@ -25,26 +25,29 @@ export interface StepJournalOptions {
   readonly waits: WaitRegistry;
   readonly clock: Clock;
   readonly hash: Hash;
-  /** J4: called if the code asks for a step that differs from the recorded one. Must end the task's code. */
+  /** J4: called if the code requests a step that differs from the recorded one. It must end the task's code. */
   readonly onMismatch: (fault: Fault) => void;
   readonly probe?: ReplayProbe | undefined;
 }
 
-/** Learns for which steps code asks that only replays. */
+/** Receives the steps that code requests which only replays. */
 export interface ReplayProbe {
-  /** `isRecorded`: the journal has a step at this address. Otherwise the code stops here. */
+  /**
+   * Called when the code requests a step. `isRecorded` says whether the journal has a step at this address. If not,
+   * the code stops here.
+   */
   asked(step: StepIdentity, isRecorded: boolean): void;
 }
 
 /**
- * The recorded steps of one task: replay finds them here, and the first execution adds to them.
+ * The recorded steps of one task. A replay reads them here, and the first execution adds new ones.
  *
  * States of a step, and the moves between them:
- * - recorded by an earlier owner: `find` returns the outcome and moves the step to replayed. `hasRecorded` counts the
- *   steps of a scope that are still in this state.
+ * - recorded by an earlier owner: `find` returns the outcome and moves the step to replayed. `hasRecorded` counts
+ *   the steps of a scope that are still in this state.
  * - replayed: its outcome was returned to the code.
- * - absent: `find` returns `undefined`, and the caller executes the step. `record` stores its outcome (J1). The code
- *   cannot ask for the same address again in this process, so the step needs no further state.
+ * - absent: `find` returns `undefined`, and the caller executes the step. `record` stores its outcome (J1). The
+ *   code cannot ask for the same address again in this process, so the step needs no further state.
  */
 export class StepJournal {
   readonly #taskId: TaskId;
@@ -58,7 +61,7 @@ export class StepJournal {
   readonly #cursor: ReplayProgress;
   /** The progress of the compensations, if an earlier owner has begun them. They follow the code of the task. */
   readonly #undone: ReplayProgress | undefined;
-  /** Addresses of the records that hold each fault which the code received. Created with the first fault. */
+  /** Addresses of the records that contain each fault which the code received. Created with the first fault. */
   #origins: WeakMap<object, readonly StepAddress[]> | undefined;
 
   constructor({ taskId, task, log, waits, clock, hash, onMismatch, probe }: StepJournalOptions) {
@@ -83,7 +86,7 @@ export class StepJournal {
     return this.#progressOf(address).remain && this.#task.steps.has(address);
   }
 
-  /** J1, J4: like `recorded`, or `undefined` if the step is not recorded. */
+  /** J1, J4: returns the outcome of a step like `recorded`, or `undefined` if the step is not recorded. */
   find(step: StepIdentity): StepOutcome | undefined {
     return this.isRecorded(step) ? this.recorded(step) : undefined;
   }
@@ -110,7 +113,7 @@ export class StepJournal {
     return this.#progressOf(scope).remainIn(scope);
   }
 
-  /** Whether earlier owners recorded or began steps of the task's code that the replay has not reached. */
+  /** Whether earlier owners recorded or began steps of the task's code that the replay has not reached yet. */
   get hasUnreached(): boolean {
     return this.#cursor.remain || this.#cursor.hasBegun;
   }
@@ -121,7 +124,7 @@ export class StepJournal {
     return !progress.remainIn(scope) && !progress.hasBegun;
   }
 
-  /** Whether this step left no record although an earlier owner had already started a later step of its scope. */
+  /** Whether this step has no record although an earlier owner had already started a later step of its scope. */
   wasSkipped(address: StepAddress): boolean {
     return this.#progressOf(address).wentPast(address) && !this.#task.steps.has(address);
   }
@@ -143,8 +146,8 @@ export class StepJournal {
   }
 
   /**
-   * W1: records that branches of a step were abandoned, so that the values they took return to their waits. If no value was
-   * taken and the branches had no children, there is nothing to record.
+   * W1: records that branches of a step were abandoned, so that the values that they took return to their waits. If
+   * they took no value and had no children, nothing is recorded.
    */
   abandon({ step, settled }: Abandonment, hadChildren: boolean): void {
     if (!hadChildren && this.#task.branchValues?.isAnyIn({ step, settled }) !== true) return;
@@ -154,8 +157,8 @@ export class StepJournal {
   }
 
   /**
-   * A step that records no result of its own runs again: the replay passes the records of its abandoned branches. Returns
-   * the last abandonment, if there is one.
+   * Notes that a step without a record of its own runs again: the replay passes the records of its abandoned
+   * branches. Returns the last abandonment, if there is one.
    */
   passAbandonments(step: StepAddress): Abandonment | undefined {
     const progress = this.#progressOf(step);
@@ -174,8 +177,8 @@ export class StepJournal {
   }
 
   /**
-   * W1: whether the step of an abandoned branch has received a value that other steps may wait for. It is not recorded:
-   * the next waiter receives the value.
+   * W1: whether the step of an abandoned branch has received a value that other steps may wait for. If so, the step
+   * is not recorded, and the next waiter receives the value.
    */
   handsOn({ kind, name, address }: StepIdentity, outcome: StepOutcome): boolean {
     const taken = resolutionsTaken({ kind, name, address, outcome });
@@ -184,17 +187,20 @@ export class StepJournal {
     return true;
   }
 
-  /** Adds an event of this task to the next commit, and returns its seq. */
+  /** Adds an event of this task to the next commit, and returns its sequence number. */
   emit(draft: EventDraft, at?: number): number {
     return this.#log.emit(this.#taskId, draft, at, this.#task).seq;
   }
 
-  /** J5: remembers which records hold the fault, so that `resume` can void them if the task ends on it. */
+  /** J5: stores which records contain the fault, so that `resume` can make them void if the task ends with it. */
   noteOrigins(fault: unknown, addresses: readonly StepAddress[]): void {
     if (typeof fault === "object" && fault !== null) (this.#origins ??= new WeakMap()).set(fault, addresses);
   }
 
-  /** Addresses of the records that hold this fault or, if the code wrapped it, one of its causes. Empty if there are none. */
+  /**
+   * Returns the addresses of the records that contain this fault or, if the code wrapped it, one of its causes.
+   * Empty if there are none.
+   */
   originsOf(error: unknown): readonly StepAddress[] {
     let at: unknown = error;
     for (let depth = 0; depth < maxCauses && typeof at === "object" && at !== null; depth++) {
@@ -206,8 +212,8 @@ export class StepJournal {
   }
 
   /**
-   * Returns the values of concurrent steps. J2: throws the first fault in declaration order. J5: the records of all
-   * faults become the origins of that fault, so that `resume` voids them together.
+   * Returns the values of concurrent steps. J2: if steps failed, throws the first fault in declaration order. J5:
+   * the records of all faults then belong to that fault, so that `resume` makes them void together.
    */
   valuesOf<Value>(settled: readonly PromiseSettledResult<Value>[]): readonly Value[] {
     const failed = settled.filter((each) => each.status === "rejected");
@@ -221,7 +227,7 @@ export class StepJournal {
   }
 }
 
-/** Whether the code of the task reaches the record in its order: it is neither of a compensation nor of `ctx.patched`. */
+/** Whether a record belongs to the task's code in its order, and not to a compensation or to `ctx.patched`. */
 function isWork(address: StepAddress): boolean {
   return !isCompensating(address) && !isPatch(address);
 }
@@ -229,5 +235,5 @@ function isWork(address: StepAddress): boolean {
 /** J8: number of steps at which the task emits `journal_warning`. */
 const longJournal = 5_000;
 
-/** How many levels of `cause` are searched for a recorded fault. */
+/** Maximum number of levels of `cause` that are searched for a recorded fault. */
 const maxCauses = 8;

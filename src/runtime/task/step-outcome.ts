@@ -12,10 +12,16 @@ import type { StepIdentity } from "../journal/step-identity.ts";
 import type { StepJournal } from "./step-journal.ts";
 import type { SizeLimit } from "../process/size-limit.ts";
 
-/** The values of these steps consist of messages, signals and results whose sizes were checked when they were sent. */
+/**
+ * Kinds of steps whose values need no size check. They consist of messages, signals and results whose sizes were
+ * checked when they were sent.
+ */
 const received: ReadonlySet<StepKind> = new Set(["drain", "wait"]);
 
-/** J10: refuses a value that is not JSON or is too large before it is recorded. */
+/**
+ * Returns the outcome of a step for the journal. J10: throws for a value that is not JSON or is too large, before
+ * it is recorded.
+ */
 export function outcomeOf({ kind, name }: StepIdentity, done: unknown, sizes: SizeLimit): StepOutcome {
   try {
     const value = settled(done) ?? null;
@@ -42,8 +48,8 @@ export const none: readonly never[] = Object.freeze([]);
 export const noneOutcome: StepOutcome = Object.freeze({ kind: "ok", value: none });
 
 /**
- * The recorded failure of a step. C2: a cancel is not an outcome, because a replay is cancelled again. Any other error
- * is recorded (J5).
+ * Returns the recorded failure of a step (J5). C2: a cancel is thrown and not recorded, because a replay is
+ * cancelled again.
  */
 export function failureOf(error: unknown): StepOutcome {
   const fault = Fault.from(error);
@@ -51,7 +57,7 @@ export function failureOf(error: unknown): StepOutcome {
   return { kind: "failed", failure: fault.toJSON() };
 }
 
-/** Returns the value of a step for the code, which `as` converts. Throws the recorded fault of a failed step. */
+/** Returns the value of a step for the code, converted by `as`. Throws the recorded fault of a failed step. */
 export function valueOf<Given, Step extends StepIdentity = StepIdentity>(
   journal: Pick<StepJournal, "noteOrigins">,
   step: Step,

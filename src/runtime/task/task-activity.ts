@@ -23,32 +23,34 @@ export interface TaskActivityOptions {
   readonly eventLoop: EventLoop;
 }
 
-/** A program that lives in an attempt of the task. */
+/** A program that runs in an attempt of the task. */
 export interface OpenProgram {
   readonly name: string;
   /** How long the run stays in memory while the program only waits, in milliseconds. */
   readonly idleMs: number;
-  /** Called before the run is released while the program only waits: the program is about to end. */
+  /** Called before the run is released while the program only waits. The program is then about to end. */
   park(): void;
 }
 
 /**
- * Whether the code of one task works or waits, and with that its seat, its slot and its idleness.
+ * Tracks whether the code of one task works or waits. Its seat, its slot and whether it is idle depend on this.
  *
  * A task has several lines of code at a time: its own, one per branch, one per tool body. States of a line:
  * - working: the line executes or has a call in flight (`beginCall`, `endCall`). The task holds a slot.
- * - waiting (`waitFor`): the line awaits a name that the log shows, such as a child or a signal. The run may leave memory, except if
- *   only this process can end the wait (`staysHere`).
- * - delayed (`pauseFor`): the line awaits something that only this process can deliver, such as a delay or a read of the store. The run
- *   stays in memory.
- * - resting (`restWhile`): the line is an attempt that only waits for requests of others. Each of them is a call, which takes the slot,
- *   and gives it back when it ends. The run stays in memory, and the task keeps its seat.
+ * - waiting (`waitFor`): the line awaits a name that the log shows, such as a child or a signal. The run may leave
+ *   memory, except if only this process can end the wait (`staysHere`).
+ * - delayed (`pauseFor`): the line awaits something that only this process can provide, such as a delay or a read
+ *   of the store. The run stays in memory.
+ * - resting (`restWhile`): the line is an attempt that only waits for requests of a program. Each request is a
+ *   call, which takes the slot and gives it back when it ends. The run stays in memory, and the task keeps its
+ *   seat.
  * - yielding (`yieldSlotWhile`): the line awaits another run. The run stays in memory.
  * - parked (`whenSeated`, `whenReady`): the line must not start a call, because the task has no seat (H7). `unpark`
  *   moves it back to working.
  *
- * The slot is given back once no line works. The task is idle if each line waits or is parked and the run may leave memory,
- * and resting if it is idle or only awaits other runs. `end` gives the slot back for good. After `drop`, no awaited promise settles.
+ * The slot is given back once no line works. The task is idle if each line waits or is parked and the run may leave
+ * memory, and resting if it is idle or only awaits other runs. `end` gives the slot back for good. After `drop`, no
+ * awaited promise settles.
  */
 export class TaskActivity implements SlotYielder {
   readonly #taskId: TaskId;
@@ -60,7 +62,7 @@ export class TaskActivity implements SlotYielder {
   #waits: readonly AwaitedName[] = [];
   /** Number of delayed lines. */
   #delays = 0;
-  /** Number of resting lines. They are delayed lines as well. */
+  /** Number of lines that rest. They also count as delayed lines. */
   #rests = 0;
   /** Number of yielding lines. */
   #yields = 0;
@@ -69,7 +71,7 @@ export class TaskActivity implements SlotYielder {
   #isEnded = false;
   /** The programs whose attempts are open. Created with the first one. */
   #programs: Set<OpenProgram> | undefined;
-  /** Whether `drop` was called: no call of the task settles any more. */
+  /** Whether `drop` was called, so that no call of the task settles any more. */
   isDropped = false;
 
   constructor({ taskId, host, slots, token, eventLoop }: TaskActivityOptions) {
@@ -80,53 +82,59 @@ export class TaskActivity implements SlotYielder {
     this.#slot = new TaskSlot(slots, host, taskId);
   }
 
-  /** Every line of the task waits or is parked. */
+  /** Whether every line of the task waits or is parked. */
   get onlyWaits(): boolean {
     if (this.#waits.length === 0 && this.#parked.length === 0) return false;
     return this.#delays === 0 && this.#yields === 0 && !this.#slot.isRequested && !this.isCalling;
   }
 
-  /** Every line of the task waits or is parked, and the run may leave memory meanwhile. */
+  /** Whether every line of the task waits or is parked, and the run may leave memory in this time. */
   get isIdle(): boolean {
     return this.onlyWaits && this.#waits.every(({ staysHere = false }) => !staysHere);
   }
 
-  /** The task holds no slot and requests none until something arrives that it awaits, from this run or from another. */
+  /**
+   * Whether the task holds no slot and requests none until something arrives for which it waits, from this run or
+   * from another.
+   */
   get isResting(): boolean {
     return this.isIdle || (this.#yields > 0 && !this.#slot.isHeld && !this.#slot.isRequested);
   }
 
-  /** The task rests, or only awaits a delay. It takes no room of the worker. */
+  /**
+   * Whether the task rests, or only waits for a delay. It then does not count against the concurrency of the
+   * worker.
+   */
   get isOffSlot(): boolean {
     if (this.isResting) return true;
     return (this.#delays > 0 || this.onlyWaits) && !this.#slot.isHeld && !this.#slot.isRequested;
   }
 
-  /** A line of the task must not start its next call. */
+  /** Whether a line of the task must not start its next call. */
   get isParked(): boolean {
     return this.#parked.length > 0;
   }
 
-  /** A call is in flight whose body does not itself wait. */
+  /** Whether a call is in flight whose body does not itself wait. */
   get isCalling(): boolean {
     return this.#calls.isWorking;
   }
 
-  /** How long the run stays in memory although the task only waits, in milliseconds: as long as its programs ask for. */
+  /** How long the run stays in memory although the task only waits, in milliseconds, as its programs request. */
   get idleMs(): number {
     let most = 0;
     for (const { idleMs } of this.#programs ?? noPrograms) most = Math.max(most, idleMs);
     return most;
   }
 
-  /** A program lives in an attempt of the task. Call the returned function at the end of the attempt. */
+  /** Records that a program runs in an attempt of the task. Call the returned function at the end of the attempt. */
   addProgram(program: OpenProgram): () => void {
     const programs = (this.#programs ??= new Set());
     programs.add(program);
     return () => programs.delete(program);
   }
 
-  /** The run is released while the task only waits, which ends its programs. */
+  /** Ends the programs of the task, because the run is released while the task only waits. */
   parkPrograms(): void {
     for (const program of this.#programs ?? noPrograms) program.park();
   }
@@ -144,7 +152,7 @@ export class TaskActivity implements SlotYielder {
     return this.#slot.take();
   }
 
-  /** Whether a call of this scope may start, as far as the seat is concerned. */
+  /** Whether the seat of the task allows a call of this scope to start. */
   hasSeat(cancelScope: CancellationScope): boolean {
     return this.isSeated || this.#isSeatedLive(cancelScope);
   }
@@ -156,7 +164,7 @@ export class TaskActivity implements SlotYielder {
     return undefined;
   }
 
-  /** Like `whenSeated`, and the task also holds a slot, so that a call may start synchronously. */
+  /** Waits for a seat like `whenSeated`. The task then also holds a slot, so that a call may start synchronously. */
   whenReady(cancelScope: CancellationScope): Promise<void> | undefined {
     if (!this.#slot.isHeld || (!this.isSeated && !this.#isSeatedLive(cancelScope)))
       return this.#awaitReady(cancelScope);
@@ -164,7 +172,10 @@ export class TaskActivity implements SlotYielder {
     return undefined;
   }
 
-  /** After a wait: takes a slot again, and tells whether the task has kept its seat and was not cancelled meanwhile. */
+  /**
+   * Takes a slot again after a wait. Returns whether the task has kept its seat and was not cancelled during the
+   * wait.
+   */
   async isStillReady(cancelScope: CancellationScope): Promise<boolean> {
     await this.#slot.take();
     const isSeated = this.isSeated || this.#isSeatedLive(cancelScope);
@@ -172,15 +183,19 @@ export class TaskActivity implements SlotYielder {
   }
 
   /**
-   * G4: an open attempt continues while the engine ends the execution, like every open call. It also continues while its task
-   * waits for money: calls that fit into the budget are made, and the task releases its seat at the end of the attempt.
+   * G4: whether an open attempt may make calls without a seat. Like every open call, it continues while the engine
+   * ends the execution. It also continues while its task waits for a larger budget: calls that fit into the budget
+   * are made, and the task gives up its seat at the end of the attempt.
    */
   #isSeatedLive({ isLive }: CancellationScope): boolean {
     if (!isLive) return false;
     return this.#host.seats.hasSeat(this.#taskId) || this.#host.seats.isHeldSeated(this.#taskId);
   }
 
-  /** B5: resolves once the task that waits for money has a seat again, or once `over` resolves. Throws if the scope is cancelled. */
+  /**
+   * B5: resolves when a task that waits for a larger budget has a seat again, or when `over` resolves. Throws if
+   * the scope is cancelled.
+   */
   async whenRecalled(cancelScope: CancellationScope, over?: Promise<void>): Promise<void> {
     const wait = { isOver: false };
     const ends = over?.then(() => (wait.isOver = true));
@@ -190,7 +205,7 @@ export class TaskActivity implements SlotYielder {
     cancelScope.check();
   }
 
-  /** H2: the task keeps its seat from here until the call settles. */
+  /** H2: starts a call. The task keeps its seat until the call settles. */
   beginCall(cancelScope: CancellationScope): InFlightCall {
     // A program may make a call while it waits for a person. The run is not idle then.
     if (this.#programs !== undefined && this.#programs.size > 0) this.#host.listener.stayAwake();
@@ -204,14 +219,15 @@ export class TaskActivity implements SlotYielder {
     this.#noteRestSoon();
   }
 
-  /** Ends calls that ignore a cancellation: their steps fail with `stop`. Returns whether there were any. */
+  /** Ends calls that ignore a cancel: their steps fail with `stop`. Returns whether there were any. */
   abandonCalls(stop: CancellationError): boolean {
     return this.#calls.abandonAll(stop);
   }
 
   /**
-   * H2: gives up the seat of a pausing task that has no call in flight. The attempt of a program is no such call, except while
-   * the task waits for money (B5): calls that fit are made until the attempt ends.
+   * H2: gives up the seat of a pausing task that has no call in flight. The attempt of a program does not count as
+   * such a call, except while the task waits for a larger budget (B5): calls that fit into the budget are made
+   * until the attempt ends.
    */
   settleIfPausing(): void {
     const isHeld = this.#programs !== undefined && this.#host.seats.isHeldSeated(this.#taskId);
@@ -228,9 +244,10 @@ export class TaskActivity implements SlotYielder {
   }
 
   /**
-   * Awaits `work` under a name that the log shows. A cancellation of the scope ends the wait. B5: a value that arrives after the task's
-   * deadline does not reach the code, which receives the deadline instead. A parent and its child often have the same deadline: the
-   * child's end must not let the parent continue because the child's timer was the first to fire.
+   * Awaits `work` under a name that the log shows. A cancel of the scope ends the wait. B5: if a value arrives
+   * after the task's deadline, the code receives the error of the deadline instead. A parent and its child often
+   * have the same deadline: without this rule, the end of the child could let the parent continue if the child's
+   * timer fires first.
    */
   async waitFor<Value>(
     cancelScope: CancellationScope,
@@ -258,7 +275,10 @@ export class TaskActivity implements SlotYielder {
     }
   }
 
-  /** Awaits `work`, which only this process can deliver. The slot is free meanwhile. A cancellation of the scope ends the wait. */
+  /**
+   * Awaits `work` that only this process can complete. The task gives back its slot during the wait. A cancel of
+   * the scope ends the wait.
+   */
   async pauseFor<Value>(cancelScope: CancellationScope, work: Promise<Value>): Promise<Value> {
     this.#delays++;
     if (!this.isCalling) this.#slot.give();
@@ -272,7 +292,8 @@ export class TaskActivity implements SlotYielder {
   }
 
   /**
-   * Awaits the body of `call`, which only waits for requests of a program. The slot is free while no request is open.
+   * Awaits the body of `call`, which only waits for requests of a program. While no request is open, the task holds
+   * no slot.
    */
   async restWhile<Value>(call: InFlightCall, work: Promise<Value>): Promise<Value> {
     call.isResting = true;
@@ -289,7 +310,10 @@ export class TaskActivity implements SlotYielder {
     }
   }
 
-  /** Gives the slot back only if `work` does not settle in this turn of the event loop, because most reads of another run do. */
+  /**
+   * Awaits `work` without a slot. It gives back the slot only if `work` does not settle in this turn of the event
+   * loop, because most reads of another run do.
+   */
   async yieldSlotWhile<Value>(work: Promise<Value>): Promise<Value> {
     this.#yields++;
     this.#noteRestSoon();
@@ -305,7 +329,10 @@ export class TaskActivity implements SlotYielder {
     return this.#token.cancelled;
   }
 
-  /** If `work` is part of the cleanup of a cancelled task, it is awaited within the stop grace. */
+  /**
+   * Awaits `work`. If `work` is part of the cleanup of a cancelled task, the wait must end within the time for
+   * stopping.
+   */
   yieldSlotUnlessCancelled<Value>(
     work: Promise<Value>,
     isCleanup = this.isCancelled,
@@ -331,7 +358,10 @@ export class TaskActivity implements SlotYielder {
     };
   }
 
-  /** Passes the result of `work` on. Never settles if the task is dropped, or the scope abandoned, before `work` settles. */
+  /**
+   * Returns the result of `work`. Never settles if the task is dropped, or the scope abandoned, before `work`
+   * settles.
+   */
   async whileAlive<Value>(work: Promise<Value>, cancelScope?: CancellationScope): Promise<Value> {
     const isOver = (): boolean => this.isDropped || (cancelScope?.isAbandoned ?? false);
     try {
@@ -388,7 +418,7 @@ export class TaskActivity implements SlotYielder {
     }
   }
 
-  /** A line that awaited another run continues. Lines that still wait need no slot. */
+  /** Takes a slot for a line that awaited another run and continues. Lines that still wait need no slot. */
   async #reclaimSlot(): Promise<void> {
     if (this.isDropped || this.#isEnded) return;
     this.#host.listener.stayAwake();
@@ -396,7 +426,7 @@ export class TaskActivity implements SlotYielder {
     this.#noteRestSoon();
   }
 
-  /** If the task only waits, records what it waits for. The owner also calls this before it releases the run. */
+  /** Records for what the task waits, if it only waits. The owner also calls this before it releases the run. */
   noteRest(): void {
     if (this.isDropped) return;
     if (this.#yields > 0 || this.onlyWaits || this.#isResting) this.#slot.give();
@@ -408,24 +438,31 @@ export class TaskActivity implements SlotYielder {
   }
 
   /**
-   * G4: a line is parked only because the engine ends the execution. Nothing that the log shows would wake it, so the store must not say
-   * that the task only waits: after the loss of the next owner, the run would rest until another line wakes (L7).
+   * G4: whether a line is parked only because the engine ends the execution. The log shows nothing that would wake
+   * such a line, so that the store must not say that the task only waits. Otherwise, after the loss of the next
+   * owner, the run would not continue until another line wakes (L7).
    */
   get #hasWork(): boolean {
     return this.isParked && this.#host.seats.hasSeat(this.#taskId);
   }
 
-  /** No call of the attempts that rest is open. */
+  /** Whether the resting attempts have no open call. */
   get #isResting(): boolean {
     return this.#rests > 0 && !this.#calls.needsSlot;
   }
 
-  /** L7: after a crash, a task whose program waited has work: the program is started again. */
+  /**
+   * L7: returns the names under which the log shows that programs wait. After a crash, such a task has work,
+   * because the program must be started again.
+   */
   *#programWaits(): Iterable<AwaitedName> {
     for (const { name } of this.#programs ?? noPrograms) yield { name: programWait(name) };
   }
 
-  /** Checks in the next turn of the event loop, because another line of the task may continue in this one. */
+  /**
+   * Checks in the next turn of the event loop whether the task only waits, because another line of the task may
+   * continue in this turn.
+   */
   #noteRestSoon(): void {
     if (this.#waits.length > 0 || this.#parked.length > 0 || this.#yields > 0 || this.#delays > 0)
       this.#eventLoop.nextTurn(() => this.noteRest());
@@ -465,7 +502,7 @@ class TaskSlot {
     return this.#request !== undefined;
   }
 
-  /** Returns `undefined` if the slot is held now, otherwise a promise of it. */
+  /** Takes the slot. Returns `undefined` if the slot is held now, otherwise a promise of it. */
   take(): Promise<void> | undefined {
     if (this.#isClosed) return pendingForever();
     if (!this.#isHeld && this.#request === undefined) this.#isHeld = this.#slots.tryTake();

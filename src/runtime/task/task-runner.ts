@@ -43,7 +43,10 @@ import { TaskActivity } from "./task-activity.ts";
 import { isPromise, refusedPromise } from "./refused-promise.ts";
 import type { TaskHost } from "./task-host.ts";
 
-/** J8: resources that the code of a task has opened with `ctx.resource`. They are closed, the last one first, when the task ends or is dropped. */
+/**
+ * J8: resources that the code of a task has opened with `ctx.resource`. They are closed in reverse order when the
+ * task ends or is dropped.
+ */
 class TaskResources {
   readonly #onError: (error: unknown) => void;
   #closers: (() => Promise<void>)[] | undefined;
@@ -96,11 +99,11 @@ export interface TaskRunnerOptions {
   readonly log: RunLog;
   readonly state: RunState;
   readonly host: TaskHost;
-  /** If given, the code of the task replays its recorded steps and starts no other. */
+  /** Present if the code of the task only replays its recorded steps and starts no others. */
   readonly probe?: ReplayProbe;
 }
 
-/** A history by the places and hashes under which it is stored. */
+/** A history, given by the places and hashes under which it is stored. */
 type StoredHistory = Pick<RequestOfTask, "sessionId" | "leafId" | "history" | "said">;
 
 /** A request of a task that a model has answered. */
@@ -110,11 +113,11 @@ export interface AnsweredRequest {
   readonly answer: AssistantMessage;
   /** Address of the model call, below which the calls of the answer are recorded (J2). */
   readonly address: StepAddress;
-  /** The turn in which the call was made. `undefined` if the code had taken none. */
+  /** The turn in which the call was made. `undefined` if the code had not started a turn. */
   readonly turn: TaskRunner["turn"];
 }
 
-/** J11: what a model call was sent, apart from its messages, to notice what the next one changes. */
+/** J11: the request of a model call, apart from its messages. It shows what the next call changes. */
 export interface FrameOfCall {
   readonly request: LlmRequest;
   readonly model: Model | undefined;
@@ -135,16 +138,17 @@ export interface RegisteredUndo {
 export type Ending = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * One task that executes in this process: its cancellation, its report and its end. `journal` holds its recorded steps,
- * `activity` its seat and slot.
+ * One task that executes in this process: its cancellation, its report and its end. `journal` holds its recorded
+ * steps, `activity` its seat and slot.
  *
  * States, and the moves between them:
  * - created: `begin` waits for a slot; `run` moves it to running.
  * - running: the agent's code executes. The code's own end moves it to ended, `abandon` to abandoned.
  * - ended: the code has returned or thrown; its resources are being closed.
- * - abandoned: the code ignored a cancellation, and `run` rejects with the cancellation in its place. `leave` moves to it as
- *   well, and `run` rejects with the reason.
- * - dropped: `drop` is possible in every state. No call of the code settles any more, so none of the code runs on.
+ * - abandoned: the code ignored a cancellation, and `run` rejects with the cancellation in its place. `leave` moves
+ *   to it as well, and `run` rejects with the reason.
+ * - dropped: `drop` is possible in every state. No call of the code settles any more, so that the code does not
+ *   continue.
  */
 export class TaskRunner implements CancellationRoot {
   readonly taskId: TaskId;
@@ -166,45 +170,51 @@ export class TaskRunner implements CancellationRoot {
   readonly journal: StepJournal;
   readonly activity: TaskActivity;
   readonly #resources = new TaskResources((error) => this.#emitHookError("resource", error));
-  /** Rejects the promise of `run`. Absent until `run` is called. */
+  /** Rejects the promise of `run`. Absent before `run` is called. */
   #fail: ((reason: unknown) => void) | undefined;
   #meta: RunMeta | undefined;
   #promptCacheKey: string | undefined;
   #isEnded = false;
   #isAbandoned = false;
   #stop: CancellationError | undefined;
-  /** Number of lines of code that no cancel reaches. */
+  /** Number of parallel parts of code that no cancel reaches. */
   #shields = 0;
   #undoScope: CancellationScope | undefined;
 
   /** Whether the code of a workflow has returned or thrown. Its compensations may still run. */
   hasReturned = false;
-  /** The compensations that the code has registered in this process, by their addresses. Created with the first one. */
+  /**
+   * The compensations that the code has registered in this process, by their addresses. Created with the first
+   * compensation.
+   */
   undos: Map<StepAddress, RegisteredUndo> | undefined;
 
-  /** Cancels the timer that ends the stop grace of a cancelled task. */
+  /** Cancels the timer that ends the time for stopping a cancelled task. */
   endGrace: (() => void) | undefined;
   /** What the code has reported about its result so far. It becomes part of the task's end, regardless of the outcome. */
   report: TaskReport = {};
   /** The last compaction that the code requested in this process. */
   compactionRequest: { readonly instructions?: string } | undefined;
-  /** Why the last model call of the task, or of the last child that it joined, ended. `undefined` before the first. */
+  /**
+   * Why the last model call of the task, or of the last child that it joined, ended. `undefined` before the first
+   * call.
+   */
   stopReason: StopReason | undefined;
-  /** Limit of the turn that the code took last. */
+  /** Limit of tool calls in the turn that the code took last. */
   maxToolCallsPerTurn = Infinity;
-  /** The model that replaces the agent's main model since the turn that the code took last. */
+  /** The model that replaces the agent's main model from the last turn of the code on. */
   sessionModel: Model | undefined;
   /** The thinking level of the turn that the code took last. */
   thinkingLevel: ThinkingLevel | undefined;
   /** The folder in which the task works. */
   folder: TaskFolder | null;
-  /** The turn that the code took last, with the history that it saw. */
+  /** The turn that the code took last, with its history. */
   turn: { readonly record: TurnRecord; readonly history: Transcript } | undefined;
   /** The last request that a model answered, outside the bodies of tools and steps, with the answer. */
   lastRequest: AnsweredRequest | undefined;
-  /** J11: what the calls of each role were sent last by this process, apart from their messages. */
+  /** J11: the last request of each role that this process sent, apart from its messages. */
   sentFrames: Map<string, FrameOfCall> | undefined;
-  /** What the last child of the task shares, so that the next child stores only later messages. */
+  /** What the last child of the task shares, so that the record of the next child contains only later messages. */
   shared: { readonly transcript: Transcript; readonly stored: StoredHistory } | undefined;
   /** The replies of models by their messages. */
   readonly replies = new WeakMap<ChatMessage, LlmReply>();
@@ -236,7 +246,7 @@ export class TaskRunner implements CancellationRoot {
     else if (hasCompensated(task)) token.cancel("the compensations of the task have begun");
   }
 
-  /** Whether the code replays its recorded steps and starts no other. */
+  /** Whether the code only replays its recorded steps and starts no others. */
   get onlyReplays(): boolean {
     return this.probe !== undefined;
   }
@@ -254,7 +264,10 @@ export class TaskRunner implements CancellationRoot {
     return this.#shields > 0;
   }
 
-  /** C2: runs code that no cancel reaches. The stop grace of a cancelled task starts when it has ended. */
+  /**
+   * C2: runs code that no cancel reaches. If the task is cancelled, its time for stopping starts when this code has
+   * ended.
+   */
   async shielded<Value>(work: () => Promise<Value>): Promise<Value> {
     this.#shields++;
     this.endGrace?.();
@@ -266,7 +279,7 @@ export class TaskRunner implements CancellationRoot {
     }
   }
 
-  /** No call of the task's code settles any more. */
+  /** Whether the task was dropped, so that no call of its code settles any more. */
   get isDropped(): boolean {
     return this.activity.isDropped;
   }
@@ -306,7 +319,10 @@ export class TaskRunner implements CancellationRoot {
     return this.task.record.agentId;
   }
 
-  /** B5: a new object whenever the task's clock was stopped, because the deadline has moved. No deadline while the clock is stopped. */
+  /**
+   * B5: the metadata of the run. It is a new object after each stop of the task's clock, because the deadline has
+   * moved. It has no deadline while the clock is stopped.
+   */
   get meta(): RunMeta {
     const deadline = this.task.clock.isStopped ? null : deadlineOf(this.task);
     if (this.#meta?.deadline !== deadline) this.#meta = this.#newMeta(deadline);
@@ -314,8 +330,8 @@ export class TaskRunner implements CancellationRoot {
   }
 
   /**
-   * Key of the provider's prompt cache. All tasks of a session have the same one, because a child often starts with the
-   * prompt of its parent. It is a hash, because the provider must not learn the session.
+   * Key of the provider's prompt cache. It is the same for all tasks of a session, because a child often starts
+   * with the prompt of its parent. It is a hash, because the provider must not learn the session id.
    */
   get promptCacheKey(): string {
     return (this.#promptCacheKey ??= this.worker.contentHashes
@@ -329,9 +345,9 @@ export class TaskRunner implements CancellationRoot {
   }
 
   /**
-   * Resolves once the task holds a slot and its code may start. Always asynchronous, so that `task_start` and the
-   * caller's current record go into one commit. A child starts only after its parent has continued. Never settles if
-   * the task is dropped.
+   * Resolves when the task holds a slot and its code may start. It is always asynchronous, so that one commit
+   * contains `task_start` and the caller's current record. A child starts only after its parent has continued.
+   * Never settles if the task is dropped.
    */
   begin(): Promise<void> {
     const isChild = this.task.record.parentId !== null;
@@ -368,14 +384,14 @@ export class TaskRunner implements CancellationRoot {
     if (this.task.record.budget.deadlineMs !== null) this.meta.check();
   }
 
-  /** The code received a cancellation. The first one determines the outcome of the task. */
+  /** Records that the code received a cancel. The first one determines the outcome of the task. */
   noteStop(stop: CancellationError): void {
     this.#stop ??= stop;
   }
 
   /**
-   * Opens a resource of the code. It is closed when the task ends or is dropped. Code that only replays opens none: it
-   * receives an object that it can pass to the bodies of steps, which are not executed.
+   * Opens a resource of the code, which is closed when the task ends or is dropped. Code that only replays opens
+   * none: it receives a placeholder that it can pass to the bodies of steps, which are not executed.
    */
   async openResource<Value>(
     open: () => Promise<Value>,
@@ -389,7 +405,7 @@ export class TaskRunner implements CancellationRoot {
     return this.activity.whileAlive(Promise.resolve(value), cancelScope);
   }
 
-  /** Ends a task whose code ignores its cancellation. Returns `false` if the code has not started. */
+  /** Ends a task whose code ignores a cancel. Returns `false` if the code has not started. */
   abandon(stop: CancellationError): boolean {
     if (this.#fail === undefined) return false;
     if (this.#isEnded) {
@@ -408,9 +424,9 @@ export class TaskRunner implements CancellationRoot {
   }
 
   /**
-   * J8: ends the code at this place. The promise of `run` rejects with `reason`. No call of the code settles any more, so neither
-   * `catch` nor `finally` goes on; the resources of the code are closed first. Does nothing if the code has ended meanwhile:
-   * it has not awaited this call.
+   * J8: ends the code at this place. The promise of `run` rejects with `reason`. No call of the code settles any
+   * more, so that neither `catch` nor `finally` continues; the resources of the code are closed first. Does nothing
+   * if the code has already ended because it did not await this call.
    */
   async leave(reason: unknown): Promise<never> {
     // In a turn of its own, so that the end of code that has returned is known, and that a loop leaves time for others.
@@ -423,7 +439,9 @@ export class TaskRunner implements CancellationRoot {
     return pendingForever();
   }
 
-  /** Cancels what the code has in flight, so that sockets and processes do not outlive the task, and closes its resources. */
+  /**
+   * Cancels what the code has in flight, so that sockets and processes end with the task, and closes its resources.
+   */
   drop(): void {
     if (this.isDropped) return;
     this.activity.drop();
@@ -459,7 +477,10 @@ export class TaskRunner implements CancellationRoot {
 
 const nextTick = Promise.resolve();
 
-/** The promise of an agent's code. Throws for code that is not asynchronous: it has not waited for its own calls. */
+/**
+ * Returns the promise of an agent's code. Throws for code that is not asynchronous, because it cannot have waited
+ * for its own calls.
+ */
 function promiseOf(agentId: AgentId, running: Promise<unknown>): Promise<unknown> {
   if (typeof readProperty(running, "then") === "function") return running;
   throw new Fault(

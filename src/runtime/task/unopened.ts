@@ -1,8 +1,8 @@
 import { Fault } from "../../kernel/index.ts";
 
 /**
- * Stands for an object that code which only replays does not get, such as a connection. The code may pass it on. Any other use
- * throws `unsupported`, because only the bodies of steps may use it.
+ * Returns a placeholder for an object that code which only replays does not get, such as a connection. The code may
+ * pass it on. Any other use throws `unsupported`, because only the bodies of steps may use the object.
  */
 export function unopened(what: string): unknown {
   const refuse = (): never => {

@@ -2,16 +2,16 @@ import type { Clock, JsonValue, StepRecord, TaskId } from "../../kernel/index.ts
 import type { Resolutions } from "../journal/resolutions.ts";
 import { asksPerson, resolutionsTaken } from "../journal/wait-names.ts";
 
-/** Returns when a wait times out; `null` while the clock that it uses is stopped. */
+/** Returns the time at which a wait times out. `null` while the clock that it uses is stopped. */
 export type Due = () => number | null;
 
-/** A name that a task waits for, as its log shows it. */
+/** A name for which a task waits, as its log shows it. */
 export interface AwaitedName {
   readonly name: string;
   readonly due?: Due | undefined;
   /** Further names that end the wait. */
   readonly others?: readonly string[];
-  /** Only this process can end the wait, so that the run stays in memory. Default: `false`. */
+  /** Whether only this process can end the wait, so that the run stays in memory. Default: `false`. */
   readonly staysHere?: boolean;
 }
 
@@ -32,13 +32,13 @@ interface Waiter {
   forgetTimer: (() => void) | undefined;
   /** Whether the waiter has received a value that no step has recorded yet. */
   served: boolean;
-  /** Whether the time has come while another waiter holds a value that it may still pass on. */
+  /** Whether the time has come while another waiter has a value that it may still return. */
   overdue: boolean;
 }
 
 /**
- * The waits in this process, by task and name, with their times. W1, W2: at most one waiter of a name holds an
- * unrecorded value, so it always holds the first value of the name.
+ * The waits in this process, by task and name, with their times. W1, W2: at most one waiter of a name has a value
+ * that is not recorded, so that this is always the first value of the name.
  */
 export class WaitRegistry {
   readonly #clock: Clock;
@@ -52,7 +52,7 @@ export class WaitRegistry {
     this.#resolutions = resolutions;
   }
 
-  /** The time at which the next wait times out. */
+  /** Returns the time at which the next wait times out. */
   get nextTime(): number | null {
     const times = [...(this.#timers?.values() ?? [])];
     return times.length === 0 ? null : Math.min(...times);
@@ -76,7 +76,7 @@ export class WaitRegistry {
     return { came: promise, leave: () => this.#leave(waiter) };
   }
 
-  /** Passes the next value of a name to its next waiter, after a value arrived or was recorded. */
+  /** Gives the next value of a name to its next waiter, after a value arrived or was recorded. */
   serve(taskId: TaskId, name: string): void {
     if (this.#waiters.length === 0) return;
     const waiters = this.#waiters.filter((each) => each.taskId === taskId && each.name === name);
@@ -92,7 +92,10 @@ export class WaitRegistry {
     first.resolve(found.value);
   }
 
-  /** A step is recorded: the value it waited for is taken, and a task that asked a person has a running clock again. */
+  /**
+   * Notes that a step is recorded. The value for which it waited is taken, and the clock of a task that asked a
+   * person runs again.
+   */
   recorded(step: StepRecord): void {
     if (step.kind === "llm" || step.kind === "tool") return;
     const taken = resolutionsTaken(step);
@@ -168,8 +171,8 @@ export class WaitRegistry {
   }
 
   /**
-   * W1: whether another waiter holds a value of the same name. Its step is about to record the value, or to pass it on
-   * because its branch was abandoned. `serve` arms the waiter again then.
+   * W1: whether another waiter has a value of the same name. Its step is about to record the value, or to return it
+   * because its branch was abandoned. `serve` then starts the timer of the waiter again.
    */
   #isHeld({ taskId, name }: Waiter): boolean {
     return this.#waiters.some((each) => each.served && each.taskId === taskId && each.name === name);

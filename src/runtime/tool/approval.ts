@@ -20,21 +20,23 @@ import type { SeatLimit } from "./gate-context.ts";
 import type { StepIdentity } from "../journal/step-identity.ts";
 import { approvalAddress, approvalWait, withdrawn } from "../journal/wait-names.ts";
 
-/** A question to a person, and the address that asks it: a round of a tool call, or a step of the agent's code. */
+/** A question to a person, with the address that asks it: a round of a tool call, or a step of the agent's code. */
 export interface Question {
   readonly round: StepAddress;
   readonly request: ApprovalRequest;
-  /** Whether an earlier attempt has asked, so that no second request is emitted. Default: `false`. */
+  /**
+   * Whether an earlier attempt has asked the same question, so that no second request is emitted. Default: `false`.
+   */
   readonly isAskedBefore?: boolean;
   /** The handler that answers in this process. If absent, the answer comes through the run's mailbox. */
   readonly answer?: ApprovalHandler;
-  /** How long the answer of a person waits for the seat of the task. If absent, it does not wait. */
+  /** How long the answer of a person waits until the task has a seat. If absent, it does not wait. */
   readonly seat?: SeatLimit;
 }
 
 /**
- * J7: waits for a decision about a call, durably or for a handler in this process. The task's clock stops meanwhile
- * (B5).
+ * J7: waits for a decision about a call: durably, or for a handler in this process. The time of the wait does not
+ * count for the task's deadline (B5).
  */
 export function askForApproval(
   steps: StepExecutor,
@@ -61,8 +63,8 @@ export function askForApproval(
 }
 
 /**
- * Withdraws a question that no one has answered. The log shows a denial, so that no surface asks a person any more; an
- * answer that arrives later has no effect.
+ * Withdraws a question that no person has answered. The log then contains a denial, so that no surface asks a
+ * person any more. A later answer has no effect.
  */
 export async function withdrawQuestion(
   steps: StepExecutor,
@@ -78,7 +80,7 @@ export async function withdrawQuestion(
   });
 }
 
-/** The step that records the answer to a question. */
+/** Returns the step that records the answer to a question. */
 export function approvalStep(
   round: StepAddress,
   { approvalId, input }: Pick<ApprovalRequest, "approvalId" | "input">,
@@ -88,19 +90,19 @@ export function approvalStep(
 }
 
 /**
- * Returns the id of a question. It contains a digest of what the person is asked about, so that an answer to an earlier
- * question with other arguments does not count.
+ * Returns the id of a question. It contains a digest of what the person is asked about, so that an answer to an
+ * earlier question with other arguments is not accepted.
  */
 export function approvalIdOf(taskId: TaskId, round: StepAddress, digest: string): string {
   return `${taskId}/${round}/${shortDigest(digest)}`;
 }
 
-/** The part of a digest that the id of a question contains. */
+/** Returns the part of a digest that the id of a question contains. */
 export function shortDigest(digest: string): string {
   return digest.slice(0, digitsNamed);
 }
 
-/** The digest of what the person is asked about, as the id of the question contains it. */
+/** Returns the digest of what the person is asked about, from the id of the question. */
 export function askedAbout(approvalId: string): string {
   return approvalId.slice(approvalId.lastIndexOf("/") + 1);
 }
@@ -113,7 +115,10 @@ const questionTable = optionTable({
   kind: is.any,
 } satisfies OptionKinds<PersonQuestion>);
 
-/** Asks a person on behalf of code. The record has its own address, as a tool's approval is below its call. */
+/**
+ * Asks a person on behalf of code. The record has an address of its own, like that of a tool's approval, which is
+ * below its call.
+ */
 export function askPerson(steps: StepExecutor, question: PersonQuestion): Promise<ApprovalDecision> {
   const { kind = "question", reason, toolName, callId, input } = { ...question };
   const round = steps.next();
@@ -140,7 +145,7 @@ const questionKinds: readonly string[] = [
   "merge",
 ] satisfies readonly NonNullable<PersonQuestion["kind"]>[];
 
-/** Refuses a question that pretends to be a tool approval. Only the checks before a tool call ask for those. */
+/** Throws for a question that claims to be a tool approval. Only the checks before a tool call may ask for one. */
 function assertQuestion(kind: string): void {
   if (questionKinds.includes(kind)) return;
   throw new Fault(
@@ -149,10 +154,10 @@ function assertQuestion(kind: string): void {
   );
 }
 
-/** Number of digits of the digest in an approval id, enough to make collisions practically impossible. */
+/** Number of digits of the digest in an approval id. It is large enough to make equal ids practically impossible. */
 const digitsNamed = 16;
 
-/** Converts an invalid decision to a denial, because the value comes from outside. */
+/** Converts an invalid decision to a denial. The value must be checked, because it comes from outside. */
 function noDecision(said: unknown): ApprovalDecision {
   return { decision: "denied", reason: `invalid decision ${JSON.stringify(said)}` };
 }
@@ -170,7 +175,10 @@ async function decided(waiter: SeatWaiter, name: string, seat: SeatLimit | undef
   }
 }
 
-/** Resolves when the task has a seat. If it has none in time, the answer is not recorded, and the end of the attempt is awaited. */
+/**
+ * Resolves when the task has a seat. If it gets none in time, the answer is not recorded, and the wait continues
+ * until the end of the attempt.
+ */
 async function seatOrEnd(waiter: SeatWaiter, { waitMs, onLost }: SeatLimit): Promise<void> {
   try {
     await seatWithin(waiter, waitMs);
@@ -180,7 +188,7 @@ async function seatOrEnd(waiter: SeatWaiter, { waitMs, onLost }: SeatLimit): Pro
   }
 }
 
-/** Asks the handler. A handler that throws has denied the call. */
+/** Asks the handler. If the handler throws, the call is denied. */
 async function handled(
   answer: () => ApprovalDecision | Promise<ApprovalDecision>,
 ): Promise<ApprovalDecision> {

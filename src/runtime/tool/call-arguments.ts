@@ -1,6 +1,6 @@
 import { nearestJson, type CallArguments, type JsonValue, type Tool } from "../../kernel/index.ts";
 
-/** The arguments of a call that were parsed once and are judged and executed as they are. */
+/** The arguments of a call that were parsed once. The same object is judged and executed. */
 export interface ParsedArguments extends CallArguments {
   /** `parsed` in JSON form. The same object as `sent` if they are equal. */
   readonly json: JsonValue;

@@ -15,13 +15,13 @@ import {
 } from "../../kernel/index.ts";
 import { failedResult } from "./received-call.ts";
 
-/** A decision before a call that ends the questions to its entries. */
+/** A decision of a check before a call after which no further check is asked. */
 export type FinalVerdict = Extract<CallVerdict, { decision: "allow" | "answer" | "ask" | "deny" }>;
 
 /**
- * Asks the entries before a call, in their order, for the first decision that counts. Without one, the tool's own need
- * for approval decides. An entry fails closed: its error and an invalid verdict deny the call. `isEdited` says that a
- * person has edited the arguments, and so no entry may edit them.
+ * Asks the checks before a call, in order, for the first decision that counts. If no check decides, the tool's own
+ * need for approval decides. If a check throws or returns an invalid verdict, the call is denied. `isEdited` says
+ * that a person has edited the arguments; the checks may then not edit them.
  */
 export async function decideBefore(
   entries: readonly BeforeCall[],
@@ -57,7 +57,7 @@ export async function decideBefore(
   return ownVerdict(gated);
 }
 
-/** What a tool itself decides about a call: its risk, its `approvalScope` and its `needsApproval`. */
+/** Returns what a tool itself decides about a call, by its risk, its `approvalScope` and its `needsApproval`. */
 export function ownVerdict({
   tool,
   parsed,
@@ -68,8 +68,8 @@ export function ownVerdict({
 }
 
 /**
- * Asks the entries after a call, in their order, and returns the result as they leave it. An entry fails closed: its
- * error and an invalid verdict withhold the result.
+ * Asks the checks after a call, in order, and returns the result with their changes. If a check throws or returns
+ * an invalid verdict, the result is withheld.
  */
 export async function decideAfter(
   entries: readonly AfterCall[],
@@ -109,14 +109,17 @@ function applied(result: ToolResult, verdict: CallVerdict): ToolResult {
   }
 }
 
-/** Returns the verdict of an entry. Throws if it is invalid: a policy that cannot be evaluated must not let a call pass. */
+/**
+ * Returns the verdict of a check. Throws if it is invalid, because a policy that cannot be evaluated must not allow
+ * a call.
+ */
 function checked(verdict: CallVerdict | undefined): CallVerdict | undefined {
   const problem = verdict === undefined ? undefined : problemOf(verdict);
   if (problem === undefined) return verdict;
   throw new Fault("invalid_argument", `invalid verdict: ${problem}`);
 }
 
-/** Says what is wrong with a verdict. An entry may return anything, because not every entry is type-checked. */
+/** Returns what is wrong with a verdict. The check is at run time, because not every check is type-checked. */
 function problemOf(verdict: unknown): string | undefined {
   if (typeof verdict !== "object" || verdict === null)
     return `expected an object with a decision, or undefined, not ${describeValue(verdict)}`;

@@ -1,9 +1,10 @@
 import type { SettledCall } from "../../kernel/index.ts";
 
 /**
- * The settled calls that a gate may judge by: those of a scope, and those made around it before the scope was opened. It
- * is the same in every process: calls that a record hides on replay (inside a tool, a step or a race) are not included,
- * calls of one batch are in call order, and those of branches in the order of the branches.
+ * The settled calls on which the checks of a tool call may base their decision: those of a scope, and those made
+ * around the scope before it was opened. The list is the same in every process. Calls that a record hides on a
+ * replay (inside a tool, a step or a race) are not included. Calls of one batch are in call order, and those of
+ * branches in the order of the branches.
  */
 export class CallHistory {
   readonly #calls: SettledCall[];

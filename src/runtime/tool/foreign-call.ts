@@ -11,15 +11,16 @@ import type { CallingScope, ForeignQuestion } from "./gate-context.ts";
 import { denied, passGate } from "./tool-gate.ts";
 import { narrowedTools } from "./received-call.ts";
 
-/** What the gate needs of the attempt in which a program wants to make a call. */
+/** What the checks need to know about the attempt in which a program wants to make a call. */
 export interface ForeignGate extends Omit<ForeignQuestion, "details"> {
   /** Name of the program. */
   readonly program: string;
 }
 
 /**
- * Passes a call that a program wants to make through the gate: the tools that the task may call, hooks, extensions, guardrails,
- * permissions and a person decide as on a call of the agent's own tools. Nothing is executed here.
+ * Passes a call that a program wants to make through the checks of a tool call: the tools that the task may call,
+ * hooks, extensions, guardrails, permissions and a person decide as on a call of the agent's own tools. The call is
+ * not executed here.
  */
 export function judgeForeignCall(
   from: CallingScope,
@@ -50,8 +51,8 @@ function refusedBy(output: ToolOutput): ForeignVerdict {
 }
 
 /**
- * The tool of a program, as the gate judges it. What the program says of its kind is not trusted, so that it is critical. A
- * remembered approval covers the same arguments only.
+ * Creates a tool that represents a tool of a program in the checks. It counts as critical, because what the program
+ * reports about its kind is not trusted. A remembered approval covers only the same arguments.
  */
 function foreignTool(program: string, name: string, digest: (input: unknown) => string): Tool {
   return {

@@ -16,7 +16,10 @@ import { NestedScope, type NestedContext } from "../task/nested-scope.ts";
 import type { StepExecutor } from "../task/step-executor.ts";
 import { CancellationScope } from "../task/cancellation-scope.ts";
 
-/** Why entries see a call: before it is executed, after a person edited or approved it, or after its execution. */
+/**
+ * Why checks receive a call: before it is executed (`gate`), after a person edited it (`edited`) or approved it
+ * (`remember`), or after its execution (`after`).
+ */
 export type GateStage = "gate" | "edited" | "remember" | "after";
 
 /** The scope from which tools are called. */
@@ -34,23 +37,26 @@ export interface ToolCallOptions {
   readonly call: ToolCall;
   /** The scope of the code that calls the tool. */
   readonly from: CallingScope;
-  /** Additional tools, which are found before the agent's own. */
+  /** Additional tools, which are searched before the agent's own. */
   readonly extra: readonly Tool[] | undefined;
-  /** Present if a program wants to make the call with a tool of its own. */
+  /** Present if a program wants to make the call with its own tool. */
   readonly foreign?: ForeignQuestion;
 }
 
-/** H2: how long an answer waits for the seat of the task. */
+/** H2: how long an answer waits until the task has a seat. */
 export interface SeatLimit {
   readonly waitMs: number;
-  /** Called with `seat_lost` after that time. The answer stays available to the next attempt. */
+  /** Called with `seat_lost` after that time. The answer remains available for the next attempt. */
   readonly onLost: (error: unknown) => void;
 }
 
 /** How a person is asked about a call of a program. */
 export interface ForeignQuestion {
   readonly details: NonNullable<ApprovalRequest["foreign"]>;
-  /** Returns the id of the open question of an earlier attempt that was asked about the same thing, which is asked no more by others. */
+  /**
+   * Returns the id of the open question of an earlier attempt about the same subject. Other calls then no longer
+   * get this question.
+   */
   readonly takeKept: (subject: string) => string | undefined;
   /** Called before the question is asked. */
   readonly onAsk: (asked: {
@@ -58,11 +64,11 @@ export interface ForeignQuestion {
     readonly request: ApprovalRequest;
     readonly isAskedBefore: boolean;
   }) => void;
-  /** How long an answer waits for the seat of the task. If absent, it does not wait. */
+  /** How long an answer waits until the task has a seat. If absent, it does not wait. */
   readonly seat?: SeatLimit;
 }
 
-/** What the entries judge: a tool and its arguments. */
+/** What the checks judge: a tool and its arguments. */
 export interface JudgedCall {
   readonly tool: Tool;
   readonly needsApproval: boolean;
@@ -70,8 +76,8 @@ export interface JudgedCall {
 }
 
 /**
- * Calls entries with their context. `gatedCall` makes the call that they see. Each stage of each round has its own scope,
- * so a stage that is not repeated on replay does not shift the steps of another.
+ * Calls checks with their context. `gatedCall` creates the call that they receive. Each stage of each round has its
+ * own scope, so that a stage which is not repeated on a replay does not move the steps of another stage.
  */
 export async function withGateContext<Value>(
   { open, call, from }: ToolCallOptions,

@@ -23,7 +23,7 @@ import type { ToolCallOptions } from "./gate-context.ts";
 
 // The first entries of a tool call, in their order. They see the call as the model sent it.
 
-/** Answers a call beyond the limit of its turn. */
+/** Returns the result for a call that exceeds the limit of calls in its turn. */
 export function callLimit(limit: number): ToolResult {
   return failedResult(
     `not executed: only the first ${limit} tool calls of a turn are executed; make the call again in the next turn`,
@@ -33,8 +33,8 @@ export function callLimit(limit: number): ToolResult {
 const repairedTable = optionTable({ toolName: is.any, input: is.any } satisfies OptionKinds<RepairedCall>);
 
 /**
- * Returns the call, corrected by the agent's `repairToolCall` if it is malformed. The correction is recorded, so that the
- * records of the gate and of the approval stay valid when another process takes the call over.
+ * Returns the call, corrected by the agent's `repairToolCall` if it is malformed. The correction is recorded, so
+ * that the records of the checks and of the approval stay valid when another process takes over the call.
  */
 export async function repairedCall(options: ToolCallOptions, repair: RepairToolCall): Promise<ToolCall> {
   const { open, call, from } = options;
@@ -105,14 +105,17 @@ export function findTool(
   return undefined;
 }
 
-/** Answers a call of a tool that the agent does not have. */
+/** Returns the result for a call of a tool that the agent does not have. */
 export function unknownTool({ open, call, extra = [] }: ToolCallOptions): ToolResult {
   const sent = [...extra, ...(open.runner.agent.tools ?? [])].filter(({ foundBy }) => foundBy === undefined);
   const known = sent.map(({ name }) => name).join(", ");
   return failedResult(`there is no tool ${call.toolName}; there are: ${known || "none"}`);
 }
 
-/** Denies a call that the task, the turn or the tool itself does not allow. `only` are the tools of the turn. */
+/**
+ * Returns a denial for a call that the task, the turn or the tool itself does not allow. `only` are the tools of
+ * the turn.
+ */
 export function narrowedTools(
   { open, call: { toolName }, extra }: ToolCallOptions,
   tool: Tool,

@@ -9,16 +9,17 @@ export interface ToolBatch {
   readonly scope: StepAddress;
   /** Position of the first call. */
   readonly first: number;
-  /** Position from which calls are not executed. */
+  /** Position from which on calls are not executed. */
   readonly limit: number;
   readonly calls: readonly ToolCall[];
   readonly options: ToolsOptions;
 }
 
 /**
- * Calls the tools concurrently, at most `maxParallel` at a time, and returns their results in call order. A sequential
- * tool starts after all calls before it have settled, and the calls after it wait for it. A call that throws stops the
- * calls that have not started. A call above the limit of the turn is not executed, so it neither waits nor counts.
+ * Calls the tools concurrently, at most `maxParallel` at a time, and returns their results in call order. A
+ * sequential tool starts after all calls before it have settled, and later calls wait for it. A call that throws
+ * prevents calls that have not started. A call that exceeds the limit of the turn is not executed, so that it
+ * neither waits nor counts.
  */
 export async function callTools(
   from: CallingScope,
@@ -52,7 +53,10 @@ export async function callTools(
   return noteResults(from, calls, journal.valuesOf(await Promise.all(settled)));
 }
 
-/** Adds settled calls, in call order, to the history that the agent's entries see. F1: an agent without such entries has none. */
+/**
+ * Adds settled calls, in call order, to the history for the agent's checks. F1: an agent without such checks has no
+ * history.
+ */
 export function noteResults(
   { steps, history }: CallingScope,
   calls: readonly ToolCall[],

@@ -20,8 +20,8 @@ import type { JudgedCall, ToolCallOptions } from "./gate-context.ts";
 import { ToolCallContext } from "./tool-context.ts";
 
 /**
- * Runs the body of a tool. A tool that suspends has no call in flight while it waits, and a cancel ends its waits. Throws
- * or rejects if the body must not start.
+ * Runs the body of a tool. While a tool that suspends waits, it has no call in flight, and a cancel ends its waits.
+ * Throws or rejects if the body must not start.
  */
 export function runBody(
   options: ToolCallOptions,
@@ -105,7 +105,7 @@ export async function runAround(
   return result;
 }
 
-/** Abandons a body that exceeds its timeout; its later result is ignored. */
+/** Abandons a body that exceeds its timeout. A later result of the body is ignored. */
 function limitTime({ open, call }: ToolCallOptions, timeoutMs: number, body: ToolCallContext): void {
   const { clock, callTimeouts } = open.runner.worker;
   const timer = new CallTimeout(clock.now() + timeoutMs, () =>

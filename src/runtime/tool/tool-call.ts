@@ -38,7 +38,7 @@ import { denied, passGate, wasAsked, withdrawAsked } from "./tool-gate.ts";
 interface CallPlace {
   readonly scope: StepAddress;
   readonly position: number;
-  /** Position from which calls are not executed. */
+  /** Position from which on calls are not executed. */
   readonly limit: number;
 }
 
@@ -63,7 +63,7 @@ export class ToolStep implements StepIdentity {
     this.options = options;
   }
 
-  /** The number of calls of a turn that are executed, if this call comes after them; its result then says so. */
+  /** The maximum number of calls of a turn, if this call exceeds it. The result of the call then says so. */
   get exceededLimit(): number | undefined {
     const { position, limit } = this.#place;
     return position < limit ? undefined : limit;
@@ -76,9 +76,10 @@ export class ToolStep implements StepIdentity {
 }
 
 /**
- * Passes one call through its pipeline and runs the tool's body. The order is that of `docs/guides/middleware.md`: the call
- * limit, the repair, the tools of the task, `before`, the person, `around`, the body, `after`. F1: a phase that is not
- * configured is skipped. T2: an error is a result that the model can react to.
+ * Executes one call with all checks and middleware around it. The order is described in
+ * `docs/guides/middleware.md`: the call limit, the repair, the tools of the task, `before`, the person, `around`,
+ * the body, `after`. F1: a phase that is not configured is skipped. T2: an error becomes a result to which the
+ * model can react.
  */
 export async function callTool(open: ActiveStep, step: ToolStep): Promise<ToolResult> {
   stopAtOverrun(open);
@@ -135,7 +136,10 @@ export async function callTool(open: ActiveStep, step: ToolStep): Promise<ToolRe
   return emitEnd(options, result);
 }
 
-/** Ends a call that may not be executed. A question that an earlier owner of the run asked about it is withdrawn. */
+/**
+ * Ends a call that must not be executed. If an earlier owner of the run asked a question about it, the question is
+ * withdrawn.
+ */
 async function withdrawn(options: ToolCallOptions, result: ToolResult): Promise<ToolResult> {
   if (wasAsked(options.open)) await withdrawAsked(options);
   return emitEnd(options, result);
@@ -159,7 +163,10 @@ function sealed({ open }: ToolCallOptions, tool: Tool, result: ToolResult): Tool
   return result;
 }
 
-/** T2: the result of a call that is not executed. One that cannot be stored is an error that the model can react to. */
+/**
+ * T2: returns the result of a call that is not executed. If the result cannot be stored, it becomes an error to
+ * which the model can react.
+ */
 function answered(options: ToolCallOptions, tool: Tool, result: ToolResult): ToolResult {
   try {
     return sealed(options, tool, result);
@@ -168,7 +175,7 @@ function answered(options: ToolCallOptions, tool: Tool, result: ToolResult): Too
   }
 }
 
-/** The result for a failed call. It throws errors that stop the task. */
+/** Returns the result for a failed call. Errors that stop the task are thrown. */
 function failed({ open, call }: ToolCallOptions, error: unknown): ToolResult {
   open.clearTimeout();
   if (stopsTask(error)) throw error;
@@ -181,14 +188,14 @@ function failed({ open, call }: ToolCallOptions, error: unknown): ToolResult {
   }
 }
 
-/** Marks a stop that came after the body had finished. */
+/** Marks an error that stops the run as one that came after the body had finished. */
 function withheld({ open, call }: ToolCallOptions, error: unknown): unknown {
   return open.isPerformed && error instanceof MiddlewareTermination
     ? afterPerforming(error, call.callId)
     : error;
 }
 
-/** The size of a text result is that of its text. */
+/** Throws if a result is too large. For a text result, only the size of the text counts. */
 function assertSize({ runner }: ActiveStep, { name }: Tool, result: ToolResult): void {
   const { output } = result;
   const isPlain = isText(result) && output.type === "text";
@@ -196,12 +203,12 @@ function assertSize({ runner }: ActiveStep, { name }: Tool, result: ToolResult):
   runner.worker.sizes.assert(value, `the result of tool ${name}`);
 }
 
-/** Whether a result consists of a text only. A body may return anything. */
+/** Whether a result consists of only a text. It is checked at run time, because a body may return anything. */
 function isText(result: Partial<ToolResult>): boolean {
   return result.metadata === undefined && result.output?.type === "text";
 }
 
-/** The result as the `after` entries leave it. A result that cannot be stored is withheld. */
+/** Returns the result with the changes of the `after` checks. A result that cannot be stored is withheld. */
 async function reviewed(
   options: ToolCallOptions,
   judged: JudgedCall,

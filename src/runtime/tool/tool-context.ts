@@ -16,7 +16,10 @@ import { CancellationScope } from "../task/cancellation-scope.ts";
 
 const noFilters: readonly UpdateFilter[] = [];
 
-/** The context that a tool's body receives. F1: parts that most bodies do not use are created on first use. */
+/**
+ * The context that a tool's body receives. F1: parts that most bodies do not use are created when they are first
+ * used.
+ */
 export class ToolCallContext extends AbandonableCall implements ToolContext {
   readonly #call: ToolCallOptions;
   /** The in-flight call of the body. */
@@ -65,7 +68,10 @@ export class ToolCallContext extends AbandonableCall implements ToolContext {
     return this.#call.from.steps.idempotencyKey(this.#call.open.address);
   }
 
-  /** D8: a child in a fork does not work in the folder that it inherited from a task of the origin. */
+  /**
+   * The folder of the task. D8: a child in a fork does not work in the folder that it inherited from a task of the
+   * original run.
+   */
   get folder(): TaskFolder | null {
     const { folder, log } = this.#call.open.runner;
     if (folder === null || folder.runId === log.lease.runId) return folder;

@@ -21,20 +21,23 @@ import { failedResult, findTool } from "./received-call.ts";
 import { toolDigest } from "./tool-digest.ts";
 import { approvalAddress, gateAddress, isWithdrawn, roundAddress } from "../journal/wait-names.ts";
 
-/** A call in front of the entries that judge it. */
+/** A call that is about to be judged by the checks. */
 export interface Passage extends ToolCallOptions, JudgedCall {}
 
-/** The result of the gate, which are the checks before a tool call: the tool and arguments to execute, or the result of a call that is not executed. */
+/**
+ * The result of the checks before a tool call: the tool and arguments to execute, or the result of a call that is
+ * not executed.
+ */
 export type Passed =
   | { readonly kind: "allowed"; readonly judged: JudgedCall }
   | { readonly kind: "settled"; readonly result: ToolResult };
 
 /**
- * Passes one call through the `before` entries of its pipeline and, if required, an approval. Without a decision of the
- * entries, the tool's own need for approval counts.
+ * Passes one call through the `before` checks and, if required, an approval. If the checks do not decide, the
+ * tool's own need for approval decides.
  *
- * An approval counts only for the tool and the parsed arguments that the person saw. If either has changed when the call
- * is about to be executed, in this process or after a restart, the gate decides again in a new round.
+ * An approval is valid only for the tool and the parsed arguments that the person saw. If either has changed when
+ * the call is about to be executed, in this process or after a restart, the checks decide again in a new round.
  */
 export async function passGate(first: Passage): Promise<Passed> {
   let passage = first;
@@ -59,18 +62,18 @@ function settled(result: ToolResult): Passed {
   return { kind: "settled", result };
 }
 
-/** Returns the tool as the agent has it now. `undefined` if the agent has it no more. */
+/** Returns the agent's current tool with this name. `undefined` if the agent does not have it any more. */
 function currentTool({ open, call, extra }: ToolCallOptions): Tool | undefined {
   return findTool(open.runner.agent, call.toolName, extra);
 }
 
-/** The refusal of a call that is not executed, because a rule or a person denied it. */
+/** Returns the result for a call that is not executed, because a rule or a person denied it. */
 function refused({ open }: ToolCallOptions, text: string): ToolResult {
   open.isDenied = true;
   return failedResult(text);
 }
 
-/** The refusal of a call that an entry denied. */
+/** Returns the result for a call that a check denied. */
 export function denied(
   options: ToolCallOptions,
   { by, reason, text = `[denied: ${reason}]` }: Denial,
@@ -80,14 +83,14 @@ export function denied(
   return refused(options, text);
 }
 
-/** Number of rounds after which a call is denied: a server that changes its tool all the time must not ask for ever. */
+/** Number of rounds after which a call is denied, so that a server that always changes its tool cannot ask forever. */
 const maxRounds = 16;
 
 /** A recorded decision to ask a person. */
 interface RecordedAsk extends Omit<AskVerdict, "answer"> {
-  /** The arguments that the person is asked about, if an entry has edited them. */
+  /** The arguments about which the person is asked, if a check has edited them. */
   readonly input?: JsonValue;
-  /** Whether a handler in the process was to answer. */
+  /** Whether a handler in the process had to answer. */
   readonly handled: boolean;
   /** Digest of the tool and of the parsed arguments about which the person is asked. */
   readonly subject: string;
