@@ -3,21 +3,25 @@ import type { WorkerContext } from "./process/worker-context.ts";
 import { RunOwner } from "./run/run-owner.ts";
 
 /**
- * L18: ends a cancelled run that was started by name and that no worker has adopted, so that a misspelt name needs no worker.
- * The run is claimed for the time that this takes; a run that a worker has adopted or owns is left to workers.
+ * L18: ends a cancelled run that was started by name and that no worker has adopted, so that a run with a misspelt
+ * name does not wait forever. The run is claimed for this time. A run that a worker has adopted or owns is left to
+ * the workers.
  */
 export async function endUnadopted(worker: WorkerContext, { runId, kind }: RunRecord): Promise<void> {
   if (kind !== "workflow" || !(await isUnadopted(worker.store.journal, runId))) return;
   await claimAndEnd(worker, runId);
 }
 
-/** L21: number of polls that the workers of its machine have to take a cancelled run before another one ends it. */
+/**
+ * L21: number of poll intervals in which the workers of its machine can end a cancelled run, before another worker
+ * ends it.
+ */
 const pollsOfGrace = 4;
 
 /**
- * L21: ends a cancelled run that is bound to another machine, without executing its code, if no worker there has ended it within
- * four times `pollMs`. The machine may be gone. A run that a live worker owns is left to it, and so is a run that has not been
- * cancelled.
+ * L21: ends a cancelled run that is bound to another machine, without executing its code, if no worker there has
+ * ended it within four times `pollMs`. That machine may no longer exist. It does nothing to a run that a live
+ * worker owns, and to a run that has not been cancelled.
  */
 export async function endBound(worker: WorkerContext, { runId }: RunRecord, pollMs: number): Promise<void> {
   const { store, clock, host } = worker;

@@ -11,11 +11,11 @@ export type StoreUpgradePlan =
   | ({ readonly kind: "postgres" } & SchemaUpgradePlan);
 
 export interface StoreUpgradeOptions {
-  /** Other files of Reeve that may be at the address of a SQLite file, such as those of memories. */
+  /** Other files of Reeve that may be at the address of a SQLite file, such as files of memories. */
   readonly files: readonly FileSchema[];
 }
 
-/** Reads what an upgrade of a store to the newest stored format would do, and changes nothing. */
+/** Returns what an upgrade of a store to the newest stored format would do. It changes nothing. */
 export async function planStoreUpgrade(
   address: string,
   { files }: StoreUpgradeOptions,

@@ -19,8 +19,9 @@ import { beforeInterruption } from "./interrupted-end.ts";
 import { isConversation, readConversation, type InputMessage } from "./input-messages.ts";
 
 /**
- * The input of an agent: a text, a text with images and files, the messages of a conversation whose last one is the
- * user's, a request that also describes the answer, the value of an input schema, or a request to continue a session.
+ * The input of an agent. It is one of: a text; a text with images and files; the messages of a conversation whose
+ * last one is the user's; a request that also describes the answer; the value of an input schema; or a request to
+ * continue a session.
  */
 export type AgentInput =
   | string
@@ -51,12 +52,12 @@ interface AgentRequest {
 /** An input in the form in which an invocation uses it. */
 export interface ReadInput {
   readonly prompt: string;
-  /** All parts of an input that is more than one plain text, the texts included; otherwise empty. */
+  /** All parts of an input that is more than one plain text, including its texts. Otherwise empty. */
   readonly attachments: readonly UserPart[];
   /** The new message. `undefined` if the input only continues a session; `prompt` is then empty. */
   readonly message: UserMessage | undefined;
   readonly output?: JsonSchema;
-  /** What a compaction after this invocation has to consider. */
+  /** What the summary of a compaction after this invocation must consider. */
   readonly compactionInstructions?: string;
   /** Instructions for this invocation. Only the parent of a worker can give them. */
   readonly instructions?: string;
@@ -143,26 +144,29 @@ function ofParts(content: string | readonly UserPart[]): ReadInput {
   return { prompt, attachments, message: opening(prompt, attachments) };
 }
 
-/** The texts of an input with several parts, each on its own line. */
+/** Returns the texts of an input with several parts, each on its own line. */
 function promptOf(parts: readonly UserPart[]): string {
   return parts.flatMap((part) => (part.type === "text" && part.text !== "" ? [part.text] : [])).join("\n");
 }
 
 /**
- * The first message of an invocation. If the prompt is the text of the parts, the message has the parts as they are, in
- * their order. If an architecture has written a prompt around that text, the parts take the place of the text. Any other
- * prompt replaces the texts. An empty text is left out, because providers refuse it.
+ * Returns the first message of an invocation. If the prompt is the text of the parts, the message has the parts
+ * unchanged and in order. If an architecture has written a prompt around that text, the parts replace the text in
+ * it. Any other prompt replaces the texts. An empty text is left out, because providers refuse it.
  */
 export function opening(prompt: string, attachments: readonly UserPart[]): UserMessage {
   return attachments.length === 0 ? userMessage(prompt) : userMessage(promptParts(prompt, attachments));
 }
 
-/** Like `opening`. Empty if the prompt and the attachments are, because the invocation continues a session. */
+/**
+ * Returns the first message like `opening`, as a list. The list is empty if there are neither a prompt nor
+ * attachments, because the invocation continues a session.
+ */
 export function openings(prompt: string, attachments: readonly UserPart[]): readonly UserMessage[] {
   return prompt === "" && attachments.length === 0 ? [] : [opening(prompt, attachments)];
 }
 
-/** The parts of a message with this prompt and these attachments. */
+/** Returns the parts of a message with this prompt and these attachments. */
 export function promptParts(prompt: string, attachments: readonly UserPart[]): readonly UserPart[] {
   const asked = promptOf(attachments);
   const at = asked === "" ? -1 : indexOfLines(prompt, asked);
@@ -178,14 +182,14 @@ function textParts(text: string): readonly UserPart[] {
   return text === "" ? [] : [{ type: "text", text }];
 }
 
-/** The index at which `lines` occur as whole lines of a text, or -1. */
+/** Returns the index at which `lines` occur as whole lines of a text, or -1. */
 function indexOfLines(text: string, lines: string): number {
   return text === lines ? 0 : `\n${text}\n`.indexOf(`\n${lines}\n`);
 }
 
 /**
- * Refuses an input that a caller may not start a run with: one without content, and one whose history or instructions
- * would be ignored, because only a parent agent may give them.
+ * Throws for an input with which a caller must not start a run: one without content, and one whose history or
+ * instructions would be ignored, because only a parent agent may give them.
  */
 export function checkRootInput(
   name: string,
@@ -210,7 +214,7 @@ export function checkRootInput(
       );
 }
 
-/** Refuses to continue a conversation in which the model has nothing to answer. */
+/** Throws if a conversation is continued in which the model has nothing to answer. */
 export function checkContinuation({ agentId, facts: { sessionId } }: RunContext, { history }: Turn): void {
   const last = beforeInterruption(history).at(-1);
   if (last?.role === "user" || last?.role === "tool") return;

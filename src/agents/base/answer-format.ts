@@ -47,7 +47,10 @@ export function acceptForm(
     );
 }
 
-/** How often the model is asked again if its answer does not match. Each attempt is a paid call. */
+/**
+ * Maximum number of times that the model is asked again if its answer does not match the schema. Each attempt is a
+ * paid call.
+ */
 const maxRepairs = 2;
 
 export function formatOf(schema: JsonSchema): ResponseFormat {
@@ -81,16 +84,17 @@ export function instructionsFor(
   return model.supportsStructuredOutput === true ? withoutFormat(instructions, format) : instructions;
 }
 
-/** How an answer is made to match its schema. */
+/** The tools with which an answer is made to match its schema. */
 interface Fitting {
   readonly check: SchemaCheck;
-  /** Whether a model can be asked again. A team without its own model cannot. */
+  /** Whether a model can be asked again. This is not possible for a team without its own model. */
   readonly canAsk: boolean;
 }
 
 /**
- * Makes the answer of any architecture match the schema: unchanged if it matches, otherwise by asking again with the
- * problems. Returns `undefined` if the last answer was cut at the output limit: the next one would be cut as well.
+ * Makes the answer of any architecture match the schema. An answer that matches is unchanged; otherwise the model
+ * is asked again with the list of problems. Returns `undefined` if the last answer was cut at the output limit,
+ * because the next one would be cut as well.
  */
 export async function fitAnswer(
   session: AgentSession,
@@ -169,8 +173,8 @@ async function readAnswer(
 }
 
 /**
- * Rejects with the fault of an architecture whose `run` returns no events. An async function, for example, returns a
- * promise, and its code would run beside the invocation.
+ * Rejects with a fault for an architecture whose `run` returns no events. For example, an async function returns a
+ * promise, and its code would run at the same time as the invocation.
  */
 export async function refuseEvents(events: unknown, { name }: Architecture): Promise<never> {
   // The code has started. It ends before the invocation does.
@@ -187,7 +191,7 @@ export function hasEvents(events: unknown): events is AsyncIterable<EmittableEve
   return Symbol.asyncIterator in events || Symbol.iterator in events;
 }
 
-/** An architecture in JavaScript may set any output. */
+/** Throws if the output of a session is not a text. An architecture in JavaScript may set any value. */
 export function requireTextOutput(session: AgentSession, { name }: Architecture): void {
   const output: unknown = session.output;
   if (typeof output === "string") return;

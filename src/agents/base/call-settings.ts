@@ -1,6 +1,6 @@
 import { Fault, type CallSettings, type Dependencies, type ToolChoice } from "../../kernel/index.ts";
 
-/** The settings for every model call of an invocation: all except `toolChoice`. */
+/** Returns the settings for every model call of an invocation, which are all settings except `toolChoice`. */
 export function samplingOf(settings: CallSettings | null): Omit<CallSettings, "toolChoice"> {
   if (settings === null) return none;
   const { toolChoice: _, ...sampling } = settings;
@@ -17,7 +17,10 @@ export function laterToolChoice({ settings }: Dependencies): ToolChoice | undefi
   return settings?.toolChoice === "none" ? "none" : undefined;
 }
 
-/** Refuses a choice of a tool that the model is not sent, because providers answer that with an unclear error. */
+/**
+ * Throws for a choice of a tool that the request does not contain, because providers answer this with an unclear
+ * error.
+ */
 export function checkToolChoice({ settings, tools, ctx }: Dependencies): void {
   const { toolChoice } = settings ?? none;
   if (typeof toolChoice !== "object" || tools.find(toolChoice.toolName) !== undefined) return;

@@ -1,4 +1,4 @@
-/** Content parts of other APIs, each with the part to use instead. */
+/** Content parts of other APIs that users may pass by mistake, each with the part to use instead. */
 export const foreignParts: Readonly<Record<string, string>> = {
   input_text: '{ type: "text", text }',
   output_text: '{ type: "text", text }',

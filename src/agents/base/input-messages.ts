@@ -15,7 +15,7 @@ import {
 } from "../../kernel/index.ts";
 import { foreignParts, partForms } from "./foreign-parts.ts";
 
-/** A message of a conversation that a call starts with. A text as content is short for one text part. */
+/** A message of a conversation with which a call starts. A text as content stands for one text part. */
 export type InputMessage =
   | (Omit<UserMessage, "content"> & { readonly content: string | readonly UserPart[] })
   | (Omit<AssistantMessage, "content"> & { readonly content: string | readonly AssistantPart[] })
@@ -29,7 +29,7 @@ export interface InputConversation {
   readonly last: UserMessage;
 }
 
-/** Whether an input is meant as a list of messages: its first element has a role. */
+/** Whether an input is probably meant as a list of messages, because its first element has a role. */
 export function isConversation(input: unknown): input is readonly unknown[] {
   return Array.isArray(input) && typeof readProperty(input[0], "role") === "string";
 }
@@ -100,13 +100,13 @@ function problemOf(part: unknown, parts: Readonly<Record<string, readonly string
   return type === "tool_result" ? resultProblem(part) : undefined;
 }
 
-/** What to use in place of a part of another API. Empty if that is not known. */
+/** Returns what to use in place of a part of another API. Empty if this is unknown. */
 function insteadOf(type: unknown): string {
   const part = typeof type === "string" && Object.hasOwn(foreignParts, type) ? foreignParts[type] : undefined;
   return part === undefined ? "" : `; use ${part}`;
 }
 
-/** The form of a part that an input may contain. Empty for other parts. */
+/** Returns the form of a part that an input may contain. Empty for other parts. */
 function formOf(type: unknown): string {
   const form = typeof type === "string" && Object.hasOwn(partForms, type) ? partForms[type] : undefined;
   return form === undefined ? "" : `; use ${form}`;

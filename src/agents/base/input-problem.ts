@@ -2,7 +2,7 @@ import { describeValue, Fault, isUserPart } from "../../kernel/index.ts";
 import { foreignParts, partForms } from "./foreign-parts.ts";
 import { isConversation, readConversation } from "./input-messages.ts";
 
-/** Options of other APIs that are no part of an input, each with what to use instead. */
+/** Options of other APIs that an input cannot contain, each with what to use instead. */
 const foreignKeys: Readonly<Record<string, string>> = {
   messages: "pass the list itself: agent.invoke(messages)",
   system: "use `instructions` of the agent",
@@ -12,7 +12,9 @@ const foreignKeys: Readonly<Record<string, string>> = {
   schema: "use `output`",
 };
 
-/** The fault for a value that is no input of an agent. It names the part that is wrong, and what to use instead. */
+/**
+ * Creates the fault for a value that is not an input of an agent. It names the wrong part, and what to use instead.
+ */
 export function refusedInput(name: string, input: unknown): Fault {
   const prompt = isRecord(input) ? input["prompt"] : input;
   const read = isConversation(prompt) ? readConversation(prompt) : undefined;
@@ -27,7 +29,7 @@ export function refusedInput(name: string, input: unknown): Fault {
     : new Fault("invalid_argument", `agent ${name}: ${problem}`);
 }
 
-/** Describes the first part of a list that is no part of an input. `undefined` if there is none. */
+/** Describes the first part of a list that an input cannot contain. `undefined` if all parts are valid. */
 function partProblem(parts: unknown): string | undefined {
   if (!Array.isArray(parts)) return undefined;
   const index = parts.findIndex((part) => !isUserPart(part));
@@ -42,7 +44,7 @@ function partProblem(parts: unknown): string | undefined {
   return `part ${index + 1} (${shown}) is not supported; use ${use}`;
 }
 
-/** Refuses a member of an input that belongs to the agent, such as `system`, because it would be ignored. */
+/** Throws for a member of an input that belongs to the agent, such as `system`, because it would be ignored. */
 export function checkInputKeys(name: string, input: unknown): void {
   if (!isRecord(input)) return;
   const foreign = Object.keys(foreignKeys).find((key) => key in input);

@@ -9,13 +9,14 @@ import {
 /** Checks values of a schema. */
 export interface ValueReader {
   readonly jsonSchema: JsonSchema;
-  /** Rejects with a fault that says what does not match. */
+  /** Validates a value. Rejects with a fault that says what does not match. */
   parse(value: JsonValue): unknown;
 }
 
 /**
- * The input of an agent with an input schema: an object that matches. A run stores it as a request whose prompt is the
- * object as JSON, so that it is a message of the conversation, with the object beside it.
+ * Handles the input of an agent with an input schema: an object that matches the schema. A run stores it as a
+ * request whose prompt is the object as JSON, so that it is a message of the conversation, together with the object
+ * itself.
  */
 export class InputValue {
   readonly #name: string;
@@ -36,7 +37,10 @@ export class InputValue {
     return this.#reader.jsonSchema;
   }
 
-  /** Returns the input that a run stores. Accepts the object, `{ value: object }`, and what it has returned. */
+  /**
+   * Returns the input that a run stores. It accepts the object, `{ value: object }`, and a value that it has
+   * returned before.
+   */
   async accept(input: JsonValue): Promise<JsonValue> {
     if (!isObject(input)) throw this.#refused(`expected an object, not ${describeValue(input)}`);
     if (isContinuation(input)) return input;

@@ -12,10 +12,10 @@ import {
   type Transcript,
 } from "../../kernel/index.ts";
 
-/** Why calls have no result, and which calls of the last message had one when the invocation was stopped. */
+/** Why calls have no result, and which calls of the last message already had one when the invocation was stopped. */
 export interface Stopped extends Pick<AgentSession, "settled"> {
   readonly reason: string;
-  /** The id of the call whose tool had been executed when the stop came. */
+  /** Id of the call whose tool had already been executed when the invocation was stopped. */
   readonly performed?: string | undefined;
 }
 
@@ -24,13 +24,14 @@ export interface InterruptedEnd extends Stopped {
   readonly status: InterruptedStatus;
   /** The guardrail or middleware that stopped the invocation. */
   readonly by?: string | undefined;
-  /** Whether a guardrail checks the output and has not checked the last text. */
+  /** Whether a guardrail checks outputs and has not checked the last text. */
   readonly isUnchecked: boolean;
 }
 
 /**
- * S1: the messages of an interrupted invocation as its session stores them. Open calls get a result, then exactly one
- * text says that the invocation was interrupted. A text that no output guardrail has checked is left out of it.
+ * S1: returns the messages of an interrupted invocation in the form that its session stores. Open calls get a
+ * result, and one text at the end says that the invocation was interrupted. If an output guardrail has not checked
+ * the last text, this text is left out.
  */
 export function interruptedEnd(
   messages: readonly ChatMessage[],
@@ -45,8 +46,9 @@ export function interruptedEnd(
 }
 
 /**
- * S1: results for the calls of a message that have none, because no call without a result is ever visible. An executed
- * call is not reported as not executed, because the model would repeat it.
+ * S1: returns results for the calls of a message that have none, because a call without a result must never be
+ * visible. For a call that was executed, the result does not say that it was not executed, because the model would
+ * repeat it.
  */
 export function unanswered(
   last: ChatMessage | undefined,
@@ -63,8 +65,8 @@ export function unanswered(
 }
 
 /**
- * The conversation for an answer that middleware returned without running the agent, or after the agent failed. `asked`
- * is the user's message if the conversation does not contain it.
+ * Returns the conversation for an answer that middleware gave without running the agent, or after the agent failed.
+ * `asked` is the user's message if the conversation does not contain it.
  */
 export function answeredInPlace(
   { messages, settled }: AgentSession,
@@ -77,8 +79,8 @@ export function answeredInPlace(
 }
 
 /**
- * The conversation that an invocation without a new message continues. Texts of interrupted invocations at its end are
- * left out: the model makes the interrupted turn again.
+ * Returns the conversation that an invocation without a new message continues. Texts of interrupted invocations at
+ * its end are removed, because the model makes the interrupted turn again.
  */
 export function beforeInterruption(history: Transcript): Transcript {
   let end = history.length;

@@ -31,15 +31,15 @@ const interruptions: ReadonlySet<RunStatus> = new Set<Interruption["status"]>([
 export interface Stop {
   readonly status: InterruptedStatus;
   readonly interruptionReason: string;
-  /** The id of the call whose tool had been executed when the stop came. */
+  /** Id of the call whose tool had already been executed when the invocation was stopped. */
   readonly performed?: string | undefined;
   /** The guardrail or middleware that stopped the invocation. */
   readonly by?: string | undefined;
 }
 
 /**
- * S1: whether an error stops an invocation, which is then closed like a completed one. An invocation that failed is not
- * closed, because it can be resumed.
+ * S1: returns how an error stops an invocation, which then ends like a completed one. `undefined` for an error that
+ * makes the invocation fail; it can then be resumed and does not end in the session.
  */
 export function stopOf(error: unknown): Stop | undefined {
   const fault = Fault.from(error);

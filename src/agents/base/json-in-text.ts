@@ -1,22 +1,22 @@
 import type { JsonValue } from "../../kernel/index.ts";
 import { jsonSpansIn } from "./json-spans.ts";
 
-/** A JSON value in an answer, and the text of that value. */
+/** A JSON value in an answer, with the text of this value. */
 export interface JsonInText {
   readonly text: string;
   readonly value: JsonValue;
 }
 
 /**
- * Maximum number of values that are tried. Each one is checked against a schema, so a long answer with many small lists
- * must not cost a check for each of them.
+ * Maximum number of values that are tried. The number is limited because each value is checked against a schema,
+ * and a long answer may contain many small lists.
  */
 const maxValues = 50;
 
 /**
- * Yields the JSON values of an answer in the order in which they are tried: the whole text, then the code blocks, then
- * the lists and objects in the text, the last one first. The caller takes the first value that fits, because models
- * write text, thinking or notes around their answer.
+ * Yields the JSON values of an answer in the order in which they are tried: the whole text, then the code blocks,
+ * then the lists and objects in the text, the last one first. The caller takes the first value that matches,
+ * because models often write text, thinking or notes around their answer.
  */
 export function* answersIn(text: string): Iterable<JsonInText> {
   let left = maxValues;
@@ -29,8 +29,9 @@ export function* answersIn(text: string): Iterable<JsonInText> {
 }
 
 /**
- * The texts that an answer may consist of if its schema describes a text: the content of the code block that the answer
- * is, then the answer without thinking. Models often answer with a bare word.
+ * Returns the texts that may be the answer, for a schema that describes a text: first the content of a code block
+ * if the whole answer is one, then the answer without thinking. Models often answer with only a word and without
+ * JSON.
  */
 export function plainAnswersIn(text: string): readonly string[] {
   const answer = withoutThinking(text.replace(/^\uFEFF/u, "").trim()).trim();
@@ -53,7 +54,8 @@ const fence = "```";
 
 /**
  * Returns the content of a code block if the whole text is one, because models often wrap JSON in a code block. It
- * scans the text once: a backtracking regular expression could block the process for minutes on long white space.
+ * scans the text once, because a backtracking regular expression could block the process for minutes on long white
+ * space.
  */
 export function unfenced(text: string): string {
   const whole = text.trim();
@@ -75,9 +77,9 @@ export function* blocksIn(text: string): Iterable<string> {
 }
 
 /**
- * Removes the model's thinking, which some servers leave in the reply: each `<think>...</think>`, and everything before a
- * `</think>` whose `<think>` is absent, and everything after a `<think>` whose `</think>` is absent. Returns a reply that
- * consists only of thinking as it is.
+ * Removes the model's thinking, which some servers leave in the reply. It removes each `<think>...</think>`,
+ * everything before a `</think>` without `<think>`, and everything after a `<think>` without `</think>`. A reply
+ * that consists only of thinking is returned unchanged.
  */
 export function withoutThinking(text: string): string {
   if (!text.includes("think>")) return text;

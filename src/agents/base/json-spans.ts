@@ -1,5 +1,6 @@
 /**
- * Maximum nesting of lists and objects. No real plan is deeper, and the recursive scanner stays within the call stack.
+ * Maximum nesting of lists and objects. Real plans are less deep, and the recursive scanner needs a limit for the
+ * call stack.
  */
 const maxDepth = 200;
 const opening = /[[{]/gu;
@@ -7,8 +8,8 @@ const blanks = " \t\n\r";
 const atom = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/uy;
 
 /**
- * Yields the complete JSON lists and objects inside a text; none of them is inside another one. A list that breaks off
- * yields nothing, because a part would be taken for the whole. Takes time linear in the length of the text.
+ * Yields the complete JSON lists and objects inside a text. None of them is part of another one. An incomplete list
+ * yields nothing, because its first part would look like the whole. Takes time linear in the length of the text.
  */
 export function* jsonSpansIn(text: string): Iterable<string> {
   for (let from = 0; ;) {
@@ -25,7 +26,7 @@ export function* jsonSpansIn(text: string): Iterable<string> {
 class JsonScanner {
   readonly #text: string;
   position: number;
-  /** Start of the string that was scanned last; -1 if the last token was not a string. */
+  /** Start of the string that was scanned last. -1 if the last token was not a string. */
   #string = -1;
 
   constructor(text: string, at: number) {
@@ -34,9 +35,9 @@ class JsonScanner {
   }
 
   /**
-   * Position at which the search for the next span continues. A syntax error breaks all open brackets, so the scan
-   * continues after it. But a quotation mark just before the error may belong to the prose, so what was taken for a
-   * string is scanned again, at most once per string.
+   * Position at which the search for the next span continues. A syntax error ends all open brackets, so that the
+   * search continues after it. A quotation mark just before the error may belong to ordinary text, so that a
+   * supposed string is scanned again, at most once.
    */
   get resumeAt(): number {
     return this.#string < 0 ? this.position : this.#string + 1;

@@ -29,8 +29,8 @@ export interface OwnToolOptions<Name extends string> {
 }
 
 /**
- * Creates a tool that an architecture adds to the agent. Its arguments are texts; an optional argument that is absent
- * is an empty text.
+ * Creates a tool that an architecture adds to the agent. Its arguments are texts. An optional argument that is
+ * missing becomes an empty text.
  */
 export function ownTool<Name extends string>(
   options: OwnToolOptions<Name>,

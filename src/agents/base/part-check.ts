@@ -23,7 +23,7 @@ const stages: readonly (keyof Guardrail)[] = [
   "onOutput",
 ];
 
-/** Refuses a guardrail that checks nothing, for example because its methods are misspelt. */
+/** Throws for a guardrail that checks nothing, for example because its methods are misspelt. */
 export function checkGuardrail(guardrail: Guardrail, owner: string): void {
   const place = `guardrail ${describeName(guardrail)} of ${owner}`;
   requireObject(place, guardrail);
@@ -31,7 +31,7 @@ export function checkGuardrail(guardrail: Guardrail, owner: string): void {
   checkChoice(place, "onError", guardrail.onError, ["block", "allow"]);
 }
 
-/** A list of parts that `check` accepts. `example` is an entry for the error. */
+/** Option kind for a list of parts that `check` accepts. `example` is a valid entry, for the error. */
 export function partsLike(
   option: string,
   example: string,
@@ -42,7 +42,10 @@ export function partsLike(
   return is.list({ hint, of: is.checkedBy((each, _option, owner) => check(each, owner)) });
 }
 
-/** The parts of an agent that judge tool calls. A part of another kind would let every call pass. */
+/**
+ * Option kinds of the parts of an agent that judge tool calls. They are checked, because a part of another kind
+ * would let every call pass.
+ */
 export const gateKinds = {
   guardrails: partsLike("guardrails", "guardrail", checkGuardrail),
   permissions: is.withMethods(["check"], "use permissions({ ... })"),
@@ -52,7 +55,7 @@ export const gateKinds = {
   ),
 } as const;
 
-/** Refuses extensions without a method `setup`, and two extensions of one name. */
+/** Throws for extensions without a method `setup`, and for two extensions with the same name. */
 export function checkExtensions(extensions: readonly Extension[], owner: string): void {
   const names = new Set<string>();
   for (const extension of extensions) {
@@ -68,7 +71,7 @@ export function checkExtensions(extensions: readonly Extension[], owner: string)
   }
 }
 
-/** Refuses a part that is no object, such as a function that creates the part and was not called. */
+/** Throws for a part that is not an object, such as a function that creates the part and was not called. */
 function requireObject(place: string, value: unknown): void {
   if (typeof value === "object" && value !== null) return;
   throw new Fault(
@@ -77,13 +80,13 @@ function requireObject(place: string, value: unknown): void {
   );
 }
 
-/** How to call a function that was passed in place of its result. Empty for other values. */
+/** Returns a hint to call a function that was passed instead of its result. Empty for other values. */
 function callIt(value: unknown): string {
   if (typeof value !== "function") return "";
   return value.name === "" ? "" : `; if ${value.name} creates it, use ${value.name}()`;
 }
 
-/** Refuses an architecture without the methods of the contract. `place` names the option that holds it. */
+/** Throws for an architecture without the required methods. `place` names the option that contains it. */
 export function checkArchitecture(architecture: Architecture, place: string): Architecture {
   requireObject(place, architecture);
   checkMethods(
@@ -96,8 +99,8 @@ export function checkArchitecture(architecture: Architecture, place: string): Ar
 }
 
 /**
- * Refuses tools that are keyed by name, as the AI SDK and Mastra write them, instead of listed, and members of the list
- * that are no objects.
+ * Throws for tools that are given by name, as in the AI SDK and Mastra, instead of as a list, and for entries of
+ * the list that are not objects.
  */
 export function checkToolList(owner: string, tools: unknown): void {
   if (tools === undefined || tools === null || typeof tools === "function") return;
@@ -112,19 +115,19 @@ export function checkToolList(owner: string, tools: unknown): void {
   );
 }
 
-/** Names a tool of a list by its position, from 0. */
+/** Names a tool of a list by its position, counted from 0. */
 export function placeIn(index: number): string {
   return `tool ${index + 1} of the list`;
 }
 
-/** What to use in place of a value that is no list of tools. */
+/** Returns what to use in place of a value that is not a list of tools. */
 function listFor(tools: unknown): string {
   if (isPromise(tools)) return "tools: await ..., because a promise is no list";
   if (typeof readProperty(tools, "tools") === "function") return "tools: await servers.tools()";
   return "tools: [tool({ name, description, inputSchema, execute })]";
 }
 
-/** Refuses a tool that could not be called. `place` says which tool of a list it is, if it has no name. */
+/** Throws for a tool that could not be called. `place` names the tool in its list, if the tool has no name. */
 export function checkTool(tool: Tool, place?: string): void {
   const isUnnamed = typeof readProperty(tool, "name") !== "string";
   const what = isUnnamed && place !== undefined ? place : `tool ${describeName(tool)}`;
@@ -149,7 +152,7 @@ function describeName(value: { readonly name?: unknown } | null | undefined): st
   return typeof name === "string" ? name : describeValue(name);
 }
 
-/** Refuses a value that is no agent. `place` names the value. */
+/** Throws for a value that is not an agent. `place` names the value. */
 export function checkAgent(place: string, value: unknown): void {
   if (typeof value === "object" && value !== null && "run" in value) return;
   throw new Fault(
@@ -158,7 +161,7 @@ export function checkAgent(place: string, value: unknown): void {
   );
 }
 
-/** Refuses a value that is neither an agent nor the settings of one. `place` names the value. */
+/** Throws for a value that is neither an agent nor the settings of one. `place` names the value. */
 export function checkSubAgent(place: string, value: unknown): void {
   if (typeof value === "object" && value !== null && ("agent" in value || "run" in value)) return;
   throw new Fault(

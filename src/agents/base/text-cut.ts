@@ -1,9 +1,9 @@
-/** The first `length` UTF-16 units of a text, or one less if the cut would split a character. */
+/** Returns the first `length` UTF-16 units of a text, or one less if the cut would split a character. */
 export function headOf(text: string, length: number): string {
   return text.slice(0, splits(text, length) ? length - 1 : length);
 }
 
-/** The last `length` UTF-16 units of a text, or one less if the cut would split a character. */
+/** Returns the last `length` UTF-16 units of a text, or one less if the cut would split a character. */
 export function tailOf(text: string, length: number): string {
   const at = Math.max(0, text.length - length);
   return text.slice(splits(text, at) ? at + 1 : at);

@@ -42,8 +42,9 @@ export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolS
 }
 
 /**
- * Creates the frozen specifications of a list of tools (J1) and refuses a tool that could not be called. Frozen like
- * those of a turn, so that V8 does not recompile code that was compiled for the list of an earlier turn.
+ * Creates the frozen specifications of a list of tools (J1). Throws for a tool that could not be called. They are
+ * frozen like those of a turn, so that V8 does not recompile code that was compiled for the list of an earlier
+ * turn.
  */
 function specsOf(tools: readonly Tool[]): readonly ToolSpec[] {
   for (const [index, tool] of tools.entries()) checkTool(tool, placeIn(index));

@@ -29,7 +29,7 @@ export interface AnsweredPrompt {
   readonly from: number;
 }
 
-/** Appends user messages to a session and emits them, so that the result of the run has them too. */
+/** Appends user messages to a session and emits them, so that the result of the run contains them too. */
 export function addUserMessages(
   session: AgentSession,
   ctx: Pick<RunContext, "emitEvent">,

@@ -1,6 +1,6 @@
 import { CancellationError, Fault, type CancelSignal, type RunHandle } from "../../kernel/index.ts";
 
-/** Cancels a run when the signal of its caller aborts. */
+/** Cancels a run when the abort signal of its caller aborts. */
 export class AbortWatch {
   readonly #signal: CancelSignal;
   readonly #failure = Promise.withResolvers<never>();
@@ -36,7 +36,7 @@ export class AbortWatch {
     this.#signal.addEventListener("abort", listener);
   }
 
-  /** Stops watching. A signal that serves many runs then keeps none of them in memory. */
+  /** Stops watching, so that a signal that is used for many runs keeps none of them in memory. */
   stop(): void {
     if (this.#listener !== undefined) this.#signal.removeEventListener("abort", this.#listener);
     this.#listener = undefined;

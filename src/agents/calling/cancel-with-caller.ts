@@ -1,8 +1,8 @@
 import { CancellationError, type RunHandle } from "../../kernel/index.ts";
 
 /**
- * Waits for something of a run. If the task that waits is cancelled, cancels the run as well, because it was invoked for
- * this task.
+ * Waits for a result of a run. If the waiting task is cancelled, it also cancels the run, because the run was
+ * started for this task.
  */
 export async function cancelWithCaller<Value>(
   run: Pick<RunHandle, "cancel">,

@@ -15,11 +15,11 @@ import {
 
 type Spending = Pick<RunResult, "usage" | "costUsd" | "unreported" | "turns">;
 
-/** The dimensions of a budget that a run spends; time is not one of them. */
+/** The dimensions of a budget that a run spends. Time is not included. */
 type SpendCaps = Omit<ExecutionBudget, "deadlineMs">;
 export type SpentDimension = Exclude<BudgetDimension, "agents">;
 
-/** Adds up what several runs used and computes what is left of their common budget. */
+/** Adds up what several runs have used, and computes the rest of their common budget. */
 export class CombinedSpending {
   readonly #caps: SpendCaps;
   #total: Spending = { usage: noUsage, costUsd: 0, unreported: { tokens: 0, costUsd: 0 }, turns: 0 };
@@ -46,7 +46,7 @@ export class CombinedSpending {
     };
   }
 
-  /** The first dimension of which nothing is left. */
+  /** The first dimension that is used up. */
   get exhausted(): SpentDimension | undefined {
     const { maxTokens, maxCostUsd, maxTurns } = this.left;
     if (maxCostUsd === 0) return "costUsd";
@@ -77,7 +77,7 @@ function addUnreported(one: UnreportedSpend, other: UnreportedSpend): Unreported
   return { tokens, costUsd, likelyUsd: addKnown(likelyOf(one), likelyOf(other)) };
 }
 
-/** `null` if it is not known. Without unreported calls it is 0. */
+/** Returns the likely cost of unreported calls. `null` if it is unknown, and 0 if there are no such calls. */
 function likelyOf({ likelyUsd }: UnreportedSpend): number | null {
   return likelyUsd === undefined ? 0 : likelyUsd;
 }

@@ -11,7 +11,7 @@ import {
 import type { AgentDefinition } from "../definition/agent-definition.ts";
 import { answersIn } from "../base/json-in-text.ts";
 
-/** The role of the model that judges answers. */
+/** The role of the model that judges whether answers reach the goal. */
 const judgeRole = "judge";
 
 /** How many times in a row the judge may give a verdict that cannot be read, before the loop is paused. */
@@ -59,7 +59,7 @@ export function requireGoal(judge: unknown): void {
 /** A verdict: `true` if the goal is reached, else the text to send to the agent. */
 export type Verdict = true | string;
 
-/** Why the loop ends instead of with a verdict. */
+/** Why the loop ends without a verdict. */
 export interface NoVerdict {
   readonly status: RunResult["status"];
   readonly interruptionReason: string | null;
@@ -70,8 +70,8 @@ export interface NoVerdict {
 export type AskJudge = (prompt: string, attempt: number) => Promise<RunResult<JsonValue> | NoVerdict>;
 
 /**
- * Asks the judge whether an answer reaches the goal. A verdict that cannot be read is asked for again; after three in a
- * row, the loop is paused, because the judge would decide nothing about further iterations either.
+ * Asks the judge whether an answer reaches the goal. If a verdict cannot be read, it asks again. After three such
+ * verdicts in a row, the loop is paused, because later verdicts would probably be unreadable too.
  */
 export async function askJudge(goal: string, answer: JsonValue, ask: AskJudge): Promise<Verdict | NoVerdict> {
   const prompt = `# Goal\n${goal}\n\n# Answer\n<answer>\n${jsonText(answer)}\n</answer>`;

@@ -24,12 +24,15 @@ export interface InvokeOptions<Source extends Schema = never, Context = unknown>
   SubmitOptions<Context>,
   "streaming"
 > {
-  /** Maximum time for the whole run in milliseconds; tightens the deadline of the budget. `null` sets no limit. */
+  /**
+   * Maximum time for the whole run, in milliseconds. If the budget has an earlier deadline, that one applies.
+   * `null` sets no limit.
+   */
   readonly timeoutMs?: number | null;
   /**
-   * What happens when the run needs a person's answer. `"wait"`: `invoke` waits until the run has ended. A handler: it
-   * answers in this process. `invoke` also accepts `"return"`: it resolves with a `WaitingResult`, and the run waits
-   * durably. Default: `"wait"`.
+   * What happens when the run needs a person's answer. `"wait"`: `invoke` waits until the run has ended. A handler:
+   * it answers in this process. With `"return"`, which `invoke` also accepts, it resolves with a `WaitingResult`,
+   * and the run waits durably. Default: `"wait"`.
    */
   readonly onApproval?: "wait" | OnApprovalHandler;
   /** The runtime that executes the run. Default: the default runtime of the package. */
@@ -37,8 +40,8 @@ export interface InvokeOptions<Source extends Schema = never, Context = unknown>
   /** The schema of the answer. If an answer does not match, the model is asked again, at most twice. */
   readonly output?: Source | undefined;
   /**
-   * What the summary has to consider if the session is compacted after this invocation. Used only by the run that this
-   * call starts, not if the input becomes steering.
+   * What the summary must consider if the session is compacted after this invocation. It is used only by the run
+   * that this call starts, not if the input becomes steering.
    */
   readonly compactionInstructions?: string;
   /**
@@ -48,7 +51,7 @@ export interface InvokeOptions<Source extends Schema = never, Context = unknown>
   readonly signal?: CancelSignal | undefined;
 }
 
-/** Options of `invoke` that make it return when the run needs a person's answer, or may make it do so. */
+/** Options with which `invoke` returns, or may return, when the run needs a person's answer. */
 export interface ReturnOnApproval<Source extends Schema = never, Context = unknown> extends Omit<
   InvokeOptions<Source, Context>,
   "onApproval"
@@ -63,18 +66,18 @@ export type ContinueOptions<Source extends Schema = never, Context = unknown> = 
   "sessionId"
 >;
 
-/** Options of `stream`: those of `invoke`, and whether leaving the loop cancels the run. */
+/** Options of `stream`: those of `invoke`, and an option that says whether leaving the loop cancels the run. */
 export interface StreamOptions<Source extends Schema = never, Context = unknown> extends InvokeOptions<
   Source,
   Context
 > {
-  /** C3: whether leaving the loop cancels the run. Default: `false`, the run continues. */
+  /** C3: whether leaving the loop cancels the run. Default: `false`, so that the run continues. */
   readonly cancelOnBreak?: boolean;
 }
 
 /**
- * Options of `submit`. A submitted run outlives its caller, so `RunHandle.cancel` takes the place of a signal, and
- * `RunHandle.untilPersonIsNeeded` and `approve` that of `onApproval`.
+ * Options of `submit`. A submitted run does not end with its caller. Use `RunHandle.cancel` instead of a signal,
+ * and `RunHandle.untilPersonIsNeeded` and `approve` instead of `onApproval`.
  */
 export interface SubmitRunOptions<Source extends Schema = never, Context = unknown> extends Omit<
   InvokeOptions<Source, Context>,
@@ -109,7 +112,7 @@ export const invokeKinds = {
 
 const invokeTable = optionTable(invokeKinds, ofAgent);
 
-/** Says where an option of the agent or a setting of the model belongs. */
+/** Returns where an option of the agent or a setting of the model belongs. */
 export function ofAgent(name: string): string | undefined {
   return Object.hasOwn(agentKinds, name)
     ? `use \`${name}\` of the agent, or agent.with({ ${name} }).invoke(input)`
@@ -125,7 +128,7 @@ export function checkRuntimeChoice(owner: string, options: RuntimeChoice): void 
   runtimeChoiceTable.read(owner, options);
 }
 
-/** Refuses unknown options and invalid values before a run is created. */
+/** Throws for unknown options and invalid values before a run is created. */
 export function checkInvokeOptions(
   agent: string,
   options: InvokeOptions<Schema> | ReturnOnApproval<Schema>,

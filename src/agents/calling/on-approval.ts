@@ -11,18 +11,18 @@ import {
 } from "../../kernel/index.ts";
 
 /**
- * Answers a question of the run. A handler that throws has denied the call. It runs in the process that called `invoke`
- * or `stream`: if that process dies, the run waits durably for `run.approve`.
+ * Answers a question of the run. If the handler throws, the call is denied. It runs in the process that called
+ * `invoke` or `stream`; if that process dies, the run waits durably for `run.approve`.
  */
 export type OnApprovalHandler = (
   request: PendingApproval,
   run: RunHandle,
 ) => ApprovalDecision | Promise<ApprovalDecision>;
 
-/** What `invoke` does when the run needs a person. */
+/** What `invoke` does when the run needs a person's answer. */
 export type OnApproval = "wait" | "return" | OnApprovalHandler;
 
-/** Refuses a value of `onApproval` that `owner` does not accept. */
+/** Throws for a value of `onApproval` that `owner` does not accept. */
 export function checkOnApproval(owner: string, onApproval: unknown, accepts: readonly string[]): void {
   const isAccepted =
     onApproval === undefined ||
@@ -35,7 +35,7 @@ export function checkOnApproval(owner: string, onApproval: unknown, accepts: rea
   );
 }
 
-/** Waits for the end of a run, or with `"return"` until the run needs a person. */
+/** Waits for the end of a run. With `"return"`, waits until the run needs a person's answer. */
 export async function resultOf(
   run: RunHandle,
   onApproval: OnApproval,

@@ -17,13 +17,13 @@ export interface RequestedAgent extends HostedAgent {
   readonly architecture: Architecture;
 }
 
-/** What an agent passes to `Runtime.submit`. */
+/** The arguments that an agent passes to `Runtime.submit`. */
 export interface RunRequest {
   readonly input: JsonValue;
   readonly options: SubmitOptions;
 }
 
-/** Creates the request for a run of the agent. Refuses an input or options that the agent cannot use. */
+/** Creates the request for a run of the agent. Throws for an input or options that the agent cannot use. */
 export async function runRequest(
   agent: RequestedAgent,
   check: SchemaCheck,
@@ -72,7 +72,10 @@ async function checkInput(
   await acceptSchema(check, schema);
 }
 
-/** Refuses settings that would have no effect: they apply to the model calls of this agent, not of its sub-agents. */
+/**
+ * Throws for settings that would have no effect, because they apply only to model calls of this agent and not of
+ * its sub-agents.
+ */
 function requireOwnModel({ name, models = {} }: RequestedAgent): void {
   if (Object.keys(models).length > 0) return;
   throw new Fault(

@@ -31,8 +31,8 @@ export interface RoundState<Output = string> {
 }
 
 /**
- * Options of every loop. `budget` and `timeoutMs` apply to all iterations together, including `until` and the judge. The
- * agent's own budget applies to each.
+ * Options of every loop. `budget` and `timeoutMs` apply to all iterations together, including `until` and the
+ * judge. The agent's own budget applies to each iteration.
  */
 interface LoopOptions<Context> extends Omit<InvokeOptions<never, Context>, "runId" | "output"> {
   /** Maximum number of iterations. Default: 20. */
@@ -42,8 +42,8 @@ interface LoopOptions<Context> extends Omit<InvokeOptions<never, Context>, "runI
   /** An alias of `budget.maxCostUsd`. */
   readonly maxCostUsd?: number;
   /**
-   * The id of the whole loop. A second call with the same id, for example after a crash, repeats no finished iteration
-   * and no verdict. Each iteration's run appends its number.
+   * The id of the whole loop. A second call with the same id, for example after a crash, does not repeat finished
+   * iterations and verdicts. The run of each iteration has this id with its number.
    */
   readonly runId?: string;
 }
@@ -51,8 +51,8 @@ interface LoopOptions<Context> extends Omit<InvokeOptions<never, Context>, "runI
 /** Options of `runUntil` with a function that accepts answers. */
 export interface RunUntilOptions<Context = unknown> extends LoopOptions<Context> {
   /**
-   * Returns `true` to accept the answer, or the text to send next. `false` and a blank text continue with a standard
-   * text.
+   * Decides about an answer. Returns `true` to accept the answer, or the text to send next. With `false` or a blank
+   * text, a standard text is sent.
    */
   readonly until: (state: RoundState) => boolean | string | Promise<boolean | string>;
   readonly judge?: never;
@@ -84,7 +84,7 @@ const loopTable = optionTable(loopKinds, ofAgent);
 
 type CheckedLoop = Filled<RunUntilOptions | JudgedLoopOptions, typeof loopKinds>;
 
-/** Returns the options with their defaults. Refuses unknown options before an iteration is paid. */
+/** Checks the options and returns them with their defaults. Throws for unknown options before an iteration is paid. */
 export function readLoopOptions(options: RunUntilOptions | JudgedLoopOptions): CheckedLoop {
   const checked = loopTable.read("runUntil()", options);
   if ((checked.until === undefined) === (checked.judge === undefined))
@@ -234,8 +234,9 @@ function statusAt(guard: Guard): RunResult["status"] {
 }
 
 /**
- * The limit of the whole loop that stopped an iteration, or `undefined`. An iteration receives what is left of the
- * loop's budget. `isTimed` means that an iteration that ran out of time is attributed to the loop's limit.
+ * Returns the limit of the whole loop that stopped an iteration, or `undefined`. An iteration receives the rest of
+ * the loop's budget. `isTimed` says that the loop has a time limit: if an iteration then runs out of time, this
+ * limit is the reason.
  */
 function stopOf(
   { status, error: failure }: RunResult<unknown>,
@@ -259,8 +260,8 @@ function isSame(one: RunResult<unknown>, other: RunResult<unknown>): boolean {
 }
 
 /**
- * Converts the result of `until` to the next message. It throws for invalid results, because every further iteration
- * costs money.
+ * Converts the result of `until` to the next message. It throws for invalid results, because every further
+ * iteration costs money.
  */
 function wordsOf(verdict: unknown): string {
   if (typeof verdict === "string" && verdict.trim() !== "") return verdict;
@@ -271,7 +272,7 @@ function wordsOf(verdict: unknown): string {
   );
 }
 
-/** Refuses a run id that is too long for the iteration numbers, before any call is paid. */
+/** Throws for a run id that is too long for adding the iteration numbers, before any call is paid. */
 function requireRoom(runId: string, maxIterations: number, isJudged: boolean): void {
   const { length } = `${parseRunId(runId)}-${maxIterations}${isJudged ? "-judge-1" : ""}`;
   if (length <= longestRunId) return;

@@ -101,15 +101,18 @@ function findAsk(passage: ToolCallOptions, round: StepAddress): RecordedAsk | un
   return found?.kind === "ok" ? (found.value as unknown as RecordedAsk) : undefined;
 }
 
-/** J4: the digest covers the arguments that the model sent, never the tool. */
+/**
+ * Returns the step that records the decision of the checks. J4: its digest covers the arguments that the model
+ * sent, and not the tool.
+ */
 function gateStep({ call }: ToolCallOptions, round: StepAddress): StepIdentity {
   const digest = new JsonDigest(call.input);
   return { address: gateAddress(round), kind: "gate", name: call.toolName, digest };
 }
 
 /**
- * Whether a recorded round counts no more: a later one exists, its question was withdrawn, or the tool or the arguments
- * have changed since. A person's refusal counts in any case.
+ * Whether a recorded round is no longer valid, because there is a later round, its question was withdrawn, or the
+ * tool or the arguments have changed since then. A person's refusal stays valid in any case.
  */
 function isOver(passage: Passage, index: number, asked: RecordedAsk): boolean {
   const { address, runner } = passage.open;
@@ -122,7 +125,7 @@ function isOver(passage: Passage, index: number, asked: RecordedAsk): boolean {
   return decision === "approved" && asked.subject !== subjectOf(passage);
 }
 
-/** Ends a round that counts no more. A question that no one has answered is withdrawn. */
+/** Ends a round that is no longer valid. If no person has answered its question, the question is withdrawn. */
 async function close(passage: ToolCallOptions, round: StepAddress, asked: RecordedAsk): Promise<void> {
   const { open, call, from } = passage;
   const { task, journal } = open.runner;
@@ -141,7 +144,10 @@ export function wasAsked({ isRepeated, address, runner }: ActiveStep): boolean {
   return isRepeated && runner.task.steps.has(gateAddress(address));
 }
 
-/** Withdraws the open question about a call that is not executed, because the tool is gone or not allowed any more. */
+/**
+ * Withdraws the open question about a call that is not executed, because the tool does not exist or is not allowed
+ * any more.
+ */
 export async function withdrawAsked(options: ToolCallOptions): Promise<void> {
   for (let index = 0; ; index++) {
     const round = roundAddress(options.open.address, index);
@@ -151,27 +157,30 @@ export async function withdrawAsked(options: ToolCallOptions): Promise<void> {
   }
 }
 
-/** The call of a tool that changed while the call waited in this process. */
+/** Returns the call with the new tool, if the tool changed while the call waited in this process. */
 async function changedPassage(passage: Passage, tool: Tool): Promise<Passage> {
   return { ...passage, ...(await parsedCall(tool, passage.call.input)) };
 }
 
-/** Digest of what an approval is bound to: the tool, and the arguments with which it is executed. */
+/** Returns a digest of what an approval is valid for: the tool, and the arguments with which it is executed. */
 function subjectOf({ open, tool, input }: Passage): string {
   const { hash } = open.runner.worker;
   return hash(canonicalJson([toolDigest(tool, hash), input.json]));
 }
 
-/** A program makes its call with the arguments that it has sent. */
+/**
+ * Error text for edited arguments of a program's call. A program makes its call with the arguments that it has
+ * sent.
+ */
 const changedArguments =
   "a hook or an extension would change the arguments, and the arguments of a program's own call cannot be changed";
 
-/** Digest of the question about a call with these arguments. */
+/** Returns the digest of the question about a call with these arguments. */
 function questionDigest({ open }: ToolCallOptions, subject: string, input: JsonValue): string {
   return open.runner.worker.hash(canonicalJson([subject, input]));
 }
 
-/** Id of the question about a call with these arguments. */
+/** Returns the id of the question about a call with these arguments. */
 function questionId(options: ToolCallOptions, round: StepAddress, subject: string, input: JsonValue): string {
   return approvalIdOf(options.open.runner.taskId, round, questionDigest(options, subject, input));
 }
@@ -221,13 +230,13 @@ async function passRound(
   return { kind: "allowed", judged: approved };
 }
 
-/** Whether a judgement asks the recorded question: about the same arguments. */
+/** Whether a judgement asks the recorded question again, because the arguments are the same. */
 function repeats({ verdict, input }: Judgement, recorded: RecordedAsk, passage: Passage): boolean {
   const { input: asked = passage.input.sent } = recorded;
   return verdict.decision === "ask" && canonicalJson(input.sent) === canonicalJson(asked);
 }
 
-/** The call with other arguments, which are parsed, or the same call if there are none. */
+/** Returns the call with other arguments, which are parsed. Without other arguments, returns the same call. */
 async function withInput(passage: Passage, sent: JsonValue | undefined): Promise<Passage> {
   return sent === undefined ? passage : { ...passage, input: await parseArguments(passage.tool, sent) };
 }
@@ -257,16 +266,16 @@ function requestOf(
   };
 }
 
-/** A decision of the entries, and the arguments that it is about. */
+/** A decision of the checks, with the arguments about which they decided. */
 interface Judgement {
   readonly verdict: FinalVerdict;
   readonly input: ParsedArguments;
 }
 
 /**
- * J7: records a decision to ask, so that a later process does not decide again what a person was already asked or has
- * changed. Other decisions are not recorded: a call without a record is made and judged again. So is a call whose handler
- * had not answered, because only the entry provides the handler.
+ * J7: records a decision to ask, so that a later process does not decide again what a person was already asked or
+ * has changed. Other decisions are not recorded: after a crash, a call without a record is judged again. A call
+ * whose handler had not answered is judged again too, because only the check provides the handler.
  */
 async function verdictOf(
   passage: Passage,
@@ -292,7 +301,7 @@ async function verdictOf(
   return judgement;
 }
 
-/** Asks the entries. Arguments that an entry has edited pass all of them again. */
+/** Asks the checks. If a check edits the arguments, the new arguments pass all checks again. */
 async function judge(passage: Passage, round: StepAddress, stage: "gate" | "edited"): Promise<Judgement> {
   const { open, tool, input, needsApproval } = passage;
   const entries = open.runner.agent.callPath?.tool?.before;
@@ -317,7 +326,7 @@ async function parsedCall(tool: Tool, sent: JsonValue): Promise<JudgedCall> {
   return { tool, input, needsApproval: await tool.needsApproval(input.parsed) };
 }
 
-/** Lets the entries remember an approval. The approval is valid even if it could not be remembered. */
+/** Lets the checks remember an approval. The approval is valid even if it could not be remembered. */
 async function remember(
   passage: Passage,
   round: StepAddress,

@@ -32,27 +32,30 @@ import type { AgentLookup, VersionPolicy } from "../process/worker-context.ts";
 export type AgentTree = ReadonlyMap<AgentId, HostedAgent>;
 
 export interface AgentRegistryOptions {
-  /** What `register` does with an agent whose id is taken by another agent. */
+  /** What `register` does with an agent whose id another agent already has. */
   readonly sameName: "refuse" | "replace";
   readonly versionPolicy: VersionPolicy;
   readonly clock: Clock;
 }
 
-/** Maximum time of a resolver. A runtime that closes waits for it, so a resolver that never returns must not block it. */
+/**
+ * Maximum time of a resolver, in milliseconds. A runtime that closes waits for resolvers, so that one that never
+ * returns must not block it.
+ */
 const resolveMs = 30_000;
 
 /**
- * The agents that this worker hosts. With `sameName: "replace"` a later agent may take an id, so a run is bound to the
- * agents that it was submitted with until it has ended for good.
+ * The agents that this worker hosts. With `sameName: "replace"` a later agent may take an id. Therefore a run is
+ * bound to the agents with which it was submitted, until it has ended and cannot be resumed.
  */
 export class AgentRegistry {
   readonly #options: AgentRegistryOptions;
   readonly #hosted = new Map<AgentId, HostedAgent>();
   readonly #resolvers = new AgentResolvers();
-  /** `hosted` in the form that `Leases.claim` takes. Computed on first use after each change. */
+  /** The hosted agents in the form that `Leases.claim` accepts. Computed when it is first used after a change. */
   #versions: readonly (AgentVersion | AgentsOfName)[] | undefined;
   readonly #byRun = new Map<RunId, AgentTree>();
-  /** Bound runs that have ended and may be resumed until they are collected. */
+  /** Bound runs that have ended. They may be resumed until retention deletes them. */
   readonly #resumable = new Set<RunId>();
 
   constructor(options: AgentRegistryOptions) {
@@ -67,7 +70,10 @@ export class AgentRegistry {
     return this.#options.sameName === "replace";
   }
 
-  /** J9: with `versionPolicy: "pin"`, a run of another version is not even claimed. */
+  /**
+   * The versions of agents whose runs are claimed. J9: with `versionPolicy: "pin"`, a run of another version is not
+   * even claimed.
+   */
   get versions(): readonly (AgentVersion | AgentsOfName)[] {
     return (this.#versions ??= [
       ...[...this.#hosted.values()].map((agent) => ({
@@ -101,7 +107,10 @@ export class AgentRegistry {
     return true;
   }
 
-  /** Takes runs of all agents of a name. Returns whether the resolvers have changed. */
+  /**
+   * Registers a resolver, so that runs of all agents with its name are executed. Returns whether the resolvers have
+   * changed.
+   */
   registerResolver(resolver: AgentResolver): boolean {
     if (!this.#resolvers.register(resolver, this.replacesSameName)) return false;
     this.#versions = undefined;
@@ -124,8 +133,8 @@ export class AgentRegistry {
   }
 
   /**
-   * The agents of a run whose root agent is resolved, then the hosted ones. `undefined` if the root agent is hosted. Rejects
-   * if the resolver takes longer than `resolveMs`.
+   * Returns the agents of a run whose root agent is resolved: first the resolved ones, then the hosted ones.
+   * `undefined` if the root agent is hosted. Rejects if the resolver takes longer than `resolveMs`.
    */
   async resolve(run: RunRecord): Promise<AgentLookup | undefined> {
     if (this.#hosted.has(run.agentId)) return undefined;
@@ -153,7 +162,7 @@ export class AgentRegistry {
     }
   }
 
-  /** The agents have changed: this worker may take runs that it has left to others. */
+  /** Called when the agents have changed. This worker may now execute runs that it has left to other workers. */
   forgetLeftAlone(): void {
     this.#resolvers.forgetLeftAlone();
   }
@@ -167,7 +176,10 @@ export class AgentRegistry {
     );
   }
 
-  /** The agents for a bound run: those it was submitted with, then the hosted ones. `undefined` for any other run. */
+  /**
+   * Returns the agents for a bound run: first those with which it was submitted, then the hosted ones. `undefined`
+   * for any other run.
+   */
   forRun(runId: RunId): AgentLookup | undefined {
     const own = this.#byRun.get(runId);
     return own && { get: (agentId) => own.get(agentId) ?? this.#hosted.get(agentId) };
@@ -185,18 +197,18 @@ export class AgentRegistry {
     this.#resumable.delete(runId);
   }
 
-  /** The run has ended and may be resumed until it is collected. */
+  /** Records that the run has ended. It may be resumed until retention deletes it. */
   noteResumable(runId: RunId): void {
     if (this.#byRun.has(runId)) this.#resumable.add(runId);
   }
 
-  /** Unbinds the runs that have been collected. Costs O(resumable runs). */
+  /** Unbinds the runs that retention has deleted. Costs O(resumable runs). */
   async unbindCollected(journal: Pick<Journal, "find">): Promise<void> {
     for (const runId of this.#resumable) if ((await journal.find(runId)) === undefined) this.unbind(runId);
   }
 }
 
-/** Refuses a value that is no agent, such as the name of one. */
+/** Throws for a value that is not an agent, such as the name of one. */
 function requireAgent(agent: HostedAgent): void {
   if (typeof agent?.run === "function") return;
   throw new Fault(
@@ -205,16 +217,22 @@ function requireAgent(agent: HostedAgent): void {
   );
 }
 
-/** Refuses settings of model calls that would cause endless retries or attempts that never end. */
+/** Throws for settings of model calls that would cause endless retries or attempts that never end. */
 function checkModelSettings({ id, modelTimeouts: timeouts, retry }: HostedAgent): void {
   if (timeouts !== undefined) modelTimeouts(`agent ${id}`, timeouts);
   if (retry !== undefined) retrySettings(retry, `agent ${id}`);
 }
 
-/** Entries and middleware that were checked once. `agentTree` passes them again with each submission. */
+/**
+ * Checks and middleware that were validated before. They are remembered, because `agentTree` passes them again with
+ * each submission.
+ */
 const checked = new WeakSet<object>();
 
-/** Refuses an entry of a pipeline without its methods, and one with further functions, which would never be called. */
+/**
+ * Throws for a check or middleware without its methods, and for one with other functions, which would never be
+ * called.
+ */
 function checkEntry(place: string, entry: unknown, called: readonly string[], shape: string): void {
   if (typeof entry !== "object" || entry === null)
     throw new Fault("invalid_argument", `invalid ${place}: expected ${shape}, not ${describeValue(entry)}`);
@@ -237,7 +255,7 @@ const middleware = is.checkedBy((value: unknown, option, owner) => {
   if (value !== null) checkEntry(`${option} of ${owner}`, value, ["process"], "an object with process()");
 });
 
-/** A list of entries, of which each call asks `called[0]`. */
+/** Option kind for a list of checks. Each call uses their method `called[0]`. */
 function entries(called: readonly string[]): OptionKind<never> {
   const shape = "{ name, decide }";
   return is.checkedBy((value: unknown, option, owner) => {
@@ -265,13 +283,13 @@ const toolPipelineTable = optionTable({
 
 const modelPipelineTable = optionTable({ around: middleware } satisfies OptionKinds<ModelPipeline>);
 
-/** How an agent of your own brings the policy that `new Agent()` takes as options. */
+/** Returns how a custom agent provides the policy that `new Agent()` takes as options. */
 const gateOf = (part: string): string =>
   `use callPath: { tool: composeGate({ ${part} }) }, or new Agent({ ${part} })`;
 const pathOfMiddleware =
   "use callPath: new MiddlewarePipeline(middleware).callPath(), or new Agent({ middleware })";
 
-/** Options of `new Agent()` that are policy, and what an agent of your own has in their place. */
+/** Options of `new Agent()` that are policy, with what a custom agent has instead. */
 const policyOptions: ReadonlyMap<string, string> = new Map([
   ["middleware", pathOfMiddleware],
   ["permissions", gateOf("permissions")],
@@ -297,8 +315,8 @@ function onlyOfAgent(option: string): readonly [option: string, fix: string] {
 const spelled = new WeakSet<object>();
 
 /**
- * Refuses policy that the runtime does not read on an agent of your own. An agent that has it means it to apply, and
- * every call would pass without it. A private member (`#hooks`) is not seen.
+ * Throws for policy that the runtime does not read on a custom agent. The author of the agent expects it to apply,
+ * but every call would pass without it. A private member (`#hooks`) cannot be detected.
  */
 function checkPolicy(agent: HostedAgent): void {
   for (const [option, fix] of policyOptions) refusePolicy(agent, option, fix);
@@ -320,7 +338,9 @@ function refusePolicy(agent: HostedAgent, name: string, fix: string): void {
   );
 }
 
-/** The policy option that a name is, apart from its spelling and a missing or further plural. */
+/**
+ * Returns the policy option that a name probably means, apart from its spelling and a missing or additional plural.
+ */
 function policySpelled(name: string): string | undefined {
   return [name, `${name}s`, name.replace(/s$/u, "")].flatMap(
     (each) => spelledAs(each, policyOptions.keys()) ?? [],
@@ -348,7 +368,7 @@ const callPathTable = optionTable(
   (name) => movedMembers.get(name),
 );
 
-/** Refuses a member of `callPath` that has no meaning: a gate that is never asked would let every call pass. */
+/** Throws for an unknown member of `callPath`, because checks that are never asked would let every call pass. */
 function checkCallPath({ id, callPath }: HostedAgent): void {
   if (callPath === undefined) return;
   const owner = `callPath of agent ${id}`;
@@ -359,12 +379,15 @@ function checkCallPath({ id, callPath }: HostedAgent): void {
       throw new Fault("invalid_argument", `unknown option ${describeValue(name)} of ${owner}: ${fix}`);
 }
 
-/** Whether one of two agents stands for the other. */
+/** Whether one of two agents replaces the other on a worker. */
 function isSubstitute(one: HostedAgent, other: HostedAgent): boolean {
   return one.standsFor === other || other.standsFor === one;
 }
 
-/** Throws if two different agents of the tree have one id: sub-agents are spawned by id. */
+/**
+ * Returns an agent with its sub-agents, by id. Throws if two different agents have the same id, because sub-agents
+ * are spawned by id.
+ */
 export function agentTree(agent: HostedAgent, tree = new Map<AgentId, HostedAgent>()): AgentTree {
   requireAgent(agent);
   const known = tree.get(agent.id);

@@ -19,15 +19,18 @@ const resolverTable = optionTable({ name: is.any, resolve: is.any } satisfies Op
 /** Maximum number of runs that a worker remembers as left to other workers. */
 export const mostLeftAlone = 10_000;
 
-/** Whether the caller of `register` passed a resolver and not an agent. */
+/** Whether the caller of `register` passed a resolver instead of an agent. */
 export function isResolver(agent: HostedAgent | AgentResolver): agent is AgentResolver {
   return typeof agent === "object" && agent !== null && "resolve" in agent;
 }
 
-/** The resolvers of a worker, by the name of the agents that they make. */
+/** The resolvers of a worker, by the name of the agents that they create. */
 export class AgentResolvers {
   readonly #byName = new Map<string, AgentResolver>();
-  /** The latest runs that a resolver leaves to other workers, oldest first. The resolver is asked again about older ones. */
+  /**
+   * The latest runs that a resolver leaves to other workers, oldest first. For older ones, the resolver is asked
+   * again.
+   */
   readonly #leftAlone = new Set<RunId>();
 
   get size(): number {
@@ -57,14 +60,14 @@ export class AgentResolvers {
     return this.#byName.has(agentNameOf(agentId));
   }
 
-  /** Whether a resolver may make the root agent of the run. */
+  /** Whether a resolver may create the root agent of the run. */
   takes({ runId, agentId }: Pick<RunRecord, "runId" | "agentId">): boolean {
     return this.#byName.has(agentNameOf(agentId)) && !this.#leftAlone.has(runId);
   }
 
   /**
    * Returns the root agent of the run, or `undefined` if no resolver has its name. Throws `version_mismatch` if the
-   * resolver leaves the run alone, so that the engine does not claim it again.
+   * resolver leaves the run to other workers, so that the engine does not claim it again.
    */
   async resolve(run: RunRecord): Promise<HostedAgent | undefined> {
     const { runId, agentId } = run;
@@ -86,7 +89,10 @@ export class AgentResolvers {
     if (this.#leftAlone.size > mostLeftAlone && oldest !== undefined) this.#leftAlone.delete(oldest);
   }
 
-  /** The agents have changed: runs that were left alone are asked about again. */
+  /**
+   * Called when the agents have changed. Resolvers are then asked again about runs that they have left to other
+   * workers.
+   */
   forgetLeftAlone(): void {
     this.#leftAlone.clear();
   }

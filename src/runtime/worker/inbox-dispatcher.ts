@@ -23,17 +23,17 @@ export interface InboxDispatcherOptions {
 /** Delay after an error of the store. */
 const retryMs = 1_000;
 
-/** Maximum number of runs that start for one agent before the agents that wait have their turn. */
+/** Maximum number of runs that start for one agent before it is the turn of other waiting agents. */
 const batchSize = 16;
-/** Number of messages from which a worker chooses the ones that it tries first. */
+/** Number of messages from which a worker chooses those that it tries first. */
 const choiceSize = 4 * batchSize;
 /** Maximum number of agents whose runs start at the same time. */
 const mostAtOnce = 4;
 
 /**
- * Starts runs for the inbox messages of the hosted agents: on `dispatch`, and when a delayed delivery is due. The agents take
- * turns: a turn starts one batch, and a few agents have theirs at the same time, so that a flood of messages to one agent does not
- * delay the others.
+ * Starts runs for the inbox messages of the hosted agents: on `dispatch`, and when a delayed delivery is due. The
+ * agents take turns. In a turn one batch of an agent's runs starts, and a few agents have their turn at the same
+ * time, so that many messages to one agent do not delay the others.
  */
 export class InboxDispatcher {
   readonly #options: InboxDispatcherOptions;
@@ -87,7 +87,10 @@ export class InboxDispatcher {
     }
   }
 
-  /** Catches errors per agent, so that an agent whose runs cannot be started does not block the others. */
+  /**
+   * Starts runs for an agent. It catches the errors of each agent, so that an agent whose runs cannot be started
+   * does not block the others.
+   */
   async #start(agentId: AgentId): Promise<void> {
     const { worker, agents, workerId } = this.#options;
     const agent = agents.get(agentId);
@@ -110,7 +113,7 @@ export class InboxDispatcher {
     this.#dispatchAt(worker.clock.now() + retryMs);
   }
 
-  /** Reads the inboxes at this time, unless it does so before. Epoch milliseconds; `Infinity` means never. */
+  /** Reads the inboxes at this time, unless they are read earlier. Epoch milliseconds; `Infinity` means never. */
   #dispatchAt(at: number): void {
     if (at === Infinity || this.#isClosed || (this.#timer?.at ?? Infinity) <= at) return;
     const { clock } = this.#options.worker;
@@ -124,9 +127,9 @@ export class InboxDispatcher {
 }
 
 interface Batch {
-  /** Whether this worker has started a run. If not, other workers are starting all of them. */
+  /** Whether this worker has started a run. If not, other workers are starting all of these runs. */
   readonly isAnyStarted: boolean;
-  /** When the next delayed delivery is due. `null` means never. */
+  /** Time at which the next delayed delivery is due. `null` means never. */
   readonly at: number | null;
 }
 
@@ -163,7 +166,10 @@ async function startBatch(worker: WorkerContext, workerId: string, agent: Hosted
   return { isAnyStarted, at };
 }
 
-/** The order in which a worker tries messages. Each worker has its own, so that few of them try the same message. */
+/**
+ * Returns the order in which a worker tries messages. Each worker has a different order, so that few of them try
+ * the same message.
+ */
 function inOwnOrder(
   deliveries: readonly Delivery[],
   placeOf: (messageId: string) => string,
@@ -174,8 +180,9 @@ function inOwnOrder(
 }
 
 /**
- * Returns whether this call created the run. The run id is derived from the first message and the number of its
- * deliveries, so that every worker that tries creates the same run. A worker that is not the first gets its answer at once.
+ * Starts a run and returns whether this call created it. The run id is derived from the first message and the
+ * number of its deliveries, so that every worker that tries creates the same run. A worker that is not the first
+ * gets its answer at once.
  */
 async function startRun(
   worker: WorkerContext,
@@ -197,8 +204,8 @@ async function startRun(
 }
 
 /**
- * S6: the deliveries whose senders have the tenant of the first one, so that no run reads messages of two tenants. The
- * others stay in the inbox for the next run.
+ * S6: returns the deliveries whose senders have the tenant of the first one, so that no run reads messages of two
+ * tenants. The others stay in the inbox for the next run.
  */
 function ofOneTenant(deliveries: readonly Delivery[]): readonly Delivery[] {
   const [first] = deliveries;
@@ -207,7 +214,10 @@ function ofOneTenant(deliveries: readonly Delivery[]): readonly Delivery[] {
   return deliveries.filter(({ message }) => senderTenant(message) === tenantId);
 }
 
-/** User, tenant and metadata of a run for these messages: each is set only if all senders agree on it. */
+/**
+ * Returns user, tenant and metadata of a run for these messages. Each is set only if it is the same for all
+ * senders.
+ */
 function sharedSender(messages: readonly Message[]): Pick<SubmitOptions, "userId" | "tenantId" | "metadata"> {
   const [first, ...others] = messages.map(({ sender }) => sender);
   if (first === undefined) return {};

@@ -15,19 +15,20 @@ import {
 import { EventLoopTurn } from "../process/event-loop-turn.ts";
 
 /**
- * Starts runs one at a time: the next run starts when the runs before it are blocked on I/O. If models answer at once,
- * a run ends before the next one is loaded, so that memory is proportional to the runs in progress and not to the runs
- * claimed: `npm run bench -- loop`, row "memory of the process after them", is 22 % higher without this queue. No run
- * starts in a turn of the event loop that is exhausted, so that timers and sockets are served.
+ * Starts runs one at a time: the next run starts when the earlier ones wait for I/O. If models answer at once, a
+ * run ends before the next one is loaded, so that memory is proportional to the runs in progress and not to the
+ * runs claimed: `npm run bench -- loop`, row "memory of the process after them", is 22 % higher without this queue.
+ * No run starts in a turn of the event loop that has lasted too long, so that timers and network events are
+ * handled.
  *
- * The order is first in, first out, regardless of priority. The engine therefore claims few runs ahead and leaves the
- * choice to the store.
+ * The order is first in, first out, regardless of priority. Therefore the engine claims only few runs in advance,
+ * and the store chooses among the others.
  */
 export class RunStartQueue {
   readonly #loop: EventLoop;
   readonly #turn: EventLoopTurn;
   readonly #waiting: (() => void)[] = [];
-  /** Whether a run has started and may still be able to continue without I/O. */
+  /** Whether a run has started and may continue without waiting for I/O. */
   #isBusy = false;
 
   constructor(loop: EventLoop, turn: EventLoopTurn) {
@@ -48,7 +49,7 @@ export class RunStartQueue {
     return isFree ? undefined : new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  /** Called when every started run is blocked. */
+  /** Called when every started run waits for I/O. */
   readonly #startNext = (): void => {
     if (this.#waiting.length === 0) this.#isBusy = false;
     else if (this.#turn.isExhausted) this.#loop.nextTurn(this.#startNext);
@@ -62,7 +63,7 @@ export class RunStartQueue {
 const noRuns: readonly RunId[] = [];
 const notDriven: DriveResult = { rest: { kind: "ready" }, isReleased: false };
 
-/** Duration of a turn of the event loop after which no further run starts in it. */
+/** Duration of a turn of the event loop after which no further run starts in it, in milliseconds. */
 const maxTurnMs = 10;
 
 /**
@@ -71,12 +72,12 @@ const maxTurnMs = 10;
  */
 const maxWaiting = 16;
 
-/** Delay before a run that could not be executed is released, so that it does not fail again at once. */
+/** Delay before a run that could not be executed is released, so that it does not fail again at once. Milliseconds. */
 const retryMs = 1_000;
 
 /**
- * Claims runs by leases in the store and executes them in this process. Several workers may share one store. It uses
- * nothing but its port, so that other engines can do the same.
+ * Claims runs by leases in the store and executes them in this process. Several workers may share one store. It
+ * uses only its port, so that other engines can be written in the same way.
  */
 export class LocalEngine implements Engine, RunClaimer {
   readonly kind = "local";
@@ -87,31 +88,31 @@ export class LocalEngine implements Engine, RunClaimer {
   readonly #driven = new Map<Lease, Promise<void>>();
   readonly #startQueue: RunStartQueue;
   /**
-   * J9: runs with a task of a version that is not hosted here. They are found when a claimed run is loaded, and not
-   * claimed again.
+   * J9: runs with a task of a version that this worker does not host. This is found out when a claimed run is
+   * loaded; the run is then not claimed again.
    */
   readonly #pinned = new Set<RunId>();
   readonly #stopped = Promise.withResolvers<void>();
   #host: RunHost | undefined;
   #claiming: Promise<void> | undefined;
-  /** Whether a claim is scheduled, or due after the claim in progress. */
+  /** Whether a claim is scheduled, or must follow the claim in progress. */
   #isClaimDue = false;
   /** Whether the last claim may have left runs in the store because the worker had no capacity. */
   #wasFull = false;
   /** Why the last claim failed. */
   #refusal: string | undefined;
-  /** Number of executed runs that only wait. They take no capacity. */
+  /** Number of executed runs that only wait. They do not use capacity. */
   #idle = 0;
   /** Runs that received mail and may have been left in the store. */
   readonly #mailed = new Set<RunId>();
-  /** Runs that the next claim asks for, whether or not the worker has capacity. */
+  /** Runs that the next claim requests, even if the worker has no capacity. */
   #overdue: readonly RunId[] = noRuns;
-  /** Number of reservations by `reserveClaim` that are not completed. */
+  /** Number of reservations of `reserveClaim` that are not completed. */
   #reservedClaims = 0;
   /** Called when the last reservation is completed; `stop` waits for it. */
   #onClaimsCompleted: (() => void) | undefined;
   #cancelPoll: (() => void) | undefined;
-  /** When the engine polls next. Epoch milliseconds. */
+  /** Time of the next poll. Epoch milliseconds. */
   #nextPollAt = Infinity;
 
   constructor(options: EnginePort) {
@@ -143,8 +144,8 @@ export class LocalEngine implements Engine, RunClaimer {
   }
 
   /**
-   * Returns `undefined` also while a claim is due or in progress: runs in the store may have a higher priority than the
-   * new run.
+   * Reserves capacity for a new run. Returns `undefined` while a claim is due or in progress, because runs in the
+   * store may have a higher priority than the new run.
    */
   reserveClaim(): ClaimOptions | undefined {
     if (this.#host === undefined || this.#isClaimDue || this.#claiming !== undefined || this.#capacity <= 0)
@@ -160,7 +161,7 @@ export class LocalEngine implements Engine, RunClaimer {
     if (this.#reservedClaims === 0) this.#onClaimsCompleted?.();
   }
 
-  /** Runs that were not for this worker may be now. */
+  /** Called when the agents have changed. This worker may now execute runs that it could not execute before. */
   agentsChanged(): void {
     this.#pinned.clear();
     this.#claimSoon();
@@ -186,8 +187,8 @@ export class LocalEngine implements Engine, RunClaimer {
   }
 
   /**
-   * Mail may cancel a run that waits in the store, so a worker without capacity executes it, too. It does so only at the next poll,
-   * because another worker may have capacity.
+   * Polls the store. Mail may cancel a run that waits in the store, so that even a worker without capacity executes
+   * it. It does so only at the next poll, because another worker may have capacity.
    */
   #poll(): void {
     if (this.#host === undefined) return;
@@ -204,7 +205,7 @@ export class LocalEngine implements Engine, RunClaimer {
     })().catch(onError);
   }
 
-  /** Polls at the given time, unless an earlier poll is scheduled. */
+  /** Polls at the given time, unless an earlier poll is already scheduled. */
   #pollBy(atMs: number): void {
     if (this.#host === undefined || atMs >= this.#nextPollAt) return;
     const { clock } = this.#options;
@@ -213,7 +214,7 @@ export class LocalEngine implements Engine, RunClaimer {
     this.#cancelPoll = clock.schedule(atMs, () => this.#poll(), { background: true });
   }
 
-  /** One claim serves all calls of `wake` within a tick. */
+  /** Claims runs. One claim handles all calls of `wake` within a turn of the event loop. */
   readonly #claimAll = (): void => {
     this.#isClaimDue = false;
     if (this.#host === undefined) return;
@@ -238,7 +239,10 @@ export class LocalEngine implements Engine, RunClaimer {
     if (this.#isClaimDue) this.#claimAll();
   }
 
-  /** Reports a failed claim, unless the claim before failed for the same reason: claims are repeated several times per second. */
+  /**
+   * Reports a failed claim. It does not repeat a report for the same reason, because claims are made several times
+   * per second.
+   */
   #reportRefusal(error: unknown): void {
     const { message } = Fault.from(error);
     if (message !== this.#refusal) this.#options.onError(error);
@@ -265,7 +269,9 @@ export class LocalEngine implements Engine, RunClaimer {
     return { workerId, limit, now: clock.now(), agents: agents(), except, host };
   }
 
-  /** Executes the run when its turn has come, then releases it. Never rejects: a run that cannot be executed is handed back. */
+  /**
+   * Executes the run when it may start, then releases it. Never rejects: a run that cannot be executed is released.
+   */
   async #driveAndRelease(lease: Lease): Promise<void> {
     const { leases, onError } = this.#options;
     const { runId } = lease;
@@ -295,8 +301,8 @@ export class LocalEngine implements Engine, RunClaimer {
   }
 
   /**
-   * Releases a run that could not be executed, since its lease would block other workers. Waits before the release,
-   * unless the run is pinned to another version.
+   * Releases a run that could not be executed, because its lease would block other workers. It waits before the
+   * release, unless the run must be executed by another version.
    */
   async #handBack(lease: Lease, { code }: Fault): Promise<void> {
     const { leases, onError } = this.#options;
@@ -322,7 +328,10 @@ export class LocalEngine implements Engine, RunClaimer {
   }
 }
 
-/** Whether the change may have made a run ready. A waiting message starts a run, which is a change of its own. */
+/**
+ * Whether the change may have made a run ready. A waiting message does not count, because the run that it starts
+ * causes another change.
+ */
 function mayBeReady(change: StoreChange): boolean {
   switch (change.kind) {
     case "released":

@@ -9,19 +9,25 @@ export interface RetentionSweepOptions {
   readonly onError: (error: unknown) => void;
 }
 
-/** Shortest and longest interval between two scheduled sweeps. The interval is `keepMs` within these bounds. */
+/**
+ * Shortest and longest interval between two scheduled sweeps, in milliseconds. Within these bounds, the interval is
+ * `keepMs`.
+ */
 const [minIntervalMs, maxIntervalMs] = [100, 60_000];
 
 /**
- * If runs are hardly kept, a sweep starts after this many have ended: a minor garbage collection copies every run that
- * is still referenced.
+ * Number of ended runs after which a sweep starts, if ended runs are kept for only a short time. Without it, each
+ * minor garbage collection would copy all runs that are still referenced.
  */
 const maxEndedRuns = 8;
 
-/** A sweep that `note` starts waits at least this many times the duration of the sweep before it. */
+/**
+ * Factor for the pause before a sweep that `note` starts: it is at least this many times the duration of the
+ * previous sweep.
+ */
 const pauseFactor = 20;
 
-/** Deletes, at intervals, what has been kept for `keepMs`: ended runs or unnamed sessions. */
+/** Deletes at intervals what has been kept for `keepMs`: ended runs, or unnamed sessions. */
 export class RetentionSweep {
   readonly #options: RetentionSweepOptions;
   #stopTimer: (() => void) | undefined;
@@ -29,7 +35,7 @@ export class RetentionSweep {
   #isStopped = false;
   /** Number of runs that `note` has counted since the last sweep. */
   #endedRuns = 0;
-  /** When the last sweep ended, by `EventLoop.elapsed`. */
+  /** Time at which the last sweep ended, by `EventLoop.elapsed`. */
   #sweptAt = 0;
   /** Duration of the last sweep. */
   #sweepMs = 0;
@@ -47,9 +53,9 @@ export class RetentionSweep {
   }
 
   /**
-   * Counts an ended run. If runs are hardly kept (`keepMs` below the shortest interval), a sweep follows at the end of
-   * this turn of the event loop, or earlier if enough runs have ended and the callers have received their results. Does
-   * nothing soon after a sweep that took long.
+   * Counts an ended run. If runs are kept only for a very short time (`keepMs` below the shortest interval), a
+   * sweep follows at the end of this turn of the event loop. It follows earlier if enough runs have ended and the
+   * callers have received their results. Does nothing soon after a sweep that took long.
    */
   note(): void {
     if (this.#options.keepMs >= minIntervalMs) return;

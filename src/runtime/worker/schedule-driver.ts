@@ -44,9 +44,12 @@ export interface ScheduleDriverOptions {
   readonly hostsNothing: () => boolean;
   /** Whether this process hosts the agent, or a resolver for agents of its name. */
   readonly hosts: (agentId: AgentId) => boolean;
-  /** Starts a run, or joins the run of this id. Resolves with `undefined` if a resolver leaves the run to other processes. */
+  /**
+   * Starts a run, or uses the existing run with this id. Resolves with `undefined` if a resolver leaves the run to
+   * other processes.
+   */
   readonly submit: (run: ScheduledRun) => Promise<RunId | undefined>;
-  /** Keeps a run from being collected until the promise settles. */
+  /** Protects a run from retention until the promise settles. */
   readonly keep: <Result>(runId: RunId, until: Promise<Result>) => Promise<Result>;
   /** Resolves when the run has ended. Rejects when the runtime closes. */
   readonly ended: (runId: RunId) => Promise<void>;
@@ -55,10 +58,10 @@ export interface ScheduleDriverOptions {
 /** Delay after an error of the store. */
 const retryMs = 1_000;
 
-/** Minimum time between two reads of the schedules because other processes have written anything to the store. */
+/** Minimum time between two reads of the schedules that are caused by writes of other processes, in milliseconds. */
 const otherMs = 1_000;
 
-/** Codes of faults that a second attempt to start the run would meet again. */
+/** Fault codes for which a second attempt to start the run would fail again. */
 const permanent = [
   "invalid_argument",
   "not_found",
@@ -70,18 +73,18 @@ const permanent = [
 ] as const satisfies readonly FaultCode[];
 
 /**
- * Fires the schedules of a store whose agents this process hosts. Any number of processes do so at once.
+ * Fires the schedules of a store whose agents this process hosts. Any number of processes can do this at once.
  *
- * T1, T2: a fire has three steps. The decision is stored with the expected version, so that one process makes it. The run
- * is submitted with an id that follows from schedule and fire time. The end of the fire is stored. A process that finds
- * a fire that another one has left after the first or the second step completes it.
+ * T1, T2: a fire has three steps. The decision is stored with the expected version, so that one process makes it.
+ * The run is submitted with an id that follows from schedule and fire time. The end of the fire is stored. A
+ * process that finds a fire that another one has left after the first or the second step completes it.
  *
- * T4: one timer is set, to the earliest fire. The driver reads the schedules when it is reached, when a record or the
- * hosted agents change, and after writes of other processes.
+ * T4: one timer is set, to the earliest fire. The driver reads the schedules when it is reached, when a record or
+ * the hosted agents change, and after writes of other processes.
  */
 export class ScheduleDriver {
   readonly #options: ScheduleDriverOptions;
-  /** The runs whose end a schedule waits for, by schedule id. */
+  /** The runs for whose end a schedule waits, by schedule id. */
   readonly #awaited = new Map<string, RunId>();
   /** Runs that this process has asked to cancel. */
   readonly #cancelled = new Set<RunId>();
@@ -90,7 +93,7 @@ export class ScheduleDriver {
   #isDue = false;
   #isClosed = false;
   #cancelTimer: (() => void) | undefined;
-  /** When the schedules were last read because of writes of other processes. */
+  /** Time at which the schedules were last read because of writes of other processes. */
   #otherAt = -Infinity;
   #cancelOther: (() => void) | undefined;
 
@@ -98,7 +101,7 @@ export class ScheduleDriver {
     this.#options = options;
   }
 
-  /** Whether this process hosts agents and waits for a fire, so that it is meant to stay. */
+  /** Whether this process hosts agents and waits for a fire, so that it must stay alive. */
   get isWaiting(): boolean {
     return this.#cancelTimer !== undefined && !this.#options.hostsNothing();
   }
@@ -117,7 +120,10 @@ export class ScheduleDriver {
     });
   }
 
-  /** Another process may have added an earlier schedule. It also writes for other reasons, many times per second. */
+  /**
+   * Reads the schedules soon, because another process may have added an earlier schedule. Other processes also
+   * write for other reasons, many times per second, so that such reads are limited.
+   */
   #wakeForOthers(): void {
     const { clock } = this.#options.worker;
     if (this.#isClosed || this.#options.hostsNothing() || this.#cancelOther !== undefined) return;
@@ -137,7 +143,7 @@ export class ScheduleDriver {
     this.#cancelOther = clock.schedule(at, wakeLate, { background: true });
   }
 
-  /** Resolves when the fire in progress has been stored. */
+  /** Stops the driver. Resolves when the fire in progress has been stored. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelTimer?.();
@@ -163,7 +169,7 @@ export class ScheduleDriver {
     this.#cancelTimer = this.#options.worker.clock.schedule(at, wake, { background: true });
   }
 
-  /** Attends to every schedule that is due. Returns when the next one is. `Infinity` means never. */
+  /** Handles every schedule that is due. Returns the time at which the next one is due. `Infinity` means never. */
   async #pass(): Promise<number> {
     const { store, clock } = this.#options.worker;
     let retryAt = Infinity;
@@ -188,7 +194,10 @@ export class ScheduleDriver {
     return Infinity;
   }
 
-  /** Catches errors per schedule, so that one does not block the others. Returns when to try again. */
+  /**
+   * Handles one schedule. It catches the errors of each schedule, so that one does not block the others. Returns
+   * the time at which to try again.
+   */
   async #attend(record: StoredRecord): Promise<number> {
     try {
       let current: StoredRecord | undefined = record;
@@ -218,8 +227,9 @@ export class ScheduleDriver {
   }
 
   /**
-   * Does the next thing about a schedule. Returns the state to store. If nothing is to be done now, returns when to look
-   * again, although the schedule stays due: at the next fire of one that waits, which is skipped.
+   * Takes the next step for a schedule. Returns the state to store. If nothing needs to be done now, returns when
+   * to look again, although the schedule is still due: a waiting fire is checked at the time of the next fire,
+   * which is skipped.
    */
   async #step(schedule: StoredSchedule): Promise<ScheduleState | number> {
     const { worker, cron } = this.#options;
@@ -238,7 +248,7 @@ export class ScheduleDriver {
     return times.next(now) ?? Infinity;
   }
 
-  /** Starts the run of a fire that is decided. */
+  /** Starts the run of a fire that was decided. */
   async #start(schedule: StoredSchedule, fireAt: number): Promise<ScheduleState | undefined> {
     const { state, id, overlap } = schedule;
     try {
@@ -282,7 +292,10 @@ export class ScheduleDriver {
     return summary !== undefined && summary.endedAt === null;
   }
 
-  /** Asks the owner of a run to cancel it. The id of the mail makes the request one of all processes. */
+  /**
+   * Asks the owner of a run to cancel it. The id of the mail is the same in all processes, so that they make only
+   * one request.
+   */
   async #cancel(runId: RunId, { id, name, userId, state }: StoredSchedule): Promise<void> {
     if (this.#cancelled.has(runId)) return;
     const { store, clock } = this.#options.worker;

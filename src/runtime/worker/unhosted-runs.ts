@@ -7,7 +7,7 @@ import {
   type Store,
 } from "../../kernel/index.ts";
 
-/** The agents of this process, as far as they decide which runs it can execute. */
+/** The facts about the agents of this process that say which runs it can execute. */
 interface DrivableRuns {
   canDrive(run: RunRecord): boolean;
 }
@@ -21,15 +21,18 @@ export interface UnhostedRunsOptions {
   readonly onError: (error: unknown) => void;
   /** Ends a cancelled run that no worker has adopted. */
   readonly endUnadopted: (run: RunRecord) => Promise<void>;
-  /** L21: ends a cancelled run that is bound to another machine, if no worker there does. */
+  /** L21: ends a cancelled run that is bound to another machine, if no worker of that machine ends it. */
   readonly endBound: (run: RunRecord) => Promise<void>;
-  /** What to do about a run without a worker. Default: the advice for a runtime. */
+  /** Advice about a run without a worker, for the error. Default: the advice for a runtime. */
   readonly advice?: string;
 }
 
 const registerHere = "call runtime.register() with the agent, or start a process that hosts it";
 
-/** Interval at which an awaited run is checked. A worker of another process claims a run much faster. */
+/**
+ * Interval at which an awaited run is checked, in milliseconds. A worker of another process usually claims a run
+ * much faster.
+ */
 const checkEveryMs = 5_000;
 
 interface Watch {
@@ -40,10 +43,11 @@ interface Watch {
 }
 
 /**
- * The runs that callers of this process await and that it cannot execute, because their agent is not registered here or because
- * they are bound to another machine (L21). Waiting is right while another process executes the run, or while the run itself waits for a person or a time. If the
- * run needs a worker and has none, the caller would wait without knowing why, so a fault is reported, once per watch.
- * The caller continues to wait, because a worker may start at any time.
+ * The runs for which callers of this process wait and that it cannot execute, because their agent is not registered
+ * here or because they are bound to another machine (L21). The wait is normal while another process executes the
+ * run, or while the run itself waits for a person or a time. If the run needs a worker and has none, a fault is
+ * reported once per watch, because the caller would otherwise wait without knowing why. The caller continues to
+ * wait, because a worker may start at any time.
  */
 export class UnhostedRuns {
   readonly #options: UnhostedRunsOptions;
@@ -64,7 +68,10 @@ export class UnhostedRuns {
     };
   }
 
-  /** L18, L21: a caller of this process has cancelled the run. The cancel is stored, so that an error here is reported only. */
+  /**
+   * L18, L21: called when a caller of this process has cancelled the run. The cancel is already stored, so that an
+   * error here is only reported.
+   */
   async cancelled(run: RunRecord): Promise<void> {
     const { agents, endUnadopted, endBound, onError } = this.#options;
     try {
@@ -110,7 +117,7 @@ export class UnhostedRuns {
     else this.#checkLater(watch);
   }
 
-  /** Whether the run would continue if a worker took it. An ended run does if a command may resume it. */
+  /** Whether the run would continue if a worker claimed it. This includes an ended run that a command may resume. */
   async #needsWorker({ runId, endedAt, status }: RunSummary): Promise<boolean> {
     const { mailbox } = this.#options.store;
     return endedAt === null ? status === "pending" : (await mailbox.read(runId)).length > 0;

@@ -21,7 +21,7 @@ interface KnownCall {
   readonly callId: string;
   readonly toolName: string;
   isEnded: boolean;
-  /** The open or last question about the call. */
+  /** Id of the question about the call: the open one, or otherwise the last one. */
   approvalId?: string;
   /** Whether a person denied or skipped the call. */
   isRefused: boolean;
@@ -34,8 +34,8 @@ interface CallingTask {
 }
 
 /**
- * The tool calls of a run with ids that are unique in the store. J2: providers repeat the ids of calls, so an id starts with
- * that of the run and a repeated id gets a suffix.
+ * The tool calls of a run, with ids that are unique in the store. J2: providers use the same id for several calls,
+ * so that an id here starts with the run's id, and a repeated id gets a suffix.
  */
 class KnownCalls {
   readonly #ids = new Set<string>();
@@ -54,12 +54,15 @@ class KnownCalls {
     return call;
   }
 
-  /** The first call of a task with a provider's id that has not ended. */
+  /** Returns the first call of a task with a provider's id that has not ended. */
   open(taskId: TaskId, callId: string): KnownCall | undefined {
     return this.#calls.get(`${taskId} ${callId}`)?.find(({ isEnded }) => !isEnded);
   }
 
-  /** The call of a task about which a question is asked: the first one without a question, or else the last one. */
+  /**
+   * Returns the call of a task about which a question is asked: the first one without a question, or else the last
+   * one.
+   */
   asked(taskId: TaskId, callId: string): KnownCall | undefined {
     const open = this.#calls.get(`${taskId} ${callId}`)?.filter(({ isEnded }) => !isEnded) ?? [];
     return open.find(({ approvalId }) => approvalId === undefined) ?? open.at(-1);
@@ -76,7 +79,7 @@ interface OpenMessage {
   isShown: boolean;
 }
 
-/** A text as it is, and as `AgentStream.text` yields it. */
+/** A text as the model wrote it, and as `AgentStream.text` yields it. */
 interface SaidText {
   readonly text: string;
   readonly piece: string;
@@ -102,7 +105,10 @@ export interface AnswerFoldOptions {
   readonly subAgents?: boolean;
 }
 
-/** Converts the events and deltas of a run, in their order and from the first event on, to the parts that clients show. */
+/**
+ * Converts the events and deltas of a run to the parts that clients show. Pass them in order, from the first event
+ * on.
+ */
 export class AnswerFold {
   readonly #subAgents: boolean;
   readonly #answering = new AnsweringTasks();
@@ -120,7 +126,7 @@ export class AnswerFold {
     this.#subAgents = subAgents;
   }
 
-  /** The questions without an answer, in the order in which they were asked. */
+  /** The questions without an answer, in the order in which the run asked them. */
   get openQuestions(): readonly WaitingQuestion[] {
     return [...this.#questions.values()].map(({ questionId, request, call, taskId, isAnswer }) => ({
       ...request,
