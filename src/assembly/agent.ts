@@ -48,7 +48,13 @@ import { refuseDuplicateNamesBelow } from "../agents/team/duplicate-names.ts";
 import { agentsBehind } from "../agents/team/handed-answers.ts";
 import { checkReviewers } from "../agents/team/reviewers/reviewer.ts";
 import { agentsOf, withHandoffs } from "../agents/team/sub-agents.ts";
-import { toIsolation, toModel, type IsolationOption, type ModelLike } from "../capabilities/index.ts";
+import {
+  toIsolation,
+  toModel,
+  tool,
+  type IsolationOption,
+  type ModelLike,
+} from "../capabilities/index.ts";
 import {
   Fault,
   flowControl,
@@ -228,8 +234,15 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     const extensions = this.#host;
     const callPath = callPathOf(pipeline, settings, extensions);
     if (callPath !== undefined) this.callPath = callPath;
-    const check = schemaProblems;
-    const plan = agentPlan(settings, { agent: this, architecture, pipeline, toolSpecs, extensions, check });
+    const plan = agentPlan(settings, {
+      agent: this,
+      architecture,
+      pipeline,
+      toolSpecs,
+      extensions,
+      check: schemaProblems,
+      clientTool: (spec) => tool({ ...spec, clientSide: true }),
+    });
     if (plan.compaction !== null) this.compactionBudget = plan.compaction.budget;
     return plan;
   }

@@ -329,6 +329,7 @@ export {
   readAllowedChanges,
   readChanges,
   type AllowedChanges,
+  type ClientTool,
   type EditedResult,
   type EditedToolResult,
   type RunChanges,

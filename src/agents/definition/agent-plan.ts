@@ -1,10 +1,12 @@
 import {
   modelFor,
   type Architecture,
+  type ClientTool,
   type HostedAgent,
   type Model,
   type SchemaCheck,
   type StopCondition,
+  type Tool,
 } from "../../kernel/index.ts";
 import type { ToolSpecs } from "../base/tool-specs.ts";
 import {
@@ -26,6 +28,8 @@ export interface PlanParts {
   /** The extensions of the agent. `undefined` if it has none. */
   readonly extensions: ExtensionHost | undefined;
   readonly check: SchemaCheck;
+  /** Creates a tool that the caller of a run brings along. */
+  readonly clientTool: (spec: ClientTool) => Tool;
 }
 
 /**

@@ -369,9 +369,10 @@ class Invocation {
       });
     const outputFormat = schema === undefined ? null : formatOf(schema);
     const budget = new TaskBudget(ctx);
+    const extra = ctx.changes?.clientTools?.map((spec) => plan.clientTool(spec)) ?? none;
     return dependenciesIn(
       { plan, ctx, turn, sessions, historyIn, budget, outputFormat, replies: session.replies },
-      { ctx, history: historyIn(ctx), role: turn.role, isMain: true, extra: none, watchers: none, maxTurns },
+      { ctx, history: historyIn(ctx), role: turn.role, isMain: true, extra, watchers: none, maxTurns },
     );
   }
 }

@@ -178,8 +178,8 @@ export interface UnsentInput {
 /**
  * The conversations of a runtime's store. A conversation is a tree of entries; its path leads from the first entry
  * to the current entry. Every method throws `not_found` if the session does not exist, except `list`, `get`,
- * `search`, `phase` and `delete`. S5: `move`, `fork`, `switch`, `compact` and `delete` need an idle session. If a
- * run of the session is unfinished, they throw `agent_busy`, which names the run.
+ * `search`, `phase` and `delete`. S5: `move`, `fork` without an `entryId`, `switch`, `compact` and `delete` need an
+ * idle session. If a run of the session is unfinished, they throw `agent_busy`, which names the run.
  *
  * If the agent of the session is registered with this runtime, its extensions can refuse `move`, `fork` and
  * `switch`. They handle `session_before_tree`, `session_before_fork` or `session_before_switch` before anything

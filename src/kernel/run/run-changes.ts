@@ -2,7 +2,11 @@ import { describeValue } from "../base/describe-value.ts";
 import { Fault } from "../base/fault.ts";
 import type { JsonValue } from "../base/json-value.ts";
 import { invalidOption, is, optionTable, type OptionKinds } from "../base/option-table.ts";
+import type { ToolSpec } from "../messages/model.ts";
 import type { ToolResult } from "../messages/tool-call.ts";
+
+/** A tool that the caller of a run brings along and executes itself. */
+export type ClientTool = Pick<ToolSpec, "name" | "description" | "inputSchema">;
 
 /**
  * The changes that a caller makes to an agent for one run. They are stored, so that another worker that resumes the
@@ -21,6 +25,11 @@ export interface RunChanges {
    * absent, all tools of the agent stay.
    */
   readonly tools?: readonly string[];
+  /**
+   * Tools that the root has in addition and that the caller executes: a call waits durably until `RunHandle.toolResult` sends
+   * the result, as for `tool({ clientSide: true })`. A tool of the agent with the same name is hidden. If absent, none.
+   */
+  readonly clientTools?: readonly ClientTool[];
 }
 
 /** The changes as a task stores them. */
@@ -31,6 +40,8 @@ export interface StoredChanges {
   readonly model?: { readonly provider: string; readonly modelId: string };
   /** See `RunChanges.tools`. */
   readonly tools?: readonly string[];
+  /** See `RunChanges.clientTools`. */
+  readonly clientTools?: readonly ClientTool[];
 }
 
 /** A result of a tool call that replaces the recorded one in a fork. */
@@ -74,10 +85,21 @@ export const nameListKind = is.list({
 /** A text that is not empty. */
 export const changedTextKind = is.text({ empty: false, hint: "omit the option" });
 
+/** The tools of a caller: their names differ, and each has all members. The agent checks names and schemas. */
+const clientToolsKind = is.list({
+  of: is.checkedBy((tool: unknown, option, owner) => {
+    const { name, description, inputSchema } = Object(tool) as Partial<ClientTool>;
+    const isSchema = typeof inputSchema === "object" && inputSchema !== null && !Array.isArray(inputSchema);
+    if (typeof name !== "string" || typeof description !== "string" || !isSchema)
+      throw invalidOption(owner, option, tool, "{ name, description, inputSchema }");
+  }),
+});
+
 const changeTable = optionTable({
   instructions: changedTextKind,
   model: is.text(),
   tools: nameListKind,
+  clientTools: clientToolsKind,
 } satisfies OptionKinds<RunChanges>);
 
 const allowedTable = optionTable({
@@ -89,7 +111,14 @@ const allowedTable = optionTable({
 
 /** Checks the changes of a caller and returns them. Throws `invalid_argument` for an unknown or invalid change. */
 export function readChanges(changes: RunChanges, owner: string): RunChanges {
-  return changeTable.read(owner, changes);
+  const { clientTools = [] } = changeTable.read(owner, changes);
+  const names = clientTools.map(({ name }) => name);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice === undefined) return changes;
+  throw new Fault(
+    "invalid_argument",
+    `invalid clientTools of ${owner}: two tools have the name ${describeValue(twice)}; rename one of them`,
+  );
 }
 
 /**

@@ -295,8 +295,12 @@ function erasedChange(change: TaskChange, tasks: ReadonlySet<TaskId>): TaskChang
   return { ...change, task: { ...task, ...kept, input: null, metadata: {}, messages } };
 }
 
-/** Erases the changes of a caller except for the model and the names of the tools. */
-function erasedChanges({ instructions: _instructions, ...changes }: StoredChanges): StoredChanges {
+/** Erases the changes of a caller except for the model and the names of the agent's tools. */
+function erasedChanges({
+  instructions: _instructions,
+  clientTools: _clientTools,
+  ...changes
+}: StoredChanges): StoredChanges {
   return changes;
 }
 

@@ -103,18 +103,23 @@ function sessionTree(entries: readonly SessionEntry[], leafId: string | null): S
 }
 
 /**
- * Asks the extensions of the session's agent before a change of an idle session. S5: throws `agent_busy` if a run
- * in the session is unfinished; the change itself checks this again, because a run may start while a handler runs.
- * Throws `permission_denied` if an extension refuses. If the agent is not registered with this runtime, no
- * extension is asked.
+ * S5: throws `agent_busy` if a run in the session is unfinished. The change itself checks this again, because a run may
+ * start while a handler of an extension runs.
+ */
+async function requireIdle({ store }: WorkerContext, sessionId: SessionId): Promise<void> {
+  const open = await firstUnfinishedRun(store.journal, { sessionId });
+  if (open !== undefined) throw sessionBusy(sessionId, open);
+}
+
+/**
+ * Asks the extensions of the session's agent before a change of a session. Throws `permission_denied` if an extension
+ * refuses. If the agent is not registered with this runtime, no extension is asked.
  */
 async function askExtensions(
   worker: WorkerContext,
   { sessionId, agentId, tenantId, userId }: SessionSummary,
   navigation: SessionNavigation,
 ): Promise<void> {
-  const open = await firstUnfinishedRun(worker.store.journal, { sessionId });
-  if (open !== undefined) throw sessionBusy(sessionId, open);
   const agent = worker.agents.get(agentId);
   if (agent?.beforeNavigation === undefined) return;
   const port = portFor(worker, { sessionId, runId: null, tenantId, userId });
@@ -252,6 +257,7 @@ export class StoredSessions implements RuntimeSessions {
     }
     const { sessionId: id } = session;
     const event = { sessionId: id, leafId, targetId: entryId };
+    await requireIdle(this.#worker, session.sessionId);
     await askExtensions(this.#worker, session, { type: "session_before_tree", event });
     await this.#entries.add(session, entries, { whenIdle: id, whenAt: { sessionId: id } });
     return summary === undefined ? entryId : (entries.at(-1)?.id ?? null);
@@ -269,11 +275,13 @@ export class StoredSessions implements RuntimeSessions {
     const { sessionId: from } = session;
     const leafId = entryId ?? session.leafId;
     const origin = { sessionId: from, entryId: leafId };
+    if (entryId === undefined) await requireIdle(this.#worker, session.sessionId);
     await askExtensions(this.#worker, session, { type: "session_before_fork", event: origin });
     const link = this.#entries.create({ type: "custom", customType: forkType, data: origin }, leafId);
     const named = name === undefined ? [] : [this.#entries.create({ type: "session_info", name }, link.id)];
     await this.#entries.add({ ...session, sessionId: newId }, [link, ...named], {
-      whenIdle: from,
+      // Later changes do not affect the path of an entry.
+      ...(entryId === undefined && { whenIdle: from }),
       whenNew: newId,
       whenAt: { sessionId: from },
       ...(leafId !== null && { copy: { from, leafId, to: newId } }),
@@ -299,6 +307,7 @@ export class StoredSessions implements RuntimeSessions {
     const session = await this.#find(sessionId);
     const target = targetId === null ? null : (await this.#find(targetId)).sessionId;
     const event = { sessionId: session.sessionId, targetSessionId: target };
+    await requireIdle(this.#worker, session.sessionId);
     await askExtensions(this.#worker, session, { type: "session_before_switch", event });
     return target ?? formatSessionId(this.#worker.ids.next());
   }

@@ -319,6 +319,19 @@ describe.each(twoStores)("runtime.sessions in a %s store", (_name, prepare) => {
     await runtime.close();
   });
 
+  test("S5: fork() with an entry copies its path while a run is in progress in the session", async () => {
+    const store = await (await prepare())();
+    const { runtime, say } = await converse(store, Array(2).fill(echo), { closeGraceMs: 0 });
+    await say("one", chat);
+    const patient = agent("patient", async (ctx) => (await ctx.waitForSignal("go")) ?? null);
+    await runtime.submit(patient, null, { sessionId: chat });
+    const path = await runtime.sessions.path(chat);
+    const copy = await runtime.sessions.fork(chat, { entryId: path.at(-1)?.id as string });
+    const copied = (await runtime.sessions.path(copy)).map(({ id }) => id);
+    expect(copied.slice(0, path.length)).toEqual(path.map(({ id }) => id));
+    await runtime.close();
+  });
+
   test("S5: move(), fork(), compact() and delete() of a session throw agent_busy and change nothing while any agent runs", async () => {
     const store = await (await prepare())();
     const { runtime, say } = await converse(store, Array(2).fill(echo), { closeGraceMs: 0 });
