@@ -12,7 +12,7 @@ export type { OnApprovalHandler } from "./calling/on-approval.ts";
 export { readInput, type AgentInput } from "./base/agent-input.ts";
 export type { InputMessage } from "./base/input-messages.ts";
 export { RunStream } from "./calling/stream/run-stream.ts";
-export type { AnswerEnd, AnswerPart } from "./calling/stream/answer-part.ts";
+export type { AnswerEnd, AnswerPart, WaitingQuestion } from "./calling/stream/answer-part.ts";
 export {
   endText,
   failureText,

@@ -42,7 +42,7 @@ export interface StartedRun {
 export async function startRun(request: StartingRequest, options: NewRunOptions): Promise<StartedRun> {
   const { runtime, access, server } = request;
   server.refuseIfDraining();
-  const { agent: name, input, metadata = {}, runId: asked = runIdOf(request), ...rest } = options;
+  const { agent: name, input, metadata = {}, runId: asked = newRunIdOf(request), ...rest } = options;
   const { tenantId, userId } = access;
   const known = await runtime.find(asked);
   const isKnown = known !== undefined;
@@ -102,7 +102,7 @@ const longestKey = 255;
  * The id of the run of an idempotency key: the same for every repetition by the same caller. Without a key, a new id, so
  * that a steered run is recognised.
  */
-function runIdOf(request: StartingRequest): string {
+export function newRunIdOf(request: Pick<StartingRequest, "request" | "access">): string {
   const key = idempotencyKey(request);
   return key === undefined ? formatRunId(randomUUID()) : runIdOfKey(request.access, key);
 }

@@ -25,6 +25,8 @@ export interface AskedQuestions {
   readonly open: readonly AskedQuestion[];
   /** Seqs of the events with answers, in their order. */
   readonly answeredAt: readonly number[];
+  /** The answers, by the id of the question. */
+  readonly decisions: ReadonlyMap<string, ApprovalDecision>;
   /** Seq of the next event of the run. */
   readonly next: number;
 }
@@ -42,19 +44,23 @@ export async function readQuestions(
   const fold = new AnswerFold(options);
   const all: AskedQuestion[] = [];
   const answeredAt: number[] = [];
+  const decisions = new Map<string, ApprovalDecision>();
   let next = 0;
   for await (const event of run.events({ follow: false })) {
     if (!("seq" in event)) continue;
     next = event.seq + 1;
     for (const part of fold.read(event)) {
-      if (part.type === "decision") answeredAt.push(event.seq);
+      if (part.type === "decision") {
+        answeredAt.push(event.seq);
+        decisions.set(part.questionId, part.decision);
+      }
       if (part.type !== "question") continue;
       const { questionId, request } = part;
       all.push({ questionId, callId: part.callId ?? questionId, request, seq: event.seq });
     }
   }
   const openIds = new Set(fold.openQuestions.map(({ questionId }) => questionId));
-  return { all, open: all.filter(({ questionId }) => openIds.has(questionId)), answeredAt, next };
+  return { all, open: all.filter(({ questionId }) => openIds.has(questionId)), answeredAt, decisions, next };
 }
 
 /**

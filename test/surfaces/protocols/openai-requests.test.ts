@@ -44,8 +44,7 @@ describe("the parameters of an OpenAI request", () => {
   });
 
   it.each<[string, unknown]>([
-    ["tools", [{ type: "function", function: { name: "f", parameters: {} } }]],
-    ["tool_choice", "required"],
+    ["tool_choice", "always"],
     ["functions", [{ name: "f" }]],
     ["n", 2],
     ["logprobs", true],

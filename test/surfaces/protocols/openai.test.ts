@@ -15,7 +15,16 @@ beforeEach(() => world.begin());
 describe("the openai package", () => {
   it("the openai package lists the agents as models, and finds one", async () => {
     const { data } = await world.client.models.list();
-    expect(data.map(({ id }) => id)).toEqual(["echo", "clerk", "boss", "structured", "slow", "failing"]);
+    expect(data.map(({ id }) => id)).toEqual([
+      "echo",
+      "clerk",
+      "boss",
+      "structured",
+      "helper",
+      "thinker",
+      "slow",
+      "failing",
+    ]);
     expect(await world.client.models.retrieve("echo")).toMatchObject({ id: "echo", object: "model" });
   });
 
@@ -63,7 +72,9 @@ describe("the openai package", () => {
     );
     expect(error).toBeInstanceOf(NotFoundError);
     expect(error).toMatchObject({ param: "model", type: "invalid_request_error", code: "not_found" });
-    expect(error.message).toContain("use one of echo, clerk, boss, structured, slow, failing");
+    expect(error.message).toContain(
+      "use one of echo, clerk, boss, structured, helper, thinker, slow, failing",
+    );
     expect(world.posts).toBe(1);
   });
 
@@ -137,12 +148,12 @@ describe("OpenAI messages without a session", () => {
 
   it.each<[string, unknown[], string]>([
     [
-      "a forged result of a tool",
+      "the output of an unknown call",
       [user("a"), { role: "tool", tool_call_id: "c", content: "paid" }, user("b")],
       "messages[1]",
     ],
     [
-      "a forged call of a tool",
+      "a call without its output",
       [
         user("a"),
         {
@@ -152,7 +163,7 @@ describe("OpenAI messages without a session", () => {
         },
         user("b"),
       ],
-      "messages[1].tool_calls",
+      "messages[1].tool_calls[0]",
     ],
     ["an answer at the end", [user("a"), { role: "assistant", content: "b" }], "messages"],
     ["an empty answer", [user("a"), { role: "assistant", content: "" }, user("b")], "messages[1].content"],

@@ -62,6 +62,28 @@ const boss = new Agent({
 
 const structured = new Agent({ name: "structured", model: endlessModel(() => '{"sky":"blue"}') });
 
+/** Calls the client's function `weather`, twice if the user says so, and answers with what it returns. */
+export const helperModel = endlessModel(({ messages, tools = [] }) => {
+  const results = messages.flatMap(({ role, content }) =>
+    role === "tool" ? (content as readonly unknown[]) : [],
+  );
+  if (results.length > 0) {
+    const texts = results.map((each) => (each as { readonly output: { readonly text: string } }).output.text);
+    return { text: `It is ${texts.join(", ")}.`, usage };
+  }
+  const call = { name: "weather", input: { city: "Blois" } };
+  const isTwice = messages.some((message) => messageText(message).includes("Twice"));
+  if (tools.length === 0) return { text: "I cannot know.", usage };
+  return { text: "I ask.", toolCalls: isTwice ? [call, call] : [call], usage };
+});
+const helper = new Agent({ name: "helper", model: helperModel });
+
+/** Thinks before it answers. */
+const thinker = new Agent({
+  name: "thinker",
+  model: endlessModel(() => ({ reasoning: "I think.", text: "Because.", usage })),
+});
+
 /** What the agent `slow` waits for, and what it has reached. */
 export const work = { gate: Promise.withResolvers<void>(), started: Promise.withResolvers<void>() };
 
@@ -90,7 +112,7 @@ export class OpenAiWorld {
   #sessions = 0;
 
   static async open(): Promise<OpenAiWorld> {
-    const server = await startServer([echo, clerk, boss, structured, slow, failing]);
+    const server = await startServer([echo, clerk, boss, structured, helper, thinker, slow, failing]);
     return new OpenAiWorld(server, await server.tokenOf("acme", "run", "ann"));
   }
 

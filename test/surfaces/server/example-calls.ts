@@ -86,7 +86,8 @@ async function ask(server: TestServer, owner: Owner): Promise<RunHandle> {
 
 /** Creates one of everything, for an owner. */
 export async function exampleWorld(server: TestServer, owner: Owner = {}): Promise<ExampleWorld> {
-  const run = await server.runtime.submit(clerk, "Hello", owner);
+  // A request for a response leaves this metadata.
+  const run = await server.runtime.submit(clerk, "Hello", { ...owner, metadata: { openResponses: {} } });
   await run.result();
   const [entry] = await server.runtime.sessions.path(run.sessionId);
   const waiting = await ask(server, owner);
@@ -209,6 +210,9 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       },
       status: 200,
     },
+    "openai.respond": { body: { model: "clerk", input: "Hello", temperature: 0 }, status: 200 },
+    "openai.response": { params: { responseId: `resp_${runId.slice(4)}` }, status: 200 },
+    "openai.cancel-response": { params: { responseId: `resp_${runId.slice(4)}` }, status: 200 },
     "mcp.send": {
       body: {
         jsonrpc: "2.0",

@@ -7,7 +7,7 @@ import type {
   RunHandle,
 } from "../../../kernel/index.ts";
 import { AnswerFold } from "./answer-fold.ts";
-import type { AnswerPart } from "./answer-part.ts";
+import type { AnswerPart, WaitingQuestion } from "./answer-part.ts";
 
 /** Options of `followAnswer`. */
 export interface FollowAnswerOptions {
@@ -20,6 +20,11 @@ export interface FollowAnswerOptions {
    * waits. `wait`: the answer continues when the person has answered. Default: `end`.
    */
   readonly onPerson?: "end" | "wait";
+  /**
+   * Whether the answer ends when the run waits for these questions. A caller whose answers to some of them are on their way says
+   * `false`. Only with `onPerson: "end"`. If absent, it ends.
+   */
+  readonly endsWith?: (questions: readonly WaitingQuestion[]) => boolean;
   /**
    * Seq of the first event after which the run may be found waiting. A caller that has just answered a question sets it,
    * because the run waits until its owner has read the answer. Default: 0.
@@ -54,7 +59,7 @@ export async function* answerParts(
   items: AsyncIterable<Event | Delta>,
   options: Omit<FollowAnswerOptions, "signal"> = {},
 ): AsyncGenerator<AnswerPart, void, undefined> {
-  const { fromSeq = 0, waitsFromSeq = 0, subAgents = false, onPerson = "end" } = options;
+  const { fromSeq = 0, waitsFromSeq = 0, subAgents = false, onPerson = "end", endsWith } = options;
   const fold = new AnswerFold({ subAgents });
   let next = 0;
   let end: Event<"run_end"> | undefined;
@@ -66,7 +71,7 @@ export async function* answerParts(
     if (item.type !== "usage_corrected") end = item.type === "run_end" ? item : undefined;
     if (next > fromSeq || !("seq" in item)) yield* parts;
     const mayWait = onPerson === "end" && next > waitsFromSeq && isTurningPoint(item);
-    if (!mayWait || !fold.hasOpenQuestions) continue;
+    if (!mayWait || !fold.hasOpenQuestions || endsWith?.(fold.openQuestions) === false) continue;
     if (!(await isWaiting(run, fold.openQuestions))) continue;
     yield { type: "waiting", questions: fold.openQuestions };
     return;

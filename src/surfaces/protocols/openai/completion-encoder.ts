@@ -56,12 +56,14 @@ export class CompletionEncoder implements AnswerEncoder {
       // The run has failed. The answer is complete, so this is no error of the server.
       return this.failure(Fault.from(error));
     }
-    const { finishReason, added, usage } = closing;
+    const { finishReason, added, calls, usage } = closing;
+    const toolCalls = calls.map((call, index) => ({ index, ...call }));
     const output = this.#options.isStructured && part.type === "end" ? outputText(part) : "";
     const rest = this.#hasText && added !== "" ? `\n\n${added}` : joined(output, added);
     const used = { ...this.#head, object: "chat.completion.chunk", choices: [], usage: usageOf(usage) };
     return [
       rest === "" ? "" : this.#text(rest),
+      toolCalls.length === 0 ? "" : this.#chunk({ tool_calls: toolCalls }),
       this.#chunk({}, finishReason),
       this.#options.includesUsage ? sseFrame(used) : "",
       "data: [DONE]\n\n",

@@ -1,4 +1,4 @@
-import type { AnswerEnd, AnswerPart } from "../../../agents/index.ts";
+import type { AnswerEnd, AnswerPart, WaitingQuestion } from "../../../agents/index.ts";
 import {
   CancellationError,
   Fault,
@@ -21,6 +21,8 @@ import {
   text,
   type ValueOf,
 } from "../../http/schema/schema.ts";
+import { readQuestions } from "../client-answers.ts";
+import { callIdOf } from "./openai-ids.ts";
 
 const usage = named(
   "OpenAiUsage",
@@ -33,7 +35,15 @@ const usage = named(
   }),
 );
 
-const finishReasons = ["stop", "length", "content_filter"] as const;
+const finishReasons = ["stop", "length", "content_filter", "tool_calls"] as const;
+
+const toolCall = object({
+  id: text({ description: "Send the output as a message of the role `tool` with this `tool_call_id`." }),
+  type: choice(["function"]),
+  function: object({ name: text(), arguments: text({ description: "An object in JSON." }) }),
+});
+
+export type ToolCallView = ValueOf<typeof toolCall>;
 
 export type FinishReason = (typeof finishReasons)[number];
 
@@ -51,6 +61,7 @@ export const completionSchema = named(
           role: choice(["assistant"]),
           content: nullable(text()),
           refusal: nullable(text()),
+          tool_calls: optional(list(toolCall)),
         }),
         logprobs: schemaOf<null>({ type: "null" }),
         finish_reason: choice(finishReasons),
@@ -76,28 +87,50 @@ export type LastPart = Extract<AnswerPart, { readonly type: "waiting" | "end" }>
 /** How an answer ends. */
 export interface Closing {
   readonly finishReason: FinishReason;
-  /** Text after the answer: why it ends. Empty if it is complete. */
+  /** Text after the answer: why it ends. Empty if it is complete, or if the client has to execute calls. */
   readonly added: string;
+  /** The calls that the client has to execute. */
+  readonly calls: readonly ToolCallView[];
   /** Usage of all tasks of the run. */
   readonly usage: Usage;
 }
 
 /**
- * How an answer ends. Throws the fault of a run that failed or was cancelled. A run that waits for a person ends the
- * answer with a sentence that names it.
+ * How an answer ends. Throws the fault of a run that failed or was cancelled. A run that waits for the client's functions ends the
+ * answer with their calls, and one that waits for a person with a sentence that names it.
  */
 export async function closingOf(run: RunHandle, part: LastPart): Promise<Closing> {
-  if (part.type === "end") return { finishReason: finishReasonOf(run, part), added: "", usage: part.usage };
+  if (part.type === "end")
+    return { finishReason: finishReasonOf(run, part), added: "", calls: [], usage: part.usage };
   const { usage: used } = await run.summary();
-  return { finishReason: "stop", added: waitingText(run, part.questions), usage: used };
+  const calls = await callsOf(run, part.questions);
+  if (calls.length > 0) return { finishReason: "tool_calls", added: "", calls, usage: used };
+  return { finishReason: "stop", added: waitingText(run, part.questions), calls, usage: used };
+}
+
+/** The calls of functions that the client has to execute. */
+async function callsOf(
+  run: RunHandle,
+  questions: readonly WaitingQuestion[],
+): Promise<readonly ToolCallView[]> {
+  const calls = questions.filter(({ kind }) => kind === "client_tool");
+  if (calls.length === 0) return [];
+  const { all } = await readQuestions(run);
+  return calls.map(({ questionId, toolName, input }) => ({
+    id: callIdOf({ runId: run.runId, index: all.findIndex((each) => each.questionId === questionId) }),
+    type: "function",
+    function: { name: toolName, arguments: JSON.stringify(input) },
+  }));
 }
 
 /** Text that tells a person what a run waits for. */
-function waitingText({ runId }: RunHandle, questions: readonly ApprovalRequest[]): string {
-  const sentences = questions.map(({ approvalId, kind, toolName, reason }) =>
-    kind === "client_tool"
-      ? `Run ${runId} waits for the result of ${toolName}, call ${approvalId}: send it with POST /api/runs/${runId}/tool-result.`
-      : `Run ${runId} waits for a person: approval ${approvalId} of ${toolName} (${visibleText(reason)}). Answer it with POST /api/runs/${runId}/decide.`,
+export function waitingText(
+  { runId }: Pick<RunHandle, "runId">,
+  questions: readonly ApprovalRequest[],
+): string {
+  const sentences = questions.map(
+    ({ approvalId, toolName, reason }) =>
+      `Run ${runId} waits for a person: approval ${approvalId} of ${toolName} (${visibleText(reason)}). Answer it with POST /api/runs/${runId}/decide.`,
   );
   return sentences.join("\n");
 }
@@ -157,6 +190,7 @@ export function outputText({ output }: AnswerEnd): string {
 
 /** The whole answer of a request without `stream`. */
 export function completionOf(head: CompletionHead, said: string, closing: Closing): Completion {
+  const { calls } = closing;
   const content = joined(said, closing.added);
   const isWithheld = content === "" && closing.finishReason === "content_filter";
   return {
@@ -165,7 +199,12 @@ export function completionOf(head: CompletionHead, said: string, closing: Closin
     choices: [
       {
         index: 0,
-        message: { role: "assistant", content, refusal: isWithheld ? withheld : null },
+        message: {
+          role: "assistant",
+          content: calls.length > 0 && content === "" ? null : content,
+          refusal: isWithheld ? withheld : null,
+          ...(calls.length > 0 && { tool_calls: calls }),
+        },
         logprobs: null,
         finish_reason: closing.finishReason,
       },

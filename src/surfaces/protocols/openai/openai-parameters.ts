@@ -6,6 +6,7 @@ import {
   type JsonValue,
 } from "../../../kernel/index.ts";
 import {
+  anyJson,
   anyObject,
   flag,
   integer,
@@ -16,6 +17,7 @@ import {
   optional,
   schemaOf,
   text,
+  type Schema,
   type ValueOf,
 } from "../../http/schema/schema.ts";
 
@@ -36,8 +38,18 @@ const message = schemaOf<OpenAiMessage>({
 });
 
 const maxMessages = 10_000;
-const harmless = { description: "Accepted without effect." };
-const settable = <Value>(of: Parameters<typeof nullable<Value>>[0]) => optional(nullable(of));
+export const harmless = { description: "Accepted without effect." };
+export const settable = <Value>(of: Parameters<typeof nullable<Value>>[0]) => optional(nullable(of));
+
+/** At most so many tools may come with a request. */
+export const maxTools = 128;
+/** The metadata of a request. */
+export const metadataSchema = schemaOf<Readonly<Record<string, string>>>({
+  type: "object",
+  maxProperties: 16,
+  additionalProperties: { type: "string", maxLength: 512 },
+  description: "Metadata of the run.",
+});
 
 /** The parameters that are used or accepted. Others are refused by `checkParameters`, which explains them. */
 export const completionBody = object(
@@ -54,14 +66,11 @@ export const completionBody = object(
     max_tokens: settable(integer({ minimum: 1, description: "Of each model call of the agent." })),
     max_completion_tokens: settable(integer({ minimum: 1, description: "Like `max_tokens`." })),
     response_format: settable(anyObject({ description: "`text`, `json_object` or `json_schema`." })),
-    metadata: settable(
-      schemaOf<Readonly<Record<string, string>>>({
-        type: "object",
-        maxProperties: 16,
-        additionalProperties: { type: "string", maxLength: 512 },
-        description: "Metadata of the run.",
-      }),
+    metadata: settable(metadataSchema),
+    tools: settable(
+      list(anyObject(), { maxItems: maxTools, description: "Functions that the client executes." }),
     ),
+    tool_choice: settable(anyJson({ description: "`auto`, `none`, `required`, or a function." })),
     user: settable(text(harmless)),
     safety_identifier: settable(text(harmless)),
     prompt_cache_key: settable(text(harmless)),
@@ -75,28 +84,28 @@ export const completionBody = object(
 
 export type CompletionBody = ValueOf<typeof completionBody>;
 
-interface Refused {
+export interface Refused {
   /** Whether a value means the same as no value. `null` always does. */
   readonly isNeutral: (value: JsonValue) => boolean;
   /** Why other values are refused, and what to do. */
   readonly advice: string;
 }
 
-const isEmpty = (value: JsonValue): boolean =>
+export const isEmpty = (value: JsonValue): boolean =>
   typeof value === "object" && value !== null && Object.keys(value).length === 0;
 const isChoice = (value: JsonValue): boolean => value === "none" || value === "auto";
-const never = (): boolean => false;
-const agentTools = "the agent has its own tools; remove the parameter";
+export const never = (): boolean => false;
+export const noLogProbabilities = "agents return no log probabilities";
+export const ownThinking = "set the thinking level in the agent or its session";
+const useTools = "use `tools` and `tool_choice`";
 
 /** Parameters that would change the answer, and that agents do not have. */
 const refused: Readonly<Record<string, Refused>> = {
-  tools: { isNeutral: isEmpty, advice: agentTools },
-  tool_choice: { isNeutral: isChoice, advice: agentTools },
-  functions: { isNeutral: isEmpty, advice: agentTools },
-  function_call: { isNeutral: isChoice, advice: agentTools },
+  functions: { isNeutral: isEmpty, advice: useTools },
+  function_call: { isNeutral: isChoice, advice: useTools },
   n: { isNeutral: (value) => value === 1, advice: "an agent gives one answer; send several requests" },
-  logprobs: { isNeutral: (value) => value === false, advice: "agents return no log probabilities" },
-  top_logprobs: { isNeutral: (value) => value === 0, advice: "agents return no log probabilities" },
+  logprobs: { isNeutral: (value) => value === false, advice: noLogProbabilities },
+  top_logprobs: { isNeutral: (value) => value === 0, advice: noLogProbabilities },
   logit_bias: { isNeutral: isEmpty, advice: "set it in the model of the agent" },
   stop: { isNeutral: isEmpty, advice: "agents have no stop sequences; cut the answer in your program" },
   modalities: {
@@ -105,17 +114,26 @@ const refused: Readonly<Record<string, Refused>> = {
   },
   audio: { isNeutral: never, advice: "agents answer with text" },
   prediction: { isNeutral: never, advice: "agents have no predicted output; remove the parameter" },
-  reasoning_effort: { isNeutral: never, advice: "set the thinking level in the agent or its session" },
+  reasoning_effort: { isNeutral: never, advice: ownThinking },
   verbosity: { isNeutral: never, advice: "say it in a system message" },
-  web_search_options: { isNeutral: never, advice: agentTools },
+  web_search_options: { isNeutral: never, advice: "the agent has its own tools; remove the parameter" },
 };
 
+/** Refuses parameters of a chat completion that cannot be honoured. */
+export function checkCompletion(body: CompletionBody): void {
+  checkParameters(body as unknown as JsonObject, completionBody, refused);
+}
+
 /** Refuses parameters that are unknown, and values that would change the answer but cannot be honoured. */
-export function checkParameters(body: CompletionBody): void {
-  const known = Object.keys(completionBody.json["properties"] as JsonObject);
-  for (const [name, value] of Object.entries(body as unknown as JsonObject)) {
+export function checkParameters(
+  body: JsonObject,
+  { json }: Schema,
+  table: Readonly<Record<string, Refused>>,
+): void {
+  const known = Object.keys(json["properties"] as JsonObject);
+  for (const [name, value] of Object.entries(body)) {
     if (known.includes(name) || value === null) continue;
-    const rule = Object.hasOwn(refused, name) ? refused[name] : undefined;
+    const rule = Object.hasOwn(table, name) ? table[name] : undefined;
     if (rule === undefined) throw unknownParameter(name, known);
     if (!rule.isNeutral(value))
       throw invalidParameter(name, `parameter ${name} is not supported: ${rule.advice}`);
@@ -133,18 +151,39 @@ export function invalidParameter(param: string, detail: string): Fault {
 }
 
 /** The settings of the model calls of the agent. */
-export function settingsOf(body: CompletionBody): CallSettings | undefined {
+export function completionSettings(body: CompletionBody): CallSettings | undefined {
+  return settingsOf({
+    temperature: body.temperature,
+    topP: body.top_p,
+    seed: body.seed,
+    presencePenalty: body.presence_penalty,
+    frequencyPenalty: body.frequency_penalty,
+    maxOutputTokens: body.max_completion_tokens ?? body.max_tokens,
+    toolChoice: toolChoiceOf(body.tool_choice),
+  });
+}
+
+/** Settings without those that a request leaves out. `undefined` if none is left. */
+export function settingsOf(given: {
+  readonly [Name in keyof CallSettings]: CallSettings[Name] | null | undefined;
+}): CallSettings | undefined {
   const settings = Object.fromEntries(
-    Object.entries({
-      temperature: body.temperature,
-      topP: body.top_p,
-      seed: body.seed,
-      presencePenalty: body.presence_penalty,
-      frequencyPenalty: body.frequency_penalty,
-      maxOutputTokens: body.max_completion_tokens ?? body.max_tokens,
-    }).filter(([, value]) => value !== undefined && value !== null),
+    Object.entries(given).filter(([, value]) => value !== undefined && value !== null),
   );
   return Object.keys(settings).length === 0 ? undefined : settings;
+}
+
+/** What the first model call has to do with tools. A function is named as in chat completions, or as in responses. */
+export function toolChoiceOf(choice: JsonValue | undefined): CallSettings["toolChoice"] {
+  if (choice === undefined || choice === null) return undefined;
+  if (choice === "auto" || choice === "none" || choice === "required") return choice;
+  const { type, name, function: named } = isObject(choice) ? choice : ({} as JsonObject);
+  const toolName = isObject(named) ? named["name"] : name;
+  if (type === "function" && typeof toolName === "string") return { toolName };
+  throw invalidParameter(
+    "tool_choice",
+    "invalid tool_choice: expected auto, none, required or one function; lists of allowed tools are not supported",
+  );
 }
 
 /** The JSON Schema that the answer must match. `undefined` if the answer is a text. */

@@ -1,17 +1,12 @@
-import {
-  Fault,
-  HistoryRetention,
-  parseSessionId,
-  type JsonObject,
-  type JsonValue,
-  type RunHandle,
-} from "../../../kernel/index.ts";
+import type { FollowAnswerOptions } from "../../../agents/index.ts";
+import { Fault, HistoryRetention, parseSessionId, type RunHandle } from "../../../kernel/index.ts";
 import { callerSession } from "../../http/caller-session.ts";
-import { errorResponse } from "../../http/problem.ts";
 import { reply, route, type Route, type RouteRequest, type RouteResult } from "../../http/route.ts";
-import { startRun, type NewRunOptions, type StartedRun } from "../../http/start-run.ts";
+import { startRun, type StartedRun } from "../../http/start-run.ts";
 import { choice, integer, list, named, object, text, type ValueOf } from "../../http/schema/schema.ts";
 import { answerResponse, followStarted } from "../answer-response.ts";
+import { findAnswers, sendAnswers, type CallAnswers, type GivenOutputs } from "./client-calls.ts";
+import { functionsOf } from "./client-functions.ts";
 import { CompletionEncoder } from "./completion-encoder.ts";
 import {
   closingOf,
@@ -22,15 +17,16 @@ import {
   type LastPart,
 } from "./completion.ts";
 import { openAiErrors } from "./openai-errors.ts";
-import { readConversation, readNewMessages } from "./openai-messages.ts";
+import { readConversation, readNewMessages, readOutputs } from "./openai-messages.ts";
 import {
-  checkParameters,
+  checkCompletion,
   completionBody,
+  completionSettings,
   includesUsage,
   outputSchemaOf,
-  settingsOf,
   type CompletionBody,
 } from "./openai-parameters.ts";
+import { agentOf, failedRun, headersOf, stoppedWaiting, withOutput } from "./openai-requests.ts";
 
 type CompletionRequest = RouteRequest<unknown, unknown, CompletionBody>;
 
@@ -54,10 +50,15 @@ const complete = route({
   responses: [whole, streamed],
   errors: openAiErrors,
   handle: async (request) => {
-    const options = await optionsOf(request);
+    const { body, server, access } = request;
+    checkCompletion(body);
+    agentOf(body.model, server);
+    const given = readOutputs(body.messages);
+    const answers = given.outputs.length === 0 ? undefined : await findAnswers(request, given);
+    const begin = answers === undefined ? await beginning(request) : () => continued(request, answers, given);
     // After the run has started, a refusal would make the client send the request again.
-    request.server.streams.requireRoom(request.access);
-    const started = await startRun(request, options);
+    server.streams.requireRoom(access);
+    const started = await begin();
     try {
       return await (request.body.stream === true ? streamAnswer : waitForAnswer)(request, started);
     } catch (error) {
@@ -66,12 +67,28 @@ const complete = route({
   },
 });
 
-/** What the request starts. Throws before anything has started if the request cannot be honoured. */
-async function optionsOf(received: CompletionRequest): Promise<NewRunOptions> {
+/** A run that answers a request. */
+interface AnsweringRun extends StartedRun {
+  /** Ids of questions whose answers are on their way to the run. */
+  readonly answered: ReadonlySet<string>;
+}
+
+/** Delivers outputs to the run that waits for them. */
+async function continued(
+  request: CompletionRequest,
+  answers: CallAnswers,
+  given: GivenOutputs,
+): Promise<AnsweringRun> {
+  const { run, fromSeq, answered, isNew } = await sendAnswers(request, request.body.model, answers, given);
+  return { run, fromSeq, answered, isSteered: false, isRepeated: !isNew };
+}
+
+/** Returns what starts the run of a request. Throws before anything has started if the request cannot be honoured. */
+async function beginning(received: CompletionRequest): Promise<() => Promise<AnsweringRun>> {
   const { body, request, server } = received;
-  checkParameters(body);
   const output = outputSchemaOf(body);
-  const settings = settingsOf(body);
+  const settings = completionSettings(body);
+  const changes = functionsOf(body, body.model, server);
   const sessionId = sessionOf(request);
   const conversation =
     sessionId === undefined
@@ -80,18 +97,16 @@ async function optionsOf(received: CompletionRequest): Promise<NewRunOptions> {
           input: readNewMessages(body.messages),
           sessionId: await callerSession(received, sessionId),
         };
-  return {
+  const options = {
     ...conversation,
-    agent: agentOf(body.model, server),
+    agent: body.model,
     input: withOutput(conversation.input, output),
     channel: "openai",
     metadata: body.metadata ?? {},
     ...(settings !== undefined && { settings }),
+    ...(changes !== undefined && { changes }),
   };
-}
-
-function withOutput(input: JsonValue, output: JsonObject | undefined): JsonValue {
-  return output === undefined ? input : { prompt: input, output };
+  return async () => ({ ...(await startRun(received, options)), answered: new Set<string>() });
 }
 
 function sessionOf({ headers }: Request): string | undefined {
@@ -99,38 +114,29 @@ function sessionOf({ headers }: Request): string | undefined {
   return id === null ? undefined : parseSessionId(id);
 }
 
-function agentOf(model: string, { agents }: CompletionRequest["server"]): string {
-  const names = agents.list.map(({ name }) => name);
-  if (names.includes(model)) return model;
-  const advice = names.length === 0 ? "this server hosts no agents" : `use one of ${names.join(", ")}`;
-  throw new Fault("not_found", `model ${JSON.stringify(model)} does not exist: ${advice}`, {
-    details: { param: "model" },
-  });
-}
-
-/** Headers of every answer. Clients of OpenAI show the id of the request. */
-function headersOf({ runId, sessionId }: RunHandle): Readonly<Record<string, string>> {
-  return { "x-reeve-run": runId, "x-reeve-session": sessionId, "x-request-id": runId };
-}
-
 function headOf({ runtime, body }: CompletionRequest, { runId }: RunHandle): CompletionHead {
   const created = Math.floor(runtime.clock.now() / 1000);
   return { id: `chatcmpl-${runId}`, created, model: body.model };
 }
 
-async function streamAnswer(request: CompletionRequest, started: StartedRun): Promise<Response> {
+async function streamAnswer(request: CompletionRequest, started: AnsweringRun): Promise<Response> {
   const { run, isSteered, fromSeq } = started;
   const { body } = request;
   const encoder = new CompletionEncoder(run, headOf(request, run), {
     includesUsage: includesUsage(body),
     isStructured: outputSchemaOf(body) !== undefined,
   });
-  const options = { fromSeq, isSteered, headers: headersOf(run) };
+  const options = { fromSeq, isSteered, endsWith: endOf(started), headers: headersOf(run) };
   return answerResponse(request, run, encoder, options);
 }
 
+/** Whether an answer ends when its run waits for these questions: not while the run has not read the outputs of the request. */
+function endOf({ answered }: AnsweringRun): NonNullable<FollowAnswerOptions["endsWith"]> {
+  return (questions) => !questions.some(({ questionId }) => answered.has(questionId));
+}
+
 /** C3: a caller that leaves does not affect the run. */
-async function waitForAnswer(request: CompletionRequest, started: StartedRun): Promise<RouteResult> {
+async function waitForAnswer(request: CompletionRequest, started: AnsweringRun): Promise<RouteResult> {
   const { run, fromSeq } = started;
   const { access, body, server } = request;
   const held = server.streams.hold(access);
@@ -138,34 +144,17 @@ async function waitForAnswer(request: CompletionRequest, started: StartedRun): P
     const signal = AbortSignal.any([request.request.signal, held.signal]);
     const said = new CompletionText(outputSchemaOf(body) !== undefined);
     let last: LastPart | undefined;
-    const options = { fromSeq, signal };
+    const options = { fromSeq, endsWith: endOf(started), signal };
     for await (const part of followStarted(request.runtime, started, options)) {
       said.add(part);
       if (part.type === "end" || part.type === "waiting") last = part;
     }
-    if (last === undefined)
-      throw new Fault(
-        "closed",
-        `the server stopped waiting for run ${run.runId}, which continues: GET /api/runs/${run.runId}/result returns its result`,
-        { details: { runId: run.runId } },
-      );
+    if (last === undefined) throw stoppedWaiting(run);
     const closing = await closingOf(run, last);
     return reply(whole, completionOf(headOf(request, run), said.toString(), closing), headersOf(run));
   } finally {
     held.release();
   }
-}
-
-/**
- * The error of a request whose run has started. A client must not send it again, because that would start another run,
- * unless its idempotency key leads to the same one and the run may still answer.
- */
-function failedRun({ request, server }: CompletionRequest, run: RunHandle, fault: Fault): Response {
-  const isRepeatable = fault.code === "closed" && request.headers.has("idempotency-key");
-  if (fault.code === "internal") server.report(fault);
-  return errorResponse(fault, openAiErrors, {
-    headers: { ...headersOf(run), "x-should-retry": String(isRepeatable) },
-  });
 }
 
 const modelSchema = named(

@@ -2,6 +2,7 @@ import { anyObject } from "../../http/schema/schema.ts";
 import { Fault } from "../../../kernel/index.ts";
 import { type Route, reply, route } from "../../http/route.ts";
 import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
+import { responseRoutes } from "../../protocols/openai/response-routes.ts";
 import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { agentCommandRoutes } from "./agent-commands.ts";
@@ -63,7 +64,7 @@ const typedRoutes = [
 export type ServerRoute = (typeof typedRoutes)[number];
 
 /** Routes of protocols, whose clients have types of their own. */
-const protocolRoutes: readonly Route[] = [...chatRoutes, ...agUiRoutes, ...openAiRoutes];
+const protocolRoutes: readonly Route[] = [...chatRoutes, ...agUiRoutes, ...openAiRoutes, ...responseRoutes];
 
 /** The table of all routes of a server. Throws `already_exists` if two have the same id, or the same method and path. */
 export function routeTable(others: readonly Route[]): readonly Route[] {
