@@ -48,13 +48,7 @@ import { refuseDuplicateNamesBelow } from "../agents/team/duplicate-names.ts";
 import { agentsBehind } from "../agents/team/handed-answers.ts";
 import { checkReviewers } from "../agents/team/reviewers/reviewer.ts";
 import { agentsOf, withHandoffs } from "../agents/team/sub-agents.ts";
-import {
-  toIsolation,
-  toModel,
-  tool,
-  type IsolationOption,
-  type ModelLike,
-} from "../capabilities/index.ts";
+import { toIsolation, toModel, tool, type IsolationOption, type ModelLike } from "../capabilities/index.ts";
 import {
   Fault,
   flowControl,

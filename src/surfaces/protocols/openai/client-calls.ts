@@ -9,7 +9,7 @@ import { callIdOf, readCallId } from "./openai-ids.ts";
 export interface CallOutput {
   readonly callId: string;
   readonly value: string;
-  /** Where the request has it. */
+  /** The place of the output in the request, such as `input[1]`. */
   readonly place: string;
 }
 

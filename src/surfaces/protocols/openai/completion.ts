@@ -43,7 +43,7 @@ const toolCall = object({
   function: object({ name: text(), arguments: text({ description: "An object in JSON." }) }),
 });
 
-export type ToolCallView = ValueOf<typeof toolCall>;
+type ToolCallView = ValueOf<typeof toolCall>;
 
 export type FinishReason = (typeof finishReasons)[number];
 

@@ -7,7 +7,7 @@ type Role = "user" | "assistant" | "tool";
 export class ClientHistory {
   readonly #messages: { readonly role: Role; readonly content: readonly JsonValue[] }[] = [];
   readonly #names = new Map<string, string>();
-  /** Where the request has the calls that have no output yet, by their ids. */
+  /** The places of the calls that have no output yet, by the ids of the calls. */
   readonly #open = new Map<string, string>();
 
   addUser(parts: readonly UserPart[]): void {

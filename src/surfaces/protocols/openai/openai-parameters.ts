@@ -17,6 +17,7 @@ import {
   optional,
   schemaOf,
   text,
+  type OptionalSchema,
   type Schema,
   type ValueOf,
 } from "../../http/schema/schema.ts";
@@ -39,9 +40,9 @@ const message = schemaOf<OpenAiMessage>({
 
 const maxMessages = 10_000;
 export const harmless = { description: "Accepted without effect." };
-export const settable = <Value>(of: Parameters<typeof nullable<Value>>[0]) => optional(nullable(of));
+export const settable = <Value>(of: Schema<Value>): OptionalSchema<Value | null> => optional(nullable(of));
 
-/** At most so many tools may come with a request. */
+/** The most tools that a request may bring along. */
 export const maxTools = 128;
 /** The metadata of a request. */
 export const metadataSchema = schemaOf<Readonly<Record<string, string>>>({

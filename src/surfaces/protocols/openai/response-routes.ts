@@ -43,7 +43,7 @@ import {
 
 type ResponseRequest = RouteRequest<unknown, unknown, ResponseBody>;
 
-/** Where the answer to a request begins. */
+/** The part of a run with which the answer to a request begins. */
 interface Begun {
   readonly run: RunHandle;
   readonly fromSeq: number;

@@ -195,8 +195,10 @@ export async function endedResponse(
   return reading.current();
 }
 
-async function drain(items: AsyncIterable<unknown>): Promise<void> {
-  for await (const _item of items);
+async function drain(items: AsyncGenerator<unknown>): Promise<void> {
+  let result;
+  do result = await items.next();
+  while (result.done !== true);
 }
 
 /** The fault of an id that names no response of the caller. */
