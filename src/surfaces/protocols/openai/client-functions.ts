@@ -3,7 +3,6 @@ import {
   Fault,
   type ClientTool,
   type JsonObject,
-  type JsonSchema,
   type JsonValue,
   type RunChanges,
 } from "../../../kernel/index.ts";
@@ -60,7 +59,7 @@ function functionOf(written: JsonObject, place: string): ClientTool {
   const spec = {
     name: typeof name === "string" ? name : "",
     description: textOf(description) ?? `The function ${textOf(name)} of the client.`,
-    inputSchema: isObject(parameters) ? (parameters as JsonSchema) : { type: "object", properties: {} },
+    inputSchema: isObject(parameters) ? parameters : { type: "object", properties: {} },
   };
   try {
     return specOf(spec);

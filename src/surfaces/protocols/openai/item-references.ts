@@ -21,14 +21,15 @@ export async function withReferences(
       items.push(item);
       continue;
     }
-    const runId = typeof id === "string" ? runOfItem(id) : undefined;
+    const named = typeof id === "string" ? id : "";
+    const runId = runOfItem(named);
     const known = runId === undefined ? undefined : (runs.get(runId) ?? (await itemsOf(runtime, runId)));
     if (runId !== undefined && known !== undefined) runs.set(runId, known);
-    const found = known?.get(String(id));
+    const found = known?.get(named);
     if (found === undefined)
       throw invalidParameter(
         `input[${index}].id`,
-        `invalid input[${index}].id: no answer of yours has the item ${JSON.stringify(String(id).slice(0, 200))}; send the item itself`,
+        `invalid input[${index}].id: no answer of yours has the item ${JSON.stringify(named.slice(0, 200))}; send the item itself`,
       );
     items.push(found);
   }
@@ -43,5 +44,5 @@ async function itemsOf(
   const run = await runtime.find(runId);
   const responses = run === undefined ? [] : await responsesOf(run);
   const items = responses.flatMap(({ output }) => output);
-  return new Map(items.map((item) => [String(item["id"]), item]));
+  return new Map(items.flatMap((item) => (typeof item["id"] === "string" ? [[item["id"], item]] : [])));
 }

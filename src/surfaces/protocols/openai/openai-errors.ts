@@ -28,13 +28,13 @@ export const openAiErrors: ErrorFormat = Object.freeze({
 export function openAiError({ detail, status, code, details }: Problem): OpenAiError {
   const param = details?.["param"] ?? paramAt(details?.["path"]);
   // Some codes of the protocol say more than those of Reeve.
-  const { openAiCode = code } = details ?? {};
+  const own = details?.["openAiCode"];
   return {
     error: {
       message: detail,
       type: typeOf(status),
       param: typeof param === "string" ? param : null,
-      code: String(openAiCode),
+      code: typeof own === "string" ? own : code,
     },
   };
 }

@@ -61,9 +61,7 @@ export class ClientHistory {
         param,
         `invalid ${param}: the last one must be a message of the user, or the output of a call that waits for it`,
       );
-    return others.length > 0
-      ? (this.#messages as unknown as JsonValue)
-      : inputOf(only.content as unknown as readonly UserPart[]);
+    return others.length > 0 ? this.#messages : inputOf(only.content as unknown as readonly UserPart[]);
   }
 
   /** Adds a part to the last message, if that has the role, because providers refuse a call that is apart from its output. */

@@ -122,7 +122,7 @@ const refused: Readonly<Record<string, Refused>> = {
 
 /** Refuses parameters of a chat completion that cannot be honoured. */
 export function checkCompletion(body: CompletionBody): void {
-  checkParameters(body as unknown as JsonObject, completionBody, refused);
+  checkParameters(body, completionBody, refused);
 }
 
 /** Refuses parameters that are unknown, and values that would change the answer but cannot be honoured. */

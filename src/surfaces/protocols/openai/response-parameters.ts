@@ -82,7 +82,7 @@ const refused: Readonly<Record<string, Refused>> = {
 
 /** Refuses parameters that cannot be honoured, and those that contradict each other. */
 export function checkResponse(body: ResponseBody): void {
-  checkParameters(body as unknown as JsonObject, responseBody, refused);
+  checkParameters(body, responseBody, refused);
   const { effort = null } = body.reasoning ?? {};
   if (effort !== null)
     throw invalidParameter("reasoning", `parameter reasoning.effort is not supported: ${ownThinking}`);
@@ -155,7 +155,7 @@ export function metadataOf(body: ResponseBody): JsonObject {
   if (metadata !== null && metadata !== undefined && Object.hasOwn(metadata, echoKey))
     throw invalidParameter("metadata", `invalid metadata: the key ${echoKey} is taken; rename it`);
   const kept = echoed.flatMap((name) => {
-    const value = body[name] as JsonValue | undefined;
+    const value = body[name];
     const isAbsent = value === undefined || value === null;
     const isLong =
       (name === "instructions" || name === "text") && JSON.stringify(value ?? "").length > longestEcho;

@@ -135,7 +135,7 @@ function formatOf(format: JsonValue): JsonValue {
 }
 
 function functionTool({ name, description, inputSchema }: ClientTool): JsonObject {
-  return { type: "function", name, description, parameters: inputSchema as JsonObject, strict: null };
+  return { type: "function", name, description, parameters: inputSchema, strict: null };
 }
 
 function usageOf(used: Usage): ValueOf<typeof usage> {

@@ -195,7 +195,7 @@ export async function endedResponse(
   return reading.current();
 }
 
-async function drain(items: AsyncGenerator<unknown>): Promise<void> {
+async function drain(items: AsyncGenerator): Promise<void> {
   let result;
   do result = await items.next();
   while (result.done !== true);
