@@ -80,6 +80,10 @@ export interface SimulationEnd<World> {
 export interface SeenCommit {
   readonly runId: RunId;
   readonly commit: Commit;
+  /** Name of the process that wrote it. */
+  readonly process: string;
+  /** The epoch of the lease of its writer. `null` for the first commit of a run. */
+  readonly epoch: number | null;
   /** Milliseconds since the start. */
   readonly atMs: number;
 }

@@ -40,8 +40,9 @@ export class WorkerFaults {
       process.jump(random.between(-20_000, 20_000));
     });
     this.#each("partition", (process, random) => {
-      network.cut(process.name, true);
-      scheduler.after(leaseMs * random.between(0.1, 4), () => network.cut(process.name, false));
+      const lastsMs = leaseMs * random.between(0.1, 4);
+      network.cut(process.name, random.next() < 0.5);
+      scheduler.after(lastsMs, () => network.join(process.name));
     });
     this.#often("restart", (random) => {
       network.stop();

@@ -6,11 +6,9 @@ import {
   inboxSettings,
   unfinishedStatuses,
   type AgentResolver,
-  type Commit,
   type EngineFactory,
   type Event,
   type HostedAgent,
-  type RunId,
   type Runtime,
 } from "../kernel/index.ts";
 import { createRuntime, sha256, SimulatedDatabase, simulatedStore } from "../runtime/simulation.ts";
@@ -25,7 +23,14 @@ import {
   type FaultRates,
 } from "../testing/index.ts";
 import { schemaProblems } from "./answer-shape.ts";
-import type { SimulatedRun, SimulateOptions, SimulationReport, SimulationSite } from "./simulate.ts";
+import type {
+  SeenCommit,
+  SimulatedRun,
+  SimulateOptions,
+  SimulationReport,
+  SimulationSite,
+} from "./simulate.ts";
+import { LogModel } from "./simulated-log-model.ts";
 import { Network } from "./simulated-network.ts";
 import { WorkerFaults } from "./simulated-faults.ts";
 
@@ -78,6 +83,7 @@ class Fleet<World> {
   readonly #world: World;
   readonly #places: WorkerPlace[] = [];
   readonly #violations: string[] = [];
+  readonly #logModel = new LogModel((text) => this.#violate(text));
   readonly #timeline: { readonly atMs: number; readonly text: string }[] = [];
   readonly #leaseMs: number;
   /** Whether workers keep their names when they start again. */
@@ -96,7 +102,13 @@ class Fleet<World> {
     const elapsed = (): number => this.#elapsed();
     const rates = ratesOf(faults, this.#random.named("swarm"));
     this.#plan = new FaultPlan(this.#random, { rates, only, elapsed });
-    this.#outside = new Outside(this.#scheduler, this.#plan, elapsed);
+    this.#outside = new Outside({
+      scheduler: this.#scheduler,
+      faults: this.#plan,
+      elapsed,
+      onCall: (call) => this.#logModel.call(call),
+      onAnswer: (call) => this.#logModel.answer(call),
+    });
     this.#world = (options.world?.() ?? undefined) as World;
     this.#keepsNames = this.#random.named("names").next() < 0.5;
     this.#database = new SimulatedDatabase({
@@ -109,7 +121,10 @@ class Fleet<World> {
       scheduler: this.#scheduler,
       plan: this.#plan,
       database: this.#database,
-      onCommit: (runId, commit) => this.#seeCommit(runId, commit),
+      onPerformed: (request, answer) => {
+        const seen = this.#logModel.note(request, answer, this.#elapsed());
+        if (seen !== undefined) this.#seeCommit(seen);
+      },
     });
   }
 
@@ -185,6 +200,8 @@ class Fleet<World> {
       } catch (error) {
         this.#violate(`load failed: ${describe(error)}`);
       }
+      // Work may have come since the last look.
+      this.#isQuiet = false;
       this.#isLoaded = true;
     });
   }
@@ -285,11 +302,11 @@ class Fleet<World> {
     if (place !== undefined) this.#end(place, process, `ends with ${code}`);
   }
 
-  #seeCommit(runId: RunId, commit: Commit): void {
-    const atMs = this.#elapsed();
+  #seeCommit(seen: SeenCommit): void {
+    const { runId, commit } = seen;
     const types = (commit.events ?? []).map(({ type }) => type);
     this.#note(`commit ${commit.number} of ${runId}${types.length === 0 ? "" : `: ${types.join(", ")}`}`);
-    for (const each of listOf(this.#options.watch?.({ runId, commit, atMs }))) this.#violate(each);
+    for (const each of listOf(this.#options.watch?.(seen))) this.#violate(each);
   }
 
   /** Looks whether all runs have ended. */
@@ -334,6 +351,7 @@ class Fleet<World> {
       after = page.next;
     }
     this.#runs = found.toReversed();
+    this.#logModel.compare(this.#runs.map(({ run, events: log }) => ({ runId: run.runId, events: log })));
     const end = {
       world: this.#world,
       calls: this.#outside.calls,

@@ -1,4 +1,4 @@
-import { Fault, type Commit, type RunId, type StoreChange } from "../kernel/index.ts";
+import { Fault, type StoreChange } from "../kernel/index.ts";
 import {
   LostConnection,
   type DatabaseAnswer,
@@ -13,8 +13,8 @@ export interface NetworkOptions {
   readonly scheduler: Scheduler;
   readonly plan: FaultPlan;
   readonly database: SimulatedDatabase;
-  /** Called when the database has stored a commit. */
-  readonly onCommit: (runId: RunId, commit: Commit) => void;
+  /** Called when the database has performed a request for the first time. */
+  readonly onPerformed: (request: DatabaseRequest, answer: DatabaseAnswer) => void;
 }
 
 /** Time after which a request without an answer counts as lost. */
@@ -39,6 +39,8 @@ export class Network {
   readonly #connections = new Map<string, Connection>();
   /** Processes that the database does not reach. */
   readonly #cut = new Set<string>();
+  /** Processes that do not reach the database. A partition may cut one direction only. */
+  readonly #mute = new Set<string>();
   /** Counts restarts of the database. Requests that arrived before the last one are lost. */
   #boots = 0;
   #isDown = false;
@@ -61,10 +63,16 @@ export class Network {
     this.#connections.delete(name);
   }
 
-  /** Separates a process from the database, or joins them again. */
-  cut(name: string, isCut: boolean): void {
-    if (isCut) this.#cut.add(name);
-    else this.#cut.delete(name);
+  /** Separates a process from the database. If only the answers are cut, its requests still take effect. */
+  cut(name: string, onlyAnswers: boolean): void {
+    this.#cut.add(name);
+    if (!onlyAnswers) this.#mute.add(name);
+  }
+
+  /** Joins a process and the database again. */
+  join(name: string): void {
+    this.#cut.delete(name);
+    this.#mute.delete(name);
   }
 
   /** Stops the database. What it has not performed is lost. */
@@ -80,6 +88,7 @@ export class Network {
 
   heal(): void {
     this.#cut.clear();
+    this.#mute.clear();
     this.#isDown = false;
     this.isFull = false;
   }
@@ -111,7 +120,7 @@ export class Network {
   ): void {
     const { scheduler, plan } = this.#options;
     const what = `${request.method} of ${process.name}`;
-    if (this.#isDown || this.#cut.has(process.name)) return;
+    if (this.#isDown || this.#mute.has(process.name)) return;
     const boot = this.#boots;
     const slow = plan.happens("slow", what);
     scheduler.after(slow === undefined ? 0 : slow.between(10, 3_000), () => {
@@ -138,7 +147,7 @@ export class Network {
   }
 
   async #perform(request: DatabaseRequest, what: string): Promise<DatabaseAnswer> {
-    const { database, plan, onCommit } = this.#options;
+    const { database, plan, onPerformed } = this.#options;
     const isNew = !database.hasPerformed(request.id);
     const isClient = request.client === "client";
     if (isNew && !isClient && this.isFull && !isRead.test(request.method)) return refusal("store_full");
@@ -147,7 +156,7 @@ export class Network {
     const codes = isRead.test(request.method) ? refusals.slice(0, 2) : refusals;
     if (refused !== undefined) return refusal(codes[refused.below(codes.length)] ?? "store_unavailable");
     const answer = await database.perform(request);
-    if (isNew) for (const [runId, commit] of commitsIn(request, answer)) onCommit(runId, commit);
+    if (isNew) onPerformed(request, answer);
     return answer;
   }
 
@@ -186,22 +195,4 @@ export class Network {
 function refusal(code: (typeof refusals)[number]): DatabaseAnswer {
   const failure = new Fault(code, "the simulated database refuses the request").toJSON();
   return { body: JSON.stringify({ failure }), changes: [] };
-}
-
-/** The commits that a request has stored. */
-function commitsIn(
-  { method, body }: DatabaseRequest,
-  answer: DatabaseAnswer,
-): readonly (readonly [RunId, Commit])[] {
-  if (method !== "journal.append" && method !== "journal.create") return [];
-  const { value, failure } = JSON.parse(answer.body) as {
-    readonly value?: { readonly kind?: string };
-    readonly failure?: unknown;
-  };
-  if (failure !== undefined) return [];
-  const given = JSON.parse(body) as readonly (readonly [never])[];
-  const [owner, commit] = [given[0]?.[0] as { readonly runId: RunId } | undefined, given[1]?.[0]];
-  const isStored = method === "journal.create" ? value?.kind === "created" : value === undefined;
-  if (!isStored || owner === undefined || commit === undefined) return [];
-  return [[owner.runId, commit]];
 }

@@ -27,6 +27,17 @@ export interface OutsideCallOptions {
   readonly body?: JsonValue;
 }
 
+export interface OutsideOptions {
+  readonly scheduler: Scheduler;
+  readonly faults: FaultPlan;
+  /** Milliseconds since the start. */
+  readonly elapsed: () => number;
+  /** Called with each call that takes effect. */
+  readonly onCall: (call: OutsideCall) => void;
+  /** Called when the process that made a call has its answer. */
+  readonly onAnswer: (call: OutsideCall) => void;
+}
+
 /** The services outside of the simulated fleet, which survive the death of every process. */
 export class Outside {
   /** Every call that took effect, in order. */
@@ -34,11 +45,15 @@ export class Outside {
   readonly #scheduler: Scheduler;
   readonly #faults: FaultPlan;
   readonly #elapsed: () => number;
+  readonly #onCall: (call: OutsideCall) => void;
+  readonly #onAnswer: (call: OutsideCall) => void;
 
-  constructor(scheduler: Scheduler, faults: FaultPlan, elapsed: () => number) {
+  constructor({ scheduler, faults, elapsed, onCall, onAnswer }: OutsideOptions) {
     this.#scheduler = scheduler;
     this.#faults = faults;
     this.#elapsed = elapsed;
+    this.#onCall = onCall;
+    this.#onAnswer = onAnswer;
   }
 
   /**
@@ -66,10 +81,16 @@ export class Outside {
           process.after(back, noAnswer);
           return;
         }
-        this.calls.push({ name, key: key ?? null, body, process: process.name, atMs: this.#elapsed() });
+        const made = { name, key: key ?? null, body, process: process.name, atMs: this.#elapsed() };
+        this.calls.push(made);
+        this.#onCall(made);
         try {
           const answer = effect();
-          process.after(back, isUnanswered ? noAnswer : () => resolve(answer));
+          const answered = (): void => {
+            this.#onAnswer(made);
+            resolve(answer);
+          };
+          process.after(back, isUnanswered ? noAnswer : answered);
         } catch (error) {
           process.after(back, () => reject(error));
         }

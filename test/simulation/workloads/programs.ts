@@ -1,7 +1,7 @@
 import { Fault, formatRunId, type RunHandle } from "../../../src/kernel/index.ts";
 import { programWorkflows } from "../../scale/program-workflows.ts";
 import { predict, programInput, randomProgram, type Predicted } from "../../scale/random-programs.ts";
-import { StepRecords, workload } from "../workload.ts";
+import { workload } from "../workload.ts";
 
 interface World {
   /** The keys that each counter has counted. */
@@ -21,9 +21,7 @@ export const programs = workload<World>("programs", (seed) => {
   const runId = formatRunId(`program-${seed}`);
   const last = commands.at(-1);
   const cancelledAfter = last?.op === "cancelled" && expected.status === "cancelled" ? last.name : undefined;
-  const records = new StepRecords();
   return {
-    watch: records.note,
     world: () => ({
       counted: new Map(),
       requests: new Map(),
@@ -61,14 +59,14 @@ export const programs = workload<World>("programs", (seed) => {
       for (const key of expected.states.keys())
         world.states.set(key, await runtime.object(tally, key).state());
     },
-    check: ({ calls, world }) => {
+    check: ({ world }) => {
       const counted = [...world.counted].flatMap(([name, keys]) => [...keys].map(() => name)).toSorted();
       const wrong = differences(expected, world);
       const end = endOf(expected);
       if (world.end !== end) wrong.push(`the program ends as ${world.end}, and its model as ${end}`);
       const model = expected.counted.toSorted().join(" ");
       if (counted.join(" ") !== model) wrong.push(`it counts ${counted.join(" ")}\n  the model: ${model}`);
-      return [...wrong, ...records.late(calls)];
+      return wrong;
     },
   };
 });

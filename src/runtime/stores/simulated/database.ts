@@ -385,10 +385,13 @@ export class SimulatedDatabase {
     return !lost.isWithdrawn && (hasEnded || lost.hasEnded || lost.knownAt <= this.#options.clock.now());
   }
 
-  /** Makes the runs ready that a claim has taken whose answer did not arrive. */
+  /** Makes the runs ready that a claim has taken whose answer did not arrive. A claim that arrives later takes none. */
   async #free(id: string): Promise<void> {
     const answer = this.#answers.get(id);
-    if (answer === undefined) return;
+    if (answer === undefined) {
+      this.#answers.set(id, { body: JSON.stringify({ value: none }), changes: none });
+      return;
+    }
     const { value } = JSON.parse(answer.body) as { readonly value?: readonly Lease[] };
     for (const lease of value ?? none)
       try {
