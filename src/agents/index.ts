@@ -87,4 +87,11 @@ export {
 } from "./interception/guardrails/guarded-run.ts";
 export { inMemoryApprovals } from "./interception/permissions/approval-memory.ts";
 export { permissions, type PermissionPolicy } from "./interception/permissions/permissions.ts";
+export { cost, durations, genAi, tokenUsage, type Operation } from "./interception/middleware/gen-ai.ts";
+export {
+  finishReason,
+  outputMessages,
+  providerName,
+  spokenValue,
+} from "./interception/middleware/gen-ai-messages.ts";
 export { MiddlewarePipeline } from "./interception/middleware/pipeline.ts";

@@ -12,14 +12,15 @@ export async function needingPackage<Module>(
   try {
     return await load();
   } catch (cause) {
-    if (!isMissing(cause, name)) throw cause;
+    if (!isMissingPackage(cause, name)) throw cause;
     throw new Fault("dependency_missing", `${user} needs the package ${name}: npm install ${name}`, {
       cause,
     });
   }
 }
 
-function isMissing(error: unknown, name: string): boolean {
+/** Whether an error says that this package is not installed, and not one that it needs itself. */
+export function isMissingPackage(error: unknown, name: string): boolean {
   const { code, message } = error as Partial<NodeJS.ErrnoException>;
   const isNotFound = code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND";
   return isNotFound && message?.includes(`'${name}'`) === true;

@@ -15,6 +15,7 @@ export {
 export { getRunContext, insideCall, isInsideTask } from "./process/async-context.ts";
 export type { RunRetry } from "./process/run-retry.ts";
 export { parseModelName } from "./process/session-model.ts";
+export { findStarter, type RunStarter } from "./journal/existing-run.ts";
 export { repairAddress } from "./journal/wait-names.ts";
 export { sha256, sha256Hex } from "./process/sha256.ts";
 export { systemClock, systemRandom } from "./process/system-sources.ts";

@@ -139,7 +139,7 @@ describe("spans of an agent", () => {
         "gen_ai.request.temperature": 0.5,
         "gen_ai.request.max_tokens": 99,
         "gen_ai.request.stop_sequences": ["END"],
-        "gen_ai.system_instructions": "Dig.",
+        "gen_ai.system_instructions": JSON.stringify([{ type: "text", content: "Dig." }]),
         "gen_ai.input.messages": expect.stringContaining("go") as string,
       },
     });

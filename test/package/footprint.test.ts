@@ -190,6 +190,32 @@ describe("the installed package", () => {
     );
   });
 
+  test.for([
+    ["http/protobuf", "proto"],
+    ["http/json", "http"],
+  ])(
+    "a variable that asks for an export over %s stops a command with the packages that are missing",
+    async ([protocol, name]) => {
+      const variables = {
+        OTEL_EXPORTER_OTLP_ENDPOINT: "http://127.0.0.1:9",
+        OTEL_EXPORTER_OTLP_PROTOCOL: protocol,
+      };
+      const lines = Object.entries(variables).map(([variable, value]) => `${variable}=${value}`);
+      await writeFile(join(folder, "telemetry.env"), lines.join("\n"));
+      const run = [join(tree, "dist/surfaces/cli/main.js"), "run", "Hi"];
+      const { code, stdout, stderr } = await runNode(
+        [`--env-file=${join(folder, "telemetry.env")}`, ...run],
+        tree,
+      );
+      expect({ code, stdout }).toEqual({ code: 7, stdout: "" });
+      const names = ["api", "resources", "sdk-trace", `exporter-trace-otlp-${name}`, "sdk-metrics"];
+      const packages = [...names, `exporter-metrics-otlp-${name}`].map((each) => `@opentelemetry/${each}`);
+      expect(stderr).toContain(
+        `packages are missing: npm install ${packages.join(" ")}; set OTEL_SDK_DISABLED=true`,
+      );
+    },
+  );
+
   test("mcpServers() and mcpServer() work once their packages are installed", async () => {
     for (const name of ["@modelcontextprotocol", "zod"])
       await symlink(join(repository, "node_modules", name), join(tree, "node_modules", name));

@@ -14,7 +14,7 @@ import {
 import { restate } from "../../src/runtime/engines/restate/index.ts";
 import { openStore } from "../../src/runtime/index.ts";
 import { createRuntime } from "../../src/runtime/local-runtime.ts";
-import { observedStore } from "../../src/surfaces/cli/commands/worker/observed-store.ts";
+import { observedStore } from "../../src/surfaces/cli/setup/observed-store.ts";
 import { reeve } from "../surfaces/cli/reeve-process.ts";
 import { newCluster, type Cluster } from "./cluster.ts";
 import { RestateServer } from "./server.ts";

@@ -9,6 +9,7 @@ import {
   type RunId,
   type RunRecord,
   type Store,
+  type TaskId,
   type TaskRecord,
 } from "../../kernel/index.ts";
 import type { NewRun } from "./new-run.ts";
@@ -88,4 +89,21 @@ export async function readRequest(
       };
     }
   throw missingRun(runId);
+}
+
+/** The task of another run that has started a run, and the first of the runs that have started each other up to it. */
+export interface RunStarter {
+  readonly runId: RunId;
+  readonly taskId: TaskId;
+  readonly rootId: RunId;
+}
+
+/** Returns what has started a run. `undefined` if no other run has. */
+export async function findStarter(
+  store: Store,
+  { runId, tenantId }: Pick<RunRecord, "runId" | "tenantId">,
+): Promise<RunStarter | undefined> {
+  const { caller } = await readRequest(store, runId, tenantId);
+  if (caller?.above === undefined) return undefined;
+  return { runId: caller.runId, taskId: caller.taskId, rootId: caller.above.at(-1) ?? caller.runId };
 }

@@ -10,6 +10,7 @@ if (problem === undefined) {
   const terminal = processTerminal();
   logRejections(terminal);
   process.exitCode = await runCommandLine(process.argv.slice(2), terminal);
+  await terminal.endAbandoned();
 } else {
   process.stderr.write(`${problem}\n`);
   process.exitCode = 1;

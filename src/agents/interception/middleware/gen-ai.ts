@@ -11,6 +11,7 @@ export const genAi = Object.freeze({
   agentId: "gen_ai.agent.id",
   agentDescription: "gen_ai.agent.description",
   agentVersion: "gen_ai.agent.version",
+  workflowName: "gen_ai.workflow.name",
   conversation: "gen_ai.conversation.id",
   requestModel: "gen_ai.request.model",
   requestMaxTokens: "gen_ai.request.max_tokens",
@@ -45,10 +46,17 @@ export const genAi = Object.freeze({
   taskId: "reeve.task.id",
   tenantId: "reeve.tenant.id",
   status: "reeve.status",
+  turns: "reeve.turns",
+  /** Whether a call repeats one that failed or was lost. */
+  isAgain: "reeve.again",
+  stepName: "reeve.step.name",
+  /** What a task waited for, and what ended the wait. */
+  waitFor: "reeve.wait.for",
+  wokenBy: "reeve.wait.by",
   costUsd: "reeve.cost_usd",
 });
 
-export type Operation = "invoke_agent" | "chat" | "execute_tool";
+export type Operation = "invoke_agent" | "invoke_workflow" | "chat" | "execute_tool";
 
 const secondsUpTo = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 const tokensUpTo = Array.from({ length: 14 }, (_, power) => 4 ** power);
@@ -57,6 +65,11 @@ const tokensUpTo = Array.from({ length: 14 }, (_, power) => 4 ** power);
 export const durations: Readonly<Record<Operation, Metric>> = Object.freeze({
   invoke_agent: {
     name: "gen_ai.invoke_agent.duration",
+    unit: "s",
+    boundaries: secondsUpTo.map((bound) => bound * 16),
+  },
+  invoke_workflow: {
+    name: "gen_ai.workflow.duration",
     unit: "s",
     boundaries: secondsUpTo.map((bound) => bound * 16),
   },

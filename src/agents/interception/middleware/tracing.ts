@@ -22,6 +22,7 @@ import {
   type OptionKinds,
 } from "../../../kernel/index.ts";
 import { cost, durations, genAi, tokenUsage, type Operation } from "./gen-ai.ts";
+import { finishReason, inputMessages, outputMessages, providerName, systemParts } from "./gen-ai-messages.ts";
 import type { Layer } from "./layer.ts";
 import { safeTelemetry } from "./safe-telemetry.ts";
 
@@ -144,7 +145,7 @@ export function tracing(options: TracingOptions): Layer {
           span.set({
             ...answered(result),
             ...(costUsd !== null && { [genAi.costUsd]: costUsd }),
-            ...(content && { [genAi.outputMessages]: JSON.stringify([result.message]) }),
+            ...(content && { [genAi.outputMessages]: outputMessages(result.message, result.stopReason) }),
           });
           const { inputTokens, outputTokens } = result.usage;
           const labels = { [genAi.operation]: "chat", [genAi.agentName]: context.agentName, ...named };
@@ -220,7 +221,7 @@ function requested({ request, streaming }: ChatContext): Attributes {
 }
 
 function modelNames({ provider, modelId }: Pick<Model, "provider" | "modelId">): Attributes {
-  return { [genAi.provider]: provider, [genAi.requestModel]: modelId };
+  return { [genAi.provider]: providerName(provider), [genAi.requestModel]: modelId };
 }
 
 function described({ description, version }: AgentRunContext): Attributes {
@@ -232,7 +233,7 @@ function described({ description, version }: AgentRunContext): Attributes {
 
 function answered({ usage, stopReason, modelId }: ModelResponse): Attributes {
   return {
-    [genAi.finishReasons]: [stopReason],
+    [genAi.finishReasons]: [finishReason(stopReason)],
     ...tokens(usage),
     ...(modelId !== undefined && { [genAi.responseModel]: modelId }),
   };
@@ -250,8 +251,8 @@ function tokens(usage: ReportedUsage | Usage): Attributes {
 
 function asked({ request, systemInstructions }: ChatContext): Attributes {
   return {
-    [genAi.systemInstructions]: systemInstructions,
-    [genAi.inputMessages]: JSON.stringify(request.messages),
+    [genAi.systemInstructions]: systemParts(systemInstructions),
+    [genAi.inputMessages]: inputMessages(request.messages),
   };
 }
 

@@ -17,7 +17,13 @@ export function reserveStdout(): typeof process.stdout.write {
   return writeData;
 }
 
-export function processTerminal(): Terminal {
+/** The terminal of this process. */
+export interface ProcessTerminal extends Terminal {
+  /** Ends the process if work was abandoned, when everything that was written has been passed on. */
+  endAbandoned(): Promise<void>;
+}
+
+export function processTerminal(): ProcessTerminal {
   const { stdout, stderr, env } = process;
   const write = reserveStdout();
   // The reader may close the pipe early, as `head` does. The exit code still reports the outcome.
@@ -34,7 +40,17 @@ export function processTerminal(): Terminal {
     isHeard = false;
   });
   const line = new StatusLine();
+  let isAbandoned = false;
   return {
+    abandonWork: () => void (isAbandoned = true),
+    async endAbandoned() {
+      if (!isAbandoned) return;
+      await Promise.all([
+        new Promise<void>((resolve) => void write("", () => resolve())),
+        new Promise<void>((resolve) => void stderr.write("", () => resolve())),
+      ]);
+      process.exit();
+    },
     async out(text) {
       line.clear();
       if (!isRead || write(`${text}\n`)) return;

@@ -35,6 +35,11 @@ export interface Terminal {
   input(): Promise<string>;
   /** The other side of a chat in lines. If absent, it is stdin and stdout of this process. */
   readonly peer?: Peer;
+  /**
+   * Says that work is in progress which cannot be ended, such as a request to a server that does not answer. The process then
+   * ends after the command without waiting for it. If absent, nothing ends the process.
+   */
+  readonly abandonWork?: () => void;
   /** Calls back when the person interrupts the command. The returned function stops listening. */
   onInterrupt(callback: () => void): () => void;
   readonly env: Readonly<Record<string, string | undefined>>;

@@ -12,6 +12,7 @@ import { openOwnStore } from "../../setup/own-store.ts";
 import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { servedAgent } from "../../setup/served-agent.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
+import { telemetryOf, watchedStore } from "../../setup/telemetry/exported-telemetry.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import type { ServerPlace } from "../../../client/route-client.ts";
 import { ownLimits, ownPlace, remotePlace } from "./server-place.ts";
@@ -56,6 +57,7 @@ export interface LocalServerOptions extends SettingsOptions {
 export async function openLocalServer(options: LocalServerOptions, terminal: Terminal): Promise<ChatServer> {
   const { agent: _shown, ...hosting } = options;
   const flags = settingsOf(hosting);
+  const telemetry = await telemetryOf(terminal);
   const open = new OpenParts();
   const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
   try {
@@ -70,7 +72,8 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
     };
     await readAgents();
     // What this process writes, it knows at once. Only orders of other processes wait, and an idle chat costs little.
-    const store = open.add(await openOwnStore(options.store, { onWarning: warn, watchEveryMs: 150 }));
+    const opened = open.add(await openOwnStore(options.store, { onWarning: warn, watchEveryMs: 150 }));
+    const store = watchedStore(opened, open, telemetry);
     const runtime = open.add(
       await openRuntime({
         ...runtimeOptions(workspace),
@@ -92,7 +95,7 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
     const driven = new Set<SessionId>();
     const register = hostRuns(runtime, workspace, {
       flags,
-      onOpen: (opened) => void live.add(opened),
+      onOpen: (other) => void live.add(other),
       onLeave: (runId, reason) => warn(`${runId} is left alone: ${reason}`),
       takes: ({ sessionId }) => driven.has(sessionId),
     });

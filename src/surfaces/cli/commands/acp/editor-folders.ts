@@ -21,7 +21,7 @@ import { toMetadata, type RunSettings } from "../../setup/run-settings.ts";
 import { agentSettings, reportNotices, runtimeOptions } from "../../setup/run-workspace.ts";
 import { settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
-import { observedStore } from "../worker/observed-store.ts";
+import { observedStore } from "../../setup/observed-store.ts";
 
 /** The options as the command line passes them: texts. */
 export interface AcpOptions extends SettingsOptions {

@@ -35,6 +35,7 @@ import { obeyedOrders } from "../../../http/obeyed-orders.ts";
 import { openRunWorkspace, runAgent, runResolver } from "../../setup/run-agent.ts";
 import { requireTools } from "../../setup/machine-tools.ts";
 import { extensionSurface } from "../../setup/live-workspaces.ts";
+import { telemetryOf, watchedStore } from "../../setup/telemetry/exported-telemetry.ts";
 import {
   completeSettings,
   openAskedWorkspace,
@@ -100,16 +101,18 @@ export async function runCommand(
   const budget = budgetOf(options);
   const { resume } = options;
   refuseTogether(words, options);
+  const telemetry = await telemetryOf(terminal);
   if (resume !== undefined) await refuseRunOfProgram(resume, options, terminal);
   const open = new OpenParts();
   try {
     const starting = resume === undefined ? await prepared(words, options, terminal, open) : undefined;
     const { yes = false, ephemeral = false } = options;
-    const store = open.add(
+    const opened = open.add(
       await openOwnStore(ephemeral ? "memory:" : options.store, {
         onWarning: (text) => terminal.say(`reeve: ${printable(text)}`),
       }),
     );
+    const store = watchedStore(opened, open, telemetry);
     const runtimeOf: RuntimeOf = async (workspace) =>
       open.add(
         await openRuntime({

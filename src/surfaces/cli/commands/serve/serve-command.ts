@@ -36,7 +36,7 @@ import { openServedGateway, type ServedGateway } from "../gateway/served-gateway
 import { servingEngineOf, type EngineAddressOptions } from "../worker/worker-engine.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
 import { idleEngine } from "../../setup/idle-engine.ts";
-import { observedStore } from "../worker/observed-store.ts";
+import { telemetryOf, watchedStore } from "../../setup/telemetry/exported-telemetry.ts";
 
 const place = { namespace: "server", key: "mcp-state-key" } as const;
 
@@ -72,6 +72,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
   if (!needsToken && !isLoopback(host)) throw openToAll(host);
   const engine = await servingEngineOf(options);
   const flags = settingsOf(options);
+  const telemetry = await telemetryOf(terminal);
   const open = new OpenParts();
   const lost = new LostStore();
   const warn = (text: string): void => terminal.say(`reeve: ${printable(text)}`);
@@ -87,10 +88,8 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
     await readAgents();
     // The tokens of a store that others created would admit them from other machines.
     const allowForeign = !isWorker && isLoopback(host);
-    const store = observedStore(
-      open.add(await openOwnStore(options.store, { allowForeign, onWarning: warn })),
-      extensionReports(terminal),
-    );
+    const opened = open.add(await openOwnStore(options.store, { allowForeign, onWarning: warn }));
+    const store = watchedStore(opened, open, telemetry, extensionReports(terminal));
     const tokens = storedTokens(store.records);
     await requireTokens(tokens, host);
     const report = workspace.config.runtime?.onError ?? ((fault: Fault): void => warn(fault.message));
@@ -109,7 +108,7 @@ export async function serveCommand(options: ServeOptions, terminal: Terminal): P
         ...(!isWorker && { engine: engine ?? idleEngine }),
       }),
     );
-    const onOpen = (opened: Workspace): void => void live.add(opened);
+    const onOpen = (other: Workspace): void => void live.add(other);
     const onLeave = (runId: string, reason: string): void =>
       warn(`${runId} is left alone: ${reason}; execute it with reeve run --resume ${runId}`);
     const registerNew = isWorker ? hostRuns(runtime, workspace, { flags, onOpen, onLeave }) : undefined;

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
-import { Fault, type Store } from "../../../../kernel/index.ts";
+import { Fault } from "../../../../kernel/index.ts";
 import { openRuntime } from "../../../../assembly/open-runtime.ts";
 import { systemClock } from "../../../../runtime/index.ts";
 import type { Workspace } from "../../../../workspace/workspace.ts";
@@ -17,9 +17,9 @@ import { openAskedWorkspace, reportNotices, runtimeOptions } from "../../setup/r
 import { numberOf, settingsOf, type SettingsOptions } from "../../setup/settings-options.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 import { askTrust } from "../../setup/ask-trust.ts";
-import { observedStore } from "./observed-store.ts";
+import { telemetryOf, watchedStore } from "../../setup/telemetry/exported-telemetry.ts";
 import { engineOf, type EngineOptions } from "./worker-engine.ts";
-import { allObservers, logFormat, WorkerLog } from "./worker-log.ts";
+import { logFormat, WorkerLog } from "./worker-log.ts";
 import { WorkerMetrics } from "./worker-metrics.ts";
 import { WorkerProbe } from "./worker-probe.ts";
 
@@ -42,6 +42,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
   const limits = runtimeLimits(options);
   const flags = settingsOf(options);
   const talk = log.terminal(terminal);
+  const telemetry = await telemetryOf(talk);
   const open = new OpenParts();
   const lost = new LostStore();
   try {
@@ -54,9 +55,9 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
       );
     const agents = await findAgents();
     const onWarning = (text: string): void => talk.say(text);
-    const opened: Store = open.add(await openOwnStore(options.store, { onWarning }));
+    const opened = open.add(await openOwnStore(options.store, { onWarning }));
     const metrics = new WorkerMetrics();
-    const store = observedStore(opened, allObservers(metrics, log));
+    const store = watchedStore(opened, open, telemetry, metrics, log);
     const workerId = `worker-${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
     const runtime = open.add(
       await openRuntime({

@@ -9,7 +9,7 @@ import {
 } from "../../../../kernel/index.ts";
 import { extensionWords } from "../../terminal/policy-words.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
-import type { StoreObserver } from "./observed-store.ts";
+import type { StoreObserver } from "../../setup/observed-store.ts";
 
 type Level = "info" | "warn" | "error";
 type Format = "text" | "json";
@@ -100,18 +100,4 @@ function factsText(facts: JsonObject): string {
       ([name, value]) => ` ${name}=${printable(typeof value === "string" ? value : JSON.stringify(value))}`,
     )
     .join("");
-}
-
-/** Passes everything to all observers, in this order. */
-export function allObservers(...observers: readonly StoreObserver[]): StoreObserver {
-  const each = (tell: (observer: StoreObserver) => void): void => {
-    for (const observer of observers) tell(observer);
-  };
-  return {
-    claimed: (lease) => each((to) => to.claimed?.(lease)),
-    released: (lease, rest) => each((to) => to.released?.(lease, rest)),
-    leaseLost: (lease) => each((to) => to.leaseLost?.(lease)),
-    registrationLost: (fault) => each((to) => to.registrationLost?.(fault)),
-    committed: (lease, commit) => each((to) => to.committed?.(lease, commit)),
-  };
 }

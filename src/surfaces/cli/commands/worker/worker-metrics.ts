@@ -1,5 +1,5 @@
 import type { Commit, Fault, Lease, UsageDelta } from "../../../../kernel/index.ts";
-import type { StoreObserver } from "./observed-store.ts";
+import type { StoreObserver } from "../../setup/observed-store.ts";
 import type { Family, Sample } from "./prometheus.ts";
 
 /** What a scrape reads from the store and the process. */

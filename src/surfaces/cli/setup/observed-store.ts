@@ -8,7 +8,7 @@ import {
   type MaybePromise,
   type Rest,
   type Store,
-} from "../../../../kernel/index.ts";
+} from "../../../kernel/index.ts";
 
 /** Receives what the worker of this process does, after it is durable. All methods are optional. */
 export interface StoreObserver {
@@ -22,6 +22,20 @@ export interface StoreObserver {
   registrationLost?(fault: Fault): void;
   /** A commit of a run that the worker owns. */
   committed?(lease: Lease, commit: Commit): void;
+}
+
+/** Passes everything to all observers, in this order. */
+export function allObservers(...observers: readonly StoreObserver[]): StoreObserver {
+  const each = (tell: (observer: StoreObserver) => void): void => {
+    for (const observer of observers) tell(observer);
+  };
+  return {
+    claimed: (lease) => each((to) => to.claimed?.(lease)),
+    released: (lease, rest) => each((to) => to.released?.(lease, rest)),
+    leaseLost: (lease) => each((to) => to.leaseLost?.(lease)),
+    registrationLost: (fault) => each((to) => to.registrationLost?.(fault)),
+    committed: (lease, commit) => each((to) => to.committed?.(lease, commit)),
+  };
 }
 
 /**
