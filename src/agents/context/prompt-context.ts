@@ -3,8 +3,8 @@ import { instructionsFor, withoutFormat } from "../base/answer-format.ts";
 import { askRole } from "./role-call.ts";
 
 /**
- * The prompt of an invocation with everything that a role needs to work on it. Loaded once, when an architecture
- * starts.
+ * The prompt of an invocation with everything that a role needs to work on it. It is loaded once, when an
+ * architecture starts.
  */
 export interface PromptContext {
   readonly prompt: string;
@@ -16,7 +16,7 @@ export interface PromptContext {
   readonly instructions: string;
   /** Instructions of the agent without the description of the output format, for roles that do not write the answer. */
   readonly instructionsWithoutFormat: string;
-  /** Output format that the caller requested; `null` means free text. */
+  /** Output format that the caller requested. `null` means free text. */
   readonly format: ResponseFormat | null;
 }
 
@@ -35,11 +35,11 @@ export async function loadPromptContext(
 
 /** One call to a model in a role. */
 export interface RolePrompt {
-  /** Name of the role, which selects the model. */
+  /** Name of the role. It selects the model. */
   readonly role: string;
-  /** What the role does and in which form it replies. */
+  /** Instructions that say what the role does and in which form it replies. */
   readonly roleInstructions: string;
-  /** What the role works on in this call, including the prompt of the invocation. */
+  /** The task of the role in this call, including the prompt of the invocation. */
   readonly prompt: string;
 }
 
@@ -67,8 +67,8 @@ export function askSupportingRole(
 }
 
 /**
- * Makes one model call in a role whose reply may be the answer. The role gets the agent's instructions and the
- * requested output format. Returns the text of the reply.
+ * Makes one model call in a role whose reply may be the final answer. The role gets the agent's instructions and
+ * the requested output format. Returns the text of the reply.
  */
 export function askAnsweringRole(
   session: AgentSession,

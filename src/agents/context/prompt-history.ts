@@ -18,7 +18,7 @@ export interface PromptHistoryOptions {
   };
   /** Creates the window that shortens a growing session. If absent, the model sees the whole session (F1). */
   readonly window?: (() => PromptWindow) | undefined;
-  /** Creates the window of a session that exceeded the context window. If absent, nothing is shortened. */
+  /** Creates the window of a session that exceeded the context window. If absent, windows are not shortened. */
   readonly overflowWindow?: (() => PromptWindow) | undefined;
 }
 
@@ -69,9 +69,9 @@ export class PromptHistory implements AgentContext {
   }
 }
 
-/** The sessions of one invocation: its own, and one for each role that has its own. */
+/** The sessions of one invocation: the agent's own session, and one for each role with a separate session. */
 export class OpenSessions {
-  /** The first session. Most invocations have no other. */
+  /** The agent's own session. Most invocations have no other. */
   #own: AgentSession | undefined;
   #others: Map<SessionId, AgentSession> | undefined;
 
@@ -81,7 +81,7 @@ export class OpenSessions {
     return session;
   }
 
-  /** Returns an id that no session of this invocation has: the name, or the name with a number. */
+  /** Returns an id that no session of this invocation has: the name, if necessary with a number. */
   free(name: string): SessionId {
     let id = parseSessionId(name);
     for (let number = 2; this.#find(id) !== undefined; number++) id = parseSessionId(`${name}_${number}`);

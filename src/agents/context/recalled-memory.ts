@@ -13,7 +13,7 @@ import {
 /** Maximum number of episodes, and of facts, that the instructions of an invocation contain. */
 const maxMatches = 5;
 
-/** Maximum length of an episode or fact in the instructions, in characters. Longer ones are cut. */
+/** Maximum length of an episode or fact in the instructions, in characters. Longer ones are shortened. */
 const maxMatchLength = 2_000;
 
 /** What an agent remembers for an invocation: a part of its instructions, and the event that reports it. */
@@ -24,9 +24,9 @@ export interface RecalledMemory {
 }
 
 /**
- * Reads the blocks of the run's user and the episodes and facts that match the prompt best. Lines that `known`, the
- * brief of a parent with the same memory, already contains are left out. S4: an error of the memory is reported as an
- * event, and the invocation continues without it.
+ * Reads the blocks of the run's user and the episodes and facts that match the prompt best. Lines in `known`, which
+ * is the brief of a parent with the same memory, are left out. S4: an error of the memory is reported as an event,
+ * and the invocation continues without it.
  */
 export async function recallMemory(
   memory: Memory,
@@ -48,7 +48,7 @@ export async function recallMemory(
   }
 }
 
-/** Returns the best matches. An input without text, such as an image, has none. */
+/** Returns the best matches. Empty for an input without text, such as an image. */
 async function recallMatches(
   memory: Memory,
   scope: { readonly userId: string | null },
@@ -74,7 +74,7 @@ function episodeLine({ text }: Episode): string {
   return line(text);
 }
 
-/** One entry of the list. Line breaks become spaces, so that an entry cannot look like another heading. */
+/** Returns one entry of the list. Line breaks become spaces, so that an entry cannot look like a heading. */
 function line(text: string): string {
   const flat = text.replaceAll(/\s+/gu, " ").trim();
   return `- ${flat.length > maxMatchLength ? `${flat.slice(0, maxMatchLength - 1).toWellFormed()}…` : flat}`;

@@ -14,12 +14,12 @@ import {
 import { opening } from "../base/agent-input.ts";
 import { samplingOf } from "../base/call-settings.ts";
 
-/** How often a turn that the provider paused is continued. */
+/** Maximum number of times that a turn which the provider paused is continued. */
 export const maxPauses = 5;
 
 /** One model call in a role. */
 export interface RoleCall {
-  /** Role whose model is called. If the role has no model of its own, the main model is called. */
+  /** Role whose model is called. If the role has no model, the main model is called. */
   readonly role: string;
   readonly instructions: string;
   readonly prompt: string;

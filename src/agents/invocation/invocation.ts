@@ -279,7 +279,7 @@ class Invocation {
     return { output: this.#conversation.stoppedOutput, status, interruptionReason };
   }
 
-  /** Closes the invocation. Returns a promise only if the application keeps the history. */
+  /** Ends the invocation. Returns a promise only if the application keeps the history. */
   #close(result: AgentRunResult): Promise<void> | undefined {
     const ctx = this.#ctx;
     const { status, interruptionReason } = result;
@@ -300,8 +300,8 @@ class Invocation {
   }
 
   /**
-   * Records what the task has left in its folder, before the last invocation of the task is closed. A stopped task does not:
-   * it may be resumed, and works on then.
+   * Records the work that the task has left in its folder, before the last invocation of the task ends. A stopped
+   * task does not do this, because it may be resumed and continue its work.
    */
   async #finishFolder(isolation: Isolation): Promise<void> {
     const ctx = this.#ctx;
@@ -325,7 +325,10 @@ class Invocation {
     });
   }
 
-  /** S5: a compaction needs an idle session. Beside another run it is left to the next invocation. */
+  /**
+   * S5: schedules a compaction, which needs an idle session. If the session has another run, the compaction is left
+   * to the next invocation.
+   */
   async #schedule(decision: NonNullable<CompactionDecision>): Promise<void> {
     const ctx = this.#ctx;
     if ("event" in decision) ctx.emitEvent(decision.event, this.#turn);
@@ -347,7 +350,7 @@ class Invocation {
     if (Object.keys(metadata).length > 0) this.#ctx.report({ metadata: { ...metadata } });
   }
 
-  /** Whether output guardrails exist; output that they have not checked is not reported. */
+  /** Whether the agent has output guardrails. If so, output that they have not checked is not reported. */
   get #guardsOutput(): boolean {
     return this.#plan.guardrails.some((guardrail) => guardrail.onOutput !== undefined);
   }

@@ -16,8 +16,8 @@ import { samplingOf } from "../base/call-settings.ts";
 import type { InvocationParts, InvocationScope } from "./invocation-scope.ts";
 
 /**
- * A model whose calls are journaled. Its messages form a separate conversation. Only the finish reasons of the
- * invocation's session note its replies.
+ * A model whose calls are journaled. Its messages form a separate conversation. Finish reasons are recorded only
+ * for replies in the invocation's own session.
  */
 export class JournaledModel implements Model {
   readonly provider: string;
@@ -63,7 +63,7 @@ export class JournaledModel implements Model {
     };
   }
 
-  /** Returns the whole answer as one part. Readers of the run have received the deltas before. */
+  /** Returns the whole answer as one part, because readers of the run have already received the deltas. */
   async *stream(request: ModelRequest): AsyncIterable<ModelStreamPart> {
     const response = await this.generate(request);
     const text = messageText(response.message);

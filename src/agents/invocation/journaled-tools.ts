@@ -5,7 +5,7 @@ import { specOf } from "../base/tool-specs.ts";
 
 type CallAllOptions = NonNullable<Parameters<ToolHost["callAll"]>[1]>;
 
-/** The agent's tools and those of the scope. If two have the same name, the scope's tool is used. */
+/** The agent's tools with those of the scope. If two have the same name, the tool of the scope is used. */
 export class JournaledTools implements ToolHost {
   readonly #parts: InvocationParts;
   readonly #scope: InvocationScope;

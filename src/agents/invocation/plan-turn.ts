@@ -23,8 +23,8 @@ import { callCounts } from "../team/reviewers/review-schedule.ts";
 import { recallMemory, type RecalledMemory } from "../context/recalled-memory.ts";
 
 /**
- * Determines what an invocation starts with. It is synchronous unless instructions or a history have to be loaded.
- * `added` is the text that extensions add to the system prompt.
+ * Prepares the start of an invocation. It is synchronous, unless instructions or a history must be loaded. `added`
+ * is the text that extensions add to the system prompt.
  */
 export function planTurn(
   { agent, instructions: own, history, memory, reviewers, toolSpecs, maxToolCallsPerTurn }: AgentPlan,
@@ -112,12 +112,15 @@ async function builtPrompt(
   );
 }
 
-/** Whether the messages of the input are entries of the session, for as long as the run can be resumed. */
+/** Whether the messages of the input are entries of the session as long as the run can be resumed. */
 function isInSession({ taskId, meta }: RunContext): boolean {
   return taskId === root && meta.supervision?.retention === HistoryRetention.PERMANENT;
 }
 
-/** What earlier tasks of this run have said in the session of a child that remembers. A root has no earlier task. */
+/**
+ * Returns the messages that earlier tasks of this run have added to the session of a child that remembers. Empty
+ * for a root, which has no earlier task.
+ */
 function saidInRun({ taskId, facts }: RunContext, path: TurnOpening["path"]): readonly ChatMessage[] {
   if (taskId === root) return none;
   return contextMessages(path.filter(({ runId }) => runId === facts.runId));
@@ -128,8 +131,8 @@ function joined(text: string, orders: string): string {
 }
 
 /**
- * The key under which an application's own history store keeps a conversation, or `undefined` if it is not to be kept.
- * As in the runtime's sessions, workers and users are kept apart.
+ * Returns the key under which an application's own history store keeps a conversation, or `undefined` if it must
+ * not be kept. As in the runtime's sessions, workers and users are separate.
  */
 export function historyKey(
   { agentId }: RunContext,

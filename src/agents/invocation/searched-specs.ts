@@ -8,20 +8,21 @@ import {
 } from "../../kernel/index.ts";
 
 /**
- * Maximum number of found tools in a request. If more were found, those found first are left out until they are found
- * again. With up to 63 other tools and the search tool, a request stays within the 128 tools that OpenAI accepts.
+ * Maximum number of found tools in a request. If more were found, those found first are left out until they are
+ * found again. With up to 63 other tools and the search tool, a request does not exceed the 128 tools that OpenAI
+ * accepts.
  */
 const maxFound = 64;
 
 /**
- * The tool specifications of an invocation, of which a request contains only some: those without `foundBy`, and after
- * them those that were found in the conversation. The result depends on the conversation only, which is journaled, so a
- * replay and the next invocation of a session send the same tools.
+ * The tool specifications of an invocation, of which a request contains only some: those without `foundBy`, and
+ * after them those that were found in the conversation. The result depends only on the conversation, which is
+ * journaled, so that a replay and the next invocation of a session send the same tools.
  */
 export class SearchedSpecs {
   /** All specifications, without `foundBy`. */
   readonly all: readonly ToolSpec[];
-  /** The tools to be found, or `undefined` if every tool is always sent (F1). */
+  /** The tools that must be found by search. `undefined` if every tool is always sent (F1). */
   readonly #search: FoundNames | undefined;
   readonly #always: readonly ToolSpec[];
   readonly #byName: ReadonlyMap<string, ToolSpec>;
@@ -64,7 +65,7 @@ function isSame(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((name, index) => name === other[index]);
 }
 
-/** Names of the tools that a conversation has found. F2: reading a longer conversation costs only what is new in it. */
+/** Names of the tools that a conversation has found. F2: if a conversation grows, only its new messages are read. */
 class FoundNames {
   /** Name of the search tool, by the name of the tool to be found. */
   readonly #searches: ReadonlyMap<string, string | undefined>;
@@ -111,7 +112,7 @@ function foundIn({ output, isError }: ToolResultPart): readonly string[] {
   return Array.isArray(found) ? found.filter((name) => typeof name === "string") : none;
 }
 
-/** Whether a conversation starts with everything that was read before. */
+/** Whether a conversation starts with all messages that were read before. */
 function continues(conversation: Transcript, read: Transcript): boolean {
   const { length } = read;
   if (length === 0) return true;

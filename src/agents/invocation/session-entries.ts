@@ -9,7 +9,7 @@ import {
   type Turn,
 } from "../../kernel/index.ts";
 
-/** The messages of an invocation, as a session stores them. */
+/** The messages of an invocation in the form in which a session stores them. */
 export interface MessageBatch {
   readonly changes: readonly SessionChange[];
   readonly leafId: string | null;
@@ -20,13 +20,13 @@ interface InvocationMessages {
   readonly messages: readonly ChatMessage[];
   /** The index of the invocation within its task, from 0. */
   readonly place: number;
-  /** Whether a stop was thrown, so that the run can be resumed. */
+  /** Whether an error stopped the invocation, so that the run can be resumed. */
   readonly isStopped: boolean;
 }
 
 /**
- * S1: removes the user's message of an invocation whose input was refused, so that no later turn contains it. Messages
- * of earlier invocations of the task stay.
+ * S1: returns the entries of an invocation whose input was refused. The user's message is removed, so that no later
+ * turn contains it. Messages of earlier invocations of the task are kept.
  */
 export function refusedEntries(
   { facts: { runId }, taskId }: RunContext,
@@ -38,9 +38,9 @@ export function refusedEntries(
 }
 
 /**
- * The session entries of an invocation. Their ids follow from the task and the position, so writing them twice has no
- * effect; the first entry of a root is the user's, which exists since the submission (S2). The entries of a stopped invocation form a branch that is left when the run is resumed
- * and completes.
+ * Returns the session entries of an invocation. Their ids follow from the task and the position, so that writing
+ * them twice has no effect. The first entry of a root is the user's, which exists since the submission (S2). The
+ * entries of a stopped invocation form a branch, which the session leaves when the run is resumed and completes.
  */
 export function sessionEntries(
   { facts, taskId, agentId }: RunContext,

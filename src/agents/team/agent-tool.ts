@@ -35,7 +35,10 @@ const knownOptions = optionTable({
 /** Tool names that every provider accepts. */
 const validName = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u;
 
-/** Creates the tool of `Agent.asTool`. Invalid options are refused here, before a call would fail in a run. */
+/**
+ * Creates the tool of `Agent.asTool`. Throws for invalid options, which would otherwise make a call fail during a
+ * run.
+ */
 export function agentTool(
   agent: HostedAgent & { readonly description?: string },
   options: AgentToolOptions,

@@ -1,6 +1,9 @@
 import { Fault, type HostedAgent } from "../../kernel/index.ts";
 
-/** Refuses two different agents with one id. Agents are found by id, so one would do the work of the other. */
+/**
+ * Throws for two different agents with the same id. Agents are found by id, so that one would do the work of the
+ * other.
+ */
 export function refuseDuplicateNames(where: string, agents: readonly HostedAgent[]): void {
   const known = new Map<string, HostedAgent>();
   for (const agent of agents) {
@@ -12,8 +15,8 @@ export function refuseDuplicateNames(where: string, agents: readonly HostedAgent
 }
 
 /**
- * Refuses two different agents with one id among an agent and all its descendants. It is checked at construction,
- * before a run would be refused.
+ * Throws for two different agents with the same id among an agent and all its descendants. It is called at
+ * construction, so that the error does not appear only when a run starts.
  */
 export function refuseDuplicateNamesBelow(agent: HostedAgent): void {
   const known = new Set<HostedAgent>();

@@ -17,7 +17,10 @@ export interface HandedAnswer {
   readonly text: string;
 }
 
-/** Key of the agent behind a tool. A symbol key is copied when a caller spreads the tool to change one of its fields. */
+/**
+ * Key under which a tool stores the agent behind it. It is a symbol, which is copied when a caller spreads the tool
+ * to change one of its fields.
+ */
 const handoff = Symbol("handoff");
 
 interface HandoffTarget {
@@ -30,18 +33,21 @@ interface HandoffTool extends Tool {
   readonly [handoff]: HandoffTarget;
 }
 
-/** Marks a tool that hands its calls to an agent. */
+/** Marks a tool that passes its calls to an agent. */
 export function markHandoff(tool: Tool, target: HandoffTarget): Tool {
   const marked: HandoffTool = { ...tool, [handoff]: target };
   return marked;
 }
 
-/** The agents to which tools of the list hand their calls. */
+/** Returns the agents to which tools of the list pass their calls. */
 export function agentsBehind(tools: readonly Tool[]): readonly HostedAgent[] {
   return tools.flatMap((tool) => targetOf(tool)?.agent ?? []);
 }
 
-/** The agent behind a tool, or behind the tool that it represents, as one of `toolSearch` does. */
+/**
+ * Returns the agent behind a tool. For a tool that represents another one, as in `toolSearch`, returns the agent
+ * behind that tool.
+ */
 function targetOf(tool: Tool): HandoffTarget | undefined {
   if (handoff in tool) return (tool as HandoffTool)[handoff];
   const { represents } = tool;
@@ -49,8 +55,8 @@ function targetOf(tool: Tool): HandoffTarget | undefined {
 }
 
 /**
- * B5: the output of a stopped agent: what it said last, and what its children have answered since. `from` is the index
- * of the first message that counts.
+ * B5: returns the output of a stopped agent: its last text, with the answers of its children that came later.
+ * `from` is the index of the first message to read.
  */
 export function outputWithAnswers(
   said: string,
@@ -81,7 +87,10 @@ export function outputWithAnswers(
   return joinAnswers(said, answers);
 }
 
-/** One answer stands alone. Several have the names of the children before them. */
+/**
+ * Joins answers of children to a text. A single answer stands alone; several have the names of the children before
+ * them.
+ */
 export function joinAnswers(said: string, answers: readonly HandedAnswer[]): string {
   const [first] = answers;
   const texts = answers.map(({ name, text }) => `${name}: ${text}`);

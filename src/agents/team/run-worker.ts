@@ -23,7 +23,7 @@ import {
 import { setAnswer } from "../base/answer-text.ts";
 import { WorkerInterruption } from "./worker-interruption.ts";
 
-/** The result of spawning a worker: its answer, an end without an answer, or, by H4, a refused seat. */
+/** The result of spawning a worker: its answer, an end without an answer, or a refused seat (H4). */
 export type WorkerResult =
   | {
       readonly kind: "answered";
@@ -31,7 +31,7 @@ export type WorkerResult =
       readonly text: string;
       readonly metadata: JsonObject;
       readonly finishReason: FinishReason | undefined;
-      /** What the worker left in a folder of its own. */
+      /** The work that the worker left in its own folder. */
       readonly work: FolderWork | undefined;
     }
   | {
@@ -105,9 +105,9 @@ export function toWorkerResult(outcome: TaskOutcome): WorkerResult {
 }
 
 /**
- * Returns the text of a worker's answer. If the worker ended without one, throws what ends its parent in the same way:
- * the parent's own cancellation, a `WorkerInterruption` (see `endOnWorkerInterruption`), an exhausted budget or a
- * tripped guardrail. Any other end is a `child_failed` fault.
+ * Returns the text of a worker's answer. If the worker ended without an answer, throws an error that ends its
+ * parent in the same way: the parent's own cancellation, a `WorkerInterruption` (see `endOnWorkerInterruption`), an
+ * exhausted budget or a tripped guardrail. Any other end is a `child_failed` fault.
  */
 export function requireAnswer(
   { ctx }: Pick<Dependencies, "ctx">,
@@ -136,9 +136,9 @@ export function requireAnswer(
 }
 
 /**
- * B5: throws if a worker was stopped because the budget or the deadline of its parent, or of a task above the parent,
- * is exhausted. The parent must then stop too, even if it could continue without the worker's answer. A parent has a
- * lower task number than its children, so the number of the task whose budget is exhausted decides.
+ * B5: throws if a worker was stopped because the budget or the deadline of its parent, or of a task above the
+ * parent, is exhausted. The parent must then stop too, even if it could continue without the worker's answer.
+ * Whether it is a task above is decided by its number, because a parent has a lower number than its children.
  */
 export function stopIfBudgetSpent({ ctx }: Pick<Dependencies, "ctx">, results: Iterable<WorkerResult>): void {
   for (const result of results) {
@@ -155,9 +155,9 @@ function taskNumber(taskId: string): number {
 }
 
 /**
- * Makes the result of a worker the result of its parent: sets the output, and throws as `requireAnswer` does if there
- * is no answer. B5: the output of a stopped worker is kept too, unless the parent already has an answer (`hasAnswer`).
- * Returns `false` if the worker's text is blank.
+ * Makes the result of a worker the result of its parent. It sets the output, and throws as `requireAnswer` does if
+ * there is no answer. B5: the output of a stopped worker is kept too, unless the parent already has an answer
+ * (`hasAnswer`). Returns `false` if the worker's text is blank.
  */
 export function adoptWorkerResult(
   session: AgentSession,

@@ -35,31 +35,35 @@ export interface SubAgentConfig extends Pick<SpawnOptions, "onFull" | "onPause" 
    */
   readonly askTimeoutMs?: number | null;
   /**
-   * The tool is named `handoff_<key>`. Default: the agent's name, with characters replaced that a tool name may not
-   * contain.
+   * Key of the hand-off tool, which is named `handoff_<key>`. Default: the agent's name, in which characters that a
+   * tool name must not contain are replaced.
    */
   readonly key?: string;
   /** Describes to the model what to hand to the agent. Default: the agent's own description. */
   readonly description?: string;
-  /** B6: tightens the agent's own budget, and is tightened by what the parent has left. */
+  /**
+   * B6: budget of the spawned task, in addition to the agent's own budget and the rest of the parent's budget. The
+   * lowest limit applies.
+   */
   readonly budget?: Partial<ExecutionBudget>;
 }
 
 /** An entry of `subAgents`: an agent, or an agent with the settings of its hand-off tool. */
 export type SubAgent = HostedAgent | SubAgentConfig;
 
-/** The options that `OrchestratorAgent` changes before it makes an agent of them. */
+/** The options that `OrchestratorAgent` changes before it creates an agent. */
 export interface OrchestrationOptions {
   readonly subAgents: readonly SubAgent[];
 }
 
 const defaultTimeoutMs = 120_000;
-/** Providers accept tool names of up to 64 characters. */
+/** Matches valid keys. Their length is limited, because providers accept tool names of up to 64 characters. */
 const keyRule = /^[A-Za-z0-9_-]{1,56}$/u;
 
 /**
- * The options of an agent that hands tasks to others. Each sub-agent becomes a tool, so the hand-offs of one turn run in parallel. A refused
- * seat, and a child that fails, times out, is cancelled or is paused, are tool results that the model can react to (H4).
+ * Returns the options of an agent that gives tasks to other agents. Each sub-agent becomes a tool, so that the
+ * hand-offs of one turn run in parallel. If a seat is refused, or a child fails, times out, is cancelled or is
+ * paused, the tool returns a result to which the model can react (H4).
  */
 export function orchestration<Options extends OrchestrationOptions>(
   options: Options,
@@ -91,7 +95,7 @@ const knownOptions = optionTable({
   tools: is.list({ of: is.text() }),
 } satisfies OptionKinds<SubAgentConfig>);
 
-/** Refuses an invalid entry here, before a hand-off would fail in a run. */
+/** Throws for an invalid entry, which would otherwise make a hand-off fail during a run. */
 function checkEntry(entry: SubAgent): void {
   checkSubAgent("entry of subAgents", entry);
   if (!isConfig(entry)) return;
@@ -99,7 +103,7 @@ function checkEntry(entry: SubAgent): void {
   knownOptions.read(`sub-agent ${entry.agent.id}`, entry);
 }
 
-/** The agent's tools with a hand-off tool for each sub-agent that is given as a `SubAgentConfig`. */
+/** Returns the agent's tools with a hand-off tool for each sub-agent that is given as a `SubAgentConfig`. */
 export function withHandoffs(tools: ToolList | undefined, subAgents: readonly SubAgent[]): ToolList {
   for (const entry of subAgents) checkEntry(entry);
   const keys = new Map<string, SubAgentConfig>();
@@ -130,7 +134,7 @@ function isConfig(subAgent: SubAgent): subAgent is SubAgentConfig {
   return "agent" in subAgent;
 }
 
-/** The agent's id, with characters replaced that a tool name may not contain. */
+/** Returns the agent's id, in which characters that a tool name must not contain are replaced. */
 export function toolNameOf({ id }: HostedAgent): string {
   return id.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64);
 }

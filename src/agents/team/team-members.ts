@@ -27,7 +27,7 @@ export interface Member extends Omit<SpawnOptions, "role" | "handsOver"> {
 /** The members of a team, by their names in the team. */
 export type Members = Readonly<Record<string, HostedAgent | Member>>;
 
-/** Describes valid names of members. Such a name can be part of a tool name and of a session id. */
+/** Describes in words which names of members are valid. Such a name can be part of a tool name and of a session id. */
 export const memberNameRule = "1 to 48 letters, digits, _ and -";
 
 /** Whether a name follows `memberNameRule`. */
@@ -119,8 +119,8 @@ function toMember(place: string, member: HostedAgent | Member, table: OptionTabl
 }
 
 /**
- * Returns the options to spawn a member. With `rememberedRole`, the member continues the conversation it has had in
- * this role, in the session of the run.
+ * Returns the options to spawn a member. With `rememberedRole`, the member continues the conversation that it has
+ * had in this role, in the session of the run.
  */
 export function spawnOptionsOf(
   { agent: _agent, description: _description, ...options }: Member,
@@ -132,8 +132,9 @@ export function spawnOptionsOf(
 }
 
 /**
- * Builds the brief of a worker from the prompt of an invocation: the prompt with its attachments, the conversation,
- * what the worker does (`roleInstructions`) and the instructions of the agent it works for.
+ * Creates the brief of a worker from the prompt of an invocation. It contains the prompt with its attachments, the
+ * conversation, a description of the worker's task (`roleInstructions`) and the instructions of the agent for which
+ * it works.
  */
 export function workerBrief(
   { prompt, attachments, history, instructionsWithoutFormat }: PromptContext,
@@ -152,7 +153,8 @@ export function workerBrief(
 }
 
 /**
- * Like `workerBrief`, for a worker whose answer may be the answer of the invocation: adds the requested output schema.
+ * Creates a brief like `workerBrief`, for a worker whose answer may be the answer of the invocation: it adds the
+ * requested output schema.
  */
 export function answerBrief(promptContext: PromptContext): WorkerBrief {
   return { ...workerBrief(promptContext), ...requestedOutput(promptContext) };

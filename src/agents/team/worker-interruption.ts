@@ -1,8 +1,8 @@
 import type { AgentSession, EmittableEvent, TaskOutcome } from "../../kernel/index.ts";
 
 /**
- * Thrown if a required worker reached a limit, such as `maxTurns`, or could not continue. It is not a `Fault`, because
- * nothing failed.
+ * An error that says that a required worker reached a limit, such as `maxTurns`, or could not continue. It is not a
+ * `Fault`, because nothing failed.
  */
 export class WorkerInterruption extends Error {
   readonly interruption: NonNullable<TaskOutcome["interruption"]>;

@@ -16,7 +16,7 @@ import { browserProblem, launchChromium, type LaunchOptions } from "./launch-chr
 /** Interval at which a tab is asked again to close, in milliseconds. */
 const retryMs = 200;
 
-/** Settles like `action`, or throws `tool_timeout` if the browser does not finish it in time. */
+/** Returns the result of `action`, or throws `tool_timeout` if the browser does not finish it in time. */
 async function within<T>(timeoutMs: number, what: string, action: Promise<T>): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
@@ -30,8 +30,8 @@ async function within<T>(timeoutMs: number, what: string, action: Promise<T>): P
 }
 
 /**
- * Closes a page. Chromium loses the request if it arrives while a navigation replaces the page, and the driver waits
- * forever, so the request is repeated until the page is closed.
+ * Closes a page. If the request arrives while a navigation replaces the page, Chromium loses it, and the driver
+ * waits forever. Therefore the request is repeated until the page is closed.
  */
 async function closePage(page: Page): Promise<void> {
   const timer = setInterval(() => {
@@ -65,9 +65,10 @@ export interface BrowserOptions extends LaunchOptions, AddressCheckOptions {
   /** Size of the page in pixels. Default: 1280 x 800. */
   readonly viewport?: { readonly width: number; readonly height: number };
   /**
-   * Which URLs may be loaded, including redirects, frames, workers, WebSockets and resources of pages. Of a redirect, a
-   * WebSocket and a shared worker over HTTPS, only host and port are known: they are allowed if another URL there was, or
-   * if the function accepts the root URL. A function that throws refuses. Default: every http and https URL.
+   * Decides which URLs may be loaded, including redirects, frames, workers, WebSockets and resources of pages. For
+   * a redirect, a WebSocket and a shared worker over HTTPS, only host and port are known. These are allowed if
+   * another URL with this host and port was allowed, or if the function accepts the root URL. If the function
+   * throws, the URL is refused. Default: every http and https URL.
    */
   readonly allow?: (url: URL) => boolean;
   /**
@@ -127,19 +128,22 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<BrowserOptions>);
 
 /**
- * A browser for one agent. It starts at its first use, and its creator must close it. Its state is not durable: after a
- * restart the session has a new browser without tabs, and the next state says so.
+ * A browser for one agent. It starts when it is first used, and the code that created the session must close it.
+ * Its state is not durable: after a restart the session has a new browser without tabs, and the next state says so.
  */
 export class BrowserSession implements EphemeralSource {
   readonly name = "browser";
   readonly #options: BrowserOptions;
   #starting: Promise<Started> | undefined;
-  /** Number of starts so far, by which a browser that ends late is told apart from its successor. */
+  /** Number of starts so far. With it, a browser that ends late can be distinguished from the next one. */
   #starts = 0;
   readonly #tabs = new Map<number, Page>();
   #active = 0;
   #lastTab = 0;
-  /** Why connections were refused since the last `open()`, by host. The browser makes some that belong to no page. */
+  /**
+   * Why connections were refused since the last `open()`, by host. Some of them belong to no page, because the
+   * browser itself makes them.
+   */
   readonly #refusals = new Map<string, Fault>();
 
   constructor(options: BrowserOptions = {}) {
@@ -147,7 +151,10 @@ export class BrowserSession implements EphemeralSource {
     this.#options = options;
   }
 
-  /** Returns why this machine cannot start the browser, and how to change that. `undefined` if it can. Starts none. */
+  /**
+   * Returns why this machine cannot start the browser, and how to change that. `undefined` if it can. It does not
+   * start a browser.
+   */
   problem(): Promise<string | undefined> {
     return browserProblem(this.#options);
   }
@@ -273,7 +280,10 @@ export class BrowserSession implements EphemeralSource {
     return this.#options.timeoutMs ?? 15_000;
   }
 
-  /** Waits for an action of the browser. If the browser does not answer in time, it is stopped and forgotten. */
+  /**
+   * Waits for an action of the browser. If the browser does not answer in time, it is stopped, and the next action
+   * starts a new one.
+   */
   async #orStop<T>(what: string, action: Promise<T>): Promise<T> {
     const starting = this.#starting;
     try {
@@ -329,7 +339,7 @@ export class BrowserSession implements EphemeralSource {
     return this.#orStop("opening a tab", context.newPage());
   }
 
-  /** Refuses a private address before the browser starts, with a message that names it. */
+  /** Throws for a private address before the browser starts, with a message that names the address. */
   async #requirePublic(url: URL): Promise<void> {
     if (url.href === "about:blank") return;
     // Loaded on first use, so that importing the browser loads no network module.
@@ -404,7 +414,7 @@ export function stateParts({
   return [text, { type: "image", mediaType: images, source: { kind: "base64", data: screenshot } }];
 }
 
-/** Whether the browser could not load a page, as opposed to a page that was too slow. */
+/** Whether the browser could not load a page. `false` if the page was only too slow. */
 function isNetworkError(error: unknown): boolean {
   return Fault.from(error).message.includes("net::ERR_");
 }

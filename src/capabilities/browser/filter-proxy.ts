@@ -13,7 +13,7 @@ export interface FilterProxyOptions extends AddressCheckOptions {
   readonly onRefused: (host: string, fault: Fault) => void;
 }
 
-/** Headers that concern the connection to the proxy only (RFC 9110, 7.6.1). */
+/** Headers that apply only to the connection to the proxy (RFC 9110, 7.6.1). */
 const perConnection = [
   "connection",
   "keep-alive",
@@ -25,12 +25,14 @@ const perConnection = [
 ];
 
 /**
- * HTTP proxy on this machine through which a browser reaches the network. Everything that the browser sends passes it:
- * requests of pages, frames, workers and service workers, redirects and WebSockets. The proxy resolves host names
- * itself, refuses private addresses by the rule of the tool `fetch`, and connects to the address that it has checked.
+ * HTTP proxy on this machine through which a browser reaches the network. All traffic of the browser goes through
+ * it: requests of pages, frames, workers and service workers, redirects and WebSockets. The proxy resolves host
+ * names itself, refuses private addresses by the rule of the tool `fetch`, and connects to the address that it has
+ * checked.
  *
- * An unencrypted request is judged by its URL. Of an encrypted connection the proxy sees only host and port: it is
- * allowed if `grant()` has named a URL there, or if `allow` accepts the root URL of that origin.
+ * For an unencrypted request, the proxy checks the URL. Of an encrypted connection the proxy sees only host and
+ * port. Such a connection is allowed if `grant()` has named a URL there, or if `allow` accepts the root URL of that
+ * origin.
  */
 export class FilterProxy {
   readonly #options: FilterProxyOptions;

@@ -27,8 +27,8 @@ const usualPlaces = [
 ];
 
 /**
- * Arguments that stop the browser's own network traffic, so that it only connects to the pages it opens, and traffic that
- * does not pass a proxy: lookups of host names, and UDP of WebRTC and QUIC.
+ * Arguments that stop the browser's own network traffic, so that it connects only to the pages that it opens. They
+ * also stop traffic that does not go through a proxy: lookups of host names, and UDP of WebRTC and QUIC.
  */
 const quiet = [
   "--no-first-run",
@@ -70,8 +70,8 @@ export async function launchChromium(options: LaunchOptions, proxy: string): Pro
 }
 
 /**
- * Returns why no browser can be started on this machine, and how to change that: the driver or the program is missing.
- * `undefined` if both are there. Loads and starts neither.
+ * Returns why no browser can be started on this machine, and how to change that: the driver or the program is
+ * missing. `undefined` if both exist. It loads and starts neither.
  */
 export async function browserProblem({ executablePath }: LaunchOptions): Promise<string | undefined> {
   try {

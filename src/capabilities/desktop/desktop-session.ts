@@ -83,7 +83,7 @@ const wheel = { up: 4, down: 5, left: 6, right: 7 } as const;
 const dragMoves = 10;
 /** Maximum number of windows that an error message lists, from the top of the stack. */
 const maxListedWindows = 20;
-/** Depth to which subwindows are listed for programs without accessibility support. */
+/** Depth to which windows inside a window are listed, for programs without accessibility support. */
 const subwindowDepth = 4;
 
 const knownOptions = optionTable({
@@ -96,9 +96,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<DesktopOptions>);
 
 /**
- * One X11 display for one agent. The connection opens at the first use. The programs on the display belong to its
- * owner: this class neither starts nor ends programs. Its state is not durable; after a restart the next state
- * describes what is on the display then.
+ * One X11 display for one agent. The connection opens when it is first used. The programs on the display belong to
+ * its owner: this class neither starts nor ends programs. Its state is not durable: after a restart, the next state
+ * describes what the display then shows.
  */
 export class DesktopSession implements EphemeralSource {
   readonly name = "desktop";
@@ -313,7 +313,10 @@ export class DesktopSession implements EphemeralSource {
     return settleMs === 0 ? Promise.resolve() : delay(settleMs);
   }
 
-  /** Returns why there is no display here, and how to get one. `undefined` if one is named. Does not connect to it. */
+  /**
+   * Returns why there is no display here, and how to get one. `undefined` if a display is named. It does not
+   * connect to the display.
+   */
   async problem(): Promise<string | undefined> {
     return this.#display === "" ? noDisplay : undefined;
   }

@@ -46,7 +46,10 @@ export function imagePart(data: string): ImagePart {
   return { type: "image", mediaType: images, source: { kind: "base64", data } };
 }
 
-/** Describes the windows of programs with accessibility support, then the windows of the others by their positions. */
+/**
+ * Describes the windows of programs with accessibility support. The windows of other programs follow with their
+ * positions.
+ */
 export function describeWindows(
   { windows, reason }: DescribedWindows,
   silent: readonly { readonly window: DesktopWindow; readonly subwindows: readonly Subwindow[] }[],

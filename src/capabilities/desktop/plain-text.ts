@@ -1,4 +1,4 @@
-/** Control characters, characters that change the writing direction, and invisible tag characters. */
+/** Matches control characters, characters that change the writing direction, and invisible tag characters. */
 const steering = /[^\P{Cc}\n\t]|[\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/gu;
 
 /** Returns a program's text without control characters, at most `most` characters long. The text is untrusted. */

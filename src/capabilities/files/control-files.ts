@@ -1,14 +1,14 @@
 import { dirname, resolve } from "node:path";
 
 /**
- * Control files: files that other programs of the user read as commands or settings, such as git hooks, editor tasks,
- * shell start-up files and settings of package managers that choose programs. Files that a project runs openly, such as
- * `package.json` and `Makefile`, are no control files, nor are files that only choose among the user's own commands, such as
- * `.gitattributes`. A tool that could write them would run code outside its workspace later. File tools refuse
- * to write them, and the sandbox mounts the existing ones read-only.
+ * Control files: files that other programs of the user read as commands or settings, such as git hooks, editor
+ * tasks, shell start-up files and settings of package managers that choose programs. Files that a project runs
+ * openly, such as `package.json` and `Makefile`, are not control files. Files that only choose among the user's own
+ * commands, such as `.gitattributes`, are not either. A tool that could write them would run code outside its
+ * workspace later. File tools refuse to write them, and the sandbox mounts the existing ones read-only.
  */
 
-/** Names that are control files or folders wherever they occur. All are in lower case. */
+/** Names that are control files or folders in every folder. All are in lower case. */
 const anywhere: ReadonlySet<string> = new Set([
   ".reeve",
   // Skills, whose scripts a trusted skill may approve in advance.

@@ -141,7 +141,7 @@ export class AnswerFold {
     return this.#questions.size > 0;
   }
 
-  /** Forgets the texts before the next part: the next text is the first one, with no empty line before it. */
+  /** Resets the text, so that the next text counts as the first one, with no empty line before it. */
   startText(): void {
     this.#text = new TextStream();
   }
@@ -325,7 +325,7 @@ export class AnswerFold {
     return [{ type: "agent_end", taskId, agentId, status, output, failure }];
   }
 
-  /** Says the output of the run if no message has said it. */
+  /** Yields the output of the run as text if no message has contained it. */
   #sayOutput({ runId, taskId, seq }: Event<"task_end">, said: SaidText): readonly AnswerPart[] {
     if (said.text === "") return [];
     const of = { taskId, isAnswer: true, messageId: `${runId}:${seq}` };
@@ -336,7 +336,7 @@ export class AnswerFold {
     ];
   }
 
-  /** How the run has ended, after its `run_end`. */
+  /** Returns how the run has ended, from its event `run_end`. */
   end({ data }: Event<"run_end">): AnswerEnd {
     const { status, usage, costUsd, turns } = data;
     const { output = null, failure = null, finishReason = null, interruption } = this.#rootEnd?.data ?? {};

@@ -16,7 +16,7 @@ import type {
 
 interface PartOfTask {
   readonly taskId: TaskId;
-  /** Whether the task speaks for the run. `false` only for tasks of sub-agents. */
+  /** Whether the messages of the task are part of the run's answer. `false` only for tasks of sub-agents. */
   readonly isAnswer: boolean;
 }
 
@@ -26,39 +26,48 @@ interface PartOfMessage extends PartOfTask {
 }
 
 /**
- * A part about a tool call. `callId` is unique in the store and the same for every reader: it starts with the id of the run,
- * and a provider's id that occurs again has a suffix.
+ * A part about a tool call. `callId` is unique in the store and the same for every reader. It starts with the id of
+ * the run. If a provider uses the same id for several calls, each further one has a suffix.
  */
 interface PartOfCall extends PartOfTask {
   readonly callId: string;
   readonly toolName: string;
 }
 
-/** A part about a question. `questionId` names the run and the approval, so that it is unique in the store. */
+/**
+ * A part about a question. `questionId` contains the ids of the run and of the approval, so that it is unique in
+ * the store.
+ */
 interface PartOfQuestion extends PartOfTask {
   readonly questionId: string;
   readonly request: ApprovalRequest;
 }
 
 /**
- * What a client of a chat protocol shows of a run. All protocols encode these parts, so that they agree with each other and
- * with `AgentStream.text`.
+ * What a client of a chat protocol shows of a run. All protocols encode these parts, so that they show the same as
+ * `AgentStream.text`.
  */
 export type AnswerPart =
   /** A message starts. The parts of one message are not mixed with those of another message of the same task. */
   | (PartOfMessage & { readonly type: "message_start" })
   /**
-   * A piece of the text of a message. `piece` is what `AgentStream.text` yields: the text, with an empty line before it if
-   * it follows the text of another message or of a void attempt that the reader has received. Empty if the task does not
-   * speak for the run.
+   * A piece of the text of a message. `piece` is what `AgentStream.text` yields. It is the text, with an empty line
+   * before it if the reader has received text of another message or of an earlier attempt. It is empty if the
+   * task's messages are not part of the answer.
    */
   | (PartOfMessage & { readonly type: "text"; readonly text: string; readonly piece: string })
   | (PartOfMessage & { readonly type: "reasoning"; readonly text: string })
-  /** All pieces of the message are void. The message starts again, without another `message_start`. */
+  /**
+   * All pieces of the message are invalid, because a new attempt starts it again. There is no second
+   * `message_start`.
+   */
   | (PartOfMessage & { readonly type: "message_reset" })
   | (PartOfMessage & { readonly type: "file"; readonly file: FilePart })
   | (PartOfMessage & { readonly type: "message_end" })
-  /** A model calls a tool, or code of the agent does. `messageId` is the message that contains the call, if there is one. */
+  /**
+   * A model, or code of the agent, calls a tool. `messageId` is the message that contains the call, if there is
+   * one.
+   */
   | (PartOfCall & { readonly type: "tool_call"; readonly input: JsonValue; readonly messageId?: string })
   | (PartOfCall & { readonly type: "tool_update"; readonly update: JsonValue })
   | (PartOfCall & {
@@ -69,9 +78,9 @@ export type AnswerPart =
       readonly isRefused: boolean;
     })
   /**
-   * A person is asked, or a client-side tool is called. `callId` is the call of a `tool_call` part that the person may
-   * permit or the client executes. `null` if no such part precedes the question: code asks it, or a sub-agent that is not
-   * shown.
+   * A person is asked, or a client-side tool is called. `callId` is the call of an earlier `tool_call` part that
+   * the person may permit or the client executes. It is `null` if there was no such part, because code asks the
+   * question, or a sub-agent that is not shown.
    */
   | (PartOfQuestion & { readonly type: "question"; readonly callId: string | null })
   | (PartOfQuestion & {
@@ -79,7 +88,7 @@ export type AnswerPart =
       readonly callId: string | null;
       readonly decision: ApprovalDecision;
     })
-  /** A user message that was added on the way, such as steering. */
+  /** A user message that was added during the run, such as steering. */
   | (PartOfTask & { readonly type: "user_message"; readonly message: UserMessage; readonly seq: number })
   /** A task of a sub-agent starts. */
   | {
@@ -97,7 +106,7 @@ export type AnswerPart =
       readonly output: JsonValue;
       readonly failure: Failure | null;
     }
-  /** The run cannot continue without the answers to these questions. The last part of an answer that ends there. */
+  /** The run cannot continue without answers to these questions. It is then the last part of the stream. */
   | { readonly type: "waiting"; readonly questions: readonly WaitingQuestion[] }
   /** The run has ended. The last part. */
   | AnswerEnd;
@@ -110,7 +119,7 @@ export interface WaitingQuestion extends ApprovalRequest, PartOfTask {
   readonly shownCallId: string | null;
 }
 
-/** How a run has ended. `usage`, `costUsd` and `turns` are those of all its tasks. */
+/** How a run has ended. `usage`, `costUsd` and `turns` cover all its tasks. */
 export interface AnswerEnd extends Omit<EventData["run_end"], "lost"> {
   readonly type: "end";
   readonly output: JsonValue;

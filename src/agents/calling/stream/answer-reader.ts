@@ -8,11 +8,11 @@ import {
   type TaskId,
 } from "../../../kernel/index.ts";
 
-/** What a part of a stream changes in the answer of its run. */
+/** The change that a part of a stream makes to the answer of its run. */
 export type AnswerChange =
   /** A piece of a message. `isFirst` marks the first piece of the message. */
   | { readonly type: "text"; readonly text: string; readonly isFirst: boolean }
-  /** The pieces of the current message are void. Its text starts again. */
+  /** The pieces of the current message are invalid. Its text starts again. */
   | { readonly type: "reset" }
   /** The run's root task has ended with this output. `said` is the text of the last message. */
   | { readonly type: "output"; readonly output: JsonValue; readonly said: string };
@@ -24,9 +24,9 @@ interface OpenMessage {
 }
 
 /**
- * Finds the answer in the events and deltas of a run: the text of the root task, or of the task to which a hand-over
- * passed the conversation. Text of other tasks, and of model calls in supporting roles such as `classifier` or `judge`,
- * is left out.
+ * Finds the answer in the events and deltas of a run. It is the text of the root task, or of the task to which the
+ * conversation was handed over. Text of other tasks, and of model calls in supporting roles such as `classifier` or
+ * `judge`, is left out.
  */
 export class AnswerReader {
   readonly #answering = new AnsweringTasks();
@@ -78,7 +78,7 @@ export class AnswerReader {
     return { type: "reset" };
   }
 
-  /** Shows what no delta has shown: all of a message that was not streamed, or the rest of one. */
+  /** Returns the text of a message that no delta has shown: the whole message if it was not streamed, or its rest. */
   #end(taskId: TaskId, text: string): AnswerChange | undefined {
     const message = this.#open.get(taskId) ?? { seq: -1, shown: "" };
     this.#open.delete(taskId);
@@ -88,7 +88,9 @@ export class AnswerReader {
   }
 }
 
-/** The part of an output that was not said yet, as text. Empty if the last message said it. */
+/**
+ * Returns the part of an output that no message has contained yet, as text. Empty if the last message contained it.
+ */
 export function unsaid({ output, said }: Extract<AnswerChange, { type: "output" }>): string {
   if (typeof output !== "string") return said === "" && output !== null ? JSON.stringify(output) : "";
   if (output.trim() === said.trim()) return "";

@@ -11,26 +11,29 @@ import type { AnswerPart, WaitingQuestion } from "./answer-part.ts";
 
 /** Options of `followAnswer`. */
 export interface FollowAnswerOptions {
-  /** Seq of the first event whose parts are yielded. Earlier events are read and yield nothing. Default: 0. */
+  /**
+   * Sequence number (`seq`) of the first event whose parts are yielded. Earlier events are read but yield nothing.
+   * Default: 0.
+   */
   readonly fromSeq?: number;
   /** Whether parts of sub-agents are yielded. Default: `false`. */
   readonly subAgents?: boolean;
   /**
-   * What happens when the run cannot continue without a person. `end`: the answer ends with the part `waiting`, and the run
-   * waits. `wait`: the answer continues when the person has answered. Default: `end`.
+   * What happens when the run cannot continue without a person. `end`: the stream ends with the part `waiting`, and
+   * the run waits. `wait`: the stream continues when the person has answered. Default: `end`.
    */
   readonly onPerson?: "end" | "wait";
   /**
-   * Whether the answer ends when the run waits for these questions. A caller whose answers to some of them are on their way says
-   * `false`. Only with `onPerson: "end"`. If absent, it ends.
+   * Whether the stream ends when the run waits for these questions. A caller that is just sending answers to some of
+   * them returns `false`. Only with `onPerson: "end"`. If absent, the stream ends.
    */
   readonly endsWith?: (questions: readonly WaitingQuestion[]) => boolean;
   /**
-   * Seq of the first event after which the run may be found waiting. A caller that has just answered a question sets it,
-   * because the run waits until its owner has read the answer. Default: 0.
+   * Sequence number (`seq`) of the first event after which the run may be reported as waiting. A caller that has
+   * just answered a question sets it, because the run still waits until its owner has read the answer. Default: 0.
    */
   readonly waitsFromSeq?: number;
-  /** Ends the answer when it aborts. The run continues (C3). */
+  /** Ends the stream when it aborts. The run continues (C3). */
   readonly signal?: CancelSignal;
 }
 
@@ -43,8 +46,8 @@ const turningPoints: ReadonlySet<EventType> = new Set([
 ]);
 
 /**
- * Yields what a client shows of a run, until the run ends or waits for a person. Works in any process and at any time.
- * C3: leaving the loop does not affect the run. Costs O(events of the run).
+ * Yields the parts that a client shows of a run, until the run ends or waits for a person. It works in any process
+ * and at any time. C3: leaving the loop does not affect the run. Costs O(events of the run).
  */
 export function followAnswer(
   run: RunHandle,
@@ -53,7 +56,7 @@ export function followAnswer(
   return answerParts(run, run.events(signal === undefined ? {} : { signal }), options);
 }
 
-/** Like `followAnswer`, for events of the run that are read from the first one on. */
+/** Yields the parts like `followAnswer`, from events of the run that are read from the first one on. */
 export async function* answerParts(
   run: RunHandle,
   items: AsyncIterable<Event | Delta>,
@@ -83,7 +86,7 @@ function isTurningPoint(item: Event | Delta): boolean {
   return "seq" in item && turningPoints.has(item.type);
 }
 
-/** Whether the run only waits, and the questions that a reader has seen are those for which it waits. */
+/** Whether the run only waits, and waits exactly for the questions that a reader has seen. */
 async function isWaiting(run: RunHandle, seen: readonly ApprovalRequest[]): Promise<boolean> {
   const { status, waitsFor } = await run.summary();
   if (status !== "waiting" || !waitsFor.includes("person")) return false;

@@ -1,6 +1,6 @@
 import type { JsonValue } from "../../../kernel/index.ts";
 
-/** A value of which only a part has arrived: members may be missing, texts and lists may be short. */
+/** A value of which only a part has arrived. Members may be missing, and texts and lists may be incomplete. */
 export type PartialValue<Value> = Value extends readonly (infer Item)[]
   ? readonly PartialValue<Item>[]
   : Value extends object
@@ -12,7 +12,7 @@ type Container = JsonValue[] | Record<string, JsonValue>;
 /** An object or list that is not closed yet. */
 interface OpenContainer {
   readonly value: Container;
-  /** The key whose value comes next. `undefined` in a list, and in an object before a key. */
+  /** The key for the next value. `undefined` in a list, and in an object before a key. */
   key: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export class PartialJson {
   #word = "";
   #hasChanged = false;
 
-  /** `opensWith` holds the characters that may start the value: `{`, `[` or both. */
+  /** `opensWith` contains the characters that may start the value: `{`, `[` or both. */
   constructor(opensWith = "{[") {
     this.#opensWith = opensWith;
   }
@@ -114,7 +114,7 @@ export class PartialJson {
     else this.#add(text);
   }
 
-  /** Reads a character between values. Text that is not JSON ends the value; a later one may replace it. */
+  /** Reads a character between values. Text that is not JSON ends the value; a later value may replace it. */
   #readMark(character: string): void {
     if (this.#word !== "" && !this.#endWord()) {
       this.#open = [];

@@ -21,8 +21,9 @@ import { PartialJson, type PartialValue } from "./partial-json.ts";
 /** Options of `AgentStream.text`. */
 export interface TextOptions {
   /**
-   * Called when a new attempt of a model call restarts a message, with the text that stays valid: everything before that
-   * message. The text that follows continues it. If absent, an empty line separates the restarted text from the void one.
+   * Called when a new attempt of a model call restarts a message. It receives the text that stays valid, which is
+   * everything before that message; the following text continues it. If absent, an empty line separates the
+   * restarted text from the invalid one.
    */
   readonly onReset?: (validText: string) => void;
 }
@@ -41,11 +42,11 @@ export interface RunStreamParts<Result> {
   /** Converts the result of the run to the type that `result()` returns. */
   readonly shape: (result: RunResult<JsonValue>) => Result | Promise<Result>;
   readonly cancelOnBreak: boolean;
-  /** The schema of the answer, if the caller requested one. */
+  /** The schema of the answer, if the caller requested structured output. */
   readonly output?: JsonSchema | undefined;
-  /** Cancels the run when it aborts, also after a reader has left the loop. */
+  /** Cancels the run when it aborts, even after a reader has left the loop. */
   readonly signal?: CancelSignal | undefined;
-  /** Starts the run and waits for it as one call of the task that reads. A cancel of the task cancels the run. */
+  /** Starts the run and waits for it as one call of the reading task, so that a cancel of the task cancels the run. */
   readonly insideCall: <Value>(call: () => Promise<Value>) => Promise<Value>;
   /** Whether the code that calls this function belongs to a task, which may be cancelled while it reads. */
   readonly isInsideTask: () => boolean;
@@ -65,7 +66,7 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
     this.#watch = parts.signal && new AbortWatch(parts.signal);
   }
 
-  /** The handle of the run, with `cancel`, `steer`, `approve` and the like. */
+  /** Returns the handle of the run, with methods such as `cancel`, `steer` and `approve`. */
   async run(): Promise<RunHandle> {
     return (await this.#start()).run;
   }
@@ -79,9 +80,9 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
   }
 
   /**
-   * The answer as it is written: the text of the root agent, or of the agent to which a hand-over passed the
-   * conversation, such as the specialist of a router. Text of other agents of the run is left out. An empty line
-   * separates the texts of two turns. An answer that no model streamed is yielded at the end.
+   * Yields the answer while it is written. It is the text of the root agent, or of the agent to which the
+   * conversation was handed over, such as the specialist of a router. Text of other agents of the run is left out.
+   * An empty line separates the texts of two turns. An answer that no model streamed is yielded at the end.
    *
    * @example
    * ```ts
@@ -101,9 +102,9 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
   }
 
   /**
-   * The structured answer as it grows: each value holds what has arrived so far and is not checked against the schema.
-   * Texts and lists grow; a number appears when it is complete. After a new attempt of a model call the value starts
-   * again. `result()` returns the complete, checked value. Requires the option `output`.
+   * Yields the structured answer while it grows. Each value contains what has arrived so far and is not checked
+   * against the schema. Texts and lists grow; a number appears when it is complete. After a new attempt of a model
+   * call, the value starts again. `result()` returns the complete, checked value. Requires the option `output`.
    */
   async *partialObject(
     ..._missing: [Value] extends [never] ? [missingOptionOutput: never] : []
@@ -129,8 +130,8 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
   }
 
   /**
-   * C3: a reader that leaves the loop detaches, and the run continues, unless `cancelOnBreak` is set. If the reader is the
-   * code of a task that is cancelled, the run is cancelled as well.
+   * Reads the stream. C3: if a reader leaves the loop, the run continues, unless `cancelOnBreak` is set. If the
+   * reader is the code of a task and the task is cancelled, the run is cancelled too.
    */
   [Symbol.asyncIterator](): AsyncIterator<Event | Delta, undefined> {
     let events: AsyncIterator<Event | Delta, undefined> | undefined;
@@ -193,14 +194,17 @@ export class RunStream<Result = RunResult<JsonValue>, Value = never> implements 
   }
 }
 
-/** The characters with which an answer by this schema may start. */
+/** Returns the characters with which an answer that follows this schema may start. */
 function openingOf(schema: JsonSchema): string {
   const type = typeof schema === "object" ? schema["type"] : undefined;
   if (type === "object") return "{";
   return type === "array" ? "[" : "{[";
 }
 
-/** The events of a run with a signal. Stops watching the signal after the last event, not when a reader leaves. */
+/**
+ * Yields the events of a run while an abort signal is watched. It stops watching after the last event, but not when
+ * a reader leaves.
+ */
 async function* watchedEvents(
   events: AsyncIterable<Event | Delta>,
   watch: AbortWatch,

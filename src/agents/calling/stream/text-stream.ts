@@ -1,8 +1,8 @@
 import { unsaid, type AnswerChange } from "./answer-reader.ts";
 
 /**
- * Puts the changes of an answer together to one text. An empty line separates the texts of two messages. A restarted
- * message is separated from its void text in the same way, unless `onReset` discards the void text.
+ * Combines the changes of an answer into one text. An empty line separates the texts of two messages. It also
+ * separates a restarted message from its invalid text, unless `onReset` discards the invalid text.
  */
 export class TextStream {
   readonly #onReset: ((validText: string) => void) | undefined;
@@ -16,7 +16,7 @@ export class TextStream {
     this.#onReset = onReset;
   }
 
-  /** Returns the text that the change adds, with the empty line before it. Empty if the change adds none. */
+  /** Returns the text that the change adds, with the empty line before it. Empty if the change adds no text. */
   add(change: AnswerChange): string {
     if (change.type === "reset") {
       this.#reset();

@@ -16,9 +16,9 @@ export type UiMessageChunk = { readonly type: string } & { readonly [field: stri
 export interface UiMessageOptions {
   /** Id of the assistant's message. */
   readonly messageId: string;
-  /** Metadata of the message from its start on. */
+  /** Metadata that the message has from its start on. */
   readonly metadata: JsonObject;
-  /** Ids of tool calls that the client's message already contains. Default: none. */
+  /** Ids of tool calls that the client's message already contains. Default: no ids. */
   readonly knownCalls?: Iterable<string>;
 }
 
@@ -31,13 +31,14 @@ export const uiMessageHeaders: Readonly<Record<string, string>> = Object.freeze(
 });
 
 /**
- * Encodes an answer as a UI message stream: one assistant message with one step per message of the model. A client refuses
- * a result for a call that its message does not contain, so results of calls that were not announced are left out.
+ * Encodes an answer as a UI message stream: one assistant message, with one step per message of the model. Results
+ * of calls that were not announced are left out, because a client refuses a result for a call that its message does
+ * not contain.
  */
 export class UiMessageEncoder {
   readonly #options: UiMessageOptions;
   readonly #calls: Set<string>;
-  /** Questions that are shown as tool calls of their own. */
+  /** Questions that are shown as separate tool calls. */
   readonly #shownQuestions = new Set<string>();
   #openPart: { readonly kind: "text" | "reasoning"; readonly id: string } | undefined;
   #isInStep = false;
@@ -110,7 +111,7 @@ export class UiMessageEncoder {
     }
   }
 
-  /** Ends a message that cannot be read to its end. */
+  /** Ends a message that cannot be read completely. */
   failure(text: string): readonly UiMessageChunk[] {
     return [...this.#endStep(), { type: "error", errorText: text }];
   }
@@ -122,8 +123,8 @@ export class UiMessageEncoder {
   }
 
   /**
-   * Questions have a step of their own: clients send answers by themselves only if all other calls of the last step have
-   * ended, and the call of a sub-agent that asks has not.
+   * Starts a separate step for questions. Clients send answers by themselves only if all other calls of the last
+   * step have ended, and the call of a sub-agent that asks a question has not ended.
    */
   #startQuestionStep(): readonly UiMessageChunk[] {
     if (this.#isQuestionStep) return [];
@@ -159,7 +160,7 @@ export class UiMessageEncoder {
     return this.#calls.has(callId) ? [chunk] : [];
   }
 
-  /** A question that belongs to no call of the message is shown as a call of its own. */
+  /** Shows a question. If it belongs to no call of the message, it is shown as a separate call. */
   #ask({
     callId,
     questionId,
@@ -229,7 +230,7 @@ function fileUrl({ source, mediaType }: FilePart): string {
   return mediaUrl(source, mediaType);
 }
 
-/** The address of a medium. Data that is stored inline becomes a `data:` URL. */
+/** Returns the URL of a medium. Inline data becomes a `data:` URL. */
 export function mediaUrl(source: MediaSource, mediaType: string): string {
   return source.kind === "url" ? source.url : `data:${mediaType};base64,${source.data}`;
 }
@@ -264,7 +265,7 @@ function endChunks(end: AnswerEnd): readonly UiMessageChunk[] {
       ];
 }
 
-/** What a client shows of a run that did not give its answer. `null` if there is an answer. */
+/** Returns the text that a client shows for a run without an answer. `null` if there is an answer. */
 export function endText({ status, failure, reason }: AnswerEnd): string | null {
   switch (status) {
     case "completed":
@@ -283,8 +284,8 @@ export function endText({ status, failure, reason }: AnswerEnd): string | null {
 }
 
 /**
- * The text of a failure that a person at a client may see. The texts of unexpected errors and of providers may contain
- * anything, so that only their codes are shown.
+ * Returns the text of a failure that a person at a client may see. For unexpected errors and errors of providers it
+ * contains only the code, because their texts may contain anything.
  */
 export function failureText({ code, message }: Pick<Failure, "code" | "message">): string {
   const isOurs = code !== "internal" && modelErrorKind(code) === undefined;
@@ -297,7 +298,7 @@ function uiFinishReason({ status, finishReason }: AnswerEnd): string {
   return status === "completed" && finishReason !== "other" ? "stop" : "other";
 }
 
-/** Chunks as server-sent events. JSON contains no line breaks. */
+/** Formats chunks as server-sent events. This is safe because JSON contains no line breaks. */
 export function uiMessageFrames(chunks: readonly UiMessageChunk[]): string {
   return chunks.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join("");
 }

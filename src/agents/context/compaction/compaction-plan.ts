@@ -14,13 +14,13 @@ import {
 import type { Summarizer } from "./summarizer.ts";
 import { type FileUse, usualFileUse } from "./touched-files.ts";
 
-/** Creates the strategy that shortens a conversation. The run pays for the summaries. */
+/** Creates the strategy that shortens a conversation. The run pays for its summaries. */
 export type StrategyFactory = (summarize: Summarizer) => CompactionStrategy;
 
 /**
- * Asks the extensions before a compaction, inside its step. Returns `undefined` if the agent makes the summary itself, or
- * what an extension decided: to cancel the compaction, or a summary of its own. An error of the extension is recorded for
- * a summary for which `problemOf` returns a fault.
+ * Asks the extensions before a compaction, inside its step. Returns the decision of an extension: to cancel the
+ * compaction, or its own summary. Returns `undefined` if no extension decides, so that the agent makes the summary.
+ * If `problemOf` returns a fault for a summary, the fault is recorded as an error of the extension.
  */
 export type BeforeCompact = (
   event: { readonly messages: readonly ChatMessage[]; readonly instructions?: string },
@@ -31,16 +31,16 @@ export type BeforeCompact = (
 /** How long conversations are shortened. */
 export interface CompactionOptions {
   /**
-   * Creates the strategy that shortens what the model sees within an invocation, between its turns. The session is not
-   * changed. If absent, the model sees the whole session until a request exceeds its context window.
+   * Creates the strategy that shortens what the model sees within an invocation, between its turns. It does not
+   * change the session. If absent, the model sees the whole session until a request exceeds its context window.
    */
   readonly strategy?: StrategyFactory;
   /**
-   * Tokens of the model's context window that stay free. The session is compacted after an invocation that leaves it
-   * with more than the rest of the window. At most half of the window stays free. Default: 8_192.
+   * Number of tokens of the model's context window that should stay free. If an invocation leaves fewer tokens
+   * free, the session is compacted. At most half of the window is kept free. Default: 8_192.
    */
   readonly reserveTokens?: number;
-  /** Tokens of the newest messages that a compaction keeps as they are. Default: 16_384. */
+  /** Number of tokens of the newest messages that a compaction keeps unchanged. Default: 16_384. */
   readonly keepRecentTokens?: number;
   /** Budget of the run that compacts the session. It replaces the agent's budget. Default: `{ maxTurns: 3 }`. */
   readonly budget?: Partial<ExecutionBudget>;
@@ -51,7 +51,7 @@ export interface CompactionOptions {
 /** The checked options of an agent. */
 export interface CompactionPlan extends Required<Omit<CompactionOptions, "strategy">> {
   readonly strategy: StrategyFactory | null;
-  /** Asks the extensions before a compaction. `null` if there are none. */
+  /** Asks the extensions before a compaction. `null` if the agent has no extensions. */
   readonly beforeCompact: BeforeCompact | null;
 }
 
@@ -96,7 +96,7 @@ export function compactionPlan(
   };
 }
 
-/** The limits of a compaction for a model. A small window reserves and keeps less. */
+/** Returns the limits of a compaction for a model. For a small window, the limits are lower. */
 export function limitsFor(
   { reserveTokens, keepRecentTokens }: Pick<CompactionPlan, "reserveTokens" | "keepRecentTokens">,
   contextWindow: number | null,

@@ -19,7 +19,7 @@ interface CompactionInput {
   readonly manual?: boolean;
 }
 
-/** Executes a run of kind `compaction`. A run that wrote no entry says why; without a summary it has failed. */
+/** Executes a run of kind `compaction`. If it writes no entry, it says why; without a summary it has failed. */
 export async function runCompaction(
   plan: CompactionPlan | null,
   ctx: RunContext,
@@ -77,7 +77,10 @@ async function summarise(
   return { skipped: "no_summary", failure: failure.toJSON() };
 }
 
-/** S3: why a summary of an extension is refused: it keeps an entry that the model does not see, or a result without its call. */
+/**
+ * S3: returns why a summary of an extension is refused, because it keeps an entry that the model does not see, or a
+ * result without its call.
+ */
 function summaryProblem(
   path: SessionCompactionRequest["path"],
   summary: CompactionResult,

@@ -17,18 +17,19 @@ export interface ClosingInvocation {
   readonly session: AgentSession;
   readonly turn: Turn;
   readonly plan: CompactionPlan | null;
-  /** What the caller of `invoke` asked the summary to consider. */
+  /** What the summary must consider, as the caller of `invoke` requested it. */
   readonly instructions: string | undefined;
-  /** Whether the application keeps the conversation in a store of its own. */
+  /** Whether the application keeps the conversation in its own store. */
   readonly hasOwnHistory: boolean;
 }
 
-/** What follows an invocation: a compaction, or an event that tells why none follows. */
+/** What follows an invocation: a compaction, or an event that says why there is none. */
 export type CompactionDecision = { readonly next: NextRun } | { readonly event: TurnEvent } | undefined;
 
 /**
- * Decides whether the session has to be compacted after the invocation: because code requested it, or because the next
- * invocation would start with too many tokens. Only the conversation of a root that is kept is compacted.
+ * Decides whether the session must be compacted after the invocation, because code requested it, or because the
+ * next invocation would start with too many tokens. Only the conversation of a root whose history is kept is
+ * compacted.
  */
 export function decideCompaction(closing: ClosingInvocation): CompactionDecision {
   const { ctx, plan, turn, hasOwnHistory } = closing;
@@ -46,7 +47,10 @@ export function decideCompaction(closing: ClosingInvocation): CompactionDecision
   return isNew ? skipped(closing, "unknown_window") : undefined;
 }
 
-/** The tokens with which the next invocation starts: what the provider counted, and an estimate of what came after. */
+/**
+ * Returns the number of tokens with which the next invocation starts: those that the provider counted, and an
+ * estimate for later messages.
+ */
 function contextTokens({ session }: ClosingInvocation): number {
   const { messages, reported, instructions } = session;
   if (reported !== null) return reported.tokens + estimateTokens(messages.slice(reported.messages));

@@ -1,17 +1,17 @@
 import { type ToolOutput, outputChars } from "../../../kernel/index.ts";
 import { headOf, tailOf } from "../../base/text-cut.ts";
 
-/** The smallest limit that leaves room for text besides the marker. */
+/** The smallest limit that leaves room for text in addition to the marker. */
 export const shortestCut = 64;
 
-/** Cuts a text to at most `limit` characters, including a marker that states how many are missing. */
+/** Cuts a text to at most `limit` characters, including a marker that says how many are missing. */
 export function cutText(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const head = headOf(text, limit - marker(text.length).length);
   return head + marker(text.length - head.length);
 }
 
-/** Cuts the middle of a text, so that `limit` characters and a marker that states how many are missing remain. */
+/** Removes the middle of a text, so that `limit` characters remain, with a marker that says how many are missing. */
 export function withoutMiddle(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const half = Math.floor(limit / 2);

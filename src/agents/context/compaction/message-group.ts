@@ -5,7 +5,7 @@ export type MessageGroup<Item = ChatMessage> = readonly Item[];
 
 /** A history, divided into the parts that strategies treat differently. */
 export interface GroupedHistory {
-  /** The leading system messages and the summary after them; never dropped. */
+  /** The leading system messages and the summary after them. They are never dropped. */
   readonly head: readonly ChatMessage[];
   readonly groups: readonly MessageGroup[];
 }

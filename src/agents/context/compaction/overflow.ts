@@ -8,7 +8,7 @@ export function isOverflow(error: unknown): boolean {
   return Fault.is(error) && error.code === "model_context_overflow";
 }
 
-/** What shortens a transcript that exceeded the context window. */
+/** The options for shortening a transcript that exceeded the context window. */
 export interface OverflowOptions {
   readonly ctx: RunContext;
   readonly plan: Pick<CompactionPlan, "strategy" | "keepRecentTokens">;
@@ -17,8 +17,8 @@ export interface OverflowOptions {
 }
 
 /**
- * Shortens a transcript in one `compaction` step: with the agent's strategy, and with the session's if there is none or
- * if it cuts nothing. Returns `null` if nothing can be cut.
+ * Shortens a transcript in one `compaction` step. It uses the agent's strategy. If there is none, or if it removes
+ * nothing, it uses the compaction of the session. Returns `null` if nothing can be removed.
  */
 export async function shortenTranscript(
   { ctx, plan: { strategy, keepRecentTokens }, role }: OverflowOptions,

@@ -1,6 +1,6 @@
 import type { ChatMessage, CompactionStrategy } from "../../../kernel/index.ts";
 
-/** A strategy without model calls. Whether it is due is determined by applying it. */
+/** Creates a strategy without model calls. To find out whether it is due, it is applied. */
 export function plainStrategy(
   cut: (history: readonly ChatMessage[]) => readonly ChatMessage[],
 ): CompactionStrategy {

@@ -14,7 +14,7 @@ export interface WindowChange {
 }
 
 export interface PromptWindowOptions {
-  /** The context of the task; compaction is a step of it. */
+  /** The run context of the task. A compaction is a step of this context. */
   readonly ctx: RunContext;
   readonly plan: Pick<CompactionPlan, "strategy" | "keepRecentTokens">;
   /** The role of the model that writes summaries. */
@@ -23,9 +23,10 @@ export interface PromptWindowOptions {
 }
 
 /**
- * The part of a growing conversation that the model sees. Omitted messages stay omitted, so a summary is paid once. The
- * stored conversation is complete (S3). J4: compaction is a step that runs when the strategy is due; a replay uses the
- * record. Without a strategy, only an overflow shortens the window.
+ * The part of a growing conversation that the model sees. Messages that were left out once stay out, so that a
+ * summary is paid only once. The stored conversation is complete (S3). J4: a compaction is a step that runs when
+ * the strategy is due; a replay uses its record. Without a strategy, the window is shortened only after a request
+ * was too long.
  */
 export class PromptWindow {
   readonly #options: PromptWindowOptions;
@@ -43,8 +44,8 @@ export class PromptWindow {
   }
 
   /**
-   * The window of a conversation that continues the previous one. It costs time proportional to what is shown, not to
-   * the whole conversation.
+   * Returns the window of a conversation that continues the previous one. The cost is proportional to the length of
+   * the window, not of the whole conversation.
    */
   async of(conversation: Transcript): Promise<Transcript> {
     const shown = this.#extend(conversation);
@@ -64,7 +65,10 @@ export class PromptWindow {
     return this.#shown;
   }
 
-  /** Shortens the window of a conversation that exceeded the context window. Returns `null` if nothing can be cut. */
+  /**
+   * Shortens the window of a conversation that exceeded the context window. Returns `null` if nothing can be
+   * removed.
+   */
   async shorten(conversation: Transcript): Promise<Transcript | null> {
     const shorter = await shortenTranscript(this.#options, this.#extend(conversation));
     if (shorter !== null) this.#replace(shorter);
@@ -77,7 +81,10 @@ export class PromptWindow {
     return this.#shown;
   }
 
-  /** J4: compaction starts a new digest chain. Otherwise the chain continues, and hashing costs only what is new. */
+  /**
+   * Replaces the transcript of the window. J4: a compaction starts a new chain of digests. Otherwise the chain
+   * continues, so that only new messages are hashed.
+   */
   #replace(transcript: Transcript): void {
     const messagesBefore = this.#shown.length;
     if (transcript === this.#shown) return;

@@ -7,8 +7,9 @@ export interface RecentGroups {
 }
 
 /**
- * The newest groups whose total cost is at most `limit`: always the newest one, and always the user message that the
- * oldest of them answers, so that a turn that is cut keeps its question.
+ * Returns the newest groups whose total cost is at most `limit`. The newest group is always included. The user
+ * message that the oldest of these groups answers is also always included, so that a turn that is cut keeps its
+ * question.
  */
 export function recentGroups(
   groups: readonly MessageGroup[],
@@ -32,7 +33,7 @@ export function recentGroups(
   };
 }
 
-/** For each group, the position of the nearest user message at or before it. */
+/** Returns for each group the position of the nearest user message at or before it. */
 function questionsOf(groups: readonly MessageGroup[]): readonly (number | undefined)[] {
   let last: number | undefined;
   return groups.map((group, index) => {

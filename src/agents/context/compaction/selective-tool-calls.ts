@@ -11,7 +11,7 @@ import { groupHistory, hasCalls, type MessageGroup } from "./message-group.ts";
 import { plainStrategy } from "./plain-strategy.ts";
 
 export interface SelectiveToolCallsOptions {
-  /** Number of the newest calls that are kept with their results. Default: 5. */
+  /** Number of the newest tool calls that are kept with their results. Default: 5. */
   readonly keepLast?: number;
 }
 
@@ -19,7 +19,7 @@ const knownOptions = optionTable({
   keepLast: is.integer({ from: 1, default: 5 }),
 } satisfies OptionKinds<SelectiveToolCallsOptions>);
 
-/** Drops older tool calls with their results. The text around them stays. */
+/** Creates a strategy that drops older tool calls with their results. The text around them is kept. */
 export function selectiveToolCalls(options: SelectiveToolCallsOptions = {}): CompactionStrategy {
   const { keepLast } = knownOptions.read("selectiveToolCalls()", options);
   return plainStrategy((rawHistory) => {
@@ -32,7 +32,7 @@ export function selectiveToolCalls(options: SelectiveToolCallsOptions = {}): Com
 }
 
 /**
- * A group without its calls. Reasoning is dropped with the calls, and so are the provider's ids, because providers
+ * Returns a group without its calls. Reasoning and the provider's ids are dropped with the calls, because providers
  * refuse one without the other.
  */
 function withoutCalls(group: MessageGroup): readonly ChatMessage[] {

@@ -22,9 +22,9 @@ import {
 } from "./touched-files.ts";
 
 export interface SessionCompactionOptions extends SummaryAttempt {
-  /** Tokens of the model's window that stay free for the prompt and the answer. Default: 8_192. */
+  /** Number of tokens of the model's window that should stay free for the prompt and the answer. Default: 8_192. */
   readonly reserveTokens?: number;
-  /** Tokens of the newest messages that are kept unchanged. Default: 16_384. */
+  /** Number of tokens of the newest messages that are kept unchanged. Default: 16_384. */
   readonly keepRecentTokens?: number;
   readonly countTokens?: TokenCounter;
   readonly fileUse?: FileUse;
@@ -42,9 +42,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<SessionCompactionOptions>);
 
 /**
- * Summarises the part of a session before a cut. The cut is before a user or assistant message, never between a call
- * and its result. A cut inside a turn gives two summaries, made in parallel: one of what precedes the turn, one of the
- * turn's beginning.
+ * Creates a compaction that summarises the part of a session before a cut. The cut is before a user or assistant
+ * message, and never between a call and its result. A cut inside a turn needs two summaries, which are made in
+ * parallel: one of everything before the turn, and one of the turn's beginning.
  */
 export function sessionCompaction(options: SessionCompactionOptions): Compaction {
   const {
@@ -83,7 +83,7 @@ export function sessionCompaction(options: SessionCompactionOptions): Compaction
   };
 }
 
-/** The position of the first group that is kept: as many groups as fit, and always the newest. */
+/** Returns the position of the first group that is kept: as many groups as fit, and always the newest one. */
 function findCut(
   groups: readonly MessageGroup<ContextEntry>[],
   keepRecentTokens: number,
@@ -100,8 +100,8 @@ function findCut(
 }
 
 /**
- * The position of the user message that starts the turn through which the cut goes; the cut itself if it is between
- * turns.
+ * Returns the position of the user message that starts the turn in which the cut is. If the cut is between turns,
+ * returns the cut itself.
  */
 function startOfTurn(groups: readonly MessageGroup<ContextEntry>[], cut: number): number {
   if (isQuestion(groups[cut])) return cut;

@@ -12,7 +12,10 @@ const knownOptions = optionTable({
   maxMessages: is.integer({ from: 1, default: 100 }),
 } satisfies OptionKinds<SlidingWindowOptions>);
 
-/** Keeps the newest messages. A turn that cannot be cut is kept whole, even if it exceeds the limit. */
+/**
+ * Creates a strategy that keeps the newest messages. A turn that cannot be cut is kept as a whole, even if it
+ * exceeds the limit.
+ */
 export function slidingWindow(options: SlidingWindowOptions = {}): CompactionStrategy {
   const { maxMessages } = knownOptions.read("slidingWindow()", options);
   return plainStrategy((rawHistory) => {

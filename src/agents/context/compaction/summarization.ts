@@ -17,11 +17,14 @@ import { trySummaries, type SummaryAttempt } from "./summary-attempt.ts";
 
 export interface SummarizationOptions extends SummaryAttempt {
   /**
-   * Histories up to this size are not summarised. Default: the target of the enclosing composition, otherwise twice
-   * `keepRecentTokens`.
+   * Maximum size of histories that are not summarised, in tokens. Default: the target of the enclosing composition,
+   * otherwise twice `keepRecentTokens`.
    */
   readonly maxTokens?: number;
-  /** Tokens of the newest messages that are kept unchanged; never more than half of `maxTokens`. Default: 16_384. */
+  /**
+   * Number of tokens of the newest messages that are kept unchanged. Never more than half of `maxTokens`. Default:
+   * 16_384.
+   */
   readonly keepRecentTokens?: number;
   readonly countTokens?: TokenCounter;
   readonly instructions?: string;
@@ -36,7 +39,10 @@ const knownOptions = optionTable({
   onFailure: is.callback(),
 } satisfies OptionKinds<SummarizationOptions>);
 
-/** Replaces older messages by one summary. An existing summary is updated, so there is never a second one. */
+/**
+ * Creates a strategy that replaces older messages by one summary. An existing summary is updated, so that there is
+ * never a second one.
+ */
 export function summarization(options: SummarizationOptions): CompactionStrategy {
   const {
     keepRecentTokens,

@@ -16,10 +16,10 @@ import {
 } from "../../../kernel/index.ts";
 import { cutOutput, cutText, withoutMiddle } from "./cut-output.ts";
 
-/** Maximum number of characters of one call or result, which is enough for a summary. */
+/** Maximum number of characters of one call or result in the text for the summary, which is enough for a summary. */
 const maxChars = 2_000;
 
-/** Renders a conversation as plain text, for a model that summarises it. */
+/** Returns a conversation as plain text, for a model that summarises it. */
 function conversationText(messages: readonly ChatMessage[]): string {
   return messages.map(messageLines).filter(Boolean).join("\n\n");
 }
@@ -52,21 +52,21 @@ function partLine(role: string, part: ContentPart): string {
   }
 }
 
-/** One summary that a `Summarizer` must write. */
+/** A request for one summary to a `Summarizer`. */
 export interface SummaryRequest {
   /** The messages to be replaced, oldest first. */
   readonly messages: readonly ChatMessage[];
-  /** The summary of what precedes these messages; it is to be updated, not continued. */
+  /** The summary of everything before these messages. It must be updated, not continued. */
   readonly previous: string | null;
-  /** `"turn"` means the beginning of a turn whose rest is kept. */
+  /** Which part of the conversation is summarised. `"turn"` means the beginning of a turn whose rest is kept. */
   readonly part: "history" | "turn";
   /** What a person asks to keep in mind. */
   readonly instructions?: string;
 }
 
 /**
- * Writes a summary for each request, in order. All requests are passed together, because parallel calls of one run must
- * be known together (J2). An empty summary counts as none.
+ * Writes a summary for each request, in order. All requests are passed together, because a run must know its
+ * parallel calls together (J2). An empty summary counts as no summary.
  */
 export type Summarizer = (requests: readonly SummaryRequest[]) => Promise<readonly string[]>;
 
@@ -83,14 +83,14 @@ const inRunTable = optionTable({
   role: is.any,
 } satisfies OptionKinds<SummarizerOptions & { readonly role?: string }>);
 
-/** Creates a summariser from a function for a single request. */
+/** Creates a summarizer from a function that handles one request. */
 export function summarizeEach(summarize: (request: SummaryRequest) => Promise<string>): Summarizer {
   return (requests) => Promise.all(requests.map(summarize));
 }
 
 /**
- * Summarises with a model of the running agent: each summary is a step of the task, paid from its budget and never paid
- * twice.
+ * Creates a summarizer that uses a model of the running agent. Each summary is a step of the task. It is paid from
+ * the task's budget, and not paid twice after a crash.
  */
 export function summarizeIn(
   ctx: Pick<RunContext, "llm" | "parallel">,
@@ -115,7 +115,7 @@ export function summarizeIn(
   };
 }
 
-/** Summarises with a model outside any run, without budget and journal. */
+/** Creates a summarizer that uses a model outside any run, without budget and journal. */
 export function summarizeWith(model: Model, options: SummarizerOptions = {}): Summarizer {
   const { maxOutputTokens } = outsideRunTable.read("summarizeWith()", options);
   return summarizeEach((request) =>
@@ -130,12 +130,13 @@ interface Reply {
   readonly stopReason: StopReason;
 }
 
-/** The smallest part of a conversation, in characters, of which a summary is requested. */
+/** The smallest part of a conversation for which a summary is requested, in characters. */
 const shortestConversation = 1_000;
 
 /**
- * Asks for a summary. While the request exceeds the model's context window, it asks again without the middle of the
- * conversation: half as much each time. Otherwise a session that has outgrown the window could never be summarised.
+ * Asks for a summary. If the request exceeds the model's context window, it asks again without the middle of the
+ * conversation, with half as much text each time. Otherwise a session that is longer than the window could never be
+ * summarised.
  */
 async function askFitting(
   request: SummaryRequest,
@@ -153,8 +154,8 @@ async function askFitting(
 }
 
 /**
- * The text of a summary. A summary that was cut at its output limit counts as none, because its end would be lost for
- * good.
+ * Returns the text of a summary. A summary that was cut at its output limit counts as no summary, because its end
+ * would be lost.
  */
 function answerOf(reply: Reply): string {
   return reply.stopReason === "stop" ? messageText(reply.message).trim() : "";

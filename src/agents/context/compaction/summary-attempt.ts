@@ -1,7 +1,10 @@
 import { Fault, stopsTask, type FaultCode } from "../../../kernel/index.ts";
 import type { Summarizer, SummaryRequest } from "./summarizer.ts";
 
-/** Faults that must not be hidden by continuing without a summary: the run was lost, or the request is wrong. */
+/**
+ * Faults after which the conversation must not continue without a summary, because the run was lost or the request
+ * is wrong.
+ */
 const mistakes: ReadonlySet<FaultCode> = new Set([
   "invalid_argument",
   "unknown_price",
@@ -12,11 +15,11 @@ const mistakes: ReadonlySet<FaultCode> = new Set([
 
 export interface SummaryAttempt {
   readonly summarize: Summarizer;
-  /** Called with the reason if there is no summary; the history stays as it is. */
+  /** Called with the reason if there is no summary. The history then does not change. */
   readonly onFailure?: (fault: Fault) => void;
 }
 
-/** The summaries, or `undefined` if one failed or is empty. */
+/** Returns the summaries, or `undefined` if one of them failed or is empty. */
 export async function trySummaries(
   { summarize, onFailure }: SummaryAttempt,
   requests: readonly SummaryRequest[],

@@ -1,4 +1,5 @@
 /**
- * The model role of summaries, so that middleware can tell them from answers and `route` may choose a cheaper model.
+ * The model role for summaries. With it, middleware can distinguish them from answers, and `route` may choose a
+ * cheaper model.
  */
 export const summaryRole = "summary";

@@ -10,7 +10,10 @@ import {
 } from "../../../kernel/index.ts";
 
 export interface TokenBudgetOptions {
-  /** The strategies, from the least to the most destructive. */
+  /**
+   * The strategies in the order in which they are applied, from the one that loses least to the one that loses
+   * most.
+   */
   readonly strategies: readonly CompactionStrategy[];
   /** Maximum number of tokens of the result. */
   readonly maxTokens: number;
@@ -23,7 +26,10 @@ const knownOptions = optionTable({
   countTokens: is.any,
 } satisfies OptionKinds<TokenBudgetOptions>);
 
-/** Applies strategies in order until the history fits; none if it already fits. */
+/**
+ * Creates a strategy that applies several strategies in order until the history fits. It applies none if the
+ * history already fits.
+ */
 export function tokenBudget(options: TokenBudgetOptions): CompactionStrategy {
   const { strategies, maxTokens, countTokens = estimateTokens } = knownOptions.read("tokenBudget()", options);
   return {
@@ -56,7 +62,7 @@ const modelTable = optionTable({
   countTokens: is.any,
 } satisfies OptionKinds<ModelBudgetOptions>);
 
-/** Like `tokenBudget`, with a limit derived from the model's context window. */
+/** Creates a strategy like `tokenBudget`, with a limit that follows from the model's context window. */
 export function modelBudget(options: ModelBudgetOptions): CompactionStrategy {
   const { model, triggerRatio, ...rest } = modelTable.read("modelBudget()", options);
   const { provider, modelId, contextWindow } = model;

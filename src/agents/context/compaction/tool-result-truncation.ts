@@ -20,8 +20,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ToolResultTruncationOptions>);
 
 /**
- * Shortens tool results and marks the omission. Errors stay whole, because they are short and matter, and so do results
- * that the model has not yet answered, because it has not read them.
+ * Creates a strategy that shortens tool results and marks the omission. It does not shorten errors, because they
+ * are short and important, and results that the model has not answered yet, because it has not read them.
  */
 export function toolResultTruncation(options: ToolResultTruncationOptions = {}): CompactionStrategy {
   const { maxChars } = knownOptions.read("toolResultTruncation()", options);
@@ -34,7 +34,7 @@ export function toolResultTruncation(options: ToolResultTruncationOptions = {}):
   });
 }
 
-/** A message with shortened results; the same object if nothing is too long. */
+/** Returns a message with shortened results, or the same object if no result is too long. */
 function shorten(message: ToolMessage, maxChars: number): ChatMessage {
   const content = message.content.map((part): ToolResultPart => {
     if (part.isError) return part;

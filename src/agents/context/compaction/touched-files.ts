@@ -6,7 +6,7 @@ export interface TouchedFiles {
   readonly modified: readonly string[];
 }
 
-/** Determines what a call does to a file; `null` if it touches none. */
+/** Returns what a call does to a file. `null` if it uses no file. */
 export type FileUse = (
   call: ToolCallPart,
 ) => { readonly use: "read" | "modified"; readonly path: string } | null;

@@ -24,9 +24,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<TruncationOptions>);
 
 /**
- * The last resort: limits the number of messages, of characters, or both. The oldest messages are dropped first. If the
- * newest turn alone exceeds `maxChars`, its tool results are cut, including errors and unread ones. User and system
- * messages are never cut, so they may exceed the limit.
+ * Creates a strategy that limits the number of messages, of characters, or both. Use it as the last one. The oldest
+ * messages are dropped first. If the newest turn alone exceeds `maxChars`, its tool results are cut, including
+ * errors and unread ones. User and system messages are never cut, so that they may exceed the limit.
  */
 export function truncation(options: TruncationOptions): CompactionStrategy {
   const { maxMessages, maxChars } = knownOptions.read("truncation()", options);
@@ -51,7 +51,7 @@ function dropOldest(
   return left.length === 0 ? history : [...head, ...kept.flat()];
 }
 
-/** Cuts results from the oldest on, each by as much as is still too much. */
+/** Cuts results, beginning with the oldest, until the history fits. Each is cut by as much as is still necessary. */
 function cutResults(history: readonly ChatMessage[], maxChars: number): readonly ChatMessage[] {
   let excess = charsOfAll(history) - maxChars;
   if (excess <= 0 || !history.some(({ role }) => role === "tool")) return history;

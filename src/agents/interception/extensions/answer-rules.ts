@@ -22,7 +22,7 @@ import { isEmptyInput, readInput } from "../../base/agent-input.ts";
 
 /** The event of an answerable type. */
 export type AnswerableEvent<Type extends AnswerableEventType> = ExtensionEvents[Type]["event"];
-/** What a handler of an answerable type may return. */
+/** The value that a handler of an event type may return as an answer. */
 export type Answer<Type extends AnswerableEventType> = ExtensionEvents[Type]["result"];
 
 /** How the answers of the handlers of one event type are read and combined. */
@@ -33,7 +33,7 @@ export interface AnswerRule<Type extends AnswerableEventType> {
   readonly expected: string;
   /** The names of the fields of an answer. */
   readonly table: OptionTable;
-  /** The event for the next handler. If absent, every handler receives the same event. */
+  /** Returns the event for the next handler. If absent, every handler receives the same event. */
   readonly next?: (event: AnswerableEvent<Type>, answer: Answer<Type>) => AnswerableEvent<Type>;
   /** Whether no further handler is called. */
   readonly isFinal: (answer: Answer<Type>) => boolean;
@@ -135,7 +135,10 @@ export const answerRules: { readonly [Type in AnswerableEventType]: AnswerRule<T
   session_before_tree: refusal,
 };
 
-/** Reads what a handler returned. `undefined` and `null` change nothing; throws `invalid_argument` for other values. */
+/**
+ * Reads the value that a handler returned. `undefined` and `null` change nothing. Throws `invalid_argument` for
+ * other invalid values.
+ */
 export function readAnswer<Type extends AnswerableEventType>(
   type: Type,
   value: unknown,
@@ -171,7 +174,7 @@ function readInputAnswer(value: object): Answer<"input"> | undefined {
   return isMessage ? { action, input: sealedCopy(input) } : undefined;
 }
 
-/** What the model receives in place of a result that an extension failed to patch. */
+/** The result that the model receives in place of a tool result, if an extension failed to change that result. */
 const withheld = deepFreeze({
   type: "text",
   text: "[withheld: an extension failed to process this result]",
@@ -205,13 +208,13 @@ function isHistory(value: unknown): value is readonly ChatMessage[] {
   return findUnpaired(value) === undefined;
 }
 
-/** Returns messages that the handler can no longer change. A list that is the event's own is returned as it is. */
+/** Returns messages that the handler can no longer change. The event's own list is returned unchanged. */
 function sealed(messages: readonly ChatMessage[]): readonly ChatMessage[] {
   if (Object.isFrozen(messages)) return messages;
   return messages.map((each) => (Object.isFrozen(each) ? each : sealedCopy(each)));
 }
 
-/** A copy, so that a handler which keeps its answer cannot change it later. */
+/** Returns a copy of an answer, so that a handler that keeps its answer cannot change it later. */
 function sealedCopy<Value>(value: Value): Value {
   return deepFreeze(copyJson(value as unknown as JsonValue)) as unknown as Value;
 }

@@ -23,9 +23,9 @@ interface Queue {
 }
 
 /**
- * Delivers the committed events and the deltas of each run to the handlers of extensions, one after another, beside the
- * run. Each event is delivered at most once: a process that dies delivers no more, and a replay commits no events. While
- * handlers are slower than a model, the pieces of its message that wait are joined.
+ * Delivers the committed events and the deltas of each run to the handlers of extensions, one after another,
+ * without delaying the run. Each event is delivered at most once: a process that dies delivers no further events,
+ * and a replay commits no events. If handlers are slower than a model, waiting pieces of its message are joined.
  */
 export class EventDelivery implements EventObserver {
   readonly #watches: (type: ObservedType) => boolean;
@@ -76,7 +76,7 @@ function wants(observer: EventObserver, type: ObservedType): boolean {
   return observer.watches?.(type) !== false;
 }
 
-/** Passes events to two observers. Each receives the types that it watches. */
+/** Returns an observer that passes events to two observers. Each receives the types that it watches. */
 export function bothObservers(one: EventObserver, other: EventObserver): EventObserver {
   const observers = [one, other];
   return {

@@ -13,22 +13,22 @@ import type { Registrations } from "./registrations.ts";
 /** Name of the tool that returns the body of a skill. */
 const skillTool = "skill";
 
-/** The tools that extensions add, without those whose name the agent uses. */
+/** Returns the tools that extensions add. Tools whose name the agent already uses are left out. */
 export function extensionTools(registered: Registrations): readonly Tool[] {
   const tools = [...registered.all("tool").values()];
   const skills = visibleSkills(registered);
   return skills.length === 0 ? tools : [...tools, toolOfSkills(skills)];
 }
 
-/** The tools of an agent and those of its extensions whose names are free. */
+/** Returns the tools of an agent with those tools of its extensions whose names are free. */
 export function withExtensionTools(own: readonly Tool[], added: readonly Tool[]): readonly Tool[] {
   const names = new Set(own.map(({ name }) => name));
   return [...own, ...added.filter(({ name }) => !names.has(name))];
 }
 
 /**
- * The architecture of an agent whose option names one that an extension registers. Until then it accepts every option,
- * and the registered architecture is checked before the first invocation.
+ * Returns a placeholder for an architecture that an extension will register under the name in the agent's option.
+ * The placeholder accepts every option; the registered architecture is checked before the first invocation.
  */
 export function deferredArchitecture(name: string): Architecture {
   return {
@@ -61,7 +61,7 @@ export async function builtPart({ name, text }: PromptPart, facts: RunFacts): Pr
   );
 }
 
-/** The list of skills for the system prompt. Empty if there are none. */
+/** Returns the list of skills for the system prompt. Empty if there are no skills. */
 export function skillPrompt(registered: Registrations): string {
   const skills = visibleSkills(registered);
   return skills.length === 0 ? "" : skillList(skills);

@@ -62,11 +62,11 @@ class RecentPrompts {
   }
 }
 
-/** What the handlers of an event have answered. */
+/** The combined answer of the handlers of an event. */
 export interface Answered<Type extends AnswerableEventType> {
   /** The event, as the last handler left it. */
   readonly event: AnswerableEvent<Type>;
-  /** The answer that counts. `undefined` if no handler has answered. */
+  /** The answer that applies. `undefined` if no handler has answered. */
   readonly answer: Answer<Type> | undefined;
   /** Name of the extension that gave the answer. */
   readonly by: string | undefined;
@@ -78,12 +78,15 @@ interface SetupFailure {
   readonly fault: Fault;
 }
 
-/** Number of times in a row that a handler may exceed its time limit in one run before it receives no more events. */
+/**
+ * Number of times in a row that a handler may exceed its time limit in one run. After that it receives no more
+ * events of the run.
+ */
 const mostHangs = 2;
 
 /**
- * Runs the extensions of one agent: their `setup` once, and their handlers in the order of the extensions. S4: an error
- * of an extension is recorded and never fails a run.
+ * Runs the extensions of one agent: their `setup` once, and their handlers in the order of the extensions. S4: an
+ * error of an extension is recorded and does not fail a run.
  */
 export class ExtensionHost {
   readonly registered = new Registrations();
@@ -100,7 +103,7 @@ export class ExtensionHost {
   #failures: SetupFailure[] = [];
   #denial: string | undefined;
 
-  /** `onReady` is called once, when every `setup` has ended. */
+  /** `onReady` is called once, after the `setup` of every extension has ended. */
   constructor(
     extensions: readonly Extension[],
     agent: () => ExtendedAgent,
@@ -119,7 +122,9 @@ export class ExtensionHost {
     );
   }
 
-  /** Why tool calls are denied, because an extension that checks them could not be set up. */
+  /**
+   * Returns why tool calls are denied, if an extension that checks them could not be set up. Otherwise `undefined`.
+   */
   get denial(): string | undefined {
     return this.#denial;
   }
@@ -136,8 +141,8 @@ export class ExtensionHost {
   }
 
   /**
-   * Prepares an invocation: runs `setup` before the first one, and records its errors there, also if a process resumes the
-   * run in which the `setup` of an earlier process had no error.
+   * Prepares an invocation. It runs `setup` before the first one, and records errors of `setup` in it. This also
+   * applies to a process that resumes a run which another process started without such errors.
    */
   async open(ctx: RunContext): Promise<void> {
     const { extensionPort: port } = ctx;
@@ -148,12 +153,12 @@ export class ExtensionHost {
     for (const { extension, fault } of failures) this.#record(extension, "setup", fault, place);
   }
 
-  /** Notes the system prompt of an invocation, for `getSystemPrompt`. */
+  /** Stores the system prompt of an invocation, for `getSystemPrompt`. */
   notePrompt({ facts: { sessionId } }: RunContext, systemPrompt: string): void {
     this.#prompts.set(sessionId, systemPrompt);
   }
 
-  /** The place of code that runs inside a step of an invocation. `ctx` is the scope of the step. */
+  /** Returns the place for code that runs inside a step of an invocation. `ctx` is the scope of the step. */
   placeIn(ctx: () => RunContext, emit?: HandlerPlace["emit"]): HandlerPlace {
     const prompts = this.#prompts;
     return {
@@ -173,8 +178,8 @@ export class ExtensionHost {
   }
 
   /**
-   * Calls the handlers of an event that extensions may answer, one after another. Call it inside a step and pass the
-   * step's scope, so that a recorded step calls none of them again (J7).
+   * Calls the handlers of an event that extensions may answer, one after another. Call it inside a step and pass
+   * the step's scope, so that a replay of a recorded step calls none of them again (J7).
    */
   async answer<Type extends AnswerableEventType>(
     type: Type,
@@ -195,8 +200,8 @@ export class ExtensionHost {
   }
 
   /**
-   * The text that extensions add to the system prompt: their parts in order, then the list of skills. S4: a part that
-   * fails or takes too long is recorded and left out.
+   * Returns the text that extensions add to the system prompt: their parts in order, then the list of skills. S4: a
+   * part that fails or takes too long is recorded as an error and left out.
    */
   async promptText(facts: RunFacts, place: HandlerPlace): Promise<string> {
     const texts: string[] = [];
@@ -219,8 +224,8 @@ export class ExtensionHost {
   }
 
   /**
-   * Asks the extensions before a compaction, inside its step. `undefined` if none of them has decided. The fault that
-   * `problemOf` returns for a summary is recorded as an error of its extension.
+   * Asks the extensions before a compaction, inside its step. `undefined` if no extension decides. If `problemOf`
+   * returns a fault for a summary, the fault is recorded as an error of its extension.
    */
   async beforeCompact(
     event: AnswerableEvent<"session_before_compact">,
@@ -236,7 +241,10 @@ export class ExtensionHost {
     return answer;
   }
 
-  /** Asks whether a session may be switched, forked or moved. Returns the reason for which an extension refuses. */
+  /**
+   * Asks the extensions whether a session may be switched, forked or moved. Returns the reason if an extension
+   * refuses.
+   */
   async refusal({ type, event }: SessionNavigation, port: ExtensionPort): Promise<string | undefined> {
     await this.ready(() => port.clock);
     const place: HandlerPlace = { port, systemPrompt: this.#prompts.get(port.sessionId) };
@@ -250,7 +258,7 @@ export class ExtensionHost {
     return [...this.registered.all("command").values()].map(({ command }) => command);
   }
 
-  /** Runs a command. Rejects with its error, which is recorded as well. */
+  /** Runs a command. Rejects with the error of the command, which is also recorded. */
   async runCommand(name: string, args: string, port: ExtensionPort): Promise<CommandResult> {
     await this.ready(() => port.clock);
     const commands = this.registered.all("command");
@@ -321,8 +329,8 @@ export class ExtensionHost {
   }
 
   /**
-   * Delivers a committed event or a delta to its handlers. A handler of deltas that fails receives no more of them in that
-   * run, because a message has thousands. Never rejects.
+   * Delivers a committed event or a delta to its handlers. A handler of deltas that fails receives no more of them
+   * in that run, because a message has thousands of deltas. Never rejects.
    */
   async #deliver(event: Event | Delta, task: ObservedTask): Promise<void> {
     // A child that shares the agent's prompt has no extensions.
@@ -386,7 +394,10 @@ export class ExtensionHost {
     }
   }
 
-  /** Lists the error of a memory or an ephemeral source that an extension registered. The log has it as `hook_error`. */
+  /**
+   * Adds an error of a memory or an ephemeral source that an extension registered to `Runtime.extensionErrors`. The
+   * log of the run has it as `hook_error`.
+   */
   #reportSource({ data }: Event<"hook_error">, port: ExtensionPort): void {
     const { hook, failure } = data;
     const extension = this.registered.sourceOwner(hook);
@@ -406,7 +417,10 @@ export class ExtensionHost {
 
 const none: readonly RegisteredHandler[] = [];
 
-/** Whether an error of a handler ends its task. The cancel of other work, for which the handler waited, does not. */
+/**
+ * Whether an error of a handler ends its task. If the handler waited for other work and that work was cancelled, it
+ * does not.
+ */
 function stops(error: unknown, { step }: HandlerPlace): boolean {
   return stopsTask(error) && (!(error instanceof CancellationError) || step?.signal.aborted === true);
 }

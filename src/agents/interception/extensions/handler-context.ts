@@ -21,13 +21,16 @@ import { checkNotice, personQuestions } from "./person-questions.ts";
 export interface ExtendedAgent {
   readonly id: AgentId;
   readonly name: string;
-  /** The models by role, and those that extensions registered by their names. */
+  /** The models by role, and the models that extensions registered by name. */
   readonly models: Readonly<Record<string, Model>>;
 }
 
-/** The place at which code of an extension runs: inside a step, beside a run or outside of runs. */
+/** Where code of an extension runs: inside a step, beside a run, or outside of runs. */
 export interface HandlerPlace {
-  /** Read when it is needed, because a handler that uses nothing costs nothing (F1). */
+  /**
+   * The functions of the runtime. The property is read only when it is needed, so that a handler that uses nothing
+   * costs nothing (F1).
+   */
   readonly port: ExtensionPort;
   /** The scope of the step in which the code runs. Absent outside a step. */
   readonly step?: RunContext;
@@ -37,7 +40,7 @@ export interface HandlerPlace {
   readonly systemPrompt: string;
   /** Requests a compaction after the invocation. Absent outside an invocation. */
   readonly requestCompaction?: (instructions: string | undefined) => void;
-  /** Continues in another session. `busy` inside an unfinished invocation; absent where no one can continue. */
+  /** Continues in another session. `busy` inside an unfinished invocation. Absent where no surface can continue. */
   readonly navigate?: "busy" | ((sessionId: SessionId, from: SessionId) => void);
 }
 
@@ -50,7 +53,7 @@ export interface HandlerContextOptions {
   readonly time: HandlerTime;
 }
 
-/** The running agent as one call of an extension's code sees it. It is valid until the call ends. */
+/** The agent's context for one call of an extension's code. It is valid until the call ends. */
 export class HandlerContext implements ExtensionContext {
   readonly #agent: ExtendedAgent;
   readonly #extension: string;
@@ -70,7 +73,7 @@ export class HandlerContext implements ExtensionContext {
     this.#time = time;
   }
 
-  /** Aborts the signal, because the time of the call is over. */
+  /** Aborts the signal, because the time limit of the call has passed. */
   end(reason: unknown): void {
     this.#signal?.abort(reason);
   }
@@ -191,7 +194,7 @@ export class HandlerContext implements ExtensionContext {
     await this.#goTo("switchSession", (sessions, from) => sessions.switch(from, sessionId));
   }
 
-  /** The port, as long as the call has not ended. */
+  /** The functions of the runtime, as long as the call has not ended. */
   get #port(): ExtensionPort {
     this.#check();
     return this.#place.port;

@@ -1,12 +1,12 @@
 import { Fault, type Clock } from "../../../kernel/index.ts";
 
-/** Maximum time of one handler in milliseconds. The time in which a person is asked does not count. */
+/** Maximum time of one handler, in milliseconds. The time in which a person is asked does not count. */
 const handlerMs = 5_000;
 
-/** The faults of calls that exceeded their time. */
+/** The faults of calls that exceeded their time limit. */
 const expiries = new WeakSet<Fault>();
 
-/** The time of one call of an extension's code. It stops while a person is asked. */
+/** Measures the time of one call of an extension's code. The time in which a person is asked does not count. */
 export class HandlerTime {
   readonly #name: string;
   readonly #clock: () => Clock;
@@ -18,8 +18,8 @@ export class HandlerTime {
   #isOver = false;
 
   /**
-   * `name` describes the code in the fault of a call that takes too long. The clock is read for asynchronous code only.
-   * With `limitMs: Infinity` the code has no time limit.
+   * `name` describes the code in the fault of a call that takes too long. The clock is read only for asynchronous
+   * code. With `limitMs: Infinity` the code has no time limit.
    */
   constructor(name: string, clock: () => Clock, limitMs: number = handlerMs) {
     this.#name = name;
@@ -38,8 +38,8 @@ export class HandlerTime {
   }
 
   /**
-   * Runs the code. Rejects with `internal` when its time is over, and with the error of `watch` when that rejects; the
-   * code may then still run, but `isOver` is set. `watch` is called for asynchronous code only.
+   * Runs the code. Rejects with `internal` when its time limit has passed, and with the error of `watch` if that
+   * rejects. The code may still run then, but `isOver` is true. `watch` is called only for asynchronous code.
    */
   run<Value>(
     code: () => Value | Promise<Value>,
@@ -72,7 +72,7 @@ export class HandlerTime {
 
   #end: () => void = () => {};
 
-  /** Waits for a person. The time of the code stops meanwhile. */
+  /** Waits for a person. The time of this wait does not count for the code. */
   async pauseFor<Value>(ask: () => Promise<Value>): Promise<Value> {
     if (this.#questions++ === 0) this.#stop();
     try {

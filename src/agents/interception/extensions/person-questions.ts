@@ -24,7 +24,7 @@ export interface Asker {
 
 const levels: readonly NoticeLevel[] = ["info", "warning", "error"];
 
-/** Refuses a notice that is no text, and an unknown level. */
+/** Throws for a notice that is not a text, and for an unknown level. */
 export function checkNotice(message: unknown, level: unknown): void {
   requireText("ui.notify()", message);
   if (levels.includes(level as NoticeLevel)) return;
@@ -62,7 +62,10 @@ export function personQuestions(asker: Asker): Omit<ExtensionUi, "notify"> {
 
 type QuestionKind = "confirm" | "select" | "input";
 
-/** Asks until an approval contains a valid answer. `RunHandle.approve` refuses others, but mail may come from elsewhere. */
+/**
+ * Asks until an approval contains a valid answer. `RunHandle.approve` refuses invalid answers, but mail may come
+ * from other code.
+ */
 async function answerOf<Answer>(
   asker: Asker,
   kind: QuestionKind,

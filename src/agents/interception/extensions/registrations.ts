@@ -68,7 +68,7 @@ const noNames: { readonly [Kind in PartKind]: true } = {
 /** The name of a memory in `hook_error`. */
 export const memoryHook = "memory";
 
-/** All event types that a handler can be registered for. */
+/** All event types for which a handler can be registered. */
 const handledTypes: ReadonlySet<string> = new Set([
   ...Object.keys(answerRules),
   ...eventTypes,
@@ -84,12 +84,12 @@ export function isAnswerable(type: ExtensionEventType): type is AnswerableEventT
   return Object.hasOwn(answerRules, type);
 }
 
-/** What the extensions of an agent have registered, in the order of registration. */
+/** The parts that the extensions of an agent have registered, in the order of registration. */
 export class Registrations {
   readonly handlers = new Map<ExtensionEventType, RegisteredHandler[]>();
   readonly ephemeral: EphemeralSource[] = [];
   memory: Memory | undefined;
-  /** The extensions that registered the memory and the ephemeral sources, by the name in `hook_error`. */
+  /** The extensions that registered the memory and the ephemeral sources, by the name that `hook_error` uses. */
   readonly #owners = new Map<string, string>();
   readonly #parts = new Map<PartKind, Map<string, unknown>>();
 
@@ -101,7 +101,7 @@ export class Registrations {
     return this.#parts.get(kind) as Map<string, NamedParts[Kind]>;
   }
 
-  /** Adds a part. Throws `already_exists` if the name is taken here or in `others`. */
+  /** Adds a part. Throws `already_exists` if a part here or in `others` has the same name. */
   add<Kind extends PartKind>(kind: Kind, name: string, part: NamedParts[Kind], others: Registrations): void {
     if (this.all(kind).has(name) || others.all(kind).has(name))
       throw new Fault(
@@ -111,12 +111,12 @@ export class Registrations {
     this.#parts.get(kind)?.set(name, part);
   }
 
-  /** Whether there is a memory or an ephemeral source. */
+  /** Whether a memory or an ephemeral source is registered. */
   get hasSources(): boolean {
     return this.#owners.size > 0;
   }
 
-  /** The extension that registered the memory, or the ephemeral source of this name. */
+  /** Returns the extension that registered the memory, or the ephemeral source of this name. */
   sourceOwner(hook: string): string | undefined {
     return this.#owners.get(hook);
   }
@@ -126,7 +126,7 @@ export class Registrations {
     this.#owners.set(memoryHook, extension);
   }
 
-  /** Leaves out the memory, because the agent has its own. */
+  /** Removes the registered memory, because the agent has its own. */
   dropMemory(): void {
     this.memory = undefined;
     this.#owners.delete(memoryHook);
@@ -161,7 +161,7 @@ export class SetupApi implements ExtensionApi {
     this.#others = others;
   }
 
-  /** Ends the setup. What the extension calls later is refused. */
+  /** Ends the setup. Later calls of the extension throw. */
   end(): void {
     this.#isOver = true;
   }

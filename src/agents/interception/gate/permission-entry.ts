@@ -16,9 +16,10 @@ import {
 } from "../../../kernel/index.ts";
 
 /**
- * Applies permissions and the tool's own `needsApproval`; it always decides. It fails closed: permissions that throw deny,
- * and a rule that asks denies if no one can be asked. A tool's own request for approval waits for an answer, as it does
- * without permissions. A remembered approval lifts a question only if it covers everything that asks.
+ * Creates the check that applies permissions and the tool's own `needsApproval`. It always decides. If permissions
+ * throw, the call is denied. If a rule asks and no person can be asked, the call is denied too. A tool's own
+ * request for approval waits for an answer, as it does without permissions. A remembered approval replaces a
+ * question only if it covers everything that asks.
  */
 export function permissionEntry(permissions: Permissions): BeforeCall {
   return {
@@ -67,7 +68,7 @@ async function checked(permissions: Permissions, gated: GatedCall): Promise<Perm
   }
 }
 
-/** Identities of everything that asks about a call: the rules, and the tool itself. */
+/** Returns the identities of everything that asks about a call: the rules, and the tool itself. */
 function askingRules(decision: PermissionDecision, gated: GatedCall): readonly string[] {
   const own = gated.needsApproval ? [ownQuestion(gated)] : [];
   if (decision.decision !== "ask") return own;
@@ -75,14 +76,17 @@ function askingRules(decision: PermissionDecision, gated: GatedCall): readonly s
   return [...(rules.length > 0 ? rules : [reason]), ...own];
 }
 
-/** The reason that a person sees. It includes the tool's own request, because the answer covers that as well. */
+/**
+ * Returns the reason that a person sees. It includes the tool's own request for approval, because the answer covers
+ * that too.
+ */
 function shownReason({ reason }: Asking, gated: GatedCall): string {
   return gated.needsApproval ? `${reason}; ${ownQuestion(gated)}` : reason;
 }
 
 /**
- * Whether approvals are remembered that cover everything that asks about the call. One of kind `once` counts only if the
- * gate asks once.
+ * Whether remembered approvals cover everything that asks about the call. An approval of kind `once` is used only
+ * if the check asks once.
  */
 async function isRemembered(
   { memory }: Permissions,
@@ -120,8 +124,7 @@ function ask(by: string, reason: string, onAsk: "wait" | ApprovalHandler): AskVe
 }
 
 /**
- * Wraps an approval handler so that an invalid answer denies the call. A handler that returns `true` has not returned a
- * decision.
+ * Wraps an approval handler so that an invalid answer denies the call. For example, `true` is not a valid decision.
  */
 function strict(handler: ApprovalHandler): ApprovalHandler {
   return async (request, facts) => {

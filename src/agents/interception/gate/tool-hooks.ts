@@ -26,7 +26,7 @@ export type PostToolHook<Context = unknown> = (
 export interface ToolHooksOptions {
   /** The clock for timeouts. */
   readonly clock: Clock;
-  /** Maximum time of each hook in milliseconds; `null` sets no limit. Default: 5_000. */
+  /** Maximum time of each hook, in milliseconds. `null` sets no limit. Default: 5_000. */
   readonly timeoutMs?: number | null;
 }
 
@@ -36,9 +36,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ToolHooksOptions>);
 
 /**
- * Hooks that run before and after tool calls. Hooks before a call run one after another, and the first denial wins; a
- * hook that throws or times out denies, because its decision is unknown. All hooks after a call run, and their errors
- * are emitted.
+ * Hooks that run before and after tool calls. Hooks before a call run one after another, and the first denial
+ * decides. A hook that throws or times out denies the call, because its decision is unknown. All hooks after a call
+ * run, and their errors are emitted.
  */
 export class ToolHooks implements HookRegistry {
   readonly #before = new Set<{ readonly hook: PreToolHook }>();

@@ -36,15 +36,18 @@ const partTable = optionTable({
 } satisfies OptionKinds<GateParts>);
 
 /**
- * Composes the entries that judge the tool calls of an agent of your own, for `callPath: { tool }`. F1: the result is
- * `undefined` if no part judges tool calls.
+ * Combines the checks for tool calls of a custom agent, for `callPath: { tool }`. F1: the result is `undefined` if
+ * there are no checks.
  */
 export function composeGate(parts: GateParts): ToolPipeline | undefined {
   const { hooks, guardrails, permissions } = partTable.read("composeGate()", parts);
   return toolPipeline({ hooks, guardrails: guardrails ?? [], permissions });
 }
 
-/** All parts of an agent that its tool calls pass. A part that is not configured is absent or `null`. */
+/**
+ * All parts of an agent that check its tool calls or run around them. A part that is not configured is absent or
+ * `null`.
+ */
 export interface ToolParts {
   readonly repair?: RepairToolCall | null;
   readonly hooks?: HookRegistry | null | undefined;
@@ -55,8 +58,9 @@ export interface ToolParts {
 }
 
 /**
- * Composes the pipeline of an agent's tool calls. This is the one order of its entries, which `docs/guides/middleware.md`
- * documents. F1: only configured parts become entries, and the result is `undefined` if there are none.
+ * Combines the checks and middleware of an agent's tool calls. It defines their order, which
+ * `docs/guides/middleware.md` documents. F1: only configured parts are included, and the result is `undefined` if
+ * there are none.
  */
 export function toolPipeline(parts: ToolParts): ToolPipeline | undefined {
   const { repair, hooks, extensions, guardrails = [], permissions, around } = parts;
@@ -80,7 +84,7 @@ export function toolPipeline(parts: ToolParts): ToolPipeline | undefined {
   return Object.keys(pipeline).length === 0 ? undefined : Object.freeze(pipeline);
 }
 
-/** A hook before a call may deny it. Its error denies the call. */
+/** Creates the check for a hook before a call, which may deny the call. An error of the hook denies the call. */
 function preTool(hooks: HookRegistry): BeforeCall {
   return {
     name: "toolHooks.preTool",
@@ -99,7 +103,7 @@ function preTool(hooks: HookRegistry): BeforeCall {
   };
 }
 
-/** A hook after a call observes its result. Its error changes nothing. */
+/** Creates the check for a hook after a call, which observes the result. An error of the hook changes nothing. */
 function postTool(hooks: HookRegistry): AfterCall {
   return {
     name: "toolHooks.postTool",
@@ -115,7 +119,10 @@ function postTool(hooks: HookRegistry): AfterCall {
   };
 }
 
-/** The reason of a denial. Throws for any other result, because a hook that means to deny must not be ignored. */
+/**
+ * Returns the reason of a denial. Throws for any other value, because a hook that wants to deny a call must not be
+ * ignored.
+ */
 function denialIn(verdict: unknown): string {
   const reason = readProperty(verdict, "deny");
   if (typeof reason === "string") return reason;
@@ -131,8 +138,8 @@ function tellErrors({ emitEvent: tell }: GatedCall, hook: string, error: unknown
 }
 
 /**
- * The handlers of the event `tool_call`. S4: a handler that throws, takes too long or returns an invalid result denies
- * the call. A child that shares the agent's prompt has no extensions.
+ * Creates the check that calls the handlers of the event `tool_call`. S4: a handler that throws, takes too long or
+ * returns an invalid result denies the call. A child that shares the agent's prompt has no extensions.
  */
 function toolCallEvent(host: ExtensionHost): readonly BeforeCall[] {
   const name = "extensions tool_call";
@@ -150,8 +157,8 @@ function toolCallEvent(host: ExtensionHost): readonly BeforeCall[] {
 }
 
 /**
- * The handlers of the event `tool_result`, whose patches accumulate. S4: a handler that throws, takes too long or returns
- * an invalid result withholds the result from the model.
+ * Creates the check that calls the handlers of the event `tool_result`, each of which may change the result. S4: a
+ * handler that throws, takes too long or returns an invalid result withholds the result from the model.
  */
 function toolResultEvent(host: ExtensionHost): readonly AfterCall[] {
   if (!host.has("tool_result")) return [];
@@ -165,7 +172,7 @@ function toolResultEvent(host: ExtensionHost): readonly AfterCall[] {
   return [{ name: "extensions tool_result", decide }];
 }
 
-/** Guardrails of the stage `tool_call`. Their errors follow `onError`. */
+/** Creates the check for guardrails of the stage `tool_call`. Their option `onError` decides about errors. */
 function beforeCall(guardrails: readonly Guardrail[]): readonly BeforeCall[] {
   const asked = guardrails.filter((each) => each.beforeCall !== undefined);
   if (asked.length === 0) return [];
@@ -182,7 +189,7 @@ function beforeCall(guardrails: readonly Guardrail[]): readonly BeforeCall[] {
   return [{ name: "guardrails beforeCall", decide }];
 }
 
-/** Guardrails of the stage `tool_result`. Their errors follow `onError`. */
+/** Creates the check for guardrails of the stage `tool_result`. Their option `onError` decides about errors. */
 function afterCall(guardrails: readonly Guardrail[]): readonly AfterCall[] {
   const asked = guardrails.filter((each) => each.afterCall !== undefined);
   if (asked.length === 0) return [];

@@ -15,7 +15,7 @@ const knownOptions = optionTable({
   stages: is.any,
 } satisfies OptionKinds<ContentFilterOptions>);
 
-/** A guardrail that blocks topics by their words. */
+/** Creates a guardrail that blocks topics by their words. */
 export function contentFilter(options: ContentFilterOptions): Guardrail {
   const { topics, stages = { input: "block", output: "block" } } = knownOptions.read(
     "contentFilter()",

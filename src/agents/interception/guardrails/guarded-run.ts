@@ -22,8 +22,8 @@ export interface TrippedGuardrail {
 }
 
 /**
- * Applies the stages `input` and `output` to an invocation. Each is a step, so a replay uses the recorded decision. A
- * stage without guardrails adds no step (F1).
+ * Applies the guardrails of the stages `input` and `output` to an invocation. Each stage is a step, so that a
+ * replay uses the recorded decision. A stage without guardrails adds no step (F1).
  */
 export class GuardedRun {
   readonly #guardrails: readonly Guardrail[];
@@ -34,7 +34,10 @@ export class GuardedRun {
     this.#ctx = ctx;
   }
 
-  /** Checks the input before any call is paid. `undefined` means that the invocation continues a session without one. */
+  /**
+   * Checks the input before any call is paid. `undefined` as input means that the invocation continues a session
+   * without an input.
+   */
   async input(input: JsonValue | undefined): Promise<TrippedGuardrail | undefined> {
     if (input === undefined) return undefined;
     const guardrails = this.#guardrails.filter((each) => each.onInput !== undefined);
@@ -93,7 +96,10 @@ export function startGuardrails(guardrails: readonly Guardrail[], ctx: RunContex
   }
 }
 
-/** The fault of an `onTurnStart` that is asynchronous. Its rejection would otherwise end the process. */
+/**
+ * Creates the fault for an `onTurnStart` that is asynchronous. A rejection of its promise would otherwise end the
+ * process.
+ */
 function refusedStart(started: Promise<unknown>): Fault {
   started.catch(() => undefined);
   return new Fault(
@@ -103,8 +109,8 @@ function refusedStart(started: Promise<unknown>): Fault {
 }
 
 /**
- * A conversation whose last answer was withheld or changed: its text and reasoning are replaced by what is returned, so
- * that no later turn contains them. Tool calls stay, because their results refer to them.
+ * Returns a conversation whose last answer was withheld or changed. The returned text replaces its text and
+ * reasoning, so that no later turn contains them. Tool calls stay, because their results refer to them.
  */
 export function withAnswer(transcript: Transcript, text: string): Transcript {
   const messages = [...transcript];

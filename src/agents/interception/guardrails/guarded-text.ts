@@ -1,6 +1,9 @@
 import { textOf, type JsonValue, type ToolOutput } from "../../../kernel/index.ts";
 
-/** All readable text in a value, one part per line: strings without JSON escapes, numbers, and property names. */
+/**
+ * Returns all readable text in a value, one part per line: strings without JSON escapes, numbers, and property
+ * names.
+ */
 export function textOfValue(value: JsonValue): string {
   if (typeof value === "string") return value;
   const pieces: string[] = [];
@@ -8,7 +11,7 @@ export function textOfValue(value: JsonValue): string {
   return pieces.join("\n");
 }
 
-/** The text of a tool's output that a model reads, without images and files. */
+/** Returns the text of a tool's output that a model reads, without images and files. */
 export function textOfOutput(output: ToolOutput): string {
   switch (output.type) {
     case "text":
@@ -20,12 +23,12 @@ export function textOfOutput(output: ToolOutput): string {
   }
 }
 
-/** Invisible characters, which can hide a word from a search. */
+/** Matches invisible characters, which can hide a word from a search. */
 const unseen = /\p{Default_Ignorable_Code_Point}/gu;
 
 /**
- * Normalises a text as a reader perceives it: compatible forms are unified, invisible characters removed, and white
- * space collapsed.
+ * Normalises a text to how a reader sees it: equivalent characters are unified, invisible characters removed, and
+ * sequences of white space replaced by one space.
  */
 export function plainText(text: string): string {
   return text.normalize("NFKC").replaceAll(unseen, "").replaceAll(/\s+/gu, " ");

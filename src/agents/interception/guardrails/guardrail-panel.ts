@@ -14,7 +14,7 @@ import {
 export interface Hearing {
   readonly stage: GuardrailStage;
   readonly callId?: string;
-  /** Asks a guardrail that implements the stage. */
+  /** Calls the method of a guardrail for the stage. */
   readonly ask: (guardrail: Guardrail) => GuardrailDecision | Promise<GuardrailDecision> | undefined;
   /** Emits decisions and errors. */
   readonly tell: (event: EmittableEvent) => void;
@@ -31,13 +31,16 @@ export interface StoppingObjection extends Warning {
   readonly decision: "block" | "halt";
 }
 
-/** The combined decision of the guardrails of one stage: warnings accumulate; the first block or halt ends it. */
+/**
+ * The combined decision of the guardrails of one stage. Warnings are collected; the first block or halt ends the
+ * stage.
+ */
 export interface PanelVerdict {
   readonly warnings: readonly Warning[];
   readonly stop?: StoppingObjection;
 }
 
-/** S4: what an error of a guardrail counts as, unless the guardrail has `onError`. */
+/** S4: the decision that replaces an error of a guardrail without the option `onError`. */
 const errorCountsAs: Readonly<Record<GuardrailStage, OnGuardrailError>> = {
   input: "block",
   tool_call: "block",
@@ -46,8 +49,8 @@ const errorCountsAs: Readonly<Record<GuardrailStage, OnGuardrailError>> = {
 };
 
 /**
- * Asks guardrails one after another. S4: an error of a guardrail is recorded and counts as `block` or `allow`; a fault
- * that stops the task is rethrown.
+ * Asks guardrails one after another. S4: an error of a guardrail is recorded and counts as `block` or `allow`. A
+ * fault that stops the task is thrown again.
  */
 export async function hear(guardrails: readonly Guardrail[], hearing: Hearing): Promise<PanelVerdict> {
   const { stage, callId, tell } = hearing;
@@ -66,8 +69,8 @@ export async function hear(guardrails: readonly Guardrail[], hearing: Hearing): 
 }
 
 /**
- * The decision of one guardrail. The reason of a failed guardrail does not quote the error, which may contain the text
- * that the guardrail withholds.
+ * Returns the decision of one guardrail. The reason of a failed guardrail does not quote the error, which may
+ * contain the text that the guardrail withholds.
  */
 async function decisionOf(guardrail: Guardrail, { stage, ask, tell }: Hearing): Promise<GuardrailDecision> {
   const { name, onError = errorCountsAs[stage] } = guardrail;
@@ -85,7 +88,10 @@ async function decisionOf(guardrail: Guardrail, { stage, ask, tell }: Hearing): 
   }
 }
 
-/** Throws for a decision that cannot be read. The parts are read once, because a getter may return other values. */
+/**
+ * Checks a decision and returns it. Throws if it cannot be read. Its fields are read only once, because a getter
+ * may return different values.
+ */
 function readDecision(name: string, verdict: unknown): GuardrailDecision {
   const decision = readProperty(verdict, "decision");
   if (decision === "allow") return { decision };

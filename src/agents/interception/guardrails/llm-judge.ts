@@ -16,16 +16,19 @@ import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 /** Options of `llmJudge`. */
 export interface LlmJudgeOptions {
-  /** The name. Use different names for several judges. Default: `"llm_judge"`. */
+  /** Name of the guardrail. Use different names for several judges. Default: `"llm_judge"`. */
   readonly name?: string;
-  /** The criteria for what is acceptable, in words. */
+  /** Describes in words what is acceptable. */
   readonly criteria: string;
   readonly stages: GuardedStages;
-  /** The judging model. Default: the agent's main model. */
+  /** The model that judges. Default: the agent's main model. */
   readonly model?: Model;
   /** Maximum number of tokens of a verdict. */
   readonly maxOutputTokens?: number;
-  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  /**
+   * The verdict that replaces an error. Default: as for every guardrail (S4), `"block"` for the input and for tool
+   * calls.
+   */
   readonly onError?: OnGuardrailError;
 }
 
@@ -39,11 +42,11 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<LlmJudgeOptions>);
 
 /**
- * A guardrail that asks a model. Each check is a model call of the task: reserved, paid and journaled, so that it
- * counts against every cap and is not repeated on replay.
+ * Creates a guardrail that asks a model. Each check is a model call of the task: it is reserved, paid and
+ * journaled, so that it counts against every cap and is not repeated on a replay.
  *
- * If the call fails, or its answer is not a verdict, `guardrail_error` is emitted and `onError` decides. A fault that
- * stops the task, such as an exhausted budget, is rethrown.
+ * If the call fails, or its answer is not a verdict, the guardrail emits `guardrail_error`, and `onError` decides.
+ * A fault that stops the task, such as an exhausted budget, is thrown again.
  */
 export function llmJudge(options: LlmJudgeOptions): Guardrail {
   const { name, criteria, stages, model, maxOutputTokens, onError } = knownOptions.read(
@@ -90,7 +93,7 @@ function readVerdict(name: string, answer: string): string | undefined {
   );
 }
 
-/** The JSON object in an answer, also if the model adds text or a code block around it. */
+/** Returns the JSON object in an answer, even if the model adds text or a code block around it. */
 function parseObject(answer: string): { readonly verdict?: unknown; readonly reason?: unknown } {
   const [from, to] = [answer.indexOf("{"), answer.lastIndexOf("}")];
   if (from < 0 || to < from) return {};

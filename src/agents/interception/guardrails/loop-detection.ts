@@ -25,7 +25,7 @@ export interface LoopDetectionOptions {
   readonly sameResult?: { readonly warn?: number; readonly block?: number };
   /** Determines which tools are read-only. Default: tools that are not destructive. */
   readonly idempotent?: (tool: Tool) => boolean;
-  /** Names or patterns of tools that are polled on purpose; `sameResult` does not apply to them. */
+  /** Names or patterns of tools that are called repeatedly on purpose. `sameResult` does not apply to them. */
   readonly polled?: readonly string[];
 }
 
@@ -58,11 +58,12 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<LoopDetectionOptions>);
 
 /**
- * A guardrail that detects repeated calls. Each of its three rules counts over the calls of one invocation: a success of the tool, or
- * of the same call, ends a row of failures; a different result ends a row of equal results.
+ * Creates a guardrail that detects repeated calls. Each of its three rules counts over the calls of one invocation.
+ * A success of the tool, or of the same call, ends a series of failures; a different result ends a series of equal
+ * results.
  *
- * It counts from the history that the pipeline passes in, so a process that resumes the run continues the count. A refused call counts as
- * a failed one, because it is the same to the model.
+ * It counts from the history that it receives, so that a process that resumes the run continues the count. A
+ * refused call counts as a failed one, because the model sees no difference.
  */
 export function loopDetection(options: LoopDetectionOptions = {}): Guardrail {
   knownOptions.read("loopDetection()", options);
@@ -112,7 +113,7 @@ interface Rows {
   readonly sameResults: number;
 }
 
-/** Counts the current rows of failures and of equal results, ending with the newest call. */
+/** Counts the current series of failures and of equal results that end with the newest call. */
 function countRows(
   { toolName, input }: Pick<ToolCall, "toolName" | "input">,
   history: readonly SettledCall[],

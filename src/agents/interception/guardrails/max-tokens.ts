@@ -13,11 +13,14 @@ import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 export interface MaxTokensOptions {
   /** Maximum number of tokens of a text at each stage. */
   readonly limits: Partial<Readonly<Record<GuardrailStage, number>>>;
-  /** The decision for a text that is too long. Default: `"block"`. */
+  /** The decision about a text that is too long. Default: `"block"`. */
   readonly decision?: "warn" | "block" | "halt";
   /** Counts the tokens of a text. Default: a quarter of the characters, a rough estimate. */
   readonly count?: (text: string) => number;
-  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  /**
+   * The verdict that replaces an error. Default: as for every guardrail (S4), `"block"` for the input and for tool
+   * calls.
+   */
   readonly onError?: OnGuardrailError;
 }
 

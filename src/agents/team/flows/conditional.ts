@@ -17,8 +17,8 @@ import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 
 export interface ConditionalFlowOptions {
   /**
-   * Receives the input and decides which agent runs. The result is journaled, so it is called once; any value is
-   * converted to a boolean. If it throws, the error is recorded and counts as `false`.
+   * Receives the input and decides which agent runs. The result is journaled, so that the function is called only
+   * once; any value is converted to a boolean. If it throws, the error is recorded and counts as `false`.
    */
   readonly predicate: (text: string) => boolean | Promise<boolean>;
   readonly ifTrue: HostedAgent;

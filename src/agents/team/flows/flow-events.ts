@@ -10,8 +10,8 @@ import { stopOf } from "../../base/interruption-status.ts";
 import { interruptionStatus } from "../../base/interruption-status.ts";
 
 /**
- * Emits the events of a flow: its start and its end, also if it is stopped. If a step reaches a limit, the flow ends
- * with that limit.
+ * Emits the start and the end event of a flow, also if the flow is stopped. If a step reaches a limit, the flow
+ * ends with that limit.
  */
 export async function* withFlowEvents(
   flow: string,

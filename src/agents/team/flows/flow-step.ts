@@ -13,7 +13,7 @@ import { checkAgent } from "../../base/part-check.ts";
 
 /** An agent at its position in a flow. */
 export interface FlowStep {
-  /** The name of the step in events: the agent's name, with a number from its second position on. */
+  /** The name of the step in events. It is the agent's name, with a number if the agent occurs again. */
   readonly name: string;
   readonly worker: HostedAgent;
 }
@@ -45,14 +45,14 @@ export function workersOf(steps: readonly FlowStep[]): Readonly<Record<string, H
   return Object.fromEntries(steps.map(({ name, worker }) => [name, worker]));
 }
 
-/** The input of a step: a text, with the attachments of the flow's input if there are any. */
+/** Returns the input of a step: a text, with the attachments of the flow's input if there are any. */
 export function briefOf(prompt: string, question: PromptContext): WorkerInput {
   const { attachments, history, instructionsWithoutFormat } = question;
   const isPlain = attachments.length === 0 && history.length === 0 && instructionsWithoutFormat === "";
   return isPlain ? prompt : workerBrief({ ...question, prompt });
 }
 
-/** Adds the requested output schema to a step whose answer is the flow's answer. */
+/** Adds the requested output schema to the brief of a step whose answer is the flow's answer. */
 export function inFormWanted(brief: WorkerInput, question: PromptContext): WorkerInput {
   const form = requestedOutput(question);
   if (form.output === undefined) return brief;

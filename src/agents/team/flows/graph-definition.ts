@@ -15,26 +15,29 @@ import {
 } from "../../../kernel/index.ts";
 import { refuseDuplicateNames } from "../duplicate-names.ts";
 
-/** The node from which the graph's input comes. */
+/** The node that provides the graph's input. */
 export const START = "START" as const;
 /** The node whose value is the graph's answer. */
 export const END = "END" as const;
 
 /** The second argument of a function that is a node. */
 export interface NodeContext extends StepContext {
-  /** The input as the text that an agent would receive. */
+  /** The input in the form of the text that an agent would receive. */
   readonly text: string;
   /** How often the node has started, including this time. */
   readonly visit: number;
 }
 
 /**
- * A node that is a function. It is a journaled step, so it runs once, and its result must be JSON. J6: if the process
- * dies in it, it runs again with the same `idempotencyKey`.
+ * A node that is a function. It is a journaled step, so that it runs once; its result must be JSON. J6: if the
+ * process dies while it runs, it runs again with the same `idempotencyKey`.
  */
 export type NodeFunction = (input: JsonValue, node: NodeContext) => JsonValue | Promise<JsonValue>;
 
-/** A node that is a function with the retries and the timeout of its step. By default it has one attempt and no timeout. */
+/**
+ * A node that is a function, with options for the retries and the timeout of its step. Default: one attempt and no
+ * timeout.
+ */
 export interface FunctionNode extends Pick<StepOptions, "retry" | "timeoutMs"> {
   readonly execute: NodeFunction;
 }
@@ -51,13 +54,13 @@ export type GraphEdge<Name extends string = string> = readonly [
   to: Name | typeof END,
 ];
 
-/** Chooses the next nodes by a node's value. The choice is journaled, so the router is called once. */
+/** Chooses the next nodes by a node's value. The choice is journaled, so that the router is called only once. */
 export interface GraphRouter<Name extends string = string> {
   /** All nodes that the router may choose. */
   readonly to: readonly (Name | typeof END)[];
   readonly choose: (
     value: JsonValue,
-    /** The value as the text that an agent would receive. */
+    /** The value in the form of the text that an agent would receive. */
     text: string,
   ) =>
     | Name
@@ -77,7 +80,7 @@ export interface GraphDefinitionOptions<Name extends string = string> {
 export interface Way {
   readonly from: string;
   readonly to: string;
-  /** Whether a router decides if the transition is taken. */
+  /** Whether a router decides if this transition is taken. */
   readonly routed: boolean;
 }
 
@@ -146,7 +149,7 @@ export class GraphDefinition {
     return this.#waysFrom(name).every(({ to }) => to === END);
   }
 
-  /** Returns the function of a node that has options, and keeps these. */
+  /** Returns the function of a node that has options, and stores the options. */
   #unwrapped(name: string, node: GraphNode): HostedAgent | NodeFunction {
     if (!isFunctionNode(node)) return node;
     functionTable.read(`node ${name} of the graph`, node);
@@ -229,7 +232,7 @@ function isFunctionNode(node: GraphNode): node is FunctionNode {
   );
 }
 
-/** Refuses options whose form is that of another library, such as edges that are objects. */
+/** Throws for options in the form of another library, such as edges that are objects. */
 function checkShape({ nodes, edges, routers }: Record<keyof GraphDefinitionOptions, unknown>): void {
   requireNamed("nodes of the graph", nodes, "agents and functions", "nodes: { writer: agent }");
   requireNamed(
@@ -254,7 +257,7 @@ function checkShape({ nodes, edges, routers }: Record<keyof GraphDefinitionOptio
   }
 }
 
-/** What to use in place of a name that other libraries reserve. Empty for other names. */
+/** Returns what to use in place of a name that other libraries reserve. Empty for other names. */
 function reserved(name: string): string {
   if (/^(?:__)?start(?:__)?$/iu.test(name)) return '; use START, imported from "reeve"';
   return /^(?:__)?end(?:__)?$/iu.test(name) ? '; use END, imported from "reeve"' : "";

@@ -34,11 +34,11 @@ interface Arrival {
 }
 
 /**
- * Decides which nodes may start with which values. It is pure: the caller does the work.
+ * Decides which nodes may start with which values. It is pure: the caller executes the nodes.
  *
- * A node starts when a value has arrived and no further value can: no running node, and no node with a value, leads to
- * it. If nodes of a cycle wait for each other, the one declared first starts. So the input of each visit depends on the
- * values alone, not on which node was faster, and a replay gives the same visits.
+ * A node starts when it has a value and cannot receive a further one, because no running node, and no node with a
+ * value, leads to it. If nodes of a cycle wait for each other, the one that was declared first starts. So the input
+ * of each visit depends only on the values and not on which node was faster, and a replay gives the same visits.
  */
 export class GraphSchedule {
   readonly #graph: GraphDefinition;
@@ -55,8 +55,8 @@ export class GraphSchedule {
   }
 
   /**
-   * Passes the value of a finished node, or the graph's input, along the edges and the chosen transitions of its
-   * router.
+   * Passes the value of a finished node, or the graph's input, along its edges and along the transitions that its
+   * router has chosen.
    */
   pass(from: string, value: JsonValue, chosen: readonly string[]): void {
     const depth = this.#atWork.get(from) ?? 0;
@@ -122,7 +122,7 @@ export class GraphSchedule {
   }
 }
 
-/** Combines arrived values: one value as it is, several as a list in the order of their transitions. */
+/** Combines arrived values. A single value stays as it is; several become a list in the order of their transitions. */
 function valueOf(arrived: readonly Arrival[]): JsonValue {
   const values = arrived.toSorted((one, other) => one.order - other.order).map(({ value }) => value);
   const [only] = values;

@@ -70,7 +70,7 @@ export class GraphWalk {
   }
 
   /**
-   * B5: waits for all running visits after a stop, because they are stopped as well and their partial output would
+   * B5: after a stop, waits for all running visits. They are stopped as well, and their partial output would
    * otherwise be lost.
    */
   async #amongOthers(passing: Promise<void>): Promise<void> {
@@ -95,8 +95,8 @@ export class GraphWalk {
   }
 
   /**
-   * Keeps the value of a visit. Among visits that do not depend on each other, the node that was declared first counts,
-   * not the fastest.
+   * Keeps the value of a visit. Among visits that do not depend on each other, the value of the node that was
+   * declared first is kept, not that of the fastest.
    */
   #note(visit: Visit, value: JsonValue): void {
     const { names } = this.#graph;
@@ -110,8 +110,8 @@ export class GraphWalk {
   }
 
   /**
-   * B5: reports the answer so far: what arrived at the end, otherwise the value of the last node, otherwise what the
-   * first stopped node had said.
+   * B5: reports the answer so far: the value that arrived at the end, otherwise the value of the last node,
+   * otherwise the partial output of the first stopped node.
    */
   #show(): void {
     const value = this.#schedule.arrivedAtEnd ?? this.#last?.value ?? "";
@@ -127,9 +127,9 @@ export class GraphWalk {
   }
 
   /**
-   * Executes one visit. Its end event commits with its record, because the branch may have no other step for a long
-   * time. J5: an agent's failure is recorded as a value, so that all visits that stopped at once resume at once; a
-   * failed step would be voided for one of them only.
+   * Executes one visit. The commit of its record also contains its end event, because the branch may have no other
+   * step for a long time. J5: an agent's failure is recorded as a value, so that all visits that stopped at once
+   * are resumed at once. With a failed step, only one of them would become void.
    */
   async #visit(visit: Visit, ctx: RunContext): Promise<JsonValue> {
     const { node: step, input } = visit;
@@ -197,7 +197,10 @@ export class GraphWalk {
   }
 }
 
-/** What nodes after the first know of the question: the instructions, without the conversation and attachments. */
+/**
+ * Returns the part of the question for nodes after the first: the instructions, without the conversation and the
+ * attachments.
+ */
 function laterQuestion(question: PromptContext): PromptContext {
   return { ...question, history: Transcript.empty, attachments: [] };
 }
@@ -234,7 +237,7 @@ function isStopped(ctx: RunContext): boolean {
   }
 }
 
-/** One branch throws this error to end all branches at a limit. It is not a fault, because nothing failed. */
+/** An error with which one branch ends all branches at a limit. It is not a fault, because nothing failed. */
 class BoundReached extends Error {
   readonly met: BoundMet;
 

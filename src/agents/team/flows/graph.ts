@@ -38,11 +38,11 @@ export interface GraphFlowOptions<Name extends string = string>
   extends GraphDefinitionOptions<Name>, Partial<GraphBounds> {}
 
 /**
- * An architecture that runs agents and functions as nodes of a graph. Each node starts as soon as all values that can
- * arrive have arrived. A node that fails, or a limit that is reached, stops the graph.
+ * An architecture that runs agents and functions as nodes of a graph. Each node starts as soon as all values that
+ * can arrive have arrived. A node that fails, or a limit that is reached, stops the graph.
  *
- * Every visit is recorded as one value in a branch of its node, so a replay uses the recorded values and continues the
- * visits that were running.
+ * Every visit is recorded as one value in a branch of its node, so that a replay uses the recorded values and
+ * continues the visits that were running.
  */
 export class GraphFlow implements Architecture {
   /** The name that stored events and results contain. */

@@ -21,14 +21,14 @@ import {
 import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 
 /**
- * How several texts become one: joined, the most frequent one, or the result of a function, in the order of the
+ * How several texts are combined: joined, the most frequent one, or the result of a function, in the order of the
  * branches.
  */
 export type Merge = "concat" | "vote" | ((texts: readonly string[]) => string | Promise<string>);
 
 export interface ParallelFlowOptions {
   readonly branches: readonly HostedAgent[];
-  /** How the answers are merged. A function is journaled, so it is called once. Default: `"concat"`. */
+  /** How the answers are combined. A function is journaled, so that it is called only once. Default: `"concat"`. */
   readonly merge?: Merge;
 }
 
@@ -104,7 +104,7 @@ export class ParallelFlow implements Architecture {
   }
 }
 
-/** The most frequent text; among equally frequent ones the first. Empty texts do not count. */
+/** Returns the most frequent text; among equally frequent ones, the first. Empty texts do not count. */
 function elected(texts: readonly string[]): string {
   const votes = new Map<string, number>();
   for (const text of texts) if (text !== "") votes.set(text, (votes.get(text) ?? 0) + 1);

@@ -20,10 +20,10 @@ import {
 import { stepEnd, stepStart, withFlowEvents } from "./flow-events.ts";
 
 /**
- * An architecture that runs agents one after another. Each receives the input and all earlier answers; the answer of the
- * last step is the flow's answer. All answers are in the metadata `sequential: { answers: [{ step, answer }] }`. A step
- * without an answer stops the flow; the output then holds the latest answer so far. A step with an empty answer keeps
- * the answer before it.
+ * An architecture that runs agents one after another. Each receives the input and all earlier answers; the answer
+ * of the last step is the flow's answer. All answers are in the metadata `sequential: { answers: [{ step, answer }]
+ * }`. A step without an answer stops the flow; the output is then the latest answer. If a step has an empty answer,
+ * the previous answer stays.
  */
 export class SequentialFlow implements Architecture {
   readonly name = "sequential";

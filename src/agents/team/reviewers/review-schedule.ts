@@ -14,7 +14,7 @@ import {
 } from "../../../kernel/index.ts";
 import type { Reviewer } from "./reviewer.ts";
 
-/** Type of the custom entries that hold the number of tool calls since the last review, by reviewer. */
+/** Type of the custom entries with the number of tool calls since the last review, by reviewer. */
 const entryType = "reviewers";
 
 /** Key of the run's metadata that names the reviewer of a review. */
@@ -23,7 +23,9 @@ export const reviewKey = "reviewer";
 /** Tool calls since the last review, by the name of the reviewer. */
 export type CallCounts = Readonly<Record<string, number>>;
 
-/** The counts at the end of a session path. A compaction keeps the latest entries, so it keeps the counts. */
+/**
+ * Returns the counts at the end of a session path. A compaction keeps the latest entries, and therefore the counts.
+ */
 export function callCounts(path: readonly SessionEntry[]): CallCounts {
   const entry = path.findLast((each) => each.type === "custom" && each.customType === entryType);
   return entry?.type === "custom" ? readCounts(entry.data) : {};
@@ -37,7 +39,7 @@ function readCounts(data: JsonValue): CallCounts {
   return counts;
 }
 
-/** What the end of an invocation adds for its reviewers. */
+/** The changes that the end of an invocation makes for its reviewers. */
 export interface ReviewSchedule {
   /** Stores the new counts. */
   readonly change: Extract<SessionChange, { type: "append" }>;
@@ -53,7 +55,10 @@ interface EndedInvocation {
   readonly messages: readonly ChatMessage[];
   /** Id of the last session entry of the invocation. */
   readonly leafId: string | null;
-  /** Whether the invocation was stopped. No review starts then, because the user may have cancelled it. */
+  /**
+   * Whether the invocation was stopped. If so, no review starts, because the user may have cancelled the
+   * invocation.
+   */
   readonly isStopped: boolean;
 }
 

@@ -11,13 +11,13 @@ import {
 
 /** Options of `reviewer`. */
 export interface ReviewerOptions {
-  /** Distinguishes the reviewers of an agent: 1 to 32 letters, digits, `_` or `-`. Default: `"review"`. */
+  /** Name that distinguishes the reviewers of an agent: 1 to 32 letters, digits, `_` or `-`. Default: `"review"`. */
   readonly name?: string;
   /** Number of tool calls of a session after which a review starts. */
   readonly every: number;
   /** Names of the tools that the review may call, such as those of a memory. */
   readonly tools: readonly string[];
-  /** What the review does. The model sees this text after the conversation. */
+  /** Instructions that say what the review does. The model sees this text after the conversation. */
   readonly prompt: string;
   /** Budget of one review. It is not part of the agent's own budget. Default: `{ maxTurns: 8 }`. */
   readonly budget?: Partial<ExecutionBudget>;
@@ -35,11 +35,11 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ReviewerOptions>);
 
 /**
- * Creates a reviewer for memory or skills. It counts the tool calls of each session, durably. When an invocation ends and
- * `every` calls have been made since the last review, a child of the session starts (`Agent.spawnChild`): it sees what
- * the invocation was sent and its answer, and may call `tools`. A session has at most one review of a reviewer at a time; a review that
- * is due meanwhile is left out. After a review that has executed a tool, the agent's cached system prompt is built
- * again.
+ * Creates a reviewer for memory or skills. It counts the tool calls of each session, durably. When an invocation
+ * ends and `every` calls have been made since the last review, a child of the session starts (`Agent.spawnChild`).
+ * It sees the request and the answer of the invocation, and may call `tools`. A session has at most one review of a
+ * reviewer at a time; a review that becomes due during another one is left out. After a review that has executed a
+ * tool, the agent's cached system prompt is built again.
  *
  * @example
  * ```ts

@@ -30,7 +30,7 @@ export interface DescribedWindows {
 
 /** Bits of an element's states, as AT-SPI defines them. */
 const states = { checked: 4, enabled: 8, focused: 12, selected: 23, showing: 25, editable: 18 } as const;
-/** Limits of one description, because a program may have any number of elements. */
+/** Limits of one description. They exist because a program may have any number of elements. */
 const [maxElements, maxDepth, maxChildren, maxTextLength, maxNameLength] = [1_500, 30, 200, 2_000, 200];
 const screenCoordinates = 0;
 
@@ -94,8 +94,8 @@ export class AccessibleTree {
   }
 
   /**
-   * Describes the windows of one program. A program that does not answer is asked nothing more, because every question
-   * would take until its timeout.
+   * Describes the windows of one program. After a question without an answer, the program is asked nothing more,
+   * because every question would take until its timeout.
    */
   async #program(bus: DBusConnection, program: Reference, room: ReadBudget): Promise<readonly WindowText[]> {
     const windows: WindowText[] = [];
@@ -134,7 +134,7 @@ export class AccessibleTree {
 
 /** Budget of one description. */
 interface ReadBudget {
-  /** Number of elements that may still be read. A negative number means that there were more. */
+  /** Number of elements that may still be read. A negative number means that the limit was exceeded. */
   left: number;
   /** End of the description, in milliseconds of `performance.now()`. */
   readonly until: number;

@@ -216,7 +216,7 @@ async function connect(address: string): Promise<Socket> {
   throw new Fault("dependency_missing", `no message bus answers at ${address}`, { cause: last });
 }
 
-/** Authenticates as the user of this process, which the kernel confirms to the bus. */
+/** Authenticates as the user of this process. The kernel confirms this user to the bus. */
 async function authenticate(socket: Socket, answerMs: number): Promise<void> {
   const user = Buffer.from(String(process.getuid?.() ?? 0)).toString("hex");
   socket.write(`\0AUTH EXTERNAL ${user}\r\n`);

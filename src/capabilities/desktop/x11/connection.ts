@@ -52,7 +52,7 @@ const getInputFocus = 43;
 /** Maximum size of one reply, in bytes: an image of 8,192 by 8,192 pixels. */
 const maxReplyBytes = 32 + 8_192 * 8_192 * 4;
 
-/** A client of an X server: sends requests and receives their replies in order. Events are ignored. */
+/** A client of an X server. It sends requests and receives their replies in order. Events are ignored. */
 export class X11Connection {
   /** Name of the display, such as `:0`. */
   readonly display: string;

@@ -7,7 +7,10 @@ import { Request } from "./request.ts";
 const queryExtension = 98;
 const [keyPress, keyRelease, buttonPress, buttonRelease, motion] = [2, 3, 4, 5, 6];
 const fakeInput = 2;
-/** Bits of the modifier state: Caps Lock is on; the second keyboard layout is active. */
+/**
+ * Bits of the modifier state: the first says that Caps Lock is on, the second that the second keyboard layout is
+ * active.
+ */
 const [lockMask, secondGroup] = [1 << 1, 1 << 13];
 
 type Action = "press" | "release";

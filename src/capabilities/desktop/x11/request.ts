@@ -2,7 +2,7 @@
 export class Request {
   readonly #parts: Buffer[] = [];
 
-  /** `data` is the byte after the opcode; for an extension it is the extension's own opcode. */
+  /** `data` is the byte after the opcode. For a request of an extension, it is the opcode within the extension. */
   constructor(opcode: number, data = 0) {
     this.#parts.push(Buffer.from([opcode, data, 0, 0]));
   }

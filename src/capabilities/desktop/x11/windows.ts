@@ -132,8 +132,8 @@ export class Windows {
   }
 
   /**
-   * Returns the ids of the windows that the window manager lists, and of other windows on the screen. A frame of the
-   * window manager is replaced by the program's window in it.
+   * Returns the ids of the windows that the window manager lists, and of other windows on the screen. In place of a
+   * frame of the window manager, it returns the program's window inside the frame.
    */
   async #ids(): Promise<readonly number[]> {
     const listed =
@@ -155,7 +155,7 @@ export class Windows {
   }
 
   /**
-   * Returns the program's window in a frame. A window manager that keeps no list still marks that window with
+   * Returns the program's window in a frame. Even a window manager that keeps no list marks this window with
    * `WM_STATE`.
    */
   async #programOf(window: number): Promise<number> {
@@ -248,7 +248,7 @@ function nameLine(text = ""): string {
   return plainLine(text, maxNameLength);
 }
 
-/** Returns the result, or `undefined` if the window has disappeared meanwhile. */
+/** Returns the result, or `undefined` if the window no longer exists. */
 async function unlessGone<Value>(found: Promise<Value>): Promise<Value | undefined> {
   try {
     return await found;
