@@ -14,9 +14,9 @@ import { reviewKey } from "../team/reviewers/review-schedule.ts";
 const childLoop = react();
 
 /**
- * The plan of a child that shares its parent's prompt. It has the model, tools, middleware, guardrails and permissions of
- * the agent. What would change the request or execute the parent's loop is left out: the architecture, live state,
- * compaction, memory, history, extensions and the control of turns.
+ * Returns the plan of a child that shares its parent's prompt. It has the model, tools, middleware, guardrails and
+ * permissions of the agent. It leaves out everything that would change the request or execute the parent's loop:
+ * the architecture, live state, compaction, memory, history, extensions and the control of turns.
  */
 function childPlan(plan: AgentPlan): AgentPlan {
   return Object.freeze({
@@ -34,7 +34,9 @@ function childPlan(plan: AgentPlan): AgentPlan {
   });
 }
 
-/** The plan of a review, which clears the cached system prompt of the agent if it has executed a tool. */
+/**
+ * Returns the plan of a review. If the review has executed a tool, it clears the cached system prompt of the agent.
+ */
 function reviewPlan(plan: AgentPlan): AgentPlan {
   const { instructions } = plan;
   const shared = childPlan(plan);

@@ -4,8 +4,9 @@ import { summaryRole } from "../context/compaction/summary-role.ts";
 import type { InvocationParts, InvocationScope } from "./invocation-scope.ts";
 
 /**
- * Calls the model again with a shorter transcript after an overflow. The next invocation would start with the same
- * conversation, so the overflow of the invocation's own session also requests its compaction.
+ * Calls the model again with a shorter transcript, because the request exceeded the context window. If this was the
+ * invocation's own session, it also requests a compaction, because the next invocation would start with the same
+ * conversation.
  */
 export async function callShorter(
   { plan: { compaction }, ctx: own }: InvocationParts,

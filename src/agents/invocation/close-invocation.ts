@@ -15,17 +15,17 @@ import { refusedEntries, sessionEntries } from "./session-entries.ts";
 
 /** The end of an invocation. */
 export interface Closing extends AgentRunResult {
-  /** What the invocation adds to its session. `null` if its input was refused, which leaves no entry. */
+  /** The messages that the invocation adds to its session. `null` if its input was refused, which leaves no entry. */
   readonly messages: readonly ChatMessage[] | null;
-  /** Whether a stop was thrown, so that the run can be resumed. */
+  /** Whether an error stopped the invocation, so that the run can be resumed. */
   readonly isStopped: boolean;
   readonly reviewers: readonly Reviewer[];
 }
 
-/** The index of an invocation within its task, from 0, with the session changes that earlier invocations left. */
+/** The index of an invocation within its task, counted from 0, with the session changes of earlier invocations. */
 export interface Place {
   readonly number: number;
-  /** Whether a further invocation of the task follows, so that the session does not settle. Default: `false`. */
+  /** Whether another invocation of the task follows, so that the session has not settled. Default: `false`. */
   readonly isFollowed?: boolean;
   readonly kept: SessionChange[];
 }
@@ -35,9 +35,7 @@ export function isSilent({ heartbeat }: RunContext, { status, output }: AgentRun
   return heartbeat && status === "completed" && reportsNothing(output);
 }
 
-/**
- * Closes an invocation in the commit that ends the task, so that its entries become visible together with `agent_end`.
- */
+/** Ends an invocation. The commit that ends the task makes its entries visible together with `agent_end`. */
 export function closeInvocation(ctx: RunContext, turn: Turn, place: Place, closing: Closing): void {
   const { messages, isStopped } = closing;
   const { changes, leafId } =
@@ -56,7 +54,10 @@ export function closeInvocation(ctx: RunContext, turn: Turn, place: Place, closi
     ctx.emitEvent(eventDraft("settled", { sessionId: ctx.facts.sessionId }), turn);
 }
 
-/** E1: turns and usage are those that the runtime has counted, as in the result, and not those of the architecture. */
+/**
+ * Returns the closing events. E1: turns and usage are those that the runtime has counted, as in the result, and not
+ * those of the architecture.
+ */
 function closingEvents(
   { facts: { sessionId }, snapshot: { ledger }, taskId, usage }: RunContext,
   { status, interruptionReason, output }: AgentRunResult,

@@ -14,8 +14,8 @@ import type { AgentPlan } from "../definition/agent-plan.ts";
 import type { ExtensionHost } from "../interception/extensions/extension-host.ts";
 
 /**
- * Determines what an invocation of an agent with extensions starts with, inside the step `turn`: the handlers of
- * `input`, the prompt, `before_agent_start`, the history, `context`. `scoped` is the scope of the step.
+ * Prepares an invocation of an agent with extensions, inside the step `turn`: the handlers of `input`, the prompt,
+ * `before_agent_start`, the history, `context`. `scoped` is the scope of the step.
  */
 export async function planExtendedTurn(
   plan: AgentPlan,
@@ -58,7 +58,7 @@ export async function planExtendedTurn(
   };
 }
 
-/** The input of an invocation whose message an extension has replaced. */
+/** Returns the input of an invocation whose message an extension has replaced. */
 export function withMessage(read: ReadInput, input: JsonValue): ReadInput {
   const replaced = readInput(input);
   if (replaced === undefined) return read;

@@ -26,8 +26,8 @@ export interface ConversationOptions {
 }
 
 /**
- * The conversation of one invocation: what was there before it, and what its rounds have added. The first round has the
- * prompt of the caller; each stop hook that continues the invocation starts another round.
+ * The conversation of one invocation: the messages before it, and those that its rounds have added. The first round
+ * has the prompt of the caller; each stop hook that continues the invocation starts another round.
  */
 export class InvocationConversation {
   readonly sessions = new OpenSessions();
@@ -58,23 +58,26 @@ export class InvocationConversation {
     return this.#prompt;
   }
 
-  /** The answer so far. A round without an answer keeps the one before. The session only gets the answer of this round. */
+  /**
+   * The answer so far. If a round has no answer, the answer of the previous round stays. The session gets only the
+   * answer of this round.
+   */
   get output(): string {
     const { output } = this.#session;
     return isBlank(output) ? this.#earlierOutput || output : output;
   }
 
-  /** B5: the answer so far, and what children have answered since it was given. */
+  /** B5: the answer so far, with the answers of children that came after it. */
   get stoppedOutput(): string {
     return outputWithAnswers(this.output, this.#options.agent, this.#session, this.history.length);
   }
 
-  /** Why the model stopped that gave the answer so far. `null` if no model gave it. */
+  /** Why the model stopped in the call that gave the answer so far. `null` if no model gave it. */
   get finishReason(): FinishReason | null {
     return this.#session.replies.reasonOf(this.output);
   }
 
-  /** What the invocation has added to the history. */
+  /** The messages that the invocation has added to the history. */
   get added(): readonly ChatMessage[] {
     return this.#session.messages.slice(this.history.length);
   }
@@ -84,7 +87,7 @@ export class InvocationConversation {
     return this.history.length < this.#options.turn.history.length;
   }
 
-  /** Starts again with the history. Middleware may run the agent more than once, each time with its own conversation. */
+  /** Starts again with the history. Middleware may run the agent several times, each time with a new conversation. */
   restart(): void {
     this.#session = this.#begin();
     this.#prompt = this.#options.input.prompt;
@@ -109,7 +112,7 @@ export class InvocationConversation {
     session.attachments = none;
   }
 
-  /** S1: keeps the part of an interrupted answer that readers received, as output and in the session. */
+  /** S1: keeps the part of an interrupted answer that readers have received, as output and in the session. */
   keepPartial(partial: string): void {
     const session = this.#session;
     session.output = partial;
@@ -118,7 +121,7 @@ export class InvocationConversation {
       session.messages = session.messages.append(assistantMessage(partial));
   }
 
-  /** Uses the output that middleware returned as the answer. `own` is the output of the agent itself, if it ran. */
+  /** Makes the output that middleware returned the answer. `own` is the output of the agent itself, if it ran. */
   adopt(output: JsonValue, own: { readonly output: JsonValue } | undefined): void {
     const session = this.#session;
     const answer = jsonText(output);

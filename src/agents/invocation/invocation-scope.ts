@@ -11,23 +11,23 @@ import type { OpenSessions } from "../context/prompt-history.ts";
 import type { AgentPlan } from "../definition/agent-plan.ts";
 import type { TaskBudget } from "./task-budget.ts";
 
-/** What is the same in every scope of an invocation. */
+/** The parts that are the same in every scope of an invocation. */
 export interface InvocationParts {
   readonly plan: AgentPlan;
   /** The context of the task that the invocation belongs to. */
   readonly ctx: RunContext;
-  /** What the invocation started with, such as its tool specifications. */
+  /** The values with which the invocation started, such as its tool specifications. */
   readonly turn: Turn;
   readonly sessions: OpenSessions;
   /**
-   * Returns the conversation for a scope. A window makes its summaries in the scope that reads it, because another
-   * scope may have a call in flight (J2).
+   * Returns the conversation for a scope. Summaries are made in the scope that reads the conversation, because
+   * another scope may have a call in flight (J2).
    */
   readonly historyIn: (ctx: RunContext) => AgentContext;
   readonly budget: TaskBudget;
   /** The format of the invocation's answer. `null` means text. */
   readonly outputFormat: ResponseFormat | null;
-  /** Notes why the replies of `deps.model` ended, so that an answer that was cut is recognised. */
+  /** Records why the replies of `deps.model` ended, so that an answer that was cut is recognised. */
   readonly replies: ReplyReasons;
 }
 
@@ -37,12 +37,15 @@ export interface ResultWatcher {
   readonly onResult: ExtraToolListener;
 }
 
-/** What differs between the scopes of an invocation. */
+/** The parts that differ between the scopes of an invocation. */
 export interface InvocationScope {
   readonly ctx: RunContext;
   readonly history: AgentContext;
   readonly role: string;
-  /** Whether the scope is that of the main loop: only there are turns controlled, inputs read and the answer formatted. */
+  /**
+   * Whether this is the scope of the main loop. Only there are turns controlled, inputs read and the answer
+   * formatted.
+   */
   readonly isMain: boolean;
   readonly extra: readonly Tool[];
   readonly watchers: readonly ResultWatcher[];

@@ -96,9 +96,9 @@ class Invocation {
   readonly #turn: Turn;
   readonly #place: Place;
   readonly #conversation: InvocationConversation;
-  /** Created when the architecture runs for the first time. */
+  /** The dependencies of the architecture. Created when the architecture runs for the first time. */
   #deps: Dependencies | undefined;
-  /** The result of the architecture, before middleware. `undefined` until it has ended. */
+  /** The result of the architecture, before middleware changes it. `undefined` until the architecture has ended. */
   #ownResult: AgentRunResult | undefined;
   /** What the input guardrails have decided. */
   #verdict: "accepted" | "refused" | undefined;
@@ -158,8 +158,8 @@ class Invocation {
   }
 
   /**
-   * Ends an invocation whose input an extension has handled, without a model call. With a reply, the session gets the
-   * message and the reply; without one it gets neither.
+   * Ends an invocation whose input an extension has handled, without a model call. With a reply, the session gets
+   * the message and the reply; without a reply it gets neither.
    */
   async answer(reply: string | null): Promise<JsonValue> {
     this.#verdict = reply === null ? "refused" : "accepted";
@@ -170,7 +170,7 @@ class Invocation {
     return output;
   }
 
-  /** S1: closes a stopped invocation exactly once, either by the invocation itself or when its code is abandoned. */
+  /** S1: ends a stopped invocation exactly once, either by the invocation itself or when its code is abandoned. */
   #closeStopped(error: unknown): void {
     if (this.#isClosed) return;
     this.#reportMetadata();
@@ -205,7 +205,10 @@ class Invocation {
     return this.#verdict === undefined ? earlier !== undefined : this.#verdict === "accepted";
   }
 
-  /** S1: what this invocation adds to the conversation. An interrupted one ends with a text that says so. */
+  /**
+   * S1: returns the messages that this invocation adds to the conversation. An interrupted one ends with a text
+   * that says so.
+   */
   #addedMessages({ status, interruptionReason }: AgentRunResult, stop?: Stop): readonly ChatMessage[] {
     const { added, omitsInterruption, session } = this.#conversation;
     if (status === "completed" || (added.length === 0 && omitsInterruption)) return added;
@@ -219,7 +222,7 @@ class Invocation {
     });
   }
 
-  /** Runs the architecture. If middleware calls it twice, each call gets its own conversation. */
+  /** Runs the architecture. If middleware calls it twice, each call gets a new conversation. */
   async #runArchitecture(): Promise<AgentRunResult> {
     if (this.#deps !== undefined) this.#conversation.restart();
     this.#deps = this.#dependencies();
@@ -256,7 +259,10 @@ class Invocation {
     return fitted === undefined ? this.#interrupted(maxOutput) : completed(fitted.value);
   }
 
-  /** Returns the prompt with which a stop hook continues the invocation after this round. `undefined` if it ends. */
+  /**
+   * Returns the prompt with which a stop hook continues the invocation after this round. `undefined` if the
+   * invocation ends.
+   */
   async #nextPrompt(session: AgentSession, round: number): Promise<string | undefined> {
     const { stopHooks } = this.#plan;
     const ctx = this.#ctx;

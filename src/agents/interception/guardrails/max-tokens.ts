@@ -31,7 +31,7 @@ const knownOptions = optionTable({
   onError: is.choice(["block", "allow"]),
 } satisfies OptionKinds<MaxTokensOptions>);
 
-/** A guardrail that limits the length of texts. It is not a budget, which limits what is paid. */
+/** Creates a guardrail that limits the length of texts. It does not limit costs; a budget does. */
 export function maxTokens(options: MaxTokensOptions): Guardrail {
   const { limits, decision, count = estimate, onError } = knownOptions.read("maxTokens()", options);
   const stages: { -readonly [Stage in GuardrailStage]?: "warn" | "block" | "halt" } = {};

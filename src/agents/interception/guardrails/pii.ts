@@ -25,7 +25,8 @@ const usual: readonly PiiKind[] = ["card", "iban", "ssn", "email", "phone"];
 const knownOptions = optionTable({ kinds: is.list(), stages: is.any } satisfies OptionKinds<PiiOptions>);
 
 /**
- * A guardrail that finds personal data, also in digits of other scripts and with invisible characters. Card numbers and IBANs count only with a correct check digit.
+ * Creates a guardrail that finds personal data, even if it is written with digits of other scripts or with
+ * invisible characters. Card numbers and IBANs are found only with a correct check digit.
  */
 export function pii(options: PiiOptions = {}): Guardrail {
   const { kinds = usual, stages = { input: "warn", output: "block" } } = knownOptions.read("pii()", options);

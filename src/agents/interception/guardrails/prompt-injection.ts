@@ -14,8 +14,8 @@ export interface PromptInjectionOptions {
   /** Additional patterns, by name. */
   readonly patterns?: Readonly<Record<string, RegExp>>;
   /**
-   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and some
-   * texts then stop the process. Default: `false`.
+   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and
+   * some texts then block the process. Default: `false`.
    */
   readonly allowBacktracking?: boolean;
   /** Compiles the additional patterns. */
@@ -39,7 +39,10 @@ const signs: Readonly<Record<string, RegExp>> = {
     /\b(?:do not|don't|never) (?:tell|inform|mention|reveal)\b.{0,30}?\b(?:the )?user\b/iu,
 };
 
-/** Invisible letters that models read. Region flags, which use them legitimately, are excluded. */
+/**
+ * Matches invisible letters that models can read. Flags of regions, which use such letters for a good reason, are
+ * excluded.
+ */
 const tagLetters = /(?<!\u{1F3F4}[\u{E0020}-\u{E007F}]*)[\u{E0020}-\u{E007E}]/u;
 
 const knownOptions = optionTable({
@@ -49,10 +52,7 @@ const knownOptions = optionTable({
   compile: is.any,
 } satisfies OptionKinds<PromptInjectionOptions>);
 
-/**
- * A guardrail that finds known signs of prompt injection. It detects many attacks and does not prove that there is
- * none.
- */
+/** Creates a guardrail that finds known signs of prompt injection. It detects many attacks, but not all. */
 export function promptInjection(options: PromptInjectionOptions): Guardrail {
   const {
     stages = { input: "block", tool_result: "warn" },

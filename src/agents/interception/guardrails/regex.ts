@@ -9,13 +9,13 @@ import {
 import { textGuardrail, type GuardedStages } from "./text-guardrail.ts";
 
 export interface RegexOptions {
-  /** The name. Use different names for several guardrails. Default: `"regex"`. */
+  /** Name of the guardrail. Use different names for several guardrails. Default: `"regex"`. */
   readonly name?: string;
   /** The forbidden patterns, by the name under which a match is reported. */
   readonly patterns: Readonly<Record<string, RegExp>>;
   /**
-   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and some
-   * texts then stop the process. Default: `false`.
+   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and
+   * some texts then block the process. Default: `false`.
    */
   readonly allowBacktracking?: boolean;
   /** The decision per stage. Default: `block` at `input` and `output`. */
@@ -33,8 +33,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<RegexOptions>);
 
 /**
- * A guardrail with your own patterns, which are matched against the unchanged text, in time linear in its length. A
- * pattern that needs backtracking is refused, unless `allowBacktracking` is set.
+ * Creates a guardrail with custom patterns. They are matched against the unchanged text, in time linear in its
+ * length. A pattern that needs backtracking throws, unless `allowBacktracking` is set.
  */
 export function regex(options: RegexOptions): Guardrail {
   const { name, patterns, allowBacktracking, compile } = knownOptions.read("regex()", options);

@@ -19,7 +19,10 @@ export interface TextGuardrailOptions {
   readonly name: string;
   readonly stages: GuardedStages;
   readonly models?: Guardrail["models"];
-  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  /**
+   * The verdict that replaces an error. Default: as for every guardrail (S4), `"block"` for the input and for tool
+   * calls.
+   */
   readonly onError?: OnGuardrailError;
   /**
    * Returns what is wrong with a text, or `undefined`. It must not quote the text, because the reason is logged and

@@ -20,11 +20,14 @@ export interface ToolCallValidationOptions {
   readonly maxCalls?: Readonly<Record<string, number>>;
   /** Maximum length of the arguments in characters of JSON. */
   readonly maxArgumentLength?: number;
-  /** Your own checks, by name or pattern. A check returns what is wrong with the arguments, or `undefined`. */
+  /** Custom checks, by tool name or pattern. A check returns what is wrong with the arguments, or `undefined`. */
   readonly checks?: Readonly<Record<string, ArgumentCheck>>;
   /** The decision for an invalid call. Default: `"block"`. */
   readonly decision?: "warn" | "block" | "halt";
-  /** What an error counts as. Default: as for every guardrail (S4), `"block"` for the input and for tool calls. */
+  /**
+   * The verdict that replaces an error. Default: as for every guardrail (S4), `"block"` for the input and for tool
+   * calls.
+   */
   readonly onError?: OnGuardrailError;
 }
 
@@ -44,8 +47,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ToolCallValidationOptions>);
 
 /**
- * A guardrail for rules that a schema cannot express: which tools, how often, how long the arguments are, and their
- * content.
+ * Creates a guardrail for rules that a schema cannot express: which tools may be called, how often, and how long
+ * and with which content their arguments may be.
  */
 export function toolCallValidation(options: ToolCallValidationOptions): Guardrail {
   const { decision, maxArgumentLength, onError } = knownOptions.read("toolCallValidation()", options);

@@ -50,12 +50,12 @@ export interface CostTrackerOptions {
 const knownOptions = optionTable({ onReport: is.callback() } satisfies OptionKinds<CostTrackerOptions>);
 
 /**
- * The cost of model calls by agent and by model, from one of two sources.
+ * Reports the cost of model calls by agent and by model. It has one of two sources.
  *
  * - The ledger of a run, inside the run (`new CostTracker(ctx)`) or outside (`new CostTracker({ snapshot: await
  *   run.snapshot() })`). It is correct in every process, also after a resume, and includes unreported usage (B3).
- * - The hooks of one or more agents: `new CostTracker({ onReport }).watch(hooks)`, or `hooks.register(tracker)`. It adds
- *   up the usage at `LLM_END`, over all runs that this process executes, and reports each task at `RUN_END`.
+ * - The hooks of one or more agents: `new CostTracker({ onReport }).watch(hooks)`, or `hooks.register(tracker)`. It
+ *   adds up the usage at `LLM_END`, over all runs that this process executes, and reports each task at `RUN_END`.
  */
 export class CostTracker implements HookSet {
   readonly #run: { readonly snapshot: RunSnapshot } | undefined;
@@ -74,7 +74,7 @@ export class CostTracker implements HookSet {
     this.#onReport = source.onReport;
   }
 
-  /** Adds up the cost of the tasks that these hooks observe. The returned function stops it. */
+  /** Adds up the cost of the tasks that these hooks observe. The returned function stops this. */
   watch(hooks: Hooks): () => void {
     if (this.#run !== undefined)
       throw new Fault(

@@ -34,7 +34,10 @@ interface Moment {
   readonly task: ObservedTask;
 }
 
-/** Number of consecutive timeouts of one callback in one run after which it receives no backlog. */
+/**
+ * Number of consecutive timeouts of one callback in one run, after which the callback does not receive events that
+ * waited in this time.
+ */
 const mostHangs = 2;
 
 function nothing(): void {}
@@ -42,7 +45,7 @@ function nothing(): void {}
 /** Defers callbacks until the code that emitted the event has continued. */
 const soon = Promise.resolve();
 
-/** The registered callbacks by hook event, and their calls. S4 holds for each of them. */
+/** The registered callbacks by hook event, and their calls. S4: an error of a callback does not fail the run. */
 export class HookCalls implements MomentViewer {
   /** Callbacks in order of registration. The lists are replaced, never changed. */
   readonly #watching = new Map<HookEvent, readonly Registration[]>();
@@ -88,7 +91,7 @@ export class HookCalls implements MomentViewer {
     void soon.then(() => this.#tell(watching, moment));
   }
 
-  /** Calls the callbacks of a moment that no task has emitted. Returns the failures. */
+  /** Calls the callbacks of a moment that the caller passes, and that no task has emitted. Returns the failures. */
   async dispatch<Name extends HookEvent>(
     hook: Name,
     payload: HookPayload<Name>,
@@ -109,7 +112,7 @@ export class HookCalls implements MomentViewer {
     for (const registration of watching) this.#begin(registration, moment);
   }
 
-  /** Starts a call after the callback's earlier calls for the run. Most callbacks return synchronously. */
+  /** Starts a call after the callback's earlier calls for the run have ended. Most callbacks return synchronously. */
   #begin(registration: Registration, moment: Moment): void {
     const { working } = registration;
     const { runId } = moment.payload;
@@ -126,8 +129,8 @@ export class HookCalls implements MomentViewer {
   }
 
   /**
-   * Calls a callback; never throws or rejects. A callback that times out twice in a row does not receive the events of
-   * that time, so a result waits for at most two timeouts.
+   * Calls a callback. Never throws or rejects. A callback that times out twice in a row does not receive the events
+   * of that time, so that the result of a run waits for at most two timeouts.
    */
   #call(registration: Registration, { payload, task }: Moment, hung: number): number | Promise<number> {
     if (!registration.active) return 0;
@@ -180,7 +183,10 @@ export class HookCalls implements MomentViewer {
   }
 }
 
-/** Freezes a payload. Parts of an event are frozen already; other parts may still be in use and are not changed. */
+/**
+ * Freezes a payload. Parts that come from an event are already frozen; other parts may still be in use and are not
+ * changed.
+ */
 function sealed<Payload extends object>(payload: Payload): Payload {
   for (const key in payload) {
     const member = payload[key];

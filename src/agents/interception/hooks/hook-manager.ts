@@ -37,13 +37,14 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<HookManagerOptions>);
 
 /**
- * Calls registered callbacks with what happens to an agent's tasks. Callbacks only observe; they cannot change or stop
- * a run.
+ * Calls registered callbacks when something happens to an agent's tasks. Callbacks only observe; they cannot change
+ * or stop a run.
  *
- * Hook events are derived from durable events, so each is delivered at most once and never on replay. If another
- * process resumes a run, its callbacks receive only what happens there. Callbacks run beside the agent's loop and
- * beside each other; one callback receives the events of a run in order. An error of a callback is recorded as
- * `hook_error` and has no other effect (S4). A run's result is returned after all callbacks have finished.
+ * Hook events are derived from durable events, so that each is delivered at most once and never on a replay. If
+ * another process resumes a run, its callbacks receive only what happens in that process. The agent's loop does not
+ * wait for callbacks, and callbacks run concurrently; each receives the events of a run in order. An error of a
+ * callback is recorded as `hook_error` and has no other effect (S4). A run's result is returned after all callbacks
+ * have finished.
  */
 export class HookManager implements Hooks, EventObserver {
   #types: ReadonlySet<EventType> = eventTypesOf(new Set());
@@ -72,9 +73,9 @@ export class HookManager implements Hooks, EventObserver {
   }
 
   /**
-   * Calls the callbacks of a moment with a payload, concurrently, and resolves when all have ended. Use it in tests of
-   * hooks and for runs outside the runtime; the runtime calls the callbacks itself. S4: never rejects because of a
-   * callback. Returns the failures, which `onError` receives as well. There is no timeout.
+   * Calls the callbacks of a moment with a payload, concurrently, and resolves when all have ended. Use it in tests
+   * of hooks and for runs outside the runtime; the runtime calls the callbacks itself. S4: it does not reject if a
+   * callback fails. It returns the failures, and also passes them to `onError`. There is no timeout.
    */
   dispatch<Name extends HookEvent>(event: Name, payload: HookPayload<Name>): Promise<readonly HookFailure[]> {
     requireHookEvent(event);

@@ -30,10 +30,10 @@ const onlyMoments: { readonly [Type in EventType]?: HookEvent } = {
   flow_end: "flow_end",
 };
 
-/** Event types that are always read, because a guardrail's decision is needed when its task ends. */
+/** Event types that are always read, because the decision of a guardrail is needed when its task ends. */
 const followed: readonly EventType[] = ["guardrail_decision", "task_end"];
 
-/** The durable events that are needed for the given hook events. */
+/** Returns the durable events that are needed for the given hook events. */
 export function eventTypesOf(hooks: ReadonlySet<HookEvent>): ReadonlySet<EventType> {
   const types = new Set(followed);
   for (const type of Object.keys(onlyMoments) as EventType[]) {
@@ -50,7 +50,10 @@ interface Trip {
 
 /** Derives the twelve hook events from the durable events of a run. */
 export class HookProjection {
-  /** For tasks that are about to stop: the guardrail that tripped, in case the task's end does not name it. */
+  /**
+   * For tasks that are about to stop, the guardrail that stopped them. It is needed if the end of the task does not
+   * name it.
+   */
   readonly #trips = new Map<string, Trip>();
 
   project(event: Event, task: ObservedTask, viewer: MomentViewer): void {
@@ -113,8 +116,8 @@ export class HookProjection {
   }
 
   /**
-   * A guardrail stop ends the task, so the hook event is derived from the task's end alone and emitted once, however
-   * many processes were involved.
+   * Derives hook events from the end of a task. A stop by a guardrail always ends the task, so that its hook event
+   * is derived only from this end, and emitted once, also if several processes took part.
    */
   #end(event: Event<"task_end">, task: ObservedTask, viewer: MomentViewer): void {
     const { status, usage = noUsage, failure, interruption, again = false } = event.data;

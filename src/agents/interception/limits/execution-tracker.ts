@@ -28,7 +28,7 @@ export interface Amounts {
   readonly turns: number;
 }
 
-/** What `ExecutionTracker.consume` charges. Each amount has the default 0. */
+/** The amounts that `ExecutionTracker.consume` charges. Default of each amount: 0. */
 export interface Consumption {
   readonly tokens?: number | undefined;
   readonly costUsd?: number | undefined;
@@ -59,12 +59,11 @@ const consumption = optionTable({
 } satisfies OptionKinds<Consumption>);
 
 /**
- * Tracks the spending of one task. Created from a budget, it owns a ledger. Created from a run (`new
- * ExecutionTracker(ctx)`), it is a read-only view of the task's account, which only the runtime changes: `ctx.llm`
- * reserves and settles.
+ * Tracks the spending of one task. If it is created from a budget, it has its own ledger. If it is created from a
+ * run (`new ExecutionTracker(ctx)`), it is a read-only view of the task's account, which only the runtime changes.
  *
- * B1: reserved amounts count as used until they are settled, so parallel calls never exceed a cap. `deadlineMs` is not
- * tracked here; `RunMeta.check()` enforces it.
+ * B1: reserved amounts count as used until they are settled, so parallel calls never exceed a cap. `deadlineMs` is
+ * not tracked here; `RunMeta.check()` enforces it.
  */
 export class ExecutionTracker {
   readonly #own: StandaloneLedger | null;
@@ -88,23 +87,23 @@ export class ExecutionTracker {
   }
 
   /**
-   * Reserves the upper bound of a call's cost. It resolves when the reservation fits, waits while open reservations may
-   * leave room, and rejects with `BudgetExhaustedError` if they cannot. The call must send `outputTokens` of the result
-   * as its output limit.
+   * Reserves the upper bound of a call's cost. It resolves when the reservation fits. It waits while open
+   * reservations may still return an amount, and rejects with `BudgetExhaustedError` if they cannot. The call must
+   * send `outputTokens` of the result as its output limit.
    */
   async reserve(call: Reserving): Promise<Hold> {
     return this.#writable("reserve", "ctx.llm() reserves before each call").reserve(call);
   }
 
   /**
-   * Replaces a reservation by what the call used. It throws `BudgetExhaustedError` if more was billed than reserved;
-   * the amount is charged nevertheless.
+   * Replaces a reservation by what the call has used. If more was billed than reserved, it charges the amount and
+   * throws `BudgetExhaustedError`.
    */
   settle(hold: Hold, used: Spending): void {
     this.#writable("settle", "ctx.llm() settles with the record of the call").settle(hold, used);
   }
 
-  /** B3: charges the full reservation as lost, because no usage was reported. */
+  /** B3: charges the full reservation, because no usage was reported. */
   lose(hold: Hold): void {
     this.#writable("lose", "the runtime charges what it lost").end("lose", hold);
   }
@@ -115,8 +114,8 @@ export class ExecutionTracker {
   }
 
   /**
-   * Charges an amount that is known only afterwards. It throws `BudgetExhaustedError` while a cap is exceeded. Amounts
-   * in order are tokens, dollars and turns: `consume(4_200)` charges tokens.
+   * Charges an amount that is known only afterwards. It throws `BudgetExhaustedError` while a cap is exceeded.
+   * Numbers as arguments are tokens, dollars and turns: `consume(4_200)` charges tokens.
    */
   consume(used: number | Consumption = {}, cost?: number, turns?: number): void {
     const own = this.#writable("consume", "what ctx.llm() uses is booked by it");
@@ -145,7 +144,7 @@ export class ExecutionTracker {
   }
 
   /**
-   * The caps; `null` means unlimited. Inside a run they include all top-ups; tighter caps of ancestors apply as well.
+   * The caps; `null` means unlimited. Inside a run they include all top-ups. Lower caps of ancestors apply as well.
    */
   get limits(): Omit<ExecutionBudget, "deadlineMs"> {
     const caps: SpendCaps = this.#look()?.caps ?? { tokens: null, nanoUsd: null, turns: null };
@@ -156,7 +155,7 @@ export class ExecutionTracker {
     };
   }
 
-  /** The amounts spent, including those of children and lost ones (B3, B6). */
+  /** The amounts spent, including those of children and of unreported calls (B3, B6). */
   get spent(): Amounts {
     return amountsOf(this.#look()?.spent);
   }

@@ -21,7 +21,7 @@ import {
 } from "../../../kernel/index.ts";
 import { StandaloneHeadcount } from "./standalone-headcount.ts";
 
-/** Refuses a number in place of a budget, such as 50. `limit` is the option that the number may mean. */
+/** Throws for a number in place of a budget, such as 50. `limit` is the option that the number probably means. */
 export function requireBudget(tracker: string, source: unknown, limit: string): void {
   if (typeof source === "object" && source !== null) return;
   const amount = typeof source === "number" ? String(source) : "...";
@@ -31,7 +31,7 @@ export function requireBudget(tracker: string, source: unknown, limit: string): 
   );
 }
 
-/** Refuses an id without which a seat would be taken or kept for no task. */
+/** Throws for an invalid id, because a seat would be taken or kept for no task. */
 function checkId(method: string, id: unknown, hint: string): void {
   if (typeof id === "string" && id.trim() !== "") return;
   throw invalidOption(method, "id", id, "a text that is not empty", hint);
@@ -46,12 +46,12 @@ interface AcquireOptions {
 const acquireOptionTable = optionTable({ parent: is.text() } satisfies OptionKinds<AcquireOptions>);
 
 /**
- * Tracks the seats of a run. Created from a budget, it owns a headcount. Created from a run (`new SpawnTracker(ctx)`),
- * it is a read-only view of the seats that the runtime holds (H4).
+ * Tracks the seats of a run. If it is created from a budget, it has its own headcount. If it is created from a run
+ * (`new SpawnTracker(ctx)`), it is a read-only view of the seats that the runtime manages (H4).
  *
- * A tracker that owns its headcount uses ids of your choice, one per task: two tasks of one agent take two seats (H1).
- * It does not see calls, so a victim counts as being in a call: it keeps its seat until `settle` or `release`, and only
- * then does the new task's `acquire` resolve (H2).
+ * A tracker with its own headcount uses ids of your choice, one per task: two tasks of one agent take two seats
+ * (H1). It does not see calls, so a victim counts as being in a call: it keeps its seat until `settle` or
+ * `release`, and only then does the new task's `acquire` resolve (H2).
  */
 export class SpawnTracker {
   readonly #own: StandaloneHeadcount | null;
@@ -72,10 +72,10 @@ export class SpawnTracker {
   }
 
   /**
-   * Requests a seat and resolves when the task has it: immediately if one is free, otherwise when the victim has
-   * yielded its own. It rejects with `BudgetExhaustedError` if no seat can be had, and with `CancellationError` if the
-   * task is released while it waits. `parent` is the spawning task (default: `root`); ancestors of a new task are never
-   * its victims (H3). `priority` is a `Priority` or its name.
+   * Requests a seat and resolves when the task has it: immediately if a seat is free, otherwise when another task,
+   * the victim, has given up its seat. It rejects with `BudgetExhaustedError` if no seat can become free, and with
+   * `CancellationError` if the task is released while it waits. `parent` is the spawning task (default: `root`);
+   * ancestors of a new task are never its victims (H3). `priority` is a `Priority` or its name.
    */
   async acquire(
     id: string,
@@ -104,8 +104,8 @@ export class SpawnTracker {
   }
 
   /**
-   * H8: a task whose priority is lowered yields only to a waiting task; one whose priority is raised queues and takes
-   * no seat.
+   * H8: changes the priority of a task. A task whose priority is lowered gives its seat only to a waiting task. A
+   * task whose priority is raised waits with its new priority and takes no seat from another task.
    */
   reprioritize(id: string, priority: Priority | PriorityName): void {
     checkId("reprioritize()", id, sameId);
@@ -113,13 +113,13 @@ export class SpawnTracker {
     own.reprioritize(id, parsePriority(priority));
   }
 
-  /** Whether a task must start nothing more, because it is pausing or paused. */
+  /** Whether a task must not start anything, because it is pausing or paused. */
   isPaused(id: string): boolean {
     const status = this.find(id)?.status;
     return status === "pausing" || status === "paused";
   }
 
-  /** The task with an id, or `undefined` if it was never spawned or has ended. */
+  /** Returns the task with an id, or `undefined` if it was never spawned or has ended. */
   find(id: string): HeadcountTask | undefined {
     const { tasks } = this.#look();
     return Object.hasOwn(tasks, id) ? tasks[id as TaskId] : undefined;

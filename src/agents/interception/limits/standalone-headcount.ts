@@ -11,7 +11,7 @@ import {
   type TaskId,
 } from "../../../kernel/index.ts";
 
-/** A headcount outside any run, and the callers that wait for a seat. */
+/** A headcount outside any run, with the callers that wait for a seat. */
 export class StandaloneHeadcount {
   readonly #headcount: Headcount;
   readonly #waiting = new Map<string, PromiseWithResolvers<void>>();

@@ -62,7 +62,7 @@ const spending = optionTable({
   costUsd: is.number({ from: 0, finite: true, or: [null, "an unknown price"] }),
 } satisfies OptionKinds<Spending>);
 
-/** A ledger with one account outside any run, and the callers that wait for budget. */
+/** A ledger with one account outside any run, with the callers that wait for budget. */
 export class StandaloneLedger {
   #ledger: Ledger;
   #holds = 0;
@@ -157,7 +157,10 @@ export class StandaloneLedger {
     return outcome;
   }
 
-  /** Passes a decision to the waiting caller. A reservation that is just being made has no waiting caller yet. */
+  /**
+   * Passes a decision to the caller that waits for it. For a reservation that is just being made, no caller waits
+   * yet.
+   */
   #decide(decision: Decision): void {
     const waiting = this.#waiting.get(decision.id);
     this.#waiting.delete(decision.id);

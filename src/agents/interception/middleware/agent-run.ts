@@ -10,14 +10,14 @@ import {
   type RunStatus,
 } from "../../../kernel/index.ts";
 
-/** An agent, with the description that the agents of this layer have. */
+/** An agent together with its description, which the public agents have. */
 type DescribedAgent = HostedAgent & { readonly description?: string };
 
 export type AgentRunResult = NonNullable<AgentRunContext["result"]>;
 
 /**
- * Runs an agent's code inside the middleware of level `agent`. This middleware runs again on replay, because the code
- * inside it is what replays (J7). Its decisions may depend only on the context.
+ * Runs an agent's code inside the middleware of the level `agent`. A replay runs this middleware again, because it
+ * executes the code inside it again (J7). Therefore the middleware's decisions must depend only on its context.
  */
 export function runThrough(
   around: AgentMiddleware | undefined,

@@ -28,7 +28,7 @@ export interface AuditLine {
   readonly details: JsonObject;
 }
 
-/** An external audit log. The run's own event log remains the tamper-evident one. */
+/** An external audit log. The run's own event log remains the one in which changes are detected. */
 export interface AuditBook {
   record(line: AuditLine): void | Promise<void>;
 }
@@ -39,8 +39,8 @@ export interface AuditLoggerOptions {
   /** Maximum number of characters kept of prompts, arguments and answers. `null` keeps everything. Default: 500. */
   readonly maxChars?: number | null;
   /**
-   * Whether an entry that cannot be written stops the run at once, as `guardrail_tripped`. Default: `false`, the failure is
-   * emitted to the run's log.
+   * Whether the run stops at once, as `guardrail_tripped`, if an entry cannot be written. Default: `false`; the
+   * failure is then written to the run's log.
    */
   readonly required?: boolean;
 }
@@ -120,7 +120,7 @@ export function auditLogger(options: AuditLoggerOptions): Layer {
   };
 }
 
-/** Stops the run, because what it does next would not be in the audit log either. */
+/** Creates the error that stops the run, because further actions would not be in the audit log either. */
 function unwritten(error: unknown): MiddlewareTermination {
   const { message } = Fault.from(error);
   return new MiddlewareTermination(`the audit log cannot be written: ${message}`, {

@@ -22,11 +22,11 @@ export interface CacheOptions {
   readonly hash?: Hash;
   /** How long an answer is valid, in milliseconds. Default: 300_000. */
   readonly ttlMs?: number;
-  /** Maximum number of entries; the least recently used one is dropped first. Default: 1_000. */
+  /** Maximum number of entries. The least recently used one is dropped first. Default: 1_000. */
   readonly maxEntries?: number;
   /** The tools to cache. Default: tools that change nothing and do not suspend. */
   readonly tools?: ToolSelection;
-  /** Whether model calls are cached as well. Default: `false`, because the same question may deserve a new answer. */
+  /** Whether model calls are cached too. Default: `false`, because a new answer to the same question may be wanted. */
   readonly chat?: boolean;
 }
 
@@ -40,8 +40,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<CacheOptions>);
 
 /**
- * Answers a repeated call with the earlier result. Requests must be equal. The cache belongs to this process and is
- * separated by tenant, user and tool. Failed and truncated results are not cached.
+ * Creates middleware that answers a repeated call with the earlier result. The requests must be equal. The cache
+ * belongs to this process and is separated by tenant, user and tool. Failed and truncated results are not cached.
  */
 export function cache(options: CacheOptions): Layer {
   const { maxEntries, chat, tools = isHarmless } = knownOptions.read("cache()", options);
@@ -91,12 +91,12 @@ function isWhole({ stopReason }: ModelResponse): boolean {
   return stopReason === "stop" || stopReason === "tool_calls";
 }
 
-/** The response with zero cost, because a cached answer is not paid again. */
+/** Returns the response with zero cost, because a cached answer is not paid again. */
 function atNoCost(response: ModelResponse): ModelResponse {
   return { ...response, usage: { ...noUsage, costUsd: 0 } };
 }
 
-/** The cache key of a tool call. It is JSON, so that the tenant `null` and a tenant named "null" differ. */
+/** Returns the cache key of a tool call. It is JSON, so that the tenant `null` and a tenant named "null" differ. */
 function toolKey({ tenantId, facts, arguments: input }: FunctionContext, mark: number): string {
   return canonicalJson([tenantId, facts.userId, mark, input]);
 }
@@ -141,7 +141,8 @@ class ToolMarks {
 }
 
 /**
- * A bounded cache with expiry. A `Map` keeps its keys in insertion order, so the first key is the least recently used.
+ * A cache of limited size whose entries expire. A `Map` keeps its keys in insertion order, so that the first key is
+ * the least recently used one.
  */
 class Shelf<Value> {
   readonly #clock: Clock;

@@ -1,7 +1,7 @@
-/** A text in the characters that patterns use, with the place of each character in the original text. */
+/** A text in the characters that patterns use, with the position of each character in the original text. */
 export interface ComparableText {
   readonly text: string;
-  /** Returns where the character at an index, or the end of the text, is in the original text. */
+  /** Returns the position in the original text of the character at an index, or of the end of the text. */
   readonly placeOf: (index: number) => number;
 }
 
@@ -15,9 +15,9 @@ const mark = /^\p{M}$/u;
 const asciiDigit = /^\d$/u;
 
 /**
- * Converts a text to the characters that a reader takes it for: digits of all scripts to ASCII digits, compatible forms
- * such as `＠` and `①` to ASCII, dashes and dots to `-` and `.`, spaces to a space. Invisible characters, and marks on
- * digits such as a strike-through, are left out. Other characters stay as they are.
+ * Converts a text to the characters as which a reader sees it: digits of all scripts to ASCII digits, similar forms
+ * such as `＠` and `①` to ASCII, dashes and dots to `-` and `.`, and spaces to a space. Invisible characters, and
+ * marks on digits such as a strike-through, are removed. Other characters do not change.
  */
 export function comparableText(original: string): ComparableText {
   if (!outsideAscii.test(original)) return { text: original, placeOf: (index) => index };
@@ -47,7 +47,7 @@ function plainCharacters(character: string, before: string): Iterable<string> {
   return outsideAscii.test(compatible) ? character.split("") : compatible;
 }
 
-/** The value of a decimal digit. Unicode encodes the digits of each script in order, without a gap. */
+/** Returns the value of a decimal digit. Unicode encodes the digits of each script in order, without a gap. */
 function digitOf(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   let zero = code;

@@ -1,7 +1,7 @@
 import { Fault, type Middleware, type MiddlewareFunction } from "../../../kernel/index.ts";
 import type { Stage } from "./layer.ts";
 
-/** The fields that the contexts of all levels share and that middleware may replace for inner middleware. */
+/** The fields that the contexts of all levels share and that middleware may replace for the middleware inside it. */
 interface Callable {
   result?: unknown;
   request?: unknown;
@@ -16,8 +16,8 @@ export interface NamedStage<Context> {
 }
 
 /**
- * Composes middleware into one function, the first one outermost. F1: composition happens once, and an empty list gives
- * `undefined`. M1, M2 and M4 are enforced for each middleware separately.
+ * Composes middleware into one function, the first one outermost. F1: this happens only once, and an empty list
+ * gives `undefined`. M1, M2 and M4 are checked for each middleware separately.
  */
 export function compose<Context extends Callable>(
   stages: readonly NamedStage<Context>[],
@@ -48,14 +48,17 @@ function guarded<Context extends Callable>({
   };
 }
 
-/** M2: the `next` function of one middleware in one call. It allows one call at a time, and none after it is closed. */
+/**
+ * M2: implements the function `next` of one middleware in one call. It allows one call at a time, and none after it
+ * is closed.
+ */
 class Turnstile {
   readonly #name: string;
   readonly #context: Callable;
   readonly #next: () => Promise<void>;
   #open: Promise<void> | undefined;
   #passed = false;
-  /** M4: the range of filters that inner middleware added. */
+  /** M4: the range of filters that middleware inside this one added. */
   #added: readonly [from: number, to: number] = [0, 0];
   #closed = false;
   #misuse: Fault | undefined;
@@ -90,14 +93,14 @@ class Turnstile {
     }
   }
 
-  /** Removes the result and the filters that an earlier call left. */
+  /** Removes the result and the filters of an earlier call. */
   #startOver(): void {
     delete this.#context.result;
     const [from, to] = this.#added;
     if (to > from) this.#context.filters?.splice(from, to - from);
   }
 
-  /** Waits for a call that the middleware left in flight when it returned; this counts as misuse. */
+  /** Waits for a call that was still in flight when the middleware returned. This counts as misuse. */
   async settle(): Promise<void> {
     if (this.#open !== undefined) {
       const misuse = this.#fault("returned before its call of next had settled; await it");
@@ -109,8 +112,8 @@ class Turnstile {
   }
 
   /**
-   * Closes the function; returns `true` if no call is in flight and nothing is wrong. The common case needs no extra
-   * tick of the event loop.
+   * Closes the function. Returns `true` if no call is in flight and nothing is wrong. This common case needs no
+   * extra tick of the event loop.
    */
   close(): boolean {
     this.#closed = true;

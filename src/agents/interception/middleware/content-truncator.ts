@@ -19,7 +19,7 @@ const knownOptions = optionTable({
   marker: is.callback(),
 } satisfies OptionKinds<ContentTruncatorOptions>);
 
-/** Truncates long tool results and marks the omission. Images and files are not changed. */
+/** Creates middleware that truncates long tool results and marks the omission. Images and files are not changed. */
 export function contentTruncator(options: ContentTruncatorOptions = {}): Layer {
   const { maxChars, keep, marker = markerOf } = knownOptions.read("contentTruncator()", options);
 

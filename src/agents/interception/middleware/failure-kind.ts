@@ -4,8 +4,8 @@ import { classifyError, errorKinds, Fault, modelErrorKind, type ErrorKind } from
 export const errorKindNames: readonly string[] = Object.keys(errorKinds);
 
 /**
- * The kind of a call's failure. Returns `undefined` if the call itself did not fail: it was cancelled, blocked, or out
- * of budget.
+ * Returns the kind of a call's failure. `undefined` if the call itself did not fail, because it was cancelled,
+ * blocked, or out of budget.
  */
 export function failureKind(error: unknown): ErrorKind | undefined {
   if (!Fault.is(error)) return classifyError(error).kind;

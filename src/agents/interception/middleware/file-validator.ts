@@ -12,8 +12,9 @@ import type { Layer } from "./layer.ts";
 import { selects, toolSelection, type ToolSelection } from "./tool-selection.ts";
 
 /**
- * Whether `path` is `root` or below it, judged by names: `.` and `..` are resolved, both kinds of slashes count, and a
- * relative path starts at the root. A name that no file system accepts is outside. A URL such as `https://...` is no path.
+ * Whether `path` is `root` or below it, judged only by names: `.` and `..` are resolved, both kinds of slashes
+ * count, and a relative path starts at the root. A name that no file system accepts is outside. A URL such as
+ * `https://...` is not a path.
  */
 function isInside(root: string, path: string): boolean {
   if (path.includes("\0") || path.startsWith("~") || /(?:^|\W)file:/iu.test(path)) return false;
@@ -31,7 +32,10 @@ function isAbsolute(path: string): boolean {
   return /^(?:[/\\]|[a-z]:)/iu.test(path);
 }
 
-/** The segments of a path, or `undefined` if it leaves its starting folder. A drive letter is an ordinary segment. */
+/**
+ * Returns the segments of a path, or `undefined` if it leaves its starting folder. A drive letter is an ordinary
+ * segment.
+ */
 function segments(path: string): readonly string[] | undefined {
   const names: string[] = [];
   for (const name of path.split(/[/\\]+/u)) {
@@ -49,8 +53,9 @@ export interface FileValidatorOptions {
   /** Folders in which paths must be. If absent, paths are not checked. */
   readonly roots?: readonly string[];
   /**
-   * Names of the arguments that hold a path, or a list or an object of paths. They count at any depth: `path` is found in
-   * `{ files: [{ path }] }`. Names of members count as well: `{ files: { "src/a.js": "..." } }`. Default: `path`, `paths`, `file`, `files`, `filePath`, `file_path`, `filename`, `directory`.
+   * Names of the arguments with a path, or with a list or an object of paths. They are found at any depth: `path`
+   * is found in `{ files: [{ path }] }`. Names of members can also be paths: `{ files: { "src/a.js": "..." } }`.
+   * Default: `path`, `paths`, `file`, `files`, `filePath`, `file_path`, `filename`, `directory`.
    */
   readonly pathArguments?: readonly string[];
   /** Allowed file name extensions, such as `.md`. Default: all. */
@@ -85,8 +90,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<FileValidatorOptions>);
 
 /**
- * Checks the path, size and type of the files in tool arguments and results. It checks names only and does not follow
- * links; use a sandbox for that.
+ * Creates middleware that checks the path, size and type of the files in tool arguments and results. It checks only
+ * names and does not follow links; use a sandbox for that.
  */
 export function fileValidator(options: FileValidatorOptions): Layer {
   const { tools = () => true, onInvalid } = knownOptions.read("fileValidator()", options);
@@ -130,25 +135,30 @@ function argumentProblem(
   return undefined;
 }
 
-/** Matches the names of members that hold the content of a file, or words about it, beside its path. */
+/**
+ * Matches the names of members that contain the content of a file, or words about the file, in addition to its
+ * path.
+ */
 const contentNames =
   /^(?:body|code|contents?|data|description|diff|message|(?:old|new)_?(?:str|string|text|content)|patch|reason|replace|replacement|search|text|title)$/iu;
 
 /** Matches the name of a member that is a path: it has a folder, a drive, a home folder or an extension. */
 const pathNames = /[/\\~\0]|\.[a-z\d]+\s*$|\.\.|^\s*[a-z]:/iu;
 
-/** Matches a path that is absolute, begins at a home folder or leaves its folder. */
+/** Matches a path that points outward: it is absolute, begins at a home folder or leaves its folder. */
 const outward = /^(?:[/\\~]|[a-z]:[/\\]|file:)|(?:^|[/\\])\.\.(?:[/\\]|$)/iu;
 
 /**
- * Which strings in a value are paths: all of them, those that point outward (beside a path), those that are nothing but a
- * path that points outward (the content of a file that the name of the member gives), or none.
+ * Which strings in a value count as paths. `all`: every string. `outward`: those that point outward; used for
+ * members beside a path. `alone`: those that are nothing but a path that points outward; used for the content of a
+ * file whose path is the member's name. `none`: no string.
  */
 type PathUse = "all" | "outward" | "alone" | "none";
 
 /**
- * The paths in arguments, at any depth: the strings with the name of a path argument and those in its lists and objects,
- * and names of members there, as in `{ files: { "src/a.js": "..." } }`. Contents beside a path are no paths.
+ * Yields the paths in arguments, at any depth: the strings under the name of a path argument, those in its lists
+ * and objects, and names of members there, as in `{ files: { "src/a.js": "..." } }`. Contents beside a path do not
+ * count as paths.
  */
 function pathsIn(
   input: Readonly<Record<string, JsonValue>>,
@@ -222,7 +232,7 @@ function matches(allowed: string, mediaType: string): boolean {
     : type === allowed.toLowerCase();
 }
 
-/** The size of embedded media. Media given by URL counts as 0. */
+/** Returns the size of embedded media. Media given by URL count as 0. */
 function sourceBytes(source: MediaSource): number {
   if (source.kind === "base64") return base64Bytes(source.data);
   const [, data] = /^data:[^,]*;base64,(.*)$/su.exec(source.url) ?? [];

@@ -5,9 +5,12 @@ import type { Layer } from "./layer.ts";
 
 /** Options of `historyTruncator`. */
 export interface HistoryTruncatorOptions {
-  /** Maximum number of messages, not counting the leading system messages and a summary after them. */
+  /** Maximum number of messages. The leading system messages and a summary after them do not count. */
   readonly maxMessages?: number;
-  /** Maximum number of characters, not counting those messages. A token has about four characters. */
+  /**
+   * Maximum number of characters. The leading system messages and a summary after them do not count. A token has
+   * about four characters.
+   */
   readonly maxChars?: number;
 }
 
@@ -17,9 +20,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<HistoryTruncatorOptions>);
 
 /**
- * Sends the model only the newest part of a long conversation. Leading system messages, a summary and the user's last
- * message stay, a call stays with its results, and the sent part begins with a user message. Stored messages are not
- * changed.
+ * Creates middleware that sends the model only the newest part of a long conversation. Leading system messages, a
+ * summary and the user's last message are kept, a call stays with its results, and the sent part begins with a user
+ * message. Stored messages are not changed.
  */
 export function historyTruncator(options: HistoryTruncatorOptions): Layer {
   const { maxMessages, maxChars } = knownOptions.read("historyTruncator()", options);

@@ -17,7 +17,7 @@ export interface HumanApprovalOptions {
   readonly reason?: string;
   /** `"wait"` waits durably; a handler is asked in this process. Default: `"wait"`. */
   readonly onAsk?: "wait" | ApprovalHandler;
-  /** Where remembered approvals are kept. If absent, every call asks. */
+  /** Where remembered approvals are stored. If absent, a person is asked about every call. */
   readonly memory?: ApprovalMemory;
 }
 
@@ -29,8 +29,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<HumanApprovalOptions>);
 
 /**
- * Permissions that require a person's approval for some tools. They are part of the tool gate, not middleware, because
- * only the gate can wait durably. The answer survives a restart, is bound to the arguments and may change them.
+ * Creates permissions that require a person's approval for some tools. They are part of the checks before a call
+ * and not middleware, because only these checks can wait durably. The answer survives a restart, is valid only for
+ * the arguments and may change them.
  */
 export function humanApproval(options: HumanApprovalOptions = {}): Permissions {
   const { tools = [], reason, onAsk = "wait", memory } = knownOptions.read("humanApproval()", options);

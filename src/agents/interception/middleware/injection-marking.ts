@@ -11,7 +11,7 @@ import { editOutput, onceEach } from "./message-text.ts";
 
 /** Options of `injectionMarking`. */
 export interface InjectionMarkingOptions {
-  /** Names of the tools whose results are marked. Default: all. */
+  /** Names of the tools whose results are marked. Default: all tools. */
   readonly tools?: readonly string[];
   /** Whether user messages are marked as well. Default: `false`. */
   readonly userContent?: boolean;
@@ -26,9 +26,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<InjectionMarkingOptions>);
 
 /**
- * Marks text that comes from outside and instructs the model not to follow instructions in it. Only the request is
- * marked, not what is stored. Tags inside such text are neutralised. This reduces the risk of prompt injection; it does
- * not remove it.
+ * Creates middleware that marks text from outside and instructs the model not to follow instructions in it. It
+ * marks only the request, not what is stored. Tags inside such text are made harmless. This reduces the risk of
+ * prompt injection, but does not remove it.
  */
 export function injectionMarking(options: InjectionMarkingOptions = {}): Layer {
   const { tools, userContent, tag } = knownOptions.read("injectionMarking()", options);
@@ -77,7 +77,10 @@ export function injectionMarking(options: InjectionMarkingOptions = {}): Layer {
   };
 }
 
-/** Inserts the notice after the existing system messages, so that the cached prefix of the prompt stays the same. */
+/**
+ * Inserts the notice after the existing system messages, so that the cached beginning of the prompt does not
+ * change.
+ */
 function noticed(messages: readonly ChatMessage[], notice: ChatMessage): readonly ChatMessage[] {
   const at = messages.findIndex(({ role }) => role !== "system");
   return [...messages.slice(0, at), notice, ...messages.slice(at)];

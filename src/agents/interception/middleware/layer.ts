@@ -19,11 +19,11 @@ import {
 /** Middleware for one level: an object with `process`, or a function. */
 export type Stage<Context> = Middleware<Context> | MiddlewareFunction<Context>;
 
-/** A named group of middleware for one or more levels. F1: it takes part only in the levels that it defines. */
+/** A named group of middleware for one or more levels. F1: it runs only on the levels that it defines. */
 export interface Layer {
   /** The name, used in faults and in the log. */
   readonly name?: string;
-  /** Runs around `agent.run()`, and again when the run is replayed. */
+  /** Runs around `agent.run()`, and again when a replay executes the run. */
   readonly agent?: Stage<AgentRunContext>;
   /** Runs around each model call. */
   readonly chat?: Stage<ChatContext>;
@@ -38,7 +38,7 @@ interface AtLevel<Name extends string> {
   readonly level: Name;
 }
 
-/** An object with `process`, for the level that it names itself. */
+/** Middleware with `process` for one level, which it names itself. */
 export type LevelMiddleware =
   | (AgentMiddleware & AtLevel<"agent">)
   | (ChatMiddleware & AtLevel<"chat">)
@@ -48,7 +48,7 @@ const levels = ["agent", "chat", "function"] as const;
 
 export type Level = (typeof levels)[number];
 
-/** The parts of an entry of the option `middleware`, read once. */
+/** The parts of an entry of the option `middleware`, after they were read once. */
 export interface ReadLayer {
   readonly name: string | undefined;
   readonly agent: Stage<AgentRunContext> | undefined;
@@ -57,8 +57,8 @@ export interface ReadLayer {
 }
 
 /**
- * Reads an entry of the option `middleware`. Refuses an entry that would take part in no level, and an entry with a
- * function that no call would pass. An entry without anything but a name is a layer that its options have switched off.
+ * Reads an entry of the option `middleware`. Throws for an entry that would run on no level, and for one with a
+ * function that no call would use. An entry with only a name is a layer that its options have switched off.
  */
 export function readLayer(entry: Layer | LevelMiddleware, index: number): ReadLayer {
   if (typeof entry !== "object" || entry === null)
@@ -97,22 +97,25 @@ function atLevels(entry: Layer | LevelMiddleware, place: string): ReadLayer {
   };
 }
 
-/** Binds a method to its entry, so that an instance of a class keeps its state. */
+/** Binds a method to its object, so that an instance of a class keeps its state. */
 function ownStage<Context>(stage: Stage<Context> | undefined, entry: object): Stage<Context> | undefined {
   return typeof stage === "function" ? stage.bind(entry) : stage;
 }
 
-/** The names of methods that callers of a layer use, and no call passes, by layer. */
+/** The names of methods that only callers of a layer use and no call runs through, by layer. */
 const forCallers = new WeakMap<object, readonly string[]>();
 
-/** Adds methods to a layer that its owner calls. They are not enumerable, so that a copy of the layer has only levels. */
+/**
+ * Adds methods to a layer that its owner can call. They are not enumerable, so that a copy of the layer has only
+ * levels.
+ */
 export function withCallerMethods<Methods extends object>(layer: Layer, methods: Methods): Layer & Methods {
   for (const [name, value] of Object.entries(methods)) Object.defineProperty(layer, name, { value });
   forCallers.set(layer, Object.keys(methods));
   return layer as Layer & Methods;
 }
 
-/** Words of other frameworks for the levels. */
+/** Names of the levels in other frameworks. */
 const otherWords: ReadonlyMap<string, Level> = new Map([
   ["tool", "function"],
   ["tools", "function"],
@@ -122,8 +125,8 @@ const otherWords: ReadonlyMap<string, Level> = new Map([
 ]);
 
 /**
- * Refuses a member beside the levels of an entry that could be middleware, because no call would pass it. An object at a
- * level may have methods of its own, but none with the name of a level.
+ * Throws for a member of an entry that could be middleware but is not a level, because no call would run through
+ * it. An object at a level may have its own methods, but none with the name of a level.
  */
 function refuseOtherLevels(entry: object, layer: ReadLayer, place: string): void {
   const hasOwnLevel = "level" in entry && entry.level !== undefined;

@@ -134,7 +134,7 @@ function editAll<Item>(items: readonly Item[], edit: (item: Item) => Item): read
   return changed ? edited : items;
 }
 
-/** Caches the edit per message, because a transcript is sent again with every turn (F2). */
+/** Caches the edited form of each message, because a transcript is sent again with every turn (F2). */
 export function onceEach(
   edit: (message: ChatMessage) => ChatMessage,
 ): (messages: readonly ChatMessage[]) => readonly ChatMessage[] {

@@ -18,7 +18,8 @@ export interface ModelFallbackOptions {
   /** The models to try in this order after the agent's own model has failed. */
   readonly models: readonly Model[];
   /**
-   * The kinds of failure that lead to the next model. Default: all except those that the next model would meet as well.
+   * The kinds of failure after which the next model is called. Default: all except those with which the next model
+   * would fail too.
    */
   readonly kinds?: readonly ErrorKind[];
 }
@@ -29,9 +30,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ModelFallbackOptions>);
 
 /**
- * Calls the next model after one has failed finally, including its retries. It does not if readers have already
- * received a part of the answer. Each model is called through the inner middleware. Use `fallback([...])` to try the
- * next model immediately.
+ * Creates middleware that calls the next model after one has failed finally, including its retries. It does not if
+ * readers have already received a part of the answer. Each model is called through the middleware inside this one.
+ * To try the next model immediately, use `fallback([...])`.
  */
 export function modelFallback(options: ModelFallbackOptions): Layer {
   const { models, kinds } = knownOptions.read("modelFallback()", options);
@@ -70,7 +71,7 @@ export function modelFallback(options: ModelFallbackOptions): Layer {
   };
 }
 
-/** Returns a function that tells whether readers have received a delta. */
+/** Returns a function that says whether readers have received a delta. */
 function watch({ streaming, filters }: ChatContext): () => boolean {
   if (!streaming) return () => false;
   let shown = false;

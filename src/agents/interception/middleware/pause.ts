@@ -1,6 +1,6 @@
 import type { CancelSignal, Clock } from "../../../kernel/index.ts";
 
-/** Waits by the given clock. An aborted signal ends the wait by throwing the signal's reason. */
+/** Waits by the given clock. If the signal aborts, throws the signal's reason. */
 export function pause(clock: Clock, ms: number, signal: CancelSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) {

@@ -47,13 +47,16 @@ export const piiPatterns: Readonly<Record<PiiKind, PiiPattern>> = Object.freeze(
   },
 });
 
-/** Every match contains one of these characters, in some script or form, so most words need no further check. */
+/**
+ * Matches the characters of which every match contains at least one, in some script or form. Most words contain
+ * none and need no further check.
+ */
 export const mayHoldFind = /[@\p{N}\uFF20\uFE6B]/u;
 
 /** Upper bound of the length of a match in characters. */
 export const longestFind = 512;
 
-/** Luhn check: every second digit from the right counts double, and the sum is a multiple of 10. */
+/** Makes the Luhn check: every second digit from the right counts double, and the sum must be a multiple of 10. */
 function isCard(found: string): boolean {
   const digits = digitsOf(found);
   if (digits.length < 13 || digits.length > 19 || /^(\d)\1*$/u.test(digits)) return false;
@@ -66,7 +69,10 @@ function isCard(found: string): boolean {
   return sum % 10 === 0;
 }
 
-/** ISO 7064 check: with the country code moved to the end and letters as numbers from 10, the number modulo 97 is 1. */
+/**
+ * Makes the ISO 7064 check: with the country code moved to the end and letters as numbers from 10, the number
+ * modulo 97 must be 1.
+ */
 function isIban(found: string): boolean {
   const compact = found.replaceAll(" ", "");
   if (compact.length < 15 || compact.length > 34) return false;

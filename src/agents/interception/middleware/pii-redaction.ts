@@ -25,8 +25,8 @@ interface BufferedTextOptions {
 }
 
 /**
- * Edits a streamed text as if it were complete: the end that may still change is held back until more text has arrived.
- * Text, reasoning and the arguments of each call are edited separately.
+ * Edits a streamed text as if it were complete. The end of the text that may still change is held back until more
+ * text has arrived. Text, reasoning and the arguments of each call are edited separately.
  */
 class BufferedText implements DeltaFilter {
   readonly #options: BufferedTextOptions;
@@ -62,7 +62,7 @@ export interface OwnPattern {
   /** The label that replaces a match, in brackets. */
   readonly label: string;
   readonly pattern: RegExp;
-  /** Maximum length of a match in characters. This much of a streamed answer is held back. */
+  /** Maximum length of a match in characters. As many characters of a streamed answer are held back. */
   readonly maxLength: number;
 }
 
@@ -71,8 +71,8 @@ export interface PiiRedactionOptions {
   readonly kinds?: readonly PiiKind[];
   readonly patterns?: readonly OwnPattern[];
   /**
-   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and some
-   * texts then stop the process. Default: `false`.
+   * Whether patterns that need backtracking (lookarounds, backreferences) are accepted. They run with `RegExp`, and
+   * some texts then block the process. Default: `false`.
    */
   readonly allowBacktracking?: boolean;
   /** Returns the replacement of a match. Default: the label in brackets, such as `[EMAIL]`. */
@@ -102,9 +102,10 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<PiiRedactionOptions>);
 
 /**
- * Redacts personal data in what is sent to models and tools and in what they return. Digits of all scripts, look-alike
- * separators and invisible characters do not hide a match; the rest of the text stays as it was. Streamed text is held back while
- * it may still become part of a match, so that no part of a match is shown.
+ * Creates middleware that redacts personal data in what is sent to models and tools and in what they return. Digits
+ * of all scripts, look-alike separators and invisible characters do not hide a match; the rest of the text does not
+ * change. Streamed text is held back while it may still become part of a match, so that no part of a match is
+ * shown.
  */
 export function piiRedaction(options: PiiRedactionOptions): Layer {
   const { toModel, fromModel, toTools, fromTools } = knownOptions.read("piiRedaction()", options);
@@ -200,7 +201,10 @@ class Redaction {
     return redacted + text.slice(done);
   }
 
-  /** The matches of the built-in patterns, in their order in the text. A match of an earlier pattern takes its text. */
+  /**
+   * Returns the matches of the built-in patterns, in their order in the text. Text that matches an earlier pattern
+   * is not matched again.
+   */
   #finds(text: string): readonly Find[] {
     const comparable = comparableText(text);
     const finds: Find[] = [];
@@ -245,16 +249,17 @@ class Redaction {
   }
 }
 
-/** Takes the place of a match, so that no later pattern matches it. */
+/** Replaces a match in the searched text, so that no later pattern matches it. */
 const taken = "\0";
 
 const inFinds = /[A-Za-z\d._%+@()-]/u;
-/** Characters of which a match of several words consists. */
+/** Matches words that can be part of a match of several words. */
 const numeric = /^[A-Z\d.()+-]*$/u;
 const numericWord = /\d|^[A-Z]{1,4}$/u;
 
 /**
- * Length of the last word and of preceding words that may belong to the same match, at most `longestFind` characters.
+ * Returns the length of the last word and of preceding words that may belong to the same match. At most
+ * `longestFind` characters.
  */
 function openWords(text: string): number {
   const least = Math.max(0, text.length - longestFind);

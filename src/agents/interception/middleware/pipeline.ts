@@ -17,14 +17,14 @@ import {
 import { compose, type NamedStage } from "./compose.ts";
 
 /**
- * Composes middleware for the three levels, the first one outermost, and refuses middleware without a level. F1:
- * composition happens once; a level without middleware is `undefined`.
+ * Combines middleware for the three levels, the first one outermost, and throws for middleware without a level. F1:
+ * this happens only once; a level without middleware is `undefined`.
  */
 export class MiddlewarePipeline {
   readonly agent: AgentMiddleware | undefined;
   readonly chat: ChatMiddleware | undefined;
   readonly function: FunctionMiddleware | undefined;
-  /** Number of middleware functions that a call passes, by level. */
+  /** Number of middleware functions around a call, by level. */
   readonly depth: Readonly<Record<Level, number>>;
   /** Names of the middleware with the level `agent` and no other. */
   readonly #ofRunsOnly: readonly string[];
@@ -54,9 +54,10 @@ export class MiddlewarePipeline {
   }
 
   /**
-   * The middleware around the model calls and tool calls of an agent of your own, with more entries of their pipelines.
-   * `undefined` if there is none. The level `agent` is not part of it: middleware with only this level is refused. So is an
-   * `around` of `more` beside middleware of its level, because only one of the two would be called.
+   * Returns the middleware around the model calls and tool calls of a custom agent, with the checks in `more`.
+   * `undefined` if there is none. The level `agent` is not included: middleware with only this level throws. An
+   * `around` in `more` also throws if there is middleware of its level, because only one of the two would be
+   * called.
    */
   callPath(more: CallPath = {}): CallPath | undefined {
     const [lost] = this.#ofRunsOnly;

@@ -22,11 +22,14 @@ export interface RateLimiterOptions {
   readonly perSecond: number;
   /** The level at which calls are counted. At `agent`, a replayed run is counted again. Default: `"chat"`. */
   readonly level?: Level;
-  /** `"throttle"` waits in order of arrival; `"terminate"` stops the run as `guardrail_tripped`. */
+  /**
+   * What happens to a call above the limit. `"throttle"`: calls wait in order of arrival. `"terminate"`: the run
+   * stops as `guardrail_tripped`.
+   */
   readonly onLimit?: "throttle" | "terminate";
-  /** A call that would wait longer terminates instead. Default: no limit. */
+  /** Maximum wait in milliseconds. A call that would wait longer stops the run instead. Default: no limit. */
   readonly maxWaitMs?: number;
-  /** Returns the key of the bucket that a call uses. Default: the tenant. */
+  /** Returns the key for which calls are counted together. Default: the tenant. */
   readonly per?: (context: Context) => string | null;
 }
 
@@ -40,7 +43,7 @@ const knownOptions = optionTable({
   per: is.callback(),
 } satisfies OptionKinds<RateLimiterOptions>);
 
-/** Limits the rate of calls with a token bucket per tenant. */
+/** Creates middleware that limits the rate of calls for each tenant (token bucket). */
 export function rateLimiter(options: RateLimiterOptions): Layer {
   const { clock, level, onLimit, maxWaitMs, per = tenantOf } = knownOptions.read("rateLimiter()", options);
   const buckets = new Buckets(options);
@@ -63,7 +66,7 @@ export function rateLimiter(options: RateLimiterOptions): Layer {
     await next();
   }
 
-  /** Waits for a turn. The turn is given back if the task is dropped during the wait. */
+  /** Waits until the call may be made. If the task is dropped during the wait, the call does not count. */
   async function turnOf(whose: string | null, waitMs: number, signal: CancelSignal): Promise<void> {
     try {
       await pause(clock, waitMs, signal);
@@ -81,7 +84,7 @@ function tenantOf({ tenantId }: Context): string | null {
 }
 
 interface Bucket {
-  /** Available tokens. A negative number counts calls that were promised a later turn. */
+  /** Number of calls that may be made now. A negative number counts calls that may be made later. */
   tokens: number;
   at: number;
 }
@@ -91,7 +94,7 @@ class Buckets {
   readonly #burst: number;
   readonly #perMs: number;
   readonly #buckets = new Map<string | null, Bucket>();
-  /** Number of buckets at which full buckets are dropped; a full bucket is equivalent to a new one. */
+  /** Number of keys at which those without recent calls are removed, because a new entry would be equal. */
   #sweepAt = 1_024;
 
   constructor({ clock, burst, perSecond }: RateLimiterOptions) {
@@ -101,8 +104,8 @@ class Buckets {
   }
 
   /**
-   * Takes a turn and returns the milliseconds until the turn. If they exceed `longest`, it takes no turn and returns
-   * `undefined`.
+   * Counts a call and returns the milliseconds until it may be made. If they exceed `longest`, it does not count
+   * the call and returns `undefined`.
    */
   take(whose: string | null, longest: number): number | undefined {
     const bucket = this.#filled(whose);

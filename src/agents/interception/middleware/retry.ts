@@ -25,7 +25,7 @@ export interface RetryOptions extends Partial<Omit<RetrySettings, "enabled">> {
   readonly random: Random;
   /** The kinds of failure to retry. Default: kinds that may pass after a wait. */
   readonly kinds?: readonly ErrorKind[];
-  /** Whether model calls are retried, in addition to the runtime's own retries. Default: `true`. */
+  /** Whether this middleware retries model calls, in addition to the runtime's own retries. Default: `true`. */
   readonly chat?: boolean;
   /** The tools to retry. A retry may repeat an effect; the tool gets the same `idempotencyKey` (J6). Default: none. */
   readonly tools?: ToolSelection;
@@ -40,7 +40,10 @@ const knownOptions = optionTable({
   ...retryKinds,
 } satisfies OptionKinds<RetryOptions>);
 
-/** Repeats a call after a failure that may pass, with growing delays and never earlier than the provider asked for. */
+/**
+ * Creates middleware that repeats a call after a failure that may pass, with growing delays. A delay is never
+ * shorter than the provider asks for.
+ */
 export function retry(options: RetryOptions): Layer {
   const { clock, random, chat, tools, kinds = passing, ...schedule } = knownOptions.read("retry()", options);
   const settings = { ...schedule, enabled: true };
@@ -98,7 +101,7 @@ const passing = (Object.keys(errorKinds) as ErrorKind[]).filter(
 
 interface Failed {
   readonly value: unknown;
-  /** Whether the failure was thrown. A failed result is returned, not thrown, when no attempt is left. */
+  /** Whether the failure was thrown. A failed result is returned and not thrown when no attempt is left. */
   readonly thrown: boolean;
 }
 
@@ -114,14 +117,14 @@ async function attemptOf(next: () => Promise<void>, failed: () => unknown): Prom
 
 function succeeded(): undefined {}
 
-/** T2: the failure of a tool, which is a result with `isError`. */
+/** T2: returns the failure of a tool, which is a result with `isError`. */
 function failureOf({ result }: FunctionContext): unknown {
   if (result === undefined || !result.isError) return undefined;
   const { output } = result;
   return new Fault("tool_failed", output.type === "text" ? output.text : "the tool reported a failure");
 }
 
-/** The provider's error, of which the runtime's fault is the wrapper. */
+/** Returns the provider's error inside the fault of the runtime. */
 function causeOf(error: unknown): unknown {
   return Fault.is(error) && error.cause !== undefined ? error.cause : error;
 }

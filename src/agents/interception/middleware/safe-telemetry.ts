@@ -12,8 +12,8 @@ import {
 const inners = new WeakMap<Span, Span>();
 
 /**
- * Wraps a telemetry so that its errors go to `onError` and never affect the observed work, and that no secret of a
- * usual shape reaches it, in an attribute or an error.
+ * Wraps a telemetry so that its errors go to `onError` and never affect the observed work. It also removes secrets
+ * in usual forms from attributes and errors.
  */
 export function safeTelemetry(telemetry: Telemetry, onError: (error: unknown) => void): Telemetry {
   function guard<Value>(work: () => Value): Value | undefined {
@@ -81,8 +81,8 @@ function redactedValue(value: Attributes[string]): Attributes[string] {
 }
 
 /**
- * A copy of an error with its name, code, message and stack. Other properties, such as the request that a client
- * attaches with its headers, are left out.
+ * Returns a copy of an error with its name, code, message and stack. Other properties are left out, such as a
+ * request that a client attaches with its headers.
  */
 function redactedError(error: unknown): Error {
   const { code, message, name, stack = "" } = Fault.from(error);

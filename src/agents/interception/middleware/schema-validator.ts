@@ -22,11 +22,14 @@ import type { Layer } from "./layer.ts";
 export interface SchemaValidatorOptions {
   /** A Standard Schema, such as one of zod. */
   readonly schema: StandardSchema;
-  /** How often the model is asked again with the problems. Each attempt is a paid call. Default: 2. */
+  /**
+   * Maximum number of times that the model is asked again with the problems. Each attempt is a paid call. Default:
+   * 2.
+   */
   readonly maxRepairs?: number;
   /**
-   * What happens to an answer that never matches: `"pass"` returns it, `"fail"` throws `model_format_error`,
-   * `"terminate"` stops the run. Default: `"pass"`.
+   * What happens to an answer that still does not match. `"pass"`: it is returned. `"fail"`: `model_format_error`
+   * is thrown. `"terminate"`: the run stops. Default: `"pass"`.
    */
   readonly onInvalid?: "pass" | "fail" | "terminate";
   /** The response format for providers that support one. The answer is then plain JSON without a code block. */
@@ -44,8 +47,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<SchemaValidatorOptions>);
 
 /**
- * Validates the model's answer as JSON. It sets `metadata.schemaValid` and, if the answer matches, `metadata.parsed`. A
- * message with tool calls is not the final answer and passes unchanged.
+ * Creates middleware that validates the model's answer as JSON. It sets `metadata.schemaValid` and, if the answer
+ * matches, `metadata.parsed`. A message with tool calls is not the final answer and is not changed.
  */
 export function schemaValidator(
   options: SchemaValidatorOptions,
@@ -113,7 +116,7 @@ async function readAnswer(
   return { problems: first ?? ["it is not JSON and contains no JSON list or object"], text: "" };
 }
 
-/** Reduces the text of a message to the JSON; other parts stay. */
+/** Replaces the text of a message by the JSON. Other parts are kept. */
 function bare(message: AssistantMessage, json: string): AssistantMessage {
   if (messageText(message) === json) return message;
   const rest = message.content.filter(({ type }) => type !== "text");

@@ -2,8 +2,8 @@ import { Fault, stopsTask } from "../../../kernel/index.ts";
 import type { EditText } from "./message-text.ts";
 
 /**
- * T2: edits the error that a tool throws, because the model sees its text like that of a result. Errors that stop the
- * run are not edited.
+ * T2: edits the error that a tool throws, because the model sees its text like a result. Errors that stop the run
+ * are not edited.
  */
 export async function editThrown(next: () => Promise<void>, edit: EditText): Promise<void> {
   try {

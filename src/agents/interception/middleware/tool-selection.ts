@@ -3,7 +3,10 @@ import { invalidOption, is, type OptionKind, type Tool } from "../../../kernel/i
 /** Selects tools by name or by a predicate. */
 export type ToolSelection = readonly string[] | ((tool: Tool) => boolean);
 
-/** The option `tools` of a middleware. Any other value, such as one name, would select no tool, and nothing would be checked. */
+/**
+ * Option kind of the option `tools` of middleware. Other values, such as a single name, throw, because they would
+ * select no tool, and nothing would be checked.
+ */
 export const toolSelection: OptionKind<never> = is.checkedBy((value: unknown, option, owner) => {
   if (typeof value === "function") return;
   if (Array.isArray(value) && value.every((each) => typeof each === "string")) return;

@@ -49,8 +49,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<TracingOptions>);
 
 /**
- * Creates nested spans `invoke_agent`, `chat` and `execute_tool` with durations, tokens and costs. The first error of
- * the telemetry is emitted to the run's log; telemetry errors never affect the run.
+ * Creates middleware that writes nested spans `invoke_agent`, `chat` and `execute_tool` with durations, tokens and
+ * costs. The first error of the telemetry is written to the run's log; telemetry errors never affect the run.
  */
 export function tracing(options: TracingOptions): Layer {
   const { telemetry, clock, prices, content } = knownOptions.read("tracing()", options);
@@ -178,7 +178,7 @@ export function tracing(options: TracingOptions): Layer {
   };
 }
 
-/** `error.type` of a tool that threw an error or returned one. */
+/** The value of `error.type` for a tool that threw an error or returned one. */
 const toolFailed = "tool_failed";
 
 interface TracedCall {
@@ -186,7 +186,7 @@ interface TracedCall {
   readonly operation: Operation;
   /** Attributes with few distinct values, which are used for metrics as well. */
   readonly attributes: Attributes;
-  /** Attributes that do not depend on the result. Read before and after the call, also if it throws. */
+  /** Returns attributes that do not depend on the result. Called before and after the call, even if it throws. */
   readonly describe: () => Attributes;
   /** Called after a call that did not throw. Returns the kind of failure if the result of the call describes a failure. */
   readonly after: (span: Span) => string | undefined;
@@ -260,7 +260,7 @@ function isRun(context: Context): context is AgentRunContext {
   return "parentId" in context;
 }
 
-/** The span of a task, and what the model calls below it have used. */
+/** The span of a task, with the usage of the model calls below it. */
 interface OpenSpan {
   readonly span: Span;
   usage: Usage;
@@ -268,8 +268,8 @@ interface OpenSpan {
 }
 
 /**
- * The open spans of tasks in this process: the parents of the spans of a task's calls and children. If a waiting task
- * is dropped, its span ends; the process that resumes it starts another.
+ * The open spans of tasks in this process. They are the parents of the spans of a task's calls and children. If a
+ * waiting task is dropped, its span ends; the process that resumes the task starts another span.
  */
 class OpenSpans {
   readonly #byTask = new Map<string, OpenSpan>();
@@ -298,8 +298,8 @@ class OpenSpans {
   }
 
   /**
-   * What the model calls below the span of a task have used. The calls of child agents, and calls that another process
-   * recorded, are below other spans.
+   * Returns the usage of the model calls below the span of a task. Calls of child agents, and calls that another
+   * process recorded, are below other spans.
    */
   usedBy(context: AgentRunContext): Attributes {
     const { usage, last } = this.#byTask.get(nameOf(context)) ?? {};

@@ -19,7 +19,10 @@ export interface RuledCall extends CallDetails {
 export interface ReadRule {
   readonly kind: RuleKind;
   readonly reason: string;
-  /** Identifies the rule in every process: what it says, and its number among the rules that say the same. */
+  /**
+   * Id of the rule, the same in every process. It consists of what the rule says and of its number among equal
+   * rules.
+   */
   readonly id: string;
   fits(ruled: RuledCall): boolean;
 }
@@ -59,8 +62,8 @@ function readRule(kind: RuleKind, rule: PermissionRule): Omit<ReadRule, "id"> & 
 }
 
 /**
- * Whether a rule applies. It fails closed: a predicate that throws or returns no boolean does not allow, but does ask
- * and deny.
+ * Whether a rule applies. If its predicate throws or returns no boolean, a rule that allows does not apply, and a
+ * rule that asks or denies does.
  */
 function holds(
   kind: RuleKind,

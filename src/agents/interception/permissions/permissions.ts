@@ -33,11 +33,11 @@ export interface PermissionsOptions extends PermissionRules {
   /** Rules for runs without a user. */
   readonly anonymous?: PermissionRules;
   /**
-   * What happens to a call that needs a person: `"wait"` waits durably for `run.approve`; a handler is asked in this
-   * process. If absent, such a call is denied.
+   * What happens to a call that needs a person's approval. `"wait"`: it waits durably for `run.approve`. A handler
+   * is asked in this process. If absent, such a call is denied.
    */
   readonly onAsk?: "wait" | ApprovalHandler;
-  /** Where approvals with `remember` are kept. Default: in memory, as long as the process lives. */
+  /** Where approvals with `remember` are stored. Default: in memory, as long as the process lives. */
   readonly memory?: ApprovalMemory;
 }
 
@@ -103,7 +103,7 @@ export class PermissionPolicy implements Permissions {
     Object.freeze(this);
   }
 
-  /** If `details` is absent, the arguments of `call` count as parsed. */
+  /** Decides about a call. If `details` is absent, the arguments of `call` count as parsed. */
   check(call: ToolCall, tool: Tool, facts: RunFacts, details?: CallDetails): PermissionDecision {
     const { sent, parsed, folder = null } = details ?? { sent: call.input, parsed: call.input };
     const ruled = { call, facts, sent, parsed, folder };
@@ -117,7 +117,8 @@ export class PermissionPolicy implements Permissions {
 }
 
 /**
- * Creates permissions from rules: a denying rule beats an asking one, an asking rule beats an allowing one.
+ * Creates permissions from rules. A rule that denies takes precedence over one that asks, and a rule that asks over
+ * one that allows.
  *
  * @example
  * ```ts
@@ -149,7 +150,7 @@ function ruleSet(rules: PermissionRules, where: string): RuleSet {
   return { mode, matching: (kind, ruled) => read[kind].filter((rule) => rule.fits(ruled)) };
 }
 
-/** Decides by the rules of one kind that apply. A person who is asked sees the reasons of all of them. */
+/** Decides by the rules of one kind that apply. If a person is asked, they see the reasons of all these rules. */
 function byRules(kind: RuleKind, rules: readonly ReadRule[]): PermissionDecision {
   if (kind === "allow") return { decision: "allow" };
   const reason = [...new Set(rules.map((rule) => rule.reason))].join("; ");
@@ -157,7 +158,7 @@ function byRules(kind: RuleKind, rules: readonly ReadRule[]): PermissionDecision
   return { decision: "ask", reason, rules: rules.map(({ id }) => id) };
 }
 
-/** Decides by the mode. A tool of unknown origin may lack properties; then the most restrictive value is assumed. */
+/** Decides by the mode. A tool of unknown origin may lack properties; the most restrictive value is then assumed. */
 function byMode(mode: PermissionMode, tool: Partial<Tool>, parsed: unknown): PermissionDecision {
   const { name = "the tool", destructive, edits } = tool;
   if (mode === "bypass") return { decision: "allow" };

@@ -21,16 +21,17 @@ export interface StopState {
 }
 
 /**
- * A hook that may continue an invocation that is about to end. A returned text is sent to the agent, which continues in
- * the same session; nothing, or a blank text, lets it end. The result is journaled, so the hook is called once (J1). A
- * thrown error or an invalid result is recorded and has no effect (S4).
+ * A hook that may make an invocation continue when it is about to end. If it returns a text, the text is sent to
+ * the agent, which continues in the same session. If it returns nothing, or a blank text, the invocation ends. The
+ * result is journaled, so that the hook is called only once (J1). A thrown error or an invalid result is recorded
+ * and has no effect (S4).
  */
 export interface StopHook {
   readonly name: string;
   shouldContinue(state: StopState): string | undefined | Promise<string | undefined>;
 }
 
-/** The text of the first hook that continues the invocation. */
+/** Returns the text of the first hook that makes the invocation continue. */
 export async function continuationFromHooks(
   hooks: readonly StopHook[],
   ctx: RunContext,

@@ -21,7 +21,7 @@ import {
 } from "../../../kernel/index.ts";
 import { readUserMessage } from "../../base/input-messages.ts";
 
-/** The changes of one turn as they are journaled. */
+/** The changes of one turn in the form in which they are journaled. */
 export interface PreparedTurn extends Omit<TurnChanges, "messages"> {
   readonly messages?: readonly UserMessage[];
 }
@@ -33,7 +33,7 @@ const changeTable = optionTable({
   messages: is.any,
 } satisfies OptionKinds<TurnChanges>);
 
-/** Asks `prepareStep` about the turn that is about to start, as a step. J1: it is asked once per turn. */
+/** Calls `prepareStep` for the turn that is about to start, as a step. J1: it is called once per turn. */
 export function prepareTurn(
   prepareStep: PrepareStep,
   { ctx, tools }: Dependencies,
@@ -46,7 +46,7 @@ export function prepareTurn(
   });
 }
 
-/** Asks `stopWhen` about a turn that ended with tool results, as a step. */
+/** Calls `stopWhen` for a turn that ended with tool results, as a step. */
 export function stopsAfter(
   stopWhen: StopCondition,
   { ctx }: Dependencies,
@@ -73,7 +73,7 @@ export function stopsAfter(
   });
 }
 
-/** Returns a `prepareStep` that also refuses a role without a model. */
+/** Returns a `prepareStep` that also throws for a role without a model. */
 export function checkRoles(agent: string, prepareStep: PrepareStep, roles: readonly string[]): PrepareStep {
   return async (turn) => {
     const changes = await prepareStep(turn);
@@ -86,7 +86,7 @@ export function checkRoles(agent: string, prepareStep: PrepareStep, roles: reado
   };
 }
 
-/** Refuses `prepareStep` and `stopWhen` if the architecture would ignore them. */
+/** Throws for `prepareStep` and `stopWhen` if the architecture would ignore them. */
 export function requireTurnControl(
   architecture: Architecture,
   {
@@ -112,7 +112,10 @@ export function anyOf(conditions: StopCondition | readonly StopCondition[]): Sto
   };
 }
 
-/** Refuses changes that a turn could not apply, before the model is called. */
+/**
+ * Checks the changes of a turn and returns them. Throws for changes that the turn could not apply, before the model
+ * is called.
+ */
 function readChanges(changes: TurnChanges, toolNames: readonly string[]): PreparedTurn {
   const { role, tools, toolChoice, messages } = changeTable.read("the result of prepareStep", changes);
   for (const name of tools === undefined ? [] : listOf("tools", tools)) requireTool("tool", name, toolNames);
