@@ -134,6 +134,14 @@ describe("public names of the package", () => {
     expect([...(own.get("reeve") ?? [])].filter((name) => !known(name, ["reeve"]))).toEqual([]);
   });
 
+  test("docs/reference/stability.md promises something for every subpath, and for each only once", () => {
+    const page = readFileSync(join(repository, "docs/reference/stability.md"), "utf8");
+    const [, section = ""] = page.split("## Subpaths\n");
+    const rows = [...(section.split("\n## ")[0] ?? "").matchAll(/^\| (`reeve[^|]*) \|/gmu)];
+    const promised = rows.flatMap(([, cell = ""]) => cell.match(/reeve[\w/]*/gu) ?? []);
+    expect(promised.toSorted()).toEqual([...subpaths.keys()].toSorted());
+  });
+
   test("reeve/kernel exports at most 200 names, besides those of contracts that were added later", () => {
     const isolation = ["Isolation", "TaskFolder", "FolderWork"];
     const scores = ["RunScore", "ScoreDraft", "ScoreFilter", "Scores", "StoredScore"];
