@@ -219,7 +219,7 @@ export async function isControlEntry({ parents, name, isFile, has }: NewEntry): 
   return completesGit(name, has);
 }
 
-/** Whether the folder is `.git`, or the git folder of a submodule or worktree inside it. */
+/** Whether the folder is `.git`, or the git folder of a submodule or worktree inside `.git`. */
 function isInGit(parents: readonly string[]): boolean {
   const at = parents.lastIndexOf(".git");
   if (at === -1) return false;
@@ -227,14 +227,17 @@ function isInGit(parents: readonly string[]): boolean {
   return below === undefined || below === "modules" || below === "worktrees";
 }
 
-/** Whether the entry does not exist and would turn its folder, which may contain `config` and `hooks`, into a git folder. */
+/**
+ * Whether the entry does not exist yet and would turn its folder, which may contain `config` and `hooks`, into a
+ * git folder.
+ */
 async function completesGit(name: string, has: NewEntry["has"]): Promise<boolean> {
   if (!(gitParts as readonly string[]).includes(name) || (await has(name))) return false;
   for (const other of gitParts) if (other !== name && !(await has(other))) return false;
   return true;
 }
 
-/** Returns the absolute paths that a git configuration refers to: files that it includes, and its folder of hooks. */
+/** Returns the absolute paths to which a git configuration refers: files that it includes, and its folder of hooks. */
 export function configTargets(text: string, gitFolder: string): readonly string[] {
   return [...text.matchAll(/^\s*(hookspath|path)\s*=\s*"?([^"\r\n]+?)"?\s*$/gimu)].flatMap(
     ([, key = "", value = ""]) => {

@@ -31,7 +31,9 @@ async function targetsIn(folder: string): Promise<readonly string[]> {
   return targets;
 }
 
-/** Returns the text of a git configuration. An absent, unreadable or huge file, or a link, has none. */
+/**
+ * Returns the text of a git configuration. Empty for a file that is absent, unreadable or very large, or is a link.
+ */
 export async function configText(path: string): Promise<string> {
   try {
     const stats = await lstat(path);

@@ -6,7 +6,7 @@ export function codeOf(error: unknown): string | undefined {
   return code;
 }
 
-/** For a file that does not exist. Other errors are thrown. */
+/** Returns `undefined` for the error that a file does not exist. Other errors are thrown. */
 export function absent(error: unknown): undefined {
   if (["ENOENT", "ENOTDIR", "EISDIR"].includes(codeOf(error) ?? "")) return undefined;
   throw error;

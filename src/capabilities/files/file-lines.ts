@@ -13,7 +13,7 @@ export interface LinePage {
   readonly isCut: boolean;
   /** Whether every byte was valid UTF-8. */
   readonly isExact: boolean;
-  /** Whether the first line is further away than `maxSkipped` bytes. Then no line is returned. */
+  /** Whether the first line is further away than `maxSkipped` bytes. If so, no line is returned. */
   readonly isFar: boolean;
 }
 
@@ -31,11 +31,14 @@ export interface LineRange {
 }
 
 const chunkBytes = 65_536;
-/** Larger than a chunk, because bytes that are only counted cost little more than the call that reads them. */
+/**
+ * Size of the chunks in which bytes are read that are only counted. It is larger than for other bytes, because
+ * counting costs little more than the call that reads them.
+ */
 const skippedChunkBytes = 1_048_576;
 const lineEnd = 0x0a;
 
-/** Where a line starts in a file, or how far the search for it came. */
+/** The place at which a line starts in a file, or how far the search for it has come. */
 interface LineStart {
   readonly line: number;
   readonly position: number;
@@ -44,7 +47,10 @@ interface LineStart {
   readonly isEnd: boolean;
 }
 
-/** Searches the start of a line, at most `maxSkipped` bytes far. A byte costs a nanosecond, also if all lines are short. */
+/**
+ * Searches for the start of a line, over at most `maxSkipped` bytes. The search takes a nanosecond per byte, even
+ * if all lines are short.
+ */
 async function findLine(
   file: FileHandle,
   { from, maxSkipped, signal }: Pick<LineRange, "from" | "maxSkipped" | "signal">,
@@ -64,7 +70,10 @@ async function findLine(
   return { line, position, endsLine, isEnd: false };
 }
 
-/** Passes at most `wanted` line ends. Returns how many, and the index after the last byte that it looked at. */
+/**
+ * Skips at most `wanted` line ends. Returns how many were skipped, and the index after the last byte that was
+ * examined.
+ */
 function passLines(chunk: Uint8Array, wanted: number): readonly [passed: number, at: number] {
   let [passed, at] = [0, 0];
   while (at < chunk.length && passed < wanted) if (chunk[at++] === lineEnd) passed++;
@@ -72,8 +81,9 @@ function passLines(chunk: Uint8Array, wanted: number): readonly [passed: number,
 }
 
 /**
- * Reads lines of a file. Holds at most `maxBytes` and one chunk of at most 1 MiB in memory, and reads at most `maxSkipped` bytes before the
- * first line, so that a huge, a sparse or an endless file does not occupy the process.
+ * Reads lines of a file. It keeps at most `maxBytes` and one chunk of at most 1 MiB in memory, and reads at most
+ * `maxSkipped` bytes before the first line, so that a very large, sparse or endless file does not block the
+ * process.
  */
 export async function readLines(file: FileHandle, range: LineRange): Promise<LinePage> {
   const { from, lines, maxBytes, signal } = range;

@@ -9,15 +9,18 @@ import { OpenFolder } from "./open-folder.ts";
 
 /** Options of `FileRoot`. */
 export interface FileRootOptions {
-  /** Whether folders are held by open descriptors. Default: `true` if the system has `/proc/self/fd`. */
+  /**
+   * Whether the root keeps folders open by descriptors while it uses them. Default: `true` if the system has
+   * `/proc/self/fd`.
+   */
   readonly isPinned?: boolean;
-  /** Further folders that paths may lead to. They are named by absolute paths. Default: none. */
+  /** Further folders to which paths may lead. They are named by absolute paths. Default: none. */
   readonly folders?: readonly string[];
-  /** D1: the folder of the task that uses the root, for messages. */
+  /** D1: the folder of the task that uses the root. Error messages name it. */
   readonly of?: TaskFolder;
 }
 
-/** A name in an open folder. Nothing has to exist under the name. */
+/** A name in an open folder. A file with this name need not exist. */
 export interface Place {
   readonly folder: OpenFolder;
   /** Name in the folder: one part of a path. */
@@ -32,12 +35,13 @@ const maxLinks = 40;
 /**
  * A folder, with further folders, to which the file tools are confined.
  *
- * - R1: no path leads outside the folders, whether by `..`, as an absolute path or through a link. Links to places inside are followed.
- * - R2: with pinned folders (Linux), R1 holds even while another process moves folders or replaces links: a path is walked part by part
- *   through open descriptors, and no part is looked up twice. On other systems the path is checked before and after its use, so a process
- *   that replaces a folder in between may succeed.
+ * - R1: no path leads outside the folders, whether by `..`, as an absolute path or through a link. Links to places
+ *   inside are followed.
+ * - R2: with pinned folders (Linux), R1 holds even while another process moves folders or replaces links: a path is
+ *   walked part by part through open descriptors, and no part is looked up twice. On other systems the path is
+ *   checked before and after its use, so a process that replaces a folder in between may succeed.
  * - R3: only regular files are opened, and opening never blocks, not even on a pipe.
- * - R4: a place for writing is never a control file (`control-files.ts`), under whichever path or link it is named.
+ * - R4: a place for writing is never a control file (`control-files.ts`), by whatever path or link it is named.
  *
  * Hard links are treated as normal files. A process that may create hard links in the root decides which files they
  * expose for reading. Writing replaces a name and leaves the other names of a hard link unchanged.
@@ -57,9 +61,10 @@ export class FileRoot {
   }
 
   /**
-   * D1: the root for a task that works in a folder: what was inside `folder.origin` is now inside `folder.path`. Further
-   * folders elsewhere stay as they are. Rejects with `permission_denied` if the root is elsewhere, or a further folder contains
-   * either of the two.
+   * D1: returns the root for a task that works in a folder: paths inside `folder.origin` are replaced by the same
+   * paths inside `folder.path`. Further folders outside `folder.origin` do not change. Rejects with
+   * `permission_denied` if the root is outside `folder.origin`, or a further folder contains one of the two
+   * folders.
    */
   async in(folder: TaskFolder | null | undefined): Promise<FileRoot> {
     // A test that calls a tool by itself may give no folder.
@@ -120,8 +125,8 @@ export class FileRoot {
   }
 
   /**
-   * Returns the place of a file, with links followed. The file need not exist. With `write`, a control file is refused
-   * with `permission_denied` (R4). With `create`, missing folders are created after that check. The caller must close
+   * Returns the place of a file, with links followed. The file need not exist. With `write`, a control file throws
+   * `permission_denied` (R4). With `create`, missing folders are created after this check. The caller must close
    * the folder.
    */
   async place(path: string, options: Omit<WalkOptions, "last"> = {}): Promise<Place> {
@@ -319,14 +324,14 @@ class ConfinedFolder {
   }
 }
 
-/** Returns a sentence for the description of a tool: which further folders its paths may lead to. */
+/** Returns a sentence for the description of a tool. It lists the further folders to which its paths may lead. */
 export function furtherFolders(folders: readonly string[] = []): string {
   return folders.length === 0 ? "" : ` Absolute paths in ${folders.join(", ")} are allowed, too.`;
 }
 
 /** How a file path is resolved part by part. */
 interface WalkOptions {
-  /** Whether control files are refused, because the caller writes the file. Default: `false`. */
+  /** Whether control files throw, because the caller writes the file. Default: `false`. */
   readonly write?: boolean;
   /** Whether missing folders are created. Default: `false`. */
   readonly create?: boolean;

@@ -11,8 +11,9 @@ const maxBytes = 65_536;
 const alwaysIgnored: readonly string[] = ["**/.git", "**/.git/**", "**/node_modules/**"];
 
 /**
- * Returns globs, relative to the root, of files that searches leave out: `.git`, `node_modules`, and the files that the
- * root's `.gitignore` excludes. Lines with `!` are ignored, so the files that they would include again stay out.
+ * Returns globs, relative to the root, of files that searches leave out: `.git`, `node_modules`, and the files that
+ * the root's `.gitignore` excludes. Lines with `!` are ignored, so that files which they would include again are
+ * left out too.
  */
 async function ignoredFiles(root: FileRoot): Promise<readonly string[]> {
   return [...alwaysIgnored, ...(await gitIgnored(root))];
@@ -56,8 +57,8 @@ interface GlobQuery {
 }
 
 /**
- * Code of the search thread. The glob comes from the model or a `.gitignore`; one that takes too long is stopped by
- * terminating the thread.
+ * Code of the search thread. The glob comes from the model or a `.gitignore`. If it takes too long, the search is
+ * stopped by ending the thread.
  */
 const program = `
   const { parentPort, workerData: { library, pattern, options } } = require("node:worker_threads");
@@ -107,8 +108,8 @@ export interface FileQuery {
 }
 
 /**
- * Returns the sorted paths, relative to the root, of the files that match. Links are not followed. A returned file may
- * have been deleted or replaced meanwhile.
+ * Returns the sorted paths, relative to the root, of the files that match. Links are not followed. A returned file
+ * may have been deleted or replaced since the search.
  */
 export async function matchingFiles(root: FileRoot, query: FileQuery): Promise<readonly string[]> {
   const { pattern, path, ignored, signal } = query;
@@ -134,7 +135,10 @@ export async function matchingFiles(root: FileRoot, query: FileQuery): Promise<r
   }
 }
 
-/** Whether the files were reached without a link. If the pattern named a link, its target may be outside the root. */
+/**
+ * Whether the files were reached without a link. If the pattern contained a link, its target may be outside the
+ * root.
+ */
 async function isWalked(root: FileRoot, files: readonly string[]): Promise<boolean> {
   const shared = sharedFolder(files);
   try {
@@ -154,8 +158,8 @@ function sharedFolder([first = "", ...others]: readonly string[]): string {
 }
 
 /**
- * Converts a glob relative to the root to globs relative to a folder in the root. If the folder itself is excluded, it
- * is searched nevertheless, because the caller named it.
+ * Converts a glob relative to the root to globs relative to a folder in the root. A folder that is itself excluded
+ * is searched anyway, because the caller named it.
  */
 function below(from: string, glob: string): readonly string[] {
   if (from === "." || glob.startsWith("**/")) return [glob];

@@ -10,10 +10,12 @@ import { Fault } from "../../kernel/index.ts";
 const descriptors = "/proc/self/fd";
 
 /**
- * A folder that is held open while files in it are used.
+ * A folder that stays open while files in it are used.
  *
- * - Pinned (Linux): an open descriptor. Names are looked up in that folder, whatever is renamed or linked meanwhile.
- * - Not pinned: a path whose parts were all folders, not links, when it was opened. `verify` checks the path again.
+ * - Pinned (Linux): an open descriptor. Names are looked up in this folder, even if it is renamed or replaced by a
+ *   link in this time.
+ * - Not pinned: a path whose parts were all folders and not links when it was opened. `verify` checks the path
+ *   again.
  */
 export class OpenFolder {
   /** Real absolute path, for messages and for programs that start in the folder. */

@@ -16,13 +16,13 @@ export interface PathRuleOptions {
   readonly tool: string;
   /** Files and folders to which the rule applies, absolute or relative to `root`. A folder includes everything below it. */
   readonly paths: readonly string[];
-  /** Folder that relative paths start from: the root of the file tools. Default: the working directory. */
+  /** Folder from which relative paths start: the root of the file tools. Default: the working directory. */
   readonly root?: string;
-  /** Name of the argument that holds the path. If a call has no such argument, its path is `root`. Default: `path`. */
+  /** Name of the argument with the path. If a call has no such argument, its path is `root`. Default: `path`. */
   readonly argument?: string;
   /**
-   * Names of tools that work on everything below their path. A rule that asks or denies applies to their calls on a
-   * folder that contains one of `paths`, too. Default: `grep` and `find`.
+   * Names of tools that work on everything below their path. A rule that asks or denies also applies to their calls
+   * on a folder that contains one of `paths`. Default: `grep` and `find`.
    */
   readonly recursive?: readonly string[];
   /** The reason that the model and the person who is asked receive. */
@@ -39,9 +39,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<PathRuleOptions>);
 
 /**
- * Creates a permission rule for files and folders. It compares absolute paths without `.` and `..`, both as written and
- * with links followed: a rule that allows needs both to be inside `paths`, a rule that asks or denies one of them. For a task
- * with a folder of its own, `root` and `paths` mean the same places in that folder (D1).
+ * Creates a permission rule for files and folders. It compares absolute paths without `.` and `..`, both as written
+ * and with links followed: a rule that allows needs both to be inside `paths`, a rule that asks or denies one of
+ * them. If a task has its own folder, `root` and `paths` mean the same places in that folder (D1).
  *
  * @example
  * ```ts
@@ -87,7 +87,7 @@ export function pathRule(options: PathRuleOptions): Exclude<PermissionRule, stri
   };
 }
 
-/** D1: the place of a path for a task that works in a folder of its own. Paths elsewhere stay as they are. */
+/** D1: returns the path as it is in the own folder of a task. Paths outside the original folder do not change. */
 function moved(path: string, folder: TaskFolder | null): string {
   if (folder === null) return path;
   const { origin } = folder;
@@ -114,10 +114,7 @@ function pathIn(input: unknown, argument: string): string {
   throw new Fault("invalid_argument", `invalid ${argument}: expected a path`);
 }
 
-/**
- * Follows a path part by part. A `..` after a link leads to the parent of the link's target, as it does for the file
- * tools.
- */
+/** Follows a path part by part. After a link, `..` leads to the parent of the link's target, as for the file tools. */
 function realPath(root: string, path: string): string {
   const from = isAbsolute(path) ? parse(path).root : existing(root);
   const parts = (isAbsolute(path) ? path.slice(from.length) : path).split(sep === "\\" ? /[\\/]/ : "/");
@@ -129,7 +126,10 @@ function realPath(root: string, path: string): string {
   return at;
 }
 
-/** Follows the links of a path, also a link whose target does not exist. A path that does not exist stays as it is. */
+/**
+ * Follows the links of a path, even a link whose target does not exist. A path that does not exist is returned
+ * unchanged.
+ */
 function existing(path: string): string {
   try {
     return realpathSync.native(path);
@@ -161,7 +161,7 @@ function isInside(path: string, folder: string): boolean {
 /** Whether the file system of this system usually ignores case. */
 const ignoresCase = process.platform === "darwin" || process.platform === "win32";
 
-/** Folds the spellings of a path that name the same file on this system. */
+/** Converts a path to a form that is equal for all spellings which name the same file on this system. */
 function folded(path: string): string {
   return ignoresCase ? path.normalize("NFC").toLowerCase() : path;
 }

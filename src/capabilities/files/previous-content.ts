@@ -15,9 +15,9 @@ import { openRegular, type Place } from "./file-root.ts";
 import { replaceFile, type FileState } from "./replace-file.ts";
 
 /**
- * Replaces a file, after the journal has what it contained. J6: a repeated call finds the record, and keeps the content
- * that the file had before the first attempt. The file is written in a step of its own, because a record is stored before
- * the next step starts, and not before its caller continues.
+ * Replaces a file, after the journal has recorded the file's previous content. J6: a repeated call finds the
+ * record, and keeps the content from before the first attempt. The file is written in a separate step, because a
+ * record is stored before the next step starts, but not before its caller continues.
  */
 export async function replaceKept(
   { ctx, callId }: Pick<ToolContext, "ctx" | "callId">,
@@ -41,7 +41,7 @@ export async function replaceKept(
   });
 }
 
-/** Returns the bytes of the file, or why they are not kept. A file that may be written need not be readable. */
+/** Returns the bytes of the file, or why they are not kept. A file that may be written is not always readable. */
 async function contentOf(
   place: Place,
   { size }: FileState,

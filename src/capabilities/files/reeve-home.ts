@@ -1,7 +1,10 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-/** The folder of the user in which Reeve keeps what outlives a project: `REEVE_HOME`, else `~/.reeve`. */
+/**
+ * Returns the folder of the user in which Reeve stores what does not belong to a single project: `REEVE_HOME`, else
+ * `~/.reeve`.
+ */
 export function reeveHome(): string {
   const home = process.env["REEVE_HOME"];
   return home === undefined || home === "" ? join(homedir(), ".reeve") : home;

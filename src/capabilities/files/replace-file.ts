@@ -25,10 +25,10 @@ export async function fileState({ folder, name }: Place): Promise<FileState | nu
 }
 
 /**
- * Replaces a file atomically and keeps its permissions, but not setuid, setgid and the sticky bit, which the system also
- * removes when another user writes a file: a process that dies here leaves the old file, and perhaps a temporary
- * `.reeve-` file beside it. Throws `already_exists` if the file is no longer in the state `before`; `null` means that
- * it did not exist.
+ * Replaces a file atomically. It keeps the file's permissions, but not setuid, setgid and the sticky bit, which the
+ * system also removes when another user writes a file. If the process dies here, the old file stays, and perhaps a
+ * temporary `.reeve-` file in the same folder. Throws `already_exists` if the file is no longer in the state
+ * `before`; `null` means that it did not exist.
  */
 export async function replaceFile(place: Place, bytes: Uint8Array, before: FileState | null): Promise<void> {
   const { folder, name, shown } = place;

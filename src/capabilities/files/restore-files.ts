@@ -24,8 +24,8 @@ export interface RestoreFilesOptions {
   /** Whether files are written. Default: `false`, which only reports what would happen. */
   readonly apply?: boolean;
   /**
-   * The files that may be written, as an earlier call has reported them. A file whose content differs from `presentHash` stays.
-   * Default: all files.
+   * The files that may be written, as an earlier call has reported them. A file whose content differs from
+   * `presentHash` is not changed. Default: all files.
    */
   readonly only?: readonly Pick<RestoredFile, "path" | "presentHash">[];
 }
@@ -35,8 +35,8 @@ export interface RestoreFilesOptions {
  *
  * - `restorable`, `restored`: the file gets its previous content, or is deleted if it did not exist before.
  * - `same`: the file has its previous content already.
- * - `changed`: another program or person changed the file after the first change or since the last one, or put a link in its place
- *   or in that of one of its folders, so it stays. The link is not followed.
+ * - `changed`: another program or person changed the file after the first change or after the last one, or replaced
+ *   it or one of its folders by a link. The file is not changed, and the link is not followed.
  * - `not_kept`: the previous content was too large, or could not be read.
  * - `outside`: the file is in none of the folders.
  * - `failed`: the file could not be read or written. `reason` says why.
@@ -54,7 +54,7 @@ export interface RestoredFile {
   readonly presentHash: string | null;
   /** The present content compared with the previous one, as a unified diff. Empty for binary files, and if nothing changes. */
   readonly diff: string;
-  /** Why the file stays as it is. Empty if it is restored. */
+  /** Why the file is not changed. Empty if it is restored. */
   readonly reason: string;
 }
 
@@ -68,9 +68,10 @@ const knownOptions = optionTable({
 const maxDiff = 65_536;
 
 /**
- * Restores the files that the tools `write` and `edit` changed, to what they contained before the first of the changes. The
- * changes are those of `runtime.sessions.fileChanges()`. A file that another program or person has changed is left alone. A
- * process that dies meanwhile leaves each file either restored or as it was, and the next call restores the others.
+ * Restores the files that the tools `write` and `edit` changed, to what they contained before the first of the
+ * changes. The changes are those of `runtime.sessions.fileChanges()`. A file that another program or person has
+ * changed is not touched. If the process dies, each file is either restored or unchanged, and the next call
+ * restores the other files.
  *
  * @example
  * ```ts
@@ -118,14 +119,14 @@ type Outcome = Pick<RestoredFile, "state" | "diff" | "reason" | "presentHash">;
 interface Restoration {
   readonly chain: readonly FileChange[];
   readonly apply: boolean;
-  /** The content of the files that may be written, as it was shown. `undefined`: nothing was shown. */
+  /** The content of the files that may be written, as it was shown to a person. `undefined` if nothing was shown. */
   readonly shown: ReadonlyMap<string, string | null> | undefined;
 }
 
-/** The present content of a file. `null` if it does not exist. */
+/** The current content of a file. `null` if it does not exist. */
 interface Present {
   readonly state: FileState;
-  /** `null` for a file that is too large to be one that a tool kept. */
+  /** The bytes of the file. `null` for a file that is too large to be one whose content a tool has kept. */
   readonly bytes: Uint8Array | null;
 }
 
@@ -170,8 +171,8 @@ async function restore(root: FileRoot, path: string, { chain, apply, shown }: Re
 const linked = "a link has taken the place of the file or of one of its folders";
 
 /**
- * Whether a path leads elsewhere than when it was recorded without links: one of its parts is a link now. Parts that do not
- * exist count as themselves.
+ * Whether a path now leads to another place than when it was recorded, because one of its parts has become a link.
+ * Parts that do not exist are not links.
  */
 async function isLinked(path: string): Promise<boolean> {
   try {
@@ -203,8 +204,9 @@ const keptReasons = {
 } as const;
 
 /**
- * Returns the hashes that the file had through the changes and before them. `undefined` if another program wrote it between
- * two of them: its content would be lost. A file that was deleted in between has lost nothing by it.
+ * Returns the hashes that the file had before and after the changes. `undefined` if another program wrote the file
+ * between two changes, because that content would be lost. If the file was only deleted in between, no content is
+ * lost.
  */
 function statesOf(chain: readonly FileChange[]): ReadonlySet<string> | undefined {
   const states = new Set<string>();

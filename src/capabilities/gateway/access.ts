@@ -11,48 +11,58 @@ import { Refusal } from "./refusal.ts";
 import { ByteLimit } from "./request-body.ts";
 import type { Wire } from "./wire.ts";
 
-/** What pays for the requests of a program: the context of an attempt. */
+/** The part of an attempt's context that pays for the requests of a program. */
 export type GatewayMeter = Pick<AttemptContext, "metered" | "signal" | "emitEvent">;
 
 /** Which requests an access serves. */
 export interface AccessLimits {
-  /** Names of the models that may be called, in addition to the rule of the gateway. If absent, only that rule counts. */
+  /**
+   * Names of the models that may be called, in addition to the rule of the gateway. If absent, only the gateway's
+   * rule applies.
+   */
   readonly models?: readonly string[];
-  /** The only wire that is served. If absent, every wire of the gateway is. */
+  /** The only protocol (wire) that is served. If absent, all protocols of the gateway are served. */
   readonly wire?: Wire["name"];
   /** Maximum number of requests. If absent, there is no limit. */
   readonly maxRequests?: number;
   /**
-   * Whether the access belongs to a gateway run, which has no end of its own: a refusal because of its budget ends it. One
-   * because of a cap does not, and neither does one while a person is asked for a top-up. Default: `false`.
+   * Whether the access belongs to a gateway run, which has no end of its own. A refusal because of its budget ends
+   * such an access. A refusal because of a cap, or while a person is asked for a top-up, does not. Default:
+   * `false`.
    */
   readonly isOfRun?: boolean;
-  /** The run that pays, for the text of a refusal. */
+  /** The run that pays. The text of a refusal names it. */
   readonly runId?: RunId;
   /**
-   * H2: how long a request waits while the task of the program has no seat, in milliseconds. Then it is refused. If absent, it
-   * waits until the task is recalled.
+   * H2: how long a request waits while the task of the program has no seat, in milliseconds. When this time has
+   * passed, the request is refused. If absent, it waits until the task has a seat again.
    */
   readonly seatWaitMs?: number;
-  /** Called with the reason when a request was refused because of money, or because the task had no seat for `seatWaitMs`. */
+  /**
+   * Called with the reason when a request was refused because of a budget or cap, or because the task had no seat
+   * for `seatWaitMs`.
+   */
   readonly onRefusal?: (fault: Fault) => void;
-  /** Counts over all accesses of the run. If absent, those of this access alone. */
+  /** Counts over all accesses of the run. If absent, only this access is counted. */
   readonly counts?: AccessCounts;
   /** Called when a request has ended. */
   readonly onLeave?: (access: Access) => void;
 }
 
-/** What an access has done since this process executes its run. */
+/** Figures of an access since this process executes its run. */
 export interface AccessFigures {
   readonly open: number;
   /** Number of open requests that wait for a top-up. */
   readonly held: number;
   readonly refused: number;
-  /** How long the last requests were with the gateway before they left, on average. `null` before the first. */
+  /**
+   * How long the gateway delayed the last requests before it sent them, on average, in milliseconds. `null` before
+   * the first request.
+   */
   readonly addedDelayMs: number | null;
 }
 
-/** Counts what the accesses of one run have done. */
+/** Counts the requests of all accesses of one run. */
 export class AccessCounts {
   refused = 0;
   readonly #delays: number[] = [];
@@ -68,29 +78,29 @@ export class AccessCounts {
   }
 }
 
-/** Number of requests of which the average delay is. */
+/** Number of last requests from which the average delay is computed. */
 const countedDelays = 100;
 
 /** A request that an access has let in. */
 export interface OpenRequest {
   /** Hash of the token with which it came. */
   readonly token: string;
-  /** Cuts the request. The reason of the abort is a `Refusal` if the program receives it. */
+  /** Ends the request. If the reason of the abort is a `Refusal`, the program receives it. */
   readonly cut: AbortController;
 }
 
-/** Number of counts of tokens that an access may ask for at once, and per second after that. */
+/** Number of token counts that an access may request at once. The same number is added per second. */
 const countsAtOnce = 60;
 const countsPerSecond = 1;
-/** Number of requests without a payment that have an event at once, and per second after that. */
+/** Number of unpaid requests at once for which an event is written. The same number is added per second. */
 const eventsAtOnce = 30;
 const eventsPerSecond = 1 / 30;
 /** Longest text of a refusal in the log. */
 const longestReason = 500;
 
 /**
- * The access of one program, or of all programs of a gateway run: who pays, and which requests are open. It closes when its
- * attempt ends, is cancelled, or loses its run to another process.
+ * The access of one program, or of all programs of a gateway run. It knows who pays, and which requests are open.
+ * It closes when its attempt ends, is cancelled, or loses its run to another process.
  */
 export class Access {
   readonly meter: GatewayMeter;
@@ -98,7 +108,7 @@ export class Access {
   readonly wire: Wire["name"] | undefined;
   readonly #limits: AccessLimits;
   readonly #open = new Set<OpenRequest>();
-  /** The open requests that wait for a top-up. They take no place of the others. */
+  /** The open requests that wait for a top-up. They do not count against the limit of open requests. */
   readonly #held = new Set<OpenRequest>();
   readonly counts: AccessCounts;
   readonly #tokenCounts = new Bucket(countsAtOnce, countsPerSecond);
@@ -150,12 +160,12 @@ export class Access {
     return this.#isClosed;
   }
 
-  /** The bytes that the open requests of the access may have. */
+  /** Returns the limit of the bytes that the open requests of the access may have. */
   bytes(maxBytes: number): ByteLimit {
     return (this.#bytes ??= new ByteLimit(maxBytes));
   }
 
-  /** Lets a request in. Throws if too many with its token are open. */
+  /** Admits a request. Throws if too many requests with its token are open. */
   enter(token: string, maxOpenRequests: number): OpenRequest {
     let open = 0;
     for (const each of this.#open) if (each.token === token && !this.#held.has(each)) open++;
@@ -171,14 +181,17 @@ export class Access {
     return request;
   }
 
-  /** Notes that a request waits for a top-up. Returns `false` if so many wait that it must not. */
+  /**
+   * Records that a request waits for a top-up. Returns `false` if the request must not wait, because too many
+   * requests already wait.
+   */
   hold(request: OpenRequest, maxHeld: number): boolean {
     if (this.#held.size >= maxHeld || !this.#open.has(request)) return false;
     this.#held.add(request);
     return true;
   }
 
-  /** A request may leave. Returns whether it waited for a top-up. */
+  /** Records that a request may be sent. Returns whether it waited for a top-up. */
   release(request: OpenRequest): boolean {
     return this.#held.delete(request);
   }
@@ -189,13 +202,18 @@ export class Access {
     this.#limits.onLeave?.(this);
   }
 
-  /** Counting is free at the provider, which bounds it per minute for all programs together. Throws if there is no count left. */
+  /**
+   * Takes one token count from the limit. Counting is free at the provider, but limited per minute for all programs
+   * together. Throws if the limit is reached.
+   */
   takeCount(now: number): void {
     if (!this.#tokenCounts.take(now))
       throw new Refusal(429, "the program counts tokens too often; wait a second", 1);
   }
 
-  /** Returns the error for the program. A refusal because of money says how to top up, or when the budget renews. */
+  /**
+   * Returns the error for the program. A refusal because of a budget says how to top up, or when the budget renews.
+   */
   refusalOf(error: unknown): unknown {
     if (!(error instanceof BudgetExhaustedError)) return error;
     const { message, cap } = error;
@@ -207,7 +225,7 @@ export class Access {
     return new Refusal(402, `${message}; ${asked}top up the run with ${order}, or ask a person who may`);
   }
 
-  /** Notes why a request was refused, if the reason is money or the seat of the task. */
+  /** Records why a request was refused, if the reason is a budget, a cap or the seat of the task. */
   note(error: unknown): void {
     const isForSeat = Fault.is(error) && error.code === "seat_lost";
     if (isForSeat || error instanceof BudgetExhaustedError) this.#limits.onRefusal?.(error);
@@ -217,7 +235,10 @@ export class Access {
     this.#refusal ??= error;
   }
 
-  /** Adds a request that was not paid for to the log, so that its owner sees what is refused. A flood of them has few events. */
+  /**
+   * Adds an unpaid request to the log, so that the owner of the run sees refused requests. If there are very many,
+   * only a few get an event.
+   */
   log(now: number, data: Omit<EventData["gateway_request"], "skipped">): void {
     if (data.reason !== undefined) this.counts.refused++;
     if (this.#isClosed) return;
@@ -238,7 +259,7 @@ export class Access {
     });
   }
 
-  /** Lets no request in any more, and cuts the open ones. */
+  /** Admits no more requests, and ends the open ones. */
   close(reason: Refusal = this.#gone()): void {
     this.#isClosed = true;
     for (const { cut } of this.#open) cut.abort(reason);
@@ -260,7 +281,7 @@ export function goneRefusal(): Refusal {
   );
 }
 
-/** Lets a number of things happen at once, and then some per second. */
+/** Limits how often something happens: a number of times at once, and the same number per second. */
 class Bucket {
   readonly #capacity: number;
   readonly #perSecond: number;
@@ -289,7 +310,10 @@ function isAsked({ details }: BudgetExhaustedError): boolean {
   return details?.["isAsked"] === true;
 }
 
-/** A gateway run continues by itself when a cap resets, so that no person has to resume it. */
+/**
+ * Describes an exhausted cap. A gateway run continues by itself when the cap resets, so that no person must resume
+ * it.
+ */
 function describeCap({ name, limitUsd, spentUsd, neededUsd, resetsAt }: ExhaustedCap): string {
   return `the cap ${name} of ${limitUsd} USD is used up: ${spentUsd} USD are spent, and the request needs up to ${neededUsd} USD; it resets at ${resetsAt}, and cannot be topped up`;
 }
@@ -299,7 +323,7 @@ export function newToken(): string {
   return `rvg_${randomBytes(32).toString("base64url")}`;
 }
 
-/** Returns the hash of a token. No token is compared or kept as it is. */
+/** Returns the hash of a token. Only hashes of tokens are compared and stored. */
 export function hashOf(token: string): string {
   return createHash("sha256").update(token).digest("hex");
 }

@@ -2,12 +2,15 @@ import type { ReportedUsage } from "../../kernel/index.ts";
 import { isObject } from "./json-values.ts";
 import type { StreamedUsage, Wire } from "./wire.ts";
 
-/** Largest answer, or event of a stream, whose usage is read, in bytes. A larger one passes and is charged in full. */
+/**
+ * Size of the largest answer, or event of a stream, whose usage is read, in bytes. A larger one is passed on and
+ * charged in full.
+ */
 const maxReadBytes = 32 * 1024 * 1024;
 
 /**
- * Reads the usage out of an answer while its bytes pass. `push` returns the bytes for the client: those that it was given,
- * without the events that exist only because the gateway asked for usage.
+ * Reads the usage in an answer while its bytes pass. `push` returns the bytes for the client. Events that exist
+ * only because the gateway asked for usage are removed.
  */
 abstract class AnswerUsage {
   protected readonly wire: Wire;
@@ -18,7 +21,7 @@ abstract class AnswerUsage {
   }
 
   abstract push(bytes: Buffer): Buffer;
-  /** The rest of the bytes, when the answer has ended. */
+  /** Returns the rest of the bytes, after the answer has ended. */
   abstract end(): Buffer;
 
   /** What the provider has reported so far. `undefined` until it has reported the input. */
@@ -69,7 +72,10 @@ export class EventStream extends AnswerUsage {
   #size = 0;
   #isLineEmpty = true;
   #isAfterReturn = false;
-  /** Whether the client received the event that ended with the last byte, a carriage return. A line feed may follow. */
+  /**
+   * Whether the client received the event that ended with the last byte, if that byte is a carriage return. A line
+   * feed may follow it.
+   */
   #ended: "kept" | "hidden" | undefined;
   #hasLast = false;
 

@@ -3,10 +3,10 @@ import { countIn, isObject, type Json, nameIn, textIn } from "./json-values.ts";
 import { cacheControl, Findings, flag, objectOf, oneOf, refused, type MemberTable } from "./request-shape.ts";
 import type { StreamedUsage, Wire } from "./wire.ts";
 
-/** Tools that the program itself executes. Every other typed tool runs at the provider and costs extra. */
+/** Matches tools that the program itself executes. All other typed tools run at the provider and cost extra. */
 const clientTools = /^(custom$|bash_|text_editor_|computer_|memory_)/;
 
-/** Edits of the context that delete parts of it. Others call a model. */
+/** Edits of the context that delete parts of it. All other edits call a model. */
 const deletingEdits: readonly unknown[] = ["clear_tool_uses_20250919", "clear_thinking_20251015"];
 
 /** The lowest `thinking.budget_tokens` that Anthropic accepts. */

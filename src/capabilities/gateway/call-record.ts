@@ -2,20 +2,23 @@ import { Fault, type JsonObject } from "../../kernel/index.ts";
 import type { GatewayMeter } from "./access.ts";
 import type { RequestBody } from "./request-body.ts";
 
-/** What the log of a run keeps of each request, in addition to model, usage and cost. */
+/** What the log of a run contains about each request, in addition to model, usage and cost. */
 export type RecordMode = "none" | "sizes" | "bodies";
 
 export const recordModes: readonly RecordMode[] = ["none", "sizes", "bodies"];
 
-/** Largest part of a request or an answer that is stored, in bytes. */
+/** Size of the largest part of a request or an answer that is stored, in bytes. */
 const maxStoredBytes = 1024 * 1024;
 
-/** Collects what the log keeps of one request. It is content of the run: retention erases it like messages. */
+/** Collects what the log stores about one request. It is content of the run: retention erases it like messages. */
 export class CallRecord {
   readonly #mode: RecordMode;
   readonly #redact: (text: string) => string;
   readonly #requestBytes: number;
-  /** A copy, so that the memory of a large body is freed when the provider has it. */
+  /**
+   * A copy of the beginning of the request, so that the memory of a large body is freed when the provider has
+   * received it.
+   */
   readonly #request: Buffer;
   readonly #answer: Buffer[] = [];
   #answerBytes = 0;
@@ -49,7 +52,7 @@ export class CallRecord {
     meter.emitEvent({ type: "architecture_event", data: { architecture: "gateway", name: "request", data } });
   }
 
-  /** A text that cannot be redacted is not stored. */
+  /** Returns the texts for the log. A text that cannot be redacted is not stored. */
   #bodies(): JsonObject {
     try {
       const request = this.#redact(textOf(this.#request, this.#requestBytes));

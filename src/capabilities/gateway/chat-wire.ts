@@ -12,7 +12,10 @@ import {
 } from "./request-shape.ts";
 import type { Wire, WireRequest } from "./wire.ts";
 
-/** The members of a request. Providers that pass requests on read further ones, which name other models, addresses or keys. */
+/**
+ * The members of a request. All others are refused, because providers that pass requests on read further members,
+ * which name other models, addresses or keys.
+ */
 const members: MemberTable = {
   model: true,
   messages: (value, found) =>

@@ -58,12 +58,12 @@ export class GatewayCall {
     signal.addEventListener("abort", withdraw, { once: true });
   }
 
-  /** Rejects if the request is cut before it is sent, for example while it waits for its budget. */
+  /** Rejects if the request is ended before it is sent, for example while it waits for its budget. */
   get withdrawn(): Promise<never> {
     return this.#withdrawn.promise;
   }
 
-  /** How long the request is with the gateway, in milliseconds. */
+  /** How long the gateway has delayed the request, in milliseconds. */
   get delayMs(): number {
     return performance.now() - this.#arrivedAt;
   }
@@ -109,7 +109,7 @@ export class GatewayCall {
     return tokens;
   }
 
-  /** Sends a request whose cost is reserved. B3: an answer that ends without usage is an unreported call. */
+  /** Sends a request whose cost is reserved. B3: if the answer ends without usage, the call counts as unreported. */
   async perform(asked: WireRequest, granted: MeteredCall, kept: CallRecord): Promise<MeteredResult<null>> {
     try {
       return await this.#perform(asked, granted, kept);
@@ -145,7 +145,10 @@ export class GatewayCall {
     return { value: null, usage: reported };
   }
 
-  /** The bytes for the provider: those of the program, except for the members that the gateway changes. */
+  /**
+   * Returns the bytes for the provider. They are those of the program, except for the members that the gateway
+   * changes.
+   */
   #bytesWith(asked: WireRequest, limit: number): Buffer {
     const { outputLimit, limitPath, unknownLimit, thinking, added } = asked;
     const isLowered = outputLimit !== limit;
@@ -164,7 +167,10 @@ export class GatewayCall {
     return unbilled;
   }
 
-  /** Returns whether the answer is a redirect, which is refused: it could lead the key and the request elsewhere. */
+  /**
+   * Returns whether the answer is a redirect, which is refused because it could send the key and the request to
+   * another server.
+   */
   #refuseRedirect(answer: IncomingMessage): boolean {
     const { statusCode: status = 502 } = answer;
     if (status < 300 || status >= 400) return false;
@@ -208,18 +214,24 @@ export class GatewayCall {
 
 const unbilled: MeteredResult<null> = { value: null, usage: null };
 
-/** Why a request was cut: the access closed, or the program has left. */
+/** Returns why a request was ended: the access closed, or the program has closed the connection. */
 function reasonOf({ reason }: AbortSignal): Refusal {
   return reason instanceof Refusal ? reason : new Refusal(499, "the program has left");
 }
 
-/** B1: a request whose thoughts need more than the output limit is refused, because the provider would refuse it. */
+/**
+ * B1: returns an error text if the thinking budget of a request exceeds its output limit. The gateway refuses such
+ * a request, because the provider would refuse it.
+ */
 function thinkingProblem({ outputLimit, thinking }: WireRequest, limit: number): string | undefined {
   if (thinking === undefined || outputLimit === limit || thinking.least < limit) return undefined;
   return `the request thinks with ${thinking.tokens} tokens, and the output limit of the gateway is ${limit}; turn thinking off, or raise maxOutputTokens of the gateway`;
 }
 
-/** The part of a query that reaches the provider. A key in it would be that of the program. */
+/**
+ * Returns the part of a query that is sent to the provider. A key in it is removed, because it is the program's key
+ * for the gateway.
+ */
 function queryOf({ name }: Wire, query: string): string {
   const members = new URLSearchParams(query);
   if (name === "gemini" && members.get("alt") === "sse") return "?alt=sse";

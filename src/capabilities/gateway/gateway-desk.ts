@@ -9,7 +9,7 @@ interface OwnGateway {
   readonly runs: Pick<GatewayRuns, "figures" | "driven">;
 }
 
-/** What a person may know of a gateway run besides its log. */
+/** The state of a gateway run that a person may see in addition to its log. */
 export interface GatewayRunState {
   readonly tokens: readonly Omit<GatewayToken, "hash" | "runId">[];
   /** Figures since this process executes the run. `null` if it does not. */
@@ -19,8 +19,8 @@ export interface GatewayRunState {
 }
 
 /**
- * What the page and the API of a server show of gateway runs, and the revocation of a token, which is not a command
- * to a run.
+ * Provides what the page and the API of a server show about gateway runs. It also revokes tokens, which is not a
+ * command to a run.
  */
 export class GatewayDesk {
   readonly #tokens: GatewayTokens;
@@ -56,7 +56,7 @@ export class GatewayDesk {
     };
   }
 
-  /** Deletes the tokens of a run. Every server refuses them from now on. */
+  /** Deletes the tokens of a run. All servers then refuse them. */
   async revoke(runId: RunId): Promise<void> {
     await this.#tokens.revoke(runId);
   }

@@ -7,34 +7,39 @@ import type { Wire } from "./wire.ts";
 
 /** Options of `openGateway()`. */
 export interface GatewayOptions {
-  /** The providers, by the wire that programs use. A wire without an upstream does not exist. */
+  /** The providers, by the protocol (wire) that programs use. A protocol without a provider is not served. */
   readonly upstreams: Readonly<Partial<Record<Wire["name"], GatewayUpstream>>>;
   /** Names of the models that may be called. Default: every model with a known price. */
   readonly models?: readonly string[];
   /**
-   * Names of what may be used although the gateway does not know it, or cannot bound its cost: members, server tools
-   * (`web_search`), tiers (`priority`), stored conversations (`store`, `previous_response_id`), files (`file`). Default: nothing.
+   * Names of features that programs may use although the gateway does not know them, or cannot limit their cost:
+   * members, server tools (`web_search`), tiers (`priority`), stored conversations (`store`,
+   * `previous_response_id`), files (`file`). Default: none.
    */
   readonly allow?: readonly string[];
-  /** Highest output limit of one request. A higher one is lowered, a missing one is added. Default: 16_000. */
+  /** Highest output limit of one request. A higher limit is lowered, and a missing one is added. Default: 16_000. */
   readonly maxOutputTokens?: number;
   /** Largest body of a request, in bytes. Default: 33_554_432. */
   readonly maxBodyBytes?: number;
   /**
-   * Largest sum of the bodies that the gateway keeps until their providers have them, in bytes. The programs of one attempt or
-   * gateway run may have half of it. Default: 134_217_728.
+   * Maximum sum of the bodies that the gateway keeps in memory until their providers have received them, in bytes.
+   * The programs of one attempt or gateway run may use half of it. Default: 134_217_728.
    */
   readonly maxOpenBytes?: number;
-  /** Number of requests that one token may have open. As many more may wait for a top-up. Default: 50. */
+  /**
+   * Maximum number of open requests of one token. The same number of requests may also wait for a top-up. Default:
+   * 50.
+   */
   readonly maxOpenRequests?: number;
   /**
    * B5: how long a request that does not fit into the budget waits for a top-up, if the task asks a person for one
-   * (`onBudget: "ask"`), in milliseconds. Then it is refused with 402, and the question stays open. Default: 60_000.
+   * (`onBudget: "ask"`), in milliseconds. When this time has passed, the request is refused with 402, and the
+   * question stays open. Default: 60_000.
    */
   readonly topUpWaitMs?: number;
   /**
-   * What the log of the run keeps of each request besides model, usage and cost: nothing (`none`), the sizes of request and
-   * answer (`sizes`), or also their texts, up to 1 MiB each (`bodies`). Default: `none`.
+   * What the log of the run contains about each request, in addition to model, usage and cost. `none`: nothing.
+   * `sizes`: the sizes of request and answer. `bodies`: also their texts, up to 1 MiB each. Default: `none`.
    */
   readonly record?: RecordMode;
   /** Changes a text before it is stored with `record: "bodies"`. If it throws, the texts are not stored. Default: no change. */

@@ -18,35 +18,41 @@ import type { GatewayTokens } from "./gateway-tokens.ts";
 import { Refusal } from "./refusal.ts";
 import type { Wire } from "./wire.ts";
 
-/** The name of the agents of gateway runs. The key is the name of the run. No file of a workspace can have it. */
+/**
+ * The name of the agents of gateway runs. The key of such an agent is the name of the run. No file of a workspace
+ * can have this agent name.
+ */
 export const gatewayAgentName = "reeve:gateway";
 
 /** The input of a gateway run. */
 export interface GatewayRunInput {
-  /** Names of the models that may be called. `null`: those of the gateway. */
+  /** Names of the models that may be called. `null` means the models of the gateway. */
   readonly models: readonly string[] | null;
-  /** The only wire that is served. `null` or absent: every wire of the gateway. */
+  /** The only protocol (wire) that is served. `null` or absent means all protocols of the gateway. */
   readonly wire?: Wire["name"] | null;
-  /** Time at which the run ends, in epoch milliseconds. `null`: when it is revoked. */
+  /** Time at which the run ends, in epoch milliseconds. `null` means that it ends only when it is revoked. */
   readonly expiresAt: number | null;
-  /** J8: number of requests before the present history. */
+  /** J8: number of requests before the current journal. */
   readonly served: number;
 }
 
-/** What `reeve gateway token` stores with a run for people and for the server that executes it. */
+/** Facts that `reeve gateway token` stores with a run, for people and for the server that executes it. */
 export interface GatewayRunFacts {
   /** The name of the run. */
   readonly gateway: string;
   /** The budget with which the run was created, without top-ups. */
   readonly maxBudgetUsd: number;
-  /** B7: the budget renews at the start of each UTC day or month. Absent: it is for the whole run. */
+  /**
+   * B7: present if the budget renews at the start of each UTC day or month. If absent, the budget is for the whole
+   * run.
+   */
   readonly per?: "day" | "month";
   readonly wire?: Wire["name"];
 }
 
-/** J8: number of requests after which a run begins a new history as soon as no request is open. */
+/** J8: number of requests after which a run begins a new journal as soon as no request is open. */
 const requestsPerHistory = 1_000;
-/** How long a request waits for the new history of its run, in milliseconds. */
+/** Maximum time that a request waits for the new journal of its run, in milliseconds. */
 const longestPause = 5_000;
 /** Longest delay of a timer of Node, in milliseconds. */
 const longestTimer = 2_147_483_647;
@@ -62,8 +68,8 @@ export function gatewayAgent(name: string, onBudget: OnBudget = "end"): HostedAg
 }
 
 /**
- * The gateway runs that this process executes. Such a run has no code of its own: it lives until it is revoked, expires or
- * has used up its budget, and pays for the requests that arrive with its tokens.
+ * The gateway runs that this process executes. Such a run has no code. It pays for the requests that arrive with
+ * its tokens, and ends when it is revoked, expires or has used up its budget.
  */
 export class GatewayRuns implements StoredAccesses {
   readonly #tokens: GatewayTokens;
@@ -71,7 +77,7 @@ export class GatewayRuns implements StoredAccesses {
   readonly #live = new Map<RunId, Access>();
   /** What the accesses of each run have done in this process. */
   readonly #counts = new Map<RunId, AccessCounts>();
-  /** The runs that begin a new history, and what waits for it. */
+  /** The runs that begin a new journal, with a promise for requests that wait for it. */
   readonly #paused = new Map<RunId, PromiseWithResolvers<void>>();
   readonly #requestsPerHistory: number;
   readonly #serving = new Set<{ readonly settle: () => void; readonly over: Promise<void> }>();
@@ -87,7 +93,7 @@ export class GatewayRuns implements StoredAccesses {
     this.#requestsPerHistory = perHistory;
   }
 
-  /** Makes the agents of the gateway runs of the store. */
+  /** Creates the agents of the gateway runs of the store. */
   get resolver(): AgentResolver {
     return {
       name: gatewayAgentName,
@@ -101,8 +107,8 @@ export class GatewayRuns implements StoredAccesses {
   }
 
   /**
-   * Lets no request in any more, and ends the attempts when their open requests have ended, or are cut after `graceMs`. The
-   * next server continues the runs.
+   * Admits no more requests. It ends the attempts when their open requests have ended; after `graceMs`, it ends
+   * these requests too. The next server continues the runs.
    */
   async close(graceMs = 10_000): Promise<void> {
     this.#isClosed = true;
@@ -132,7 +138,7 @@ export class GatewayRuns implements StoredAccesses {
     return [...this.#live.keys()];
   }
 
-  /** What a run has done since this process executes it. `undefined` if it does not. */
+  /** Returns the figures of a run since this process executes it. `undefined` if it does not execute the run. */
   figures(runId: RunId): AccessFigures | undefined {
     return this.#live.get(runId)?.figures;
   }
@@ -151,7 +157,7 @@ export class GatewayRuns implements StoredAccesses {
     return { reason, requests: served };
   }
 
-  /** Serves requests until the run is full or expires. Throws the refusal that ends it. */
+  /** Serves requests until the journal of the run is full or the run expires. Throws the refusal that ends the run. */
   async #serve(
     { facts: { runId } }: RunContext,
     attempt: AttemptContext,
@@ -203,7 +209,7 @@ export class GatewayRuns implements StoredAccesses {
     this.#paused.delete(runId);
   }
 
-  /** Waits until a run has begun a new history. `undefined` if the run does not begin one in this process. */
+  /** Waits until a run has begun a new journal. `undefined` if the run does not begin one in this process. */
   async #afterPause(runId: RunId): Promise<Access | undefined> {
     const paused = this.#paused.get(runId);
     if (paused === undefined) return undefined;
@@ -213,7 +219,7 @@ export class GatewayRuns implements StoredAccesses {
     return this.#live.get(runId);
   }
 
-  /** Why a run has no access in this process. `undefined` if it has ended for good. */
+  /** Returns why a run has no access in this process. `undefined` if it has ended and cannot continue. */
   async #refusal(runId: RunId): Promise<Refusal | undefined> {
     const run = await this.#runs.findSubmitted(runId);
     if (run === undefined) return undefined;
@@ -247,14 +253,14 @@ export class GatewayRuns implements StoredAccesses {
   }
 }
 
-/** B7: a budget that renews is a cap of the agent of the run: stores count it, and it survives crashes like any cap. */
+/** B7: returns a budget that renews as a cap of the run's agent, because stores count caps, also over crashes. */
 function renewingBudget(metadata: JsonObject): NonNullable<HostedAgent["caps"]> {
   const { per, maxBudgetUsd } = metadata as Partial<GatewayRunFacts>;
   if (per === undefined || maxBudgetUsd === undefined) return {};
   return { [per === "day" ? "perAgentPerDayUsd" : "perAgentPerMonthUsd"]: maxBudgetUsd };
 }
 
-/** Calls back at a time that may be further away than a timer of Node reaches. */
+/** Calls a function at a time that may be later than a timer of Node allows. */
 class ExpiryTimer {
   #timer: NodeJS.Timeout | undefined;
 

@@ -13,25 +13,31 @@ import { hashOf, newToken } from "./access.ts";
 export interface GatewayToken {
   readonly hash: string;
   readonly runId: RunId;
-  /** The last characters of the text, for people who compare. */
+  /** The last characters of the token's text, so that people can compare tokens. */
   readonly ending: string;
   readonly createdAt: number;
-  /** Time from which the token is refused, in epoch milliseconds. `null`: with the end of its run. */
+  /**
+   * Time from which on the token is refused, in epoch milliseconds. `null` means that it is valid until its run
+   * ends.
+   */
   readonly expiresAt: number | null;
 }
 
 /** A process that serves gateway runs of the store. */
 interface GatewayServer {
   readonly url: string;
-  /** When the process has last said that it lives. */
+  /** Time at which the process last reported that it is alive. */
   readonly seenAt: number;
-  /** What the process proves to know before a token is sent to it. Another process may have got its port. */
+  /**
+   * A secret that the process must prove to know before a token is sent to it, because another process may have got
+   * its port.
+   */
   readonly secret: string;
-  /** Marks of the keys of its providers, so that a program does not inherit one under any name. */
+  /** Fingerprints of the keys of its providers, so that a program does not inherit such a key under any name. */
   readonly keys: readonly string[];
 }
 
-/** How often a server says that it lives, and how long it counts as living, in milliseconds. */
+/** How often a server reports that it is alive, and how long such a report is valid, in milliseconds. */
 const sayEveryMs = 30_000;
 const livesForMs = 4 * sayEveryMs;
 
@@ -53,7 +59,7 @@ export class ServerProof {
     return typeof answer === "string" && hashOf(answer) === hashOf(this.answer(nonce));
   }
 
-  /** A mark by which the key of a provider is recognised. It does not tell the key. */
+  /** Returns a fingerprint by which the key of a provider is recognised. It does not reveal the key. */
   markOf(key: string): string {
     return this.#mark("key", key).slice(0, 22);
   }
@@ -113,13 +119,13 @@ export class GatewayTokens {
     return found;
   }
 
-  /** Deletes tokens of a run: the one with this text, or all. Every server refuses them from now on. */
+  /** Deletes tokens of a run: the one with this text, or all. All servers then refuse them. */
   async revoke(runId: RunId, token?: string): Promise<void> {
     const hashes = token === undefined ? (await this.ofRun(runId)).map(({ hash }) => hash) : [hashOf(token)];
     for (const key of hashes) await this.#delete(tokenSpace, key);
   }
 
-  /** Gives a name to a run that will be created. `isFree` tells whether the run that has the name now has ended. */
+  /** Gives a name to a run that will be created. `isFree` says whether the run that now has the name has ended. */
   async claim(name: string, runId: RunId, isFree: (runId: RunId) => Promise<boolean>): Promise<void> {
     const place = { namespace: nameSpace, key: name };
     const before = await this.#records.get(place);
@@ -135,8 +141,8 @@ export class GatewayTokens {
   }
 
   /**
-   * Lets commands of other processes find the gateway at `url`, which answers with `proof`. `keys` are those of its providers.
-   * Returns what withdraws the address.
+   * Publishes the address of the gateway for commands of other processes. The gateway proves its identity with
+   * `proof`. `keys` are those of its providers. Returns a function that withdraws the address.
    */
   async announce(
     url: string,
@@ -169,7 +175,7 @@ export class GatewayTokens {
     };
   }
 
-  /** Returns the servers on this store that have said lately that they live. */
+  /** Returns the servers on this store that have recently reported that they are alive. */
   async servers(): Promise<readonly FoundServer[]> {
     const found: FoundServer[] = [];
     for await (const { value } of this.#all(serverSpace)) {
@@ -186,7 +192,7 @@ export class GatewayTokens {
       if (!this.#lives((value as unknown as GatewayServer).seenAt)) await this.#delete(serverSpace, key);
   }
 
-  /** A record of an earlier version has no time. */
+  /** Whether a server is alive. A record of an earlier version has no time. */
   #lives(seenAt: number | undefined): boolean {
     return this.#now() - (seenAt ?? 0) < livesForMs;
   }

@@ -41,11 +41,11 @@ import { responsesWire } from "./responses-wire.ts";
 import { outputLimitOf, providerOf, Upstreams, type GatewayUpstream } from "./upstream.ts";
 import type { Route, Wire, WireRequest } from "./wire.ts";
 
-/** What the function of `Gateway.program` receives. */
+/** The argument of the function that `Gateway.program` runs. */
 export interface GatewayProgram {
   /** Address of the gateway, without `/v1`. */
   readonly url: string;
-  /** The key of the program at the gateway. It is valid until the function ends. */
+  /** The key with which the program uses the gateway. It is valid until the function ends. */
   readonly token: string;
   /** The input of the task. */
   readonly input: JsonValue;
@@ -57,11 +57,12 @@ export interface GatewayProgram {
 
 /** Options of `Gateway.program`. */
 export interface GatewayProgramOptions {
-  /** Budget of each run. If absent, a run has no limit of its own. */
+  /** Budget of each run. If absent, a run has no limit from the agent. */
   readonly budget?: Partial<ExecutionBudget>;
   /**
-   * B5: what happens at the budget. `end`: the task ends as `budget_exhausted`. `ask`: a person is asked for a top-up; a request
-   * waits for it for `topUpWaitMs`, and the program is started again after a later one. Default: `end`.
+   * B5: what happens when the budget is exhausted. `end`: the task ends as `budget_exhausted`. `ask`: a person is
+   * asked for a top-up; a request waits for it for `topUpWaitMs`, and after a later top-up the program is started
+   * again. Default: `end`.
    */
   readonly onBudget?: OnBudget;
 }
@@ -73,13 +74,16 @@ const programTable = optionTable({
 
 /** The access of one program. */
 export interface GatewayAccess {
-  /** What the program sends as its key: `Authorization: Bearer`, `x-api-key`, `x-goog-api-key` or `x-reeve-token`. */
+  /** The key that the program sends: as `Authorization: Bearer`, `x-api-key`, `x-goog-api-key` or `x-reeve-token`. */
   readonly token: string;
   /** Address of the gateway, without `/v1`. */
   readonly url: string;
-  /** The first refusal because of money. A task whose program was refused has not succeeded, whatever the program says. */
+  /**
+   * The first refusal because of a budget or cap. A task whose program was refused has not succeeded, whatever the
+   * program reports.
+   */
   readonly refusal: Fault | undefined;
-  /** Ends the access: open requests are cut, and the token is refused from now on. */
+  /** Ends the access. Open requests are ended, and the token is refused from then on. */
   close(): void;
 }
 
@@ -90,9 +94,12 @@ const epoch = new Date(0).toISOString();
 /** What `Gateway.admit` lets a program do. */
 export type ProgramLimits = Pick<AccessLimits, "runId" | "wire" | "seatWaitMs" | "onRefusal">;
 
-/** Finds the accesses whose tokens outlive a process. */
+/** Finds the accesses whose tokens are valid over restarts. */
 export interface StoredAccesses {
-  /** Returns the access of a token, by its hash. `undefined` if there is no such token. Throws a `Refusal` if it has no access here. */
+  /**
+   * Returns the access of a token, by its hash. `undefined` if there is no such token. Throws a `Refusal` if the
+   * token has no access in this process.
+   */
   find(tokenHash: string): Promise<Access | undefined>;
 }
 
@@ -102,9 +109,9 @@ export interface GatewayPlace {
   readonly port?: number;
   /** The tokens of gateway runs. */
   readonly stored?: StoredAccesses;
-  /** Answers a nonce with what only a server of the store can know, so that no token is sent to another process. */
+  /** Answers a nonce in a way that only a server of the store can, so that no token is sent to another process. */
   readonly prove?: (nonce: string) => string;
-  /** Time in milliseconds, for what is bounded per second. Default: `Date.now`. */
+  /** Returns the time in milliseconds, for limits per second. Default: `Date.now`. */
   readonly now?: () => number;
 }
 
@@ -123,8 +130,8 @@ interface Served {
 }
 
 /**
- * A server on loopback through which programs call providers. It reserves the cost of each request in the ledger of a task
- * before the request leaves, and refuses a request whose cost does not fit into the budget.
+ * A server on the loopback interface through which programs call providers. It reserves the cost of each request in
+ * the ledger of a task before it sends the request, and refuses a request whose cost does not fit into the budget.
  */
 export class Gateway {
   readonly #options: GatewayRules;
@@ -132,7 +139,7 @@ export class Gateway {
   readonly #upstreams = new Upstreams();
   readonly #server: Server;
   readonly #now: () => number;
-  /** The bytes of the bodies of all open requests. */
+  /** Counts the bytes of the bodies of all open requests. */
   readonly #bytes: ByteLimit;
   /** The accesses by the hash of their token. */
   readonly #accesses = new Map<string, Access>();
@@ -167,8 +174,8 @@ export class Gateway {
   }
 
   /**
-   * Opens a socket in a folder for programs without a network, such as those in a sandbox. Connections to it are connections to
-   * the gateway. Returns a function that closes it.
+   * Opens a socket in a folder for programs without a network, such as those in a sandbox. A connection to the
+   * socket is a connection to the gateway. Returns a function that closes the socket.
    */
   async listenAt(path: string): Promise<() => Promise<void>> {
     const open = new Set<Socket>();
@@ -187,7 +194,7 @@ export class Gateway {
     };
   }
 
-  /** Lets one program in, at the cost of `meter`. Refusals name the run, if it is given. */
+  /** Gives one program access to the gateway. `meter` pays for its requests. If the run is given, refusals name it. */
   admit(meter: GatewayMeter, limits: ProgramLimits = {}): GatewayAccess {
     const token = newToken();
     const key = hashOf(token);
@@ -209,9 +216,10 @@ export class Gateway {
   }
 
   /**
-   * Returns an agent that runs a program behind the gateway. A crash ends the program, and the next owner of the run starts
-   * it again as another attempt. If the gateway refused a request because of money, the task ends as `budget_exhausted`,
-   * whatever the program returns, and continues after a top-up. With `onBudget: "ask"` it waits for the top-up instead.
+   * Returns an agent that runs a program behind the gateway. A crash ends the program, and the next owner of the
+   * run starts it again as another attempt. If the gateway refused a request because of a budget or cap, the task
+   * ends as `budget_exhausted`, whatever the program returns, and continues after a top-up. With `onBudget: "ask"`
+   * it waits for the top-up instead.
    */
   program(
     name: string,
@@ -262,7 +270,10 @@ export class Gateway {
     }
   }
 
-  /** Notes a request that was not paid for. One that money refused or that failed has an event already, and one that was cut has no reader. */
+  /**
+   * Logs a request that was not paid. A request that a budget refused or that failed already has an event, and one
+   * that was ended early has no reader.
+   */
   #log({ access, at, model }: Served, status: number, reason?: string): void {
     const hasEvent = status === 402 || (status === 502 && at.route?.kind === "call");
     if (hasEvent || status === 499) return;
@@ -325,7 +336,7 @@ export class Gateway {
     return access;
   }
 
-  /** The models that a program may call, in a shape that the clients of OpenAI and Anthropic understand. */
+  /** Returns the models that a program may call, in a form that the clients of OpenAI and Anthropic understand. */
   async #models({ headers }: IncomingMessage, { models: own, wire: only }: Access): Promise<Json> {
     const { upstreams, models } = this.#options;
     const isAnthropic = headers["anthropic-version"] !== undefined;
@@ -357,7 +368,10 @@ export class Gateway {
     };
   }
 
-  /** Reads what a request asks for, and refuses what the rules do not allow. Does not keep the values of the request. */
+  /**
+   * Reads what a request asks for, and throws for what the rules do not allow. It does not keep the values of the
+   * request.
+   */
   #read(body: RequestBody, served: Served, upstream: GatewayUpstream, access: Access): Asked {
     const { text, json } = body.parse();
     const { route, wire } = served.at;
@@ -444,8 +458,8 @@ interface Asked extends WireRequest {
 const addedTokens = 1_152;
 
 /**
- * B1: upper bound of the input tokens of a request: one per byte, a bound for each image, and the context window if it has a
- * document that its bytes do not bound.
+ * B1: returns an upper bound of the input tokens of a request: one per byte, a bound for each image, and the
+ * context window if it has a document whose bytes give no bound.
  */
 function boundInput({ model, found }: WireRequest, provider: string, bytes: number): number {
   const tokens = bytes + addedTokens + found.images * boundImage(model);
@@ -468,7 +482,10 @@ function routeOf(path: string): Route | undefined {
   return undefined;
 }
 
-/** The wire that an unknown path belongs to. The refusal has the error shape of this wire. */
+/**
+ * Returns the protocol (wire) to which an unknown path probably belongs. The refusal has the error format of this
+ * protocol.
+ */
 function wireOf(path: string, { headers }: IncomingMessage): Wire {
   if (/^\/v1(?:beta|alpha)(?:\/|$)|^\/v1\/models\/.+:/.test(path)) return geminiWire;
   const isAnthropic = path.startsWith("/v1/messages") || headers["anthropic-version"] !== undefined;
@@ -485,7 +502,10 @@ function tokenOf({ headers }: IncomingMessage): string {
   return bearer ?? "";
 }
 
-/** A page of another site that resolves its name to loopback sends its own name. */
+/**
+ * Whether the host name of a request is local. A page of another site whose name resolves to the loopback interface
+ * sends its own name, and is refused.
+ */
 function isLocal(host: string | undefined, server: Server): boolean {
   const { port } = server.address() as AddressInfo;
   return host === `127.0.0.1:${port}` || host === `localhost:${port}`;

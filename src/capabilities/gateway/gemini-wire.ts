@@ -3,11 +3,17 @@ import { countIn, isObject, type Json, nameIn, textIn } from "./json-values.ts";
 import { Findings, objectOf, oneOf, stored, type MemberTable } from "./request-shape.ts";
 import type { Wire } from "./wire.ts";
 
-/** A model has a plain name: the path of the request becomes that of the request to the provider. */
+/**
+ * Matches an endpoint. Only plain model names are accepted, because the path of the request is used for the request
+ * to the provider.
+ */
 const endpoint =
   /^\/v1beta\/models\/([A-Za-z0-9][A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]+)*):(?:generateContent|streamGenerateContent)$/;
 
-/** The provider reads both spellings of each member. Two spellings of a member with a limit are refused. */
+/**
+ * The members of a request. The provider reads two spellings of each member. If a request contains both spellings
+ * of a member with a limit, it is refused.
+ */
 const members: MemberTable = {
   contents: (value, found) =>
     found.list("contents", value, (content) => found.members(content, contentMembers)),
@@ -82,7 +88,7 @@ function checkTool(tool: Json, found: Findings): void {
     if (name !== "functionDeclarations" && name !== "function_declarations") found.unbounded.add(name);
 }
 
-/** The result of a function may have parts of its own. */
+/** Checks the result of a function, which may have parts. */
 function checkFunctionResponse(value: unknown, found: Findings): void {
   const parts = isObject(value) ? value["parts"] : undefined;
   found.list("the parts of a functionResponse", parts, (part) => found.members(part, partMembers));

@@ -1,4 +1,4 @@
-/** The place of a member in a JSON text: its name, and the start and the end of its value. */
+/** The place of a member in a JSON text: its name, and the start and end of its value. */
 interface MemberPlace {
   readonly name: number;
   readonly start: number;
@@ -13,8 +13,8 @@ interface ObjectPlaces {
 }
 
 /**
- * A JSON text that can be changed in single members, while every other byte stays as it is. The text must be valid JSON,
- * and an object on its top level.
+ * A JSON text in which single members can be changed, while every other byte stays the same. The text must be valid
+ * JSON with an object on its top level.
  */
 export class JsonText {
   readonly text: string;
@@ -25,7 +25,10 @@ export class JsonText {
     this.#top = readObject(text, skipSpace(text, 0));
   }
 
-  /** Returns the name of a member that some object of the text has twice. Readers disagree about which of the two counts. */
+  /**
+   * Returns the name of a member that occurs twice in an object of the text, because readers differ in which of the
+   * two they use.
+   */
   repeated(): string | undefined {
     return repeatedIn(this.text);
   }
@@ -91,7 +94,7 @@ function readObject(text: string, open: number): ObjectPlaces {
   return { inside: open + 1, members };
 }
 
-/** The names of an object around the present place. `null` for a list. */
+/** The names of an object around the current place. `null` for a list. */
 type Names = Set<string> | null;
 
 function repeatedIn(text: string): string | undefined {
@@ -124,7 +127,7 @@ function repeatedIn(text: string): string | undefined {
   return undefined;
 }
 
-/** Most names have no escape, and are compared without a parser. */
+/** Returns a name in the text. Most names have no escape, and need no parser. */
 function nameAt(text: string, open: number, end: number): string {
   const name = text.slice(open + 1, end - 1);
   return name.includes("\\") ? (JSON.parse(`"${name}"`) as string) : name;

@@ -5,7 +5,7 @@ export function isObject(value: unknown): value is Json {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A count of tokens, or `undefined` if the value is none. */
+/** Returns a count of tokens, or `undefined` if the value is not a valid count. */
 export function countIn(value: unknown): number | undefined {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
 }

@@ -8,13 +8,16 @@ const known = {
   gemini: { provider: "google", baseUrl: "https://generativelanguage.googleapis.com" },
 } as const;
 
-/** Variables that hold a key of a provider. A program behind the gateway must not inherit them. */
+/** Environment variables with a key of a provider. A program behind the gateway must not inherit them. */
 export const keyVariables: readonly string[] = [
   ...new Set(Object.values(providerDirectory).flatMap(({ keys }) => keys)),
   "GOOGLE_API_KEY",
 ];
 
-/** The providers whose key is in the environment, at their public addresses. A variable cannot change an address. */
+/**
+ * Returns the providers whose key is in the environment, at their public addresses. The environment cannot change
+ * an address.
+ */
 export function upstreamsFrom(
   env: Readonly<Record<string, string | undefined>>,
 ): GatewayOptions["upstreams"] {

@@ -2,7 +2,7 @@ import { countIn, isObject, type Json, nameIn } from "./json-values.ts";
 import { oneOf, type Findings } from "./request-shape.ts";
 import type { StreamedUsage, Wire } from "./wire.ts";
 
-/** What both wires of OpenAI have in common. */
+/** The common parts of both OpenAI protocols. */
 export const openAi: Pick<Wire, "name" | "authorize" | "error"> = {
   name: "openai",
   authorize: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
@@ -16,7 +16,7 @@ export const openAi: Pick<Wire, "name" | "authorize" | "error"> = {
   }),
 };
 
-/** Tiers that cost at most the price of the list. */
+/** Checks the tier of a request. Tiers that cost at most the list price are allowed. */
 export const serviceTier = oneOf(["auto", "default", "flex"], nameIn);
 
 /** Tools that the program itself executes. Every other tool runs at the provider and costs extra. */
@@ -37,7 +37,7 @@ export function checkTools(tools: unknown, found: Findings): void {
   });
 }
 
-/** A shell runs at the program, or in a container of the provider. */
+/** Checks where a shell tool runs: at the program, or in a container of the provider. */
 function checkShell(environment: unknown, found: Findings): void {
   const isLocal = environment === undefined || environment === null;
   if (!isLocal && !(isObject(environment) && environment["type"] === "local"))

@@ -1,8 +1,8 @@
 import { keyVariables } from "./known-upstreams.ts";
 
 /**
- * Variables that hold a key or an account, or that lead a program to another address. A program with one of them could spend
- * past the gateway.
+ * Matches environment variables with a key or an account, or that make a program use another address. A program
+ * with such a variable could spend money without the gateway.
  */
 const away = [
   /(?:^|_)API_?(?:KEY|TOKEN)S?(?:_|$)/,
@@ -17,12 +17,15 @@ const away = [
   /^CODEX_(?:ACCESS_TOKEN|AGENT_IDENTITY)/,
 ] as const;
 
-/** Whether a program with this variable could spend past the gateway. */
+/** Whether a program with this environment variable could spend money without the gateway. */
 export function leadsAway(name: string): boolean {
   return keyVariables.includes(name) || away.some((each) => each.test(name));
 }
 
-/** The variables by which programs find the gateway: those of the SDKs and of coding agents, and two of Reeve's own. */
+/**
+ * Returns the environment variables by which programs find the gateway: those of the SDKs and of coding agents, and
+ * two of Reeve itself.
+ */
 export function gatewayVariables({
   url,
   token,

@@ -4,7 +4,7 @@ import { isObject, type Json } from "./json-values.ts";
 import { JsonText } from "./json-text.ts";
 import { Refusal } from "./refusal.ts";
 
-/** A sum of bytes that may be in memory at the same time. */
+/** A limit of the bytes that may be in memory at the same time. */
 export class ByteLimit {
   readonly #maxBytes: number;
   #held = 0;
@@ -21,7 +21,7 @@ export class ByteLimit {
     this.#held -= bytes;
   }
 
-  /** Throws if more bytes are taken than there are. */
+  /** Throws if more bytes are used than the limit allows. */
   check(): void {
     if (this.#held > this.#maxBytes)
       throw new Refusal(
@@ -32,7 +32,7 @@ export class ByteLimit {
   }
 }
 
-/** The body of an open request. Its bytes count while the gateway keeps them. */
+/** The body of an open request. Its bytes count against the limit while the gateway keeps them. */
 export class RequestBody {
   readonly #limits: readonly ByteLimit[];
   #bytes: Buffer | undefined = Buffer.alloc(0);
@@ -42,7 +42,7 @@ export class RequestBody {
     this.#limits = limits;
   }
 
-  /** Reads a body of JSON. The number of values is bounded, because each of them is visited. */
+  /** Reads a JSON body. The number of its values is limited, because each of them is visited. */
   static async read(
     from: IncomingMessage,
     maxBytes: number,

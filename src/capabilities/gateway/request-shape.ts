@@ -1,6 +1,9 @@
 import { countIn, isObject, type Json, nameIn } from "./json-values.ts";
 
-/** How a member of a request is checked. `true`: its value neither changes the price nor where the request goes. */
+/**
+ * How a member of a request is checked. `true` means that its value changes neither the price nor the server to
+ * which the request is sent.
+ */
 type MemberCheck = true | Check;
 
 type Check = (value: unknown, found: Findings) => void;
@@ -10,26 +13,29 @@ export type MemberTable = Readonly<Record<string, MemberCheck>>;
 
 /** What the checks of a request find. */
 export class Findings {
-  /** What the gateway does not know, or whose cost it cannot bound, by the names under which configuration may allow it. */
+  /**
+   * Features of the request that the gateway does not know, or whose cost it cannot limit, by the names with which
+   * the configuration may allow them.
+   */
   readonly unbounded = new Set<string>();
   /** Number of images that are part of the request. */
   images = 0;
-  /** Whether the request contains documents that their bytes do not bound. */
+  /** Whether the request contains documents whose bytes give no bound of their tokens. */
   hasDocuments = false;
   #problem: string | undefined;
 
-  /** What is wrong with the request, or `undefined`. */
+  /** What is wrong with the request. `undefined` if it is valid. */
   get problem(): string | undefined {
     return this.#problem;
   }
 
-  /** Notes a document that the configuration must allow, because its bytes do not bound it. */
+  /** Records a document that the configuration must allow, because its bytes give no bound of its tokens. */
   document(name: string): void {
     this.unbounded.add(name);
     this.hasDocuments = true;
   }
 
-  /** Notes something that no configuration allows. */
+  /** Records a problem that no configuration can allow. */
   reject(problem: string): void {
     this.#problem ??= problem;
   }
@@ -43,7 +49,10 @@ export class Findings {
     }
   }
 
-  /** Checks a list of objects. Some providers would read another value as a list of one element. */
+  /**
+   * Checks a list of objects. Other values are refused, because some providers would read them as a list of one
+   * element.
+   */
   list(name: string, value: unknown, check: (element: Json) => void): void {
     if (value === undefined || value === null) return;
     if (!Array.isArray(value)) return this.reject(`${name} is not a list; use a list`);
@@ -57,7 +66,10 @@ export class Findings {
     if (typeof value !== "string") this.list(name, value, check);
   }
 
-  /** Returns an output limit. A reader that is lenient could take another value for a limit, or for none. */
+  /**
+   * Returns an output limit. It accepts only a number, because a lenient provider could read another value as a
+   * different limit, or as none.
+   */
   limit(object: Json, name: string): number | undefined {
     const value = object[name];
     if (value === undefined || value === null) return undefined;
@@ -67,7 +79,10 @@ export class Findings {
     return undefined;
   }
 
-  /** Servers that ignore case or underscores would read another spelling of a member as that member. */
+  /**
+   * Records an unknown member. Another spelling of a known member is refused, because servers that ignore case or
+   * underscores would read it as that member.
+   */
   #unknown(name: string, value: unknown, table: MemberTable): void {
     const plain = plainName(name);
     const known = Object.keys(table).find((each) => plainName(each) === plain);
@@ -76,26 +91,32 @@ export class Findings {
   }
 }
 
-/** A check that refuses a member, unless the configuration allows it by name. */
+/** Creates a check that refuses a member, unless the configuration allows it by name. */
 export function refused(name: string): Check {
   return (value, found) => {
     if (!(Array.isArray(value) && value.length === 0)) found.unbounded.add(name);
   };
 }
 
-/** Like `refused`, for a member that names input which is stored at the provider, so that the request does not bound it. */
+/**
+ * Creates a check like `refused`, for a member that names input which is stored at the provider. The request then
+ * gives no bound of its size.
+ */
 export function stored(name: string): Check {
   return (_value, found) => found.document(name);
 }
 
-/** A check that refuses every other value than these. `nameOf` is how the configuration may allow it. */
+/**
+ * Creates a check that refuses all values except these. `nameOf` is the name with which the configuration may allow
+ * another value.
+ */
 export function oneOf(values: readonly unknown[], nameOf: string | ((value: unknown) => string)): Check {
   return (value, found) => {
     if (!values.includes(value)) found.unbounded.add(typeof nameOf === "string" ? nameOf : nameOf(value));
   };
 }
 
-/** A check that the value is an object with these members. */
+/** Creates a check that the value is an object with these members. */
 export function objectOf(name: string, table: MemberTable): Check {
   return (value, found) => {
     if (isObject(value)) found.members(value, table);
@@ -103,14 +124,17 @@ export function objectOf(name: string, table: MemberTable): Check {
   };
 }
 
-/** A reader that is lenient could take a text or a number for `true`. */
+/**
+ * Creates a check for a boolean. Other values are refused, because a lenient provider could read a text or a number
+ * as `true`.
+ */
 export function flag(name: string): Check {
   return (value, found) => {
     if (typeof value !== "boolean") found.reject(`${name} is neither true nor false`);
   };
 }
 
-/** The price list has the price of a cache of five minutes. */
+/** Checks the lifetime of a cache entry. Only five minutes are allowed, because the price list has only this price. */
 export const cacheControl: Check = (value, found) => {
   const ttl = isObject(value) ? (value["ttl"] ?? "5m") : "5m";
   if (ttl !== "5m") found.unbounded.add(`cache for ${nameIn(ttl)}`);
@@ -120,7 +144,7 @@ function plainName(name: string): string {
   return name.toLowerCase().replaceAll("_", "");
 }
 
-/** Checks an address of an image or a file. Only one that contains the data is part of the request. */
+/** Checks the address of an image or a file. Only an address that contains the data makes it a part of the request. */
 export function checkMedia(found: Findings, name: string, address: unknown): void {
   const text = typeof address === "string" ? address : "";
   if (/^data:(?!image\/)/i.test(text)) return found.document("file");

@@ -3,7 +3,7 @@ import { checkTools, openAi, openAiUsage, serviceTier } from "./openai-common.ts
 import { checkMedia, Findings, flag, oneOf, refused, stored, type MemberTable } from "./request-shape.ts";
 import type { Wire } from "./wire.ts";
 
-/** Items of an input whose tokens their bytes bound. */
+/** Items of an input whose bytes are an upper bound of their tokens. */
 const plainItems: ReadonlySet<unknown> = new Set([
   "function_call",
   "custom_tool_call",

@@ -11,12 +11,12 @@ export interface GatewayUpstream {
   readonly baseUrl: string;
   /** The key of the provider. Programs never receive it. */
   readonly apiKey: string;
-  /** The provider, by its name in the price list. Default: the name of the wire; `google` for Gemini. */
+  /** The provider, by its name in the price list. Default: the name of the protocol (wire), or `google` for Gemini. */
   readonly provider?: string;
   /**
-   * The member of Chat Completions by which the provider knows an output limit. A provider ignores a member that it does not
-   * know, so that the gateway states the limit in this one. Default: `max_completion_tokens` for `openai` and `azure`, and
-   * `max_tokens` for other providers.
+   * The member of Chat Completions in which the provider reads an output limit. It matters because a provider
+   * ignores an unknown member. Default: `max_completion_tokens` for `openai` and `azure`, and `max_tokens` for
+   * other providers.
    */
   readonly outputLimit?: OutputLimitName;
   /** Whether `baseUrl` may be an http address of another machine, which would receive the key unencrypted. Default: `false`. */
@@ -52,12 +52,13 @@ const returnedHeaders =
   /^(content-type|content-encoding|retry-after|request-id|x-request-id|anthropic-ratelimit-.*|x-ratelimit-.*)$/;
 
 /**
- * How long a connection without a request stays open. A request on a connection that the provider closes at this moment is a lost
- * call, which is charged. Servers of models close after 5 seconds or more. Node closes earlier if a provider announces less.
+ * How long a connection without a request stays open, in milliseconds. It must be short: if the provider closes the
+ * connection just when a request is sent, the call is lost and charged. Servers of models close after 5 seconds or
+ * more. Node closes earlier if a provider announces a shorter time.
  */
 const idleMs = 4_000;
 
-/** A connection pool per gateway. No proxy variable and no redirect applies. */
+/** The connections of one gateway to providers. Proxy variables and redirects have no effect on them. */
 export class Upstreams {
   readonly #http = new HttpAgent({ keepAlive: true, timeout: idleMs });
   readonly #https = new HttpsAgent({ keepAlive: true, timeout: idleMs });
@@ -108,7 +109,7 @@ export class Upstreams {
   }
 }
 
-/** What a provider answers to the program: the headers that it may see, and the content. */
+/** The answer of a provider for the program: the headers that the program may see, and the content. */
 export interface ProviderAnswer {
   readonly headers: Record<string, string>;
   readonly content: AsyncIterable<Buffer>;
@@ -122,7 +123,7 @@ const decompressions: Readonly<Record<string, () => NodeJS.ReadWriteStream & Rea
   zstd: createZstdDecompress,
 };
 
-/** Reads an answer. One that is compressed, although the request did not ask for that, passes decompressed. */
+/** Reads an answer. If it is compressed although the request did not ask for this, it is decompressed. */
 export function answerOf(answer: IncomingMessage): ProviderAnswer {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(answer.headers))
