@@ -8,9 +8,9 @@ export type AcpSdk = typeof Sdk;
 
 /** What an agent sends on its own. */
 export interface AgentHandlers {
-  /** The agent reports something about its session. Must not throw. */
+  /** Called when the agent reports something about its session. It must not throw. */
   readonly onUpdate: (update: Sdk.SessionUpdate) => void;
-  /** The agent asks whether it may make a call. */
+  /** Called when the agent asks whether it may make a call. */
   readonly onPermission: (
     request: Sdk.RequestPermissionRequest,
   ) => Promise<Sdk.RequestPermissionResponse["outcome"]>;
@@ -22,7 +22,7 @@ export interface AgentFacts {
   readonly version: string;
   /** Whether the agent can load a session of an earlier process. */
   readonly loads: boolean;
-  /** Whether the agent takes steering while it works. */
+  /** Whether the agent accepts steering while it works. */
   readonly steers: boolean;
   readonly images: boolean;
 }
@@ -33,7 +33,7 @@ export interface ConnectionOptions {
   readonly clock: Clock;
   /** The login method that is sent after `initialize`. Default: none. */
   readonly login?: string;
-  /** Milliseconds that an agent has for an answer without a model. */
+  /** Maximum time in milliseconds for an answer that needs no model. */
   readonly startTimeoutMs: number;
 }
 
@@ -45,7 +45,10 @@ const longestName = 100;
 const authRequired = -32_000;
 const methodNotFound = -32_601;
 
-/** The connection to a hired agent: requests of the Agent Client Protocol, with faults in place of its errors. */
+/**
+ * The connection to a hired agent: requests of the Agent Client Protocol, with faults instead of the protocol's
+ * errors.
+ */
 export class AgentConnection {
   readonly #sdk: AcpSdk;
   readonly #process: AgentProcess;
@@ -72,12 +75,12 @@ export class AgentConnection {
       .connect(this.#messages.stream);
   }
 
-  /** Number of lines of the agent that were no messages, and the first of them. */
+  /** Number of lines of the agent that were not messages, with the first of them. */
   get otherLines(): { readonly count: number; readonly first: string | undefined } {
     return { count: this.#messages.otherLines, first: this.#messages.firstOtherLine };
   }
 
-  /** Asks the agent what it can do, and tells it the login method. */
+  /** Asks the agent for its capabilities, and sends it the login method. */
   async initialize(): Promise<AgentFacts> {
     const { methods, PROTOCOL_VERSION } = this.#sdk;
     const { login: methodId } = this.#options;
@@ -146,7 +149,7 @@ export class AgentConnection {
     await this.#connection.agent.notify(methods.agent.session.cancel, { sessionId });
   }
 
-  /** Gives the agent a message while it works. Returns whether the agent took it. */
+  /** Sends the agent a message while it works. Returns whether the agent accepted it. */
   async steer(sessionId: string, text: string): Promise<boolean> {
     const prompt = [{ type: "text", text }];
     const answer = await this.#soon<{ readonly outcome?: unknown }>("_session/steering", (agent) =>
@@ -225,7 +228,7 @@ export class AgentConnection {
   }
 }
 
-/** What an agent says of itself in a few words. `undefined` if it is no text. */
+/** Returns a short text that an agent gives about itself. `undefined` if the value is not a text. */
 function shortText(value: unknown): string | undefined {
   return typeof value === "string" && value !== "" ? value.slice(0, longestName) : undefined;
 }

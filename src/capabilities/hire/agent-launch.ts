@@ -33,11 +33,11 @@ export interface LaunchSettings {
 export interface LaunchedTask {
   /** Real path of the folder in which the agent works. */
   readonly folder: string;
-  /** The folder of the task. `null` if it has none of its own. */
+  /** The own folder of the task. `null` if it has none. */
   readonly own: TaskFolder | null;
   /** The name of its private home. */
   readonly homeName: string;
-  /** The mark of the attempt, by which its processes are found. */
+  /** Mark of the attempt: a value by which its processes are found. */
   readonly mark: string;
   readonly gateway: Gateway;
   /** The access of the agent to the gateway. */
@@ -47,7 +47,7 @@ export interface LaunchedTask {
 /** A process that can be started. */
 export interface AgentLaunch {
   readonly start: Omit<ProcessStart, "clock" | "secrets">;
-  /** Releases what the launch holds, when the process has ended. Returns what the sandbox has noticed. */
+  /** Releases the resources of the launch after the process has ended. Returns what the sandbox has noticed. */
   readonly end: () => Promise<SandboxReport>;
 }
 
@@ -117,7 +117,7 @@ export async function launchOf(settings: LaunchSettings, task: LaunchedTask): Pr
   }
 }
 
-/** The way from a sandbox without a network to the gateway. */
+/** The connection from a sandbox without a network to the gateway. */
 interface GatewayDoor {
   readonly folder: string;
   readonly path: string;
@@ -140,8 +140,8 @@ async function openDoor(gateway: Gateway): Promise<GatewayDoor> {
 }
 
 /**
- * The command that forwards the address of the gateway inside the sandbox to a socket, and then runs the command of the agent. The
- * agent thus finds the gateway at the same address as outside.
+ * Returns the command that forwards the address of the gateway inside the sandbox to a socket, and then runs the
+ * command of the agent. The agent thus reaches the gateway at the same address as outside.
  */
 function forwarded(path: string, url: string, command: readonly string[]): readonly string[] {
   return [process.execPath, "-e", forwarder, path, new URL(url).port, ...command];
@@ -162,7 +162,7 @@ server.listen(Number(port), "127.0.0.1", () => {
   agent.on("exit", (code, signal) => process.exit(signal === null ? code : 128));
 });`;
 
-/** What programs need to start: the folders of their links and files, and the packages next to them. */
+/** Returns what programs need to start: the folders of their links and files, and the packages next to them. */
 function programFolders(programs: readonly string[]): readonly string[] {
   const places = programs.flatMap((program) => {
     const real = realpathSync(program);
@@ -174,7 +174,10 @@ function programFolders(programs: readonly string[]): readonly string[] {
   return [...new Set(places)].filter((place) => !isSystem(place));
 }
 
-/** A program that lies in the home of the user, or above it, is shown without the other files there. */
+/**
+ * Returns the path at which the sandbox shows a program. For a program in or above the home folder of the user, the
+ * other files there stay hidden.
+ */
 function shownFor(program: string, folder: string): string {
   return isInside(homedir(), folder) ? program : folder;
 }
@@ -198,7 +201,7 @@ function agentProgram(agent: string, program: string, preset: Preset | undefined
   );
 }
 
-/** Returns the path of a program that the folders of a `PATH` have. A program with a slash is a path itself. */
+/** Returns the path of a program in the folders of a `PATH`. A program with a slash is already a path. */
 export function programIn(path: string | undefined, program: string): string | undefined {
   const folders = (path ?? "").split(delimiter).filter(isAbsolute);
   const candidates = program.includes("/")

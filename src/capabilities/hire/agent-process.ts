@@ -9,7 +9,7 @@ export interface ProcessStart {
   readonly program: string;
   readonly args: readonly string[];
   readonly cwd: string;
-  /** The only variables that the process sees. */
+  /** The environment variables of the process. It inherits no others. */
   readonly env: Readonly<Record<string, string>>;
   /** Descriptors of the process from 3 on. */
   readonly descriptors?: readonly Descriptor[];
@@ -20,13 +20,16 @@ export interface ProcessStart {
   readonly clock: Clock;
 }
 
-/** Milliseconds between closing its input, SIGTERM and SIGKILL of a process that ends. */
+/**
+ * Milliseconds of the two waits when a process must end: between closing its input and SIGTERM, and between SIGTERM
+ * and SIGKILL.
+ */
 const graceMs = { input: 2_000, term: 5_000 } as const;
 
 /** Number of bytes of standard error that are kept. */
 const keptErrorBytes = 2_048;
 
-/** The groups to end with this process. A group outlives its parent otherwise. */
+/** The process groups to end together with this process. They would otherwise continue after its end. */
 const groups = new Set<AgentProcess>();
 process.on("exit", () => {
   for (const group of groups) group.kill();
@@ -94,7 +97,10 @@ export class AgentProcess {
     return this.#ended.promise;
   }
 
-  /** The fault of a process that ended by itself: how it ended, and what it last wrote to standard error. */
+  /**
+   * The fault of a process that ended by itself. It says how the process ended, and what it last wrote to standard
+   * error.
+   */
   get crash(): Fault {
     const { exitCode, signalCode } = this.#child;
     const how =

@@ -14,16 +14,16 @@ import { foreignCall, resultOf, shortId, toolNameOf, updatedCall, type ToldCall 
 /** The architecture of hired agents, as it appears in the log. */
 export const architectureName = "hired";
 
-/** Number of updates of one attempt that reach the log. */
+/** Maximum number of updates of one attempt that are written to the log. */
 const mostUpdates = 100_000;
 
-/** Number of characters of one attempt that reach the log. */
+/** Maximum number of characters of one attempt that are written to the log. */
 const mostCharacters = 256 * 1024 * 1024;
-/** Number of calls that are open at a time. Of more, the oldest one is shown as ended. */
+/** Maximum number of calls that are open at a time. If there are more, the oldest one is shown as ended. */
 const mostOpenCalls = 100;
-/** Length at which the answer of a turn is cut: it must fit into a value of the journal. */
+/** Length at which the answer of a turn is cut, so that it fits into a value of the journal. */
 const longestAnswer = 2 * 1024 * 1024;
-/** Length of a plan from which on it is left out. */
+/** Length above which a plan is left out. */
 const longestPlan = 65_536;
 /** Length at which the name of a currency is cut. */
 const longestCurrency = 16;
@@ -32,13 +32,16 @@ const longestCurrency = 16;
 interface OpenCall {
   call: ToldCall;
   readonly startedAt: number;
-  /** Digests of what the log says about it. `undefined` if it does not have its start: agents may announce a call before they tell its arguments. */
+  /**
+   * Digests of what the log contains about the call. `undefined` if the log does not contain its start, because
+   * agents may announce a call before they report its arguments.
+   */
   told: ReadonlyMap<string, string> | undefined;
 }
 
 /**
- * Writes what an agent reports to the log of the run: messages, thoughts and tool calls with the events of own agents, marked
- * with their source; plans and usage with events of the architecture.
+ * Writes the reports of a hired agent to the log of the run. Messages, thoughts and tool calls become events like
+ * those of an agent of Reeve, marked with their source; plans and usage become events of the architecture.
  */
 export class AgentReport {
   readonly #attempt: AttemptContext;
@@ -51,10 +54,10 @@ export class AgentReport {
   #characters = 0;
   #messageId: string | undefined;
   #plan = "";
-  /** The text of the last message, and that of the message before it. */
+  /** The text of the last message, and (below) that of the message before it. */
   #text = "";
   #earlierText = "";
-  /** What the agent has last reported of its usage. */
+  /** The usage that the agent reported last. */
   usage: Pick<UsageUpdate, "used" | "size" | "cost"> | undefined;
 
   constructor(attempt: AttemptContext, folder: string, clock: Clock) {
@@ -91,7 +94,7 @@ export class AgentReport {
     });
   }
 
-  /** Tells the log as much as one attempt may tell it. */
+  /** Writes a report to the log, up to the limit of one attempt. */
   #tell(report: ForeignReport, characters: number): void {
     const isOver = this.#characters > mostCharacters;
     this.#characters += characters;
@@ -105,7 +108,10 @@ export class AgentReport {
     this.#denied.add(callId);
   }
 
-  /** A call about which the agent asks: what it has told of it so far, with what it tells now. */
+  /**
+   * Returns a call about which the agent asks: what it has reported about the call before, with what it reports
+   * now.
+   */
   askedCall(told: ToldCall): ToldCall {
     const open = this.#calls.get(shortId(told.toolCallId));
     const call = updatedCall(open?.call, told);
@@ -221,7 +227,10 @@ export class AgentReport {
   }
 }
 
-/** A digest of each member of a view. The view itself would stay in memory as long as the call is open. */
+/**
+ * Returns a digest of each member of a view. Digests are kept, because the view itself would stay in memory as long
+ * as the call is open.
+ */
 function digestsOf(view: ForeignCallView = {}): ReadonlyMap<string, string> {
   return new Map(Object.entries(view).map(([name, value]) => [name, digestOf(value)]));
 }
@@ -230,7 +239,10 @@ function digestOf(value: unknown): string {
   return createHash("sha256").update(JSON.stringify(value)).digest("base64");
 }
 
-/** The members of a view that differ from what the log says: agents may tell a change only when they have made it. */
+/**
+ * Returns the members of a view that differ from those in the log. It is needed because some agents report a change
+ * only after they have made it.
+ */
 function changedView(
   told: ReadonlyMap<string, string> = new Map(),
   now: ForeignCallView = {},
@@ -239,7 +251,7 @@ function changedView(
   return changed.length === 0 ? undefined : Object.fromEntries(changed);
 }
 
-/** Whether the agent has told the arguments of a call, or will tell no more. */
+/** Whether the agent has reported the arguments of a call, or will not report any. */
 function hasInput({ rawInput, status }: ToldCall): boolean {
   const isEmpty = typeof rawInput === "object" && rawInput !== null && Object.keys(rawInput).length === 0;
   return status !== "pending" || !(rawInput === undefined || isEmpty);

@@ -20,14 +20,14 @@ import {
 import { isInside } from "../files/control-references.ts";
 import { codeOf } from "../files/error-code.ts";
 
-/** What an agent has told of one of its calls so far. Later updates replace single members. */
+/** What an agent has reported about one of its calls so far. Later updates replace single members. */
 export type ToldCall = Omit<ToolCallUpdate, "sessionUpdate">;
 
-/** Length of the texts of a diff, and of a result, from which on they are cut. */
+/** Length above which the texts of a diff and of a result are cut. */
 const longestText = 65_536;
-/** Length of the JSON of arguments from which on only their start is kept. */
+/** Length above which only the start of the JSON of arguments is kept. */
 const longestInput = 262_144;
-/** Number of places and diffs of a call that are shown. */
+/** Maximum number of places and of diffs of a call that are shown. */
 const mostPlaces = 50;
 /** Lengths at which names and titles are cut. */
 const longestName = 256;
@@ -36,7 +36,7 @@ const longestTitle = 4_096;
 /** Names of arguments that hold paths. */
 const pathArgument = /(?:^|_)(?:path|file|dir|folder|cwd|root)/iu;
 
-/** The call after an update, which leaves the members as they are that it does not have. */
+/** Returns the call after an update. Members that the update does not contain do not change. */
 export function updatedCall(before: ToldCall | undefined, update: ToldCall): ToldCall {
   const given = Object.entries(bounded(update)).filter(([, value]) => value !== undefined && value !== null);
   return { ...before, ...Object.fromEntries(given), toolCallId: shortId(update.toolCallId) };
@@ -47,7 +47,10 @@ export function shortId(callId: string): string {
   return callId.slice(0, longestName);
 }
 
-/** A call without what is longer than anyone is shown. An agent may leave many calls open, and all of them are in memory. */
+/**
+ * Returns a call without parts that are too long to be shown. An agent may leave many calls open, and all of them
+ * are in memory.
+ */
 function bounded({ name, title, content, locations, rawInput, rawOutput, ...rest }: ToldCall): ToldCall {
   return {
     ...rest,
@@ -60,7 +63,7 @@ function bounded({ name, title, content, locations, rawInput, rawOutput, ...rest
   };
 }
 
-/** One character more than is shown, so that what is cut is known to be cut. */
+/** Cuts a text to one character more than is shown, so that it is known to be cut. */
 function cut(text: string): string {
   return text.slice(0, longestText + 1);
 }
@@ -77,7 +80,10 @@ function shortContent(content: ToolCallContent): ToolCallContent {
   return { type: "content", content: { type: "text", text: cut(content.content.text) } };
 }
 
-/** Arguments and results as they are kept: of very long ones, such as whole files, the start, and a digest that tells them apart. */
+/**
+ * Returns arguments or results in the form in which they are kept. Of very long ones, such as whole files, it is
+ * the start and a digest that distinguishes them.
+ */
 function shortened(value: JsonValue): JsonValue {
   const text = JSON.stringify(value);
   if (text.length <= longestInput) return value;
@@ -85,12 +91,12 @@ function shortened(value: JsonValue): JsonValue {
   return { cut: true, start: text.slice(0, longestText), sha256 };
 }
 
-/** The name of the tool of a call, as permission rules see it: its name, or its kind if the agent gives no name. */
+/** Returns the name of a call's tool for permission rules: its name, or its kind if the agent gives no name. */
 export function toolNameOf({ name, kind }: ToldCall): string {
   return name || kind || "tool";
 }
 
-/** The call as a person and the log see it. Nothing of it is checked. */
+/** Returns the call for a person and for the log. Reeve does not check what the agent reports. */
 export function foreignCall(
   call: ToldCall,
   folder: string,
@@ -106,8 +112,8 @@ export function foreignCall(
 }
 
 /**
- * The arguments of a call. If an agent tells none, what it says of the call is used: an approval, which covers the same arguments
- * only, would otherwise cover all calls of the tool.
+ * Returns the arguments of a call. If an agent reports none, its other reports about the call are used instead. An
+ * approval covers only the same arguments, and would otherwise cover all calls of the tool.
  */
 function inputOf({ rawInput = null, title, content, locations }: ToldCall): JsonValue {
   const isTold = rawInput !== null && !(typeof rawInput === "object" && Object.keys(rawInput).length === 0);
@@ -146,7 +152,7 @@ function locationsOf(locations: readonly ToolCallLocation[], folder: string): re
   }));
 }
 
-/** The paths among the arguments, because an agent may leave out where a call works. */
+/** Returns the paths in the arguments, because an agent may not report where a call works. */
 function argumentPlaces(input: JsonValue, folder: string): readonly ForeignLocation[] {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return [];
   return Object.entries(input).flatMap(([name, value]) =>
@@ -170,7 +176,7 @@ function place(path: string, folder: string): { readonly path: string; readonly 
   return { path: absolute, isOutside: !isInside(realPlace(absolute), folder) };
 }
 
-/** The path with its links followed, as far as it exists. */
+/** Returns the path with its links followed, as far as the path exists. */
 function realPlace(path: string): string {
   try {
     return realpathSync(path);
@@ -182,7 +188,7 @@ function realPlace(path: string): string {
   }
 }
 
-/** What a call has returned, as text. A long text is cut. */
+/** Returns the result of a call as text. A long text is cut. */
 export function resultOf({ status, content, rawOutput }: ToldCall): ToolResult {
   const texts = (content ?? []).flatMap((each) => {
     if (each.type === "diff") return [`${each.path} was changed`];

@@ -2,12 +2,13 @@ import { Fault, type EarlierAttempts, type JsonObject, type JsonValue } from "..
 import type { StartedProcess } from "./orphans.ts";
 
 /**
- * What a hired task records with `attempt.keep`, each before what it describes takes effect:
+ * Facts that a hired task records with `attempt.keep`, each before the described action:
  *
- * - `mark`: a process with this mark is about to be started. A later attempt ends all processes that have it.
+ * - `mark`: a process with this mark is about to be started. A later attempt ends all processes with the mark.
  * - `process`: the process was started. A later attempt ends it if it still lives.
  * - `session`: the agent has opened a session, to which no prompt was sent yet.
- * - `prompt`: the prompt is about to be sent. A later attempt does not send it again before it has looked for it in the history.
+ * - `prompt`: the prompt is about to be sent. A later attempt does not send it again before it has looked for it in
+ *   the history.
  * - `answer`: the turn of the prompt has ended.
  */
 export type HireRecord =
@@ -28,7 +29,7 @@ export interface Exchange {
   stopReason: string | undefined;
 }
 
-/** What earlier attempts of a hired task have done. */
+/** The actions of earlier attempts of a hired task. */
 export class HireRecords {
   readonly marks: readonly string[];
   readonly processes: readonly StartedProcess[];
@@ -77,7 +78,7 @@ export class HireRecords {
   }
 }
 
-/** The text of an input that arrived while the task ran. */
+/** Returns the text of an input that arrived while the task ran. */
 export function inputText(input: JsonValue): string {
   if (typeof input === "string") return input;
   if (Array.isArray(input)) return textOfParts(input as readonly JsonValue[]) ?? JSON.stringify(input);
@@ -97,16 +98,19 @@ function textOfParts(parts: readonly JsonValue[]): string | undefined {
   return texts.length === 0 ? undefined : texts.join("\n");
 }
 
-/** Number of characters of a history that are kept. */
+/** Maximum number of characters of a history that are kept. */
 const mostCharacters = 64 * 1024 * 1024;
 
-/** The messages of the user that an agent has in its history. Each part of it is found once. */
+/** The user's messages in the history of an agent. Each of them is found only once. */
 export class SessionHistory {
   #texts: string[] = [];
   #isOpen = false;
   #characters = 0;
 
-  /** Adds a piece of a message. `isUser`: of the user; another message ends it. Throws `agent_protocol` if all are too long. */
+  /**
+   * Adds a piece of a message. `isUser` says whether it belongs to a user's message; a piece of another message
+   * ends that message. Throws `agent_protocol` if all messages together are too long.
+   */
   add(text: string, isUser: boolean): void {
     if (isUser) this.#characters += text.length;
     if (this.#characters > mostCharacters)
@@ -122,7 +126,10 @@ export class SessionHistory {
     }
   }
 
-  /** Looks for a prompt and takes it out, so that a second one with the same text is found only if it is there twice. */
+  /**
+   * Searches for a prompt and removes it, so that a second prompt with the same text is found only if it occurs
+   * twice.
+   */
   take(prompt: string): boolean {
     const sought = plain(prompt);
     if (sought === "") return false;
@@ -136,7 +143,7 @@ export class SessionHistory {
   }
 }
 
-/** A text without differences in white space, which agents may change when they store it. */
+/** Returns a text without differences in white space, because agents may change white space when they store a text. */
 function plain(text: string): string {
   return text.replaceAll(/\s+/gu, " ").trim();
 }

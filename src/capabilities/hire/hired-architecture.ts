@@ -24,7 +24,7 @@ import { HiredAttempt, type HiredResult, type HiredTask } from "./hired-attempt.
 import { newMark } from "./orphans.ts";
 import { homeName } from "./private-home.ts";
 
-/** What is the same for all tasks of a hired agent. */
+/** The settings that are the same for all tasks of a hired agent. */
 export interface HireSettings extends LaunchSettings {
   readonly gateway: Gateway;
   readonly folder: string;
@@ -33,10 +33,13 @@ export interface HireSettings extends LaunchSettings {
   readonly clock: Clock;
 }
 
-/** Key of the metadata of an answer that says in which session of the agent it was given. Stored in conversations. */
+/** Key in the metadata of an answer for the agent's session in which it was given. Stored in conversations. */
 const metadataKey = "hired";
 
-/** An agent that another program is. It speaks the Agent Client Protocol, and calls models through the gateway. */
+/**
+ * The architecture of an agent that is another program. The program uses the Agent Client Protocol, and calls
+ * models through the gateway.
+ */
 export class HiredArchitecture implements Architecture {
   readonly name = architectureName;
   readonly requiresModel = false;
@@ -122,7 +125,7 @@ interface GivenPrompt {
   readonly prompt: string;
   readonly attachments: readonly UserPart[];
   readonly folder: string;
-  /** The mark of the attempt, by which its processes are found. */
+  /** Mark of the attempt: a value by which its processes are found. */
   readonly mark: string;
 }
 
@@ -135,7 +138,10 @@ export async function loadAcpSdk(user: string): Promise<AcpSdk> {
   );
 }
 
-/** The prompt as the agent receives it. Throws `invalid_argument` for a part that the agent cannot read. */
+/**
+ * Returns the prompt in the form in which the agent receives it. Throws `invalid_argument` for a part that the
+ * agent cannot read.
+ */
 function blocksOf(
   prompt: string,
   attachments: readonly UserPart[],
@@ -176,7 +182,7 @@ function adopt(
   session.interruptionReason = reason;
 }
 
-/** Why the agent stopped before it had an answer. */
+/** Interruption reasons by the reason for which the agent stopped before it had an answer. */
 const interruptions: { readonly [Reason in HiredResult["stopReason"]]?: string } = {
   max_tokens: "max_output",
   max_turn_requests: "max_turns",
@@ -184,7 +190,7 @@ const interruptions: { readonly [Reason in HiredResult["stopReason"]]?: string }
   cancelled: "cancelled_by_agent",
 };
 
-/** The session of the agent that the conversation was last in, and the conversation as a text. */
+/** Returns the agent's session in which the conversation last took place, and the conversation as a text. */
 function earlierIn(messages: readonly ChatMessage[]): {
   readonly sessionId: string | undefined;
   readonly talk: string;

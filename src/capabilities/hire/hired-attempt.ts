@@ -30,25 +30,25 @@ export interface HiredTask {
   readonly runId: RunId;
   /** Real path of the folder in which the agent works. */
   readonly folder: string;
-  /** The mark of the attempt, by which its processes are found. */
+  /** Mark of the attempt: a value by which its processes are found. */
   readonly mark: string;
-  /** The text of the prompt, by which it is found in the history of the agent. */
+  /** The text of the prompt, by which the prompt is found in the history of the agent. */
   readonly prompt: string;
   /** The prompt as the agent receives it. */
   readonly blocks: (facts: AgentFacts) => readonly ContentBlock[];
-  /** What is sent before the first prompt of a new session, such as the instructions. Empty for nothing. */
+  /** Text that is sent before the first prompt of a new session, such as the instructions. May be empty. */
   readonly opening: string;
-  /** The session that an earlier run of the same conversation has left. `undefined` if there is none. */
+  /** The session of an earlier run of the same conversation. `undefined` if there is none. */
   readonly earlierSession: string | undefined;
-  /** The conversation before this task as a text, for an agent that cannot load its session. Empty if there is none. */
+  /** The conversation before this task as a text, for an agent that cannot load its session. May be empty. */
   readonly earlierTalk: string;
-  /** Prepares the process, when the gateway has let it in. */
+  /** Prepares the process, after the gateway has given it access. */
   readonly launch: (access: GatewayAccess) => Promise<AgentLaunch>;
   /** What the task has cost so far according to the ledger. */
   readonly costUsd: () => number;
 }
 
-/** What is the same for all tasks of a hired agent. */
+/** The values that are the same for all attempts of a hired task. */
 export interface HiredPlan {
   readonly name: string;
   readonly gateway: Gateway;
@@ -67,15 +67,24 @@ export interface HiredResult {
 
 /** Milliseconds that an agent has to end its turn when it is cancelled. */
 const cancelMs = 5_000;
-/** Share of the time since the cancel that an agent has between SIGTERM and SIGKILL if the runtime waits no longer for its call. */
+/**
+ * Share of the time since the cancel that an agent has between SIGTERM and SIGKILL, if the runtime no longer waits
+ * for its call.
+ */
 const dropShare = 0.8;
-/** Milliseconds after a refusal because of money in which the agent may end its turn by itself. */
+/**
+ * Time in which the agent may end its turn by itself after the gateway refused a request because of a budget or
+ * cap. Milliseconds.
+ */
 const refusedMs = 10_000;
-/** H2: milliseconds that a request of the agent, or its question about a call, waits for the seat of its task. */
+/**
+ * H2: maximum time that a request of the agent, or its question about a call, waits until its task has a seat.
+ * Milliseconds.
+ */
 const seatWaitMs = 60_000;
-/** Number of questions of an agent that are open at a time. More are refused. */
+/** Maximum number of questions of an agent that are open at a time. Further questions are refused. */
 const mostQuestions = 100;
-/** Share of the ledger by which the cost that an agent reports may differ without a remark. */
+/** Share of the ledger's cost by which the cost that an agent reports may differ without a note. */
 const costTolerance = 0.05;
 
 /** The prompt for an agent whose process was interrupted in the middle of a turn. */
@@ -84,7 +93,7 @@ const continueText =
 
 type Refusal = Extract<ForeignVerdict, { readonly decision: "refused" }>;
 
-/** One life of a hired agent: its process, from its start to its end. */
+/** One process of a hired agent, from its start to its end. */
 export class HiredAttempt {
   readonly #plan: HiredPlan;
   readonly #task: HiredTask;
@@ -105,12 +114,12 @@ export class HiredAttempt {
   #reason: unknown;
   readonly #stopped = Promise.withResolvers<void>();
   #isDropped = false;
-  /** When the attempt began to stop the agent. */
+  /** Time at which the attempt began to stop the agent. */
   #stoppedAt: number | undefined;
   #cancelRefusal: (() => void) | undefined;
   /** Number of questions that are open. */
   #questions = 0;
-  /** Resolves when steering waits. It outlives a turn, so that no steering is missed between two. */
+  /** Resolves when steering waits. It is kept between two turns, so that no steering is missed. */
   #steered: Promise<void> | undefined;
   /** The cost of the session according to the agent. */
   #reportedUsd: number | undefined;
@@ -123,14 +132,15 @@ export class HiredAttempt {
     this.#report = new AgentReport(attempt, task.folder, plan.clock);
   }
 
-  /** What the agent has said in its last turn so far. */
+  /** The answer of the agent in its last turn so far. */
   get answer(): string {
     return this.#report.answer;
   }
 
   /**
-   * This process drops the task: the agent ends at once, and its session stays as it is. An agent that is being stopped gets
-   * SIGTERM first: the runtime waits for its resources as long as for the call before. Resolves when its processes have ended.
+   * Ends the agent at once because this process drops the task. The agent's session is not changed. An agent that
+   * is already being stopped gets SIGTERM first, because the runtime waits for its resources as long as it waited
+   * for the call. Resolves when its processes have ended.
    */
   async drop(): Promise<void> {
     this.#isDropped = true;
@@ -205,7 +215,7 @@ export class HiredAttempt {
     return facts;
   }
 
-  /** Opens the session: that of an earlier attempt, that of an earlier run of the conversation, or a new one. */
+  /** Opens the session: that of an earlier attempt, that of an earlier run of the conversation, or a new session. */
   async #openSession({ name, version, loads }: AgentFacts, connection: AgentConnection): Promise<void> {
     const { folder, earlierSession } = this.#task;
     const { sessionId: own, exchanges } = this.#records;
@@ -259,7 +269,7 @@ export class HiredAttempt {
     return new Fault("cannot_resume", message, { ...(cause !== undefined && { cause }) });
   }
 
-  /** Sends the prompts of the task, and what arrives while it works, and returns the conversation. */
+  /** Sends the prompts of the task, and input that arrives while the agent works. Returns the conversation. */
   async #talk(facts: AgentFacts): Promise<HiredResult> {
     const sent: Exchange[] = [...this.#records.exchanges];
     const open = this.#delivered(sent);
@@ -295,14 +305,17 @@ export class HiredAttempt {
     };
   }
 
-  /** Whether the history has the last prompt, which has no answer. */
+  /** Whether the history contains the last prompt, which has no answer yet. */
   #delivered(sent: readonly Exchange[]): boolean {
     const history = this.#history;
     const found = sent.map(({ prompt }) => history?.take(prompt) === true);
     return found.at(-1) === true;
   }
 
-  /** What has to be sent: the prompt of the task, and what earlier attempts took and did not deliver. */
+  /**
+   * Returns the prompts that must be sent: the prompt of the task, and input that earlier attempts took and did not
+   * deliver.
+   */
   #unsent(sent: readonly Exchange[]): Exchange[] {
     const queue: Exchange[] = [];
     const add = (prompt: string, from: Exchange["from"]): number =>
@@ -368,7 +381,7 @@ export class HiredAttempt {
     }
   }
 
-  /** Takes steering while a turn is in progress. What the agent does not take at once becomes the next prompt. */
+  /** Passes steering to the agent during a turn. What the agent does not accept at once becomes the next prompt. */
   async #steer(facts: AgentFacts, queue: Exchange[], over: AbortSignal): Promise<void> {
     const ended = new Promise<"over">((resolve) =>
       over.addEventListener("abort", () => resolve("over"), { once: true }),
@@ -411,7 +424,10 @@ export class HiredAttempt {
     history.add(text, update.sessionUpdate === "user_message_chunk");
   }
 
-  /** Reeve decides by itself and remembers by itself: an answer that the agent would remember is never given. */
+  /**
+   * Answers a question of the agent about a call. Reeve decides and remembers by itself, so that it never gives an
+   * answer which the agent would remember.
+   */
   async #onPermission({
     toolCall,
     options,
@@ -443,7 +459,10 @@ export class HiredAttempt {
     return reject === undefined ? { outcome: "cancelled" } : { outcome: "selected", optionId: reject };
   }
 
-  /** A call about which no decision was reached. Without a seat, the turn ends, and the agent asks again after the recall. */
+  /**
+   * Returns the refusal of a call about which no decision was possible. If the task has no seat, the turn ends, and
+   * the agent asks again when the task has one.
+   */
   #unasked(error: unknown): Refusal | undefined {
     const fault = Fault.from(error);
     if (fault.code !== "seat_lost") return { decision: "refused", reason: fault.message };
@@ -451,7 +470,10 @@ export class HiredAttempt {
     return undefined;
   }
 
-  /** The gateway has refused a request. After a refusal because of money the agent may end its turn by itself. */
+  /**
+   * Called when the gateway has refused a request. If the reason is a budget or cap, the agent may end its turn by
+   * itself.
+   */
   #refused(fault: Fault): void {
     if (!(fault instanceof BudgetExhaustedError)) return this.#stop(fault);
     const { clock } = this.#plan;
@@ -485,7 +507,10 @@ export class HiredAttempt {
     await this.#attempt.keep(record);
   }
 
-  /** Releases what the launch holds. Control files that the agent has created or tried to change are in the log. */
+  /**
+   * Releases the resources of the launch. It writes to the log which control files the agent has created or tried
+   * to change.
+   */
   async #endLaunch(): Promise<void> {
     const report = await this.#launch?.end();
     const { created = [], undone = [] } = report ?? {};
@@ -497,7 +522,7 @@ export class HiredAttempt {
     if (count > 0) this.#report.event("lines_skipped", { count, first });
   }
 
-  /** The cost that an agent reports is shown if it differs from the ledger. The ledger counts. */
+  /** Writes a note if the cost that an agent reports differs from that of the ledger, which is the valid one. */
   #compareCost(): void {
     const reportedUsd = this.#reportedUsd;
     const ledgerUsd = this.#task.costUsd();

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { Fault, readProperty } from "../../kernel/index.ts";
 
-/** What an agent may send. Beyond it, the agent is ended. */
+/** Limits of what an agent may send. If it exceeds them, the agent is ended. */
 export interface MessageLimits {
   /** Longest message, in bytes. */
   readonly messageBytes: number;
@@ -26,12 +26,13 @@ const messageLimits: MessageLimits = {
 };
 
 const newline = 0x0a;
-/** Length at which the first line that is no message is cut, for errors. */
+/** Length at which the first line that is not a message is cut, for errors. */
 const shownLength = 200;
 
 /**
- * The messages of an agent: one JSON object per line of its standard output. Lines that are no JSON objects are skipped and
- * counted, because programs print notices, and so are answers to no request. Notifications of extensions are left out. The agent waits while its messages are not read.
+ * The messages of an agent: one JSON object per line of its standard output. Lines that are not JSON objects are
+ * skipped and counted, because programs print notices. Answers without a request are skipped and counted too.
+ * Notifications of extensions are left out. The agent waits while its messages are not read.
  */
 export class MessageStream {
   /** The stream for the ACP package. */

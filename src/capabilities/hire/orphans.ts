@@ -9,7 +9,10 @@ import { killGroup } from "../tools/process-group.ts";
 export type StartedProcess = {
   /** Id of the process and of its group. */
   readonly pid: number;
-  /** When the process was started, in the form of the system. Another process with the same id has another one. */
+  /**
+   * Start time of the process, in the form of the system. It distinguishes the process from another one with the
+   * same id.
+   */
   readonly startedAt: string;
 };
 
@@ -17,8 +20,9 @@ export type StartedProcess = {
 export const taskVariable = "REEVE_HIRED_TASK";
 
 /**
- * The mark of an attempt. Each has its own: an owner that has lost the run ends its own processes, and not those that the next
- * owner has started for the same task. Runs of other stores may have the same id, so that the mark does not depend on it.
+ * Returns a new mark of an attempt. Each attempt has its own mark, so that an owner that has lost the run ends only
+ * its own processes, and not those that the next owner has started for the same task. The mark does not depend on
+ * the run id, because runs of other stores may have the same id.
  */
 export function newMark(): string {
   return randomUUID();
@@ -31,8 +35,8 @@ export async function startedProcess(pid: number): Promise<StartedProcess | unde
 }
 
 /**
- * Ends the group of a process that an earlier attempt has left behind. A process that has the same id and started at another
- * time is left alone. Returns whether there was one.
+ * Ends the process group that an earlier attempt has left behind. If a process with the same id started at another
+ * time, it is not ended. Returns whether there was such a group.
  */
 export async function endOrphan({ pid, startedAt }: StartedProcess): Promise<boolean> {
   if ((await startedProcess(pid))?.startedAt !== startedAt) return false;
@@ -41,8 +45,9 @@ export async function endOrphan({ pid, startedAt }: StartedProcess): Promise<boo
 }
 
 /**
- * Ends the processes that have one of the marks, also those that have left the group of the agent. Only Linux shows the variables
- * of other processes; elsewhere it does nothing. Costs one read of each process of the machine. Returns the ids of the processes.
+ * Ends the processes that have one of the marks, even if they have left the process group of the agent. It works
+ * only on Linux, which shows the variables of other processes; elsewhere it does nothing. Costs one read for each
+ * process of the machine. Returns the ids of the processes.
  */
 export function endProcessesOf(marks: readonly string[]): readonly number[] {
   if (process.platform !== "linux" || marks.length === 0) return [];
@@ -59,12 +64,18 @@ export function endProcessesOf(marks: readonly string[]): readonly number[] {
   return ended;
 }
 
-/** Maximum number of times that all processes are read. A process that is killed may have started another one before. */
+/**
+ * Maximum number of times that all processes are read. Several reads are needed, because a process that is killed
+ * may have started another one before.
+ */
 const mostScans = 10;
-/** How many times a process that was killed is looked at before it is left. */
+/** Maximum number of checks whether a killed process has ended. */
 const mostLooks = 1_000;
 
-/** Ends the processes that have a mark, and resolves when they have ended. Reads all processes of the machine at most twice, as a rule. */
+/**
+ * Ends the processes that have a mark, and resolves when they have ended. Usually it reads all processes of the
+ * machine at most twice.
+ */
 export async function endAllOf(mark: string): Promise<void> {
   for (let scan = 0; scan < mostScans; scan++) {
     const ended = endProcessesOf([mark]);
@@ -74,7 +85,10 @@ export async function endAllOf(mark: string): Promise<void> {
   }
 }
 
-/** The start of the machine, and that of the process in ticks since then. A dead process that no one has awaited has ended. */
+/**
+ * Returns the start time of the machine with that of the process in ticks since then. A dead process whose parent
+ * has not read its exit status counts as ended.
+ */
 function startOnLinux(pid: number): string | undefined {
   const stat = ifAlive(() => readFileSync(`/proc/${pid}/stat`, "latin1"));
   if (stat === undefined) return undefined;

@@ -9,25 +9,28 @@ export interface Preset {
   readonly package: string;
   /** The command. `root` is the folder of the package of Reeve. */
   readonly command: (root: string) => readonly [string, ...string[]];
-  /** What the program reads besides its own folder. Default: nothing. */
+  /** Paths that the program reads in addition to its own folder. Default: none. */
   readonly readable?: (root: string) => readonly string[];
-  /** The wire of its model calls. Its token is refused on the others. */
+  /** The protocol (wire) of its model calls. The gateway refuses its token on other protocols. */
   readonly wire: NonNullable<ProgramLimits["wire"]>;
-  /** Variables for the process, besides those of the gateway. */
+  /** Returns the environment variables of the process, in addition to those of the gateway. */
   readonly variables: (given: PresetValues) => Readonly<Record<string, string>>;
-  /** Files of the private home by their paths in it, written before each start. Such an agent needs a private home. */
+  /**
+   * Returns files of the private home by their paths in it, which are written before each start. An agent with such
+   * files needs a private home.
+   */
   readonly homeFiles?: (given: PresetValues) => Readonly<Record<string, string>>;
   /** The login method that the agent needs before it opens a session. Default: none. */
   readonly login?: string;
 }
 
-/** What the variables and the files of a preset are made from. */
+/** The values from which the variables and the files of a preset are made. */
 interface PresetValues {
-  /** The model that the agent shall use. `undefined`: the one that it chooses. */
+  /** The model that the agent must use. `undefined` if the agent chooses its model. */
   readonly model: string | undefined;
   /** Address of the gateway, without `/v1`, and the token of the agent. */
   readonly access: { readonly url: string; readonly token: string };
-  /** The private home. `undefined` if the agent has that of the user. */
+  /** The private home. `undefined` if the agent uses the home of the user. */
   readonly home: string | undefined;
   /** Whether the sandbox of Reeve confines the process. */
   readonly isConfined: boolean;
@@ -35,7 +38,10 @@ interface PresetValues {
 
 const modules = "/node_modules/";
 
-/** The folder of the packages that Reeve loads: beside its own, or inside a clone. A package manager may link them to another one. */
+/**
+ * Returns the folders of the packages that Reeve loads: beside its own folder, or inside a clone. A package manager
+ * may link a package to another folder.
+ */
 function packageFolders(root: string): readonly string[] {
   const folder = root.includes(modules) ? modulesAbove(root) : join(root, "node_modules");
   const one = join(folder, "commander");
@@ -111,8 +117,8 @@ const known: Readonly<Record<PresetName, Preset>> = {
 };
 
 /**
- * The configuration of Codex: its models are those of the gateway, which alone retries. Bubblewrap cannot be nested, so that the
- * inner sandbox is off in that of Reeve.
+ * Returns the configuration of Codex. Its models are those of the gateway, and only the gateway retries calls.
+ * Inside the sandbox of Reeve, the sandbox of Codex is off, because Bubblewrap cannot be nested.
  */
 function codexConfig(model: string | undefined, url: string, isConfined: boolean): string {
   const lines = [
@@ -171,7 +177,7 @@ export const installable: Readonly<Record<string, Preset>> = Object.fromEntries(
   Object.entries(known).filter(([, preset]) => preset.package !== known.demo.package),
 );
 
-/** Returns the command of a preset. `undefined` for the name of no preset. */
+/** Returns the command of a preset. `undefined` for an unknown name. */
 export function presetCommand(name: string, root: string): readonly string[] | undefined {
   return Object.hasOwn(known, name) ? known[name as PresetName].command(root) : undefined;
 }

@@ -7,8 +7,8 @@ import { reeveHome } from "../files/reeve-home.ts";
 
 /**
  * Creates the home folder with a name of `homeName`, or finds it again. Agents keep their sessions there, so that a
- * later run of the conversation needs the same one. Tenants, users and conversations never share one: what an agent writes
- * into its own settings reaches no other.
+ * later run of the conversation needs the same folder. Tenants, users and conversations never share one, so that
+ * what an agent writes into its settings affects no others.
  */
 export async function privateHome(name: string): Promise<string> {
   const folder = folderOf(name);
@@ -44,8 +44,8 @@ function folderOf(name: string): string {
 }
 
 /**
- * Writes the files of a preset into a private home. Links that the agent has put in their places are replaced, so that nothing
- * outside of the home is written.
+ * Writes the files of a preset into a private home. If the agent has replaced one of them by a link, the link is
+ * replaced, so that nothing outside of the home is written.
  */
 export async function writeHomeFiles(home: string, files: Readonly<Record<string, string>>): Promise<void> {
   for (const [path, text] of Object.entries(files)) {

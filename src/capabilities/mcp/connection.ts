@@ -21,10 +21,10 @@ import type * as Driver from "./transport.ts";
 type ElicitationHandler = (elicitation: Elicitation) => Promise<ElicitResult>;
 
 /**
- * The calls of a server that are in flight, to find the call to which a question belongs. The protocol does not name
- * the call. A question on the response stream of an HTTP request belongs to that request; any other question belongs to
- * the only call in flight. With several calls it belongs to none, so that a person never sees a question of another
- * user's run.
+ * The calls of a server that are in flight, to find the call to which a question belongs. The protocol does not
+ * name the call. A question on the response stream of an HTTP request belongs to that request; any other question
+ * belongs to the only call in flight. If several calls are in flight, it belongs to none of them, so that a person
+ * never sees a question of another user's run.
  */
 class InFlightCalls {
   readonly #open = new Set<ElicitationHandler>();
@@ -40,7 +40,10 @@ class InFlightCalls {
     }
   }
 
-  /** Runs work that outlives the current call, such as the start of a server, outside the call's context. */
+  /**
+   * Runs work that continues after the current call, such as the start of a server, outside the call's async
+   * context.
+   */
   outside<Value>(work: () => Value): Value {
     return this.#storage.exit(work);
   }
@@ -89,9 +92,9 @@ export interface ConnectionOptions {
   readonly backoff: Backoff;
   /** Called when the server reports that its tools have changed. */
   readonly onToolsChanged: () => void;
-  /** Answers questions that do not belong to a call. If absent, they are cancelled. */
+  /** Answers questions that do not belong to a call. If absent, such questions are cancelled. */
   readonly onQuestion?: OnQuestion;
-  /** Receives problems that do not stop anything. */
+  /** Receives problems that do not stop an operation. */
   readonly onWarning: (warning: Fault) => void;
   /** Called before each start of the server. If it throws, the server is not started. */
   readonly beforeStart?: () => Promise<void>;
@@ -107,7 +110,10 @@ export interface CallOptions {
   readonly onElicitation?: ElicitationHandler;
 }
 
-/** Longest delay of a platform timer. The MCP package gets it as its timeout, because `TimeLimit` ends calls instead. */
+/**
+ * Maximum delay of a platform timer. The MCP package gets it as its timeout, because `TimeLimit` ends calls
+ * instead.
+ */
 const maxTimerMs = 2 ** 31 - 1;
 
 /** Time in which a server must end a session when the connection closes, in milliseconds. */
@@ -125,7 +131,7 @@ export class Connection {
   readonly #calls = new InFlightCalls();
   readonly #closing = new AbortController();
   #stderr = new StderrTail();
-  /** The part that uses the MCP package, after the first start. */
+  /** The code that uses the MCP package. It is loaded at the first start. */
   #driver: typeof Driver | undefined;
   #client: Client | undefined;
   #transport: Transport | undefined;
@@ -213,8 +219,9 @@ export class Connection {
   }
 
   /**
-   * Asks a server over HTTP to end the session. A server that is gone, or has forgotten the session, has nothing left to end. One
-   * that refuses, or does not answer in time, ends the session by itself: the caller is warned and continues.
+   * Asks a server over HTTP to end the session. If the server no longer exists or has forgotten the session,
+   * nothing needs to be done. If it refuses or does not answer in time, it will end the session by itself; the
+   * caller gets a warning and continues.
    */
   async #endSession(): Promise<void> {
     const { sessionId, terminateSession } = (this.#transport ?? {}) as Partial<SessionTransport>;
@@ -352,7 +359,10 @@ export class Connection {
     }
   }
 
-  /** Returns the two timeouts of a call: without a sign of activity, and in total. Both pause while a person is asked. */
+  /**
+   * Returns the two timeouts of a call: for the time without any activity, and for the total time. Neither counts
+   * the time in which a person is asked.
+   */
   #limits(what: string, over: (fault: Fault) => void): readonly [TimeLimit, TimeLimit] {
     const { timeoutMs = 60_000, totalTimeoutMs = 600_000 } = this.config;
     const limit = (ms: number, problem: string): TimeLimit =>
@@ -393,7 +403,7 @@ export class Connection {
     this.#notBefore = clock.now() + pause;
   }
 
-  /** The server for messages: its name, and over HTTP its address. */
+  /** Names the server in messages: its name, and over HTTP its address. */
   get #server(): string {
     return `MCP server ${this.name}${addressSuffix(this.config)}`;
   }
@@ -441,7 +451,7 @@ interface SessionTransport {
   readonly terminateSession: () => Promise<void>;
 }
 
-/** Whether a failed start may succeed later. A program that does not exist will not appear within seconds. */
+/** Whether a failed start may succeed later. A missing program is not, because it will not appear within seconds. */
 function isTransient(error: unknown): boolean {
   if (Fault.is(error)) return error.code === "tool_timeout";
   const { code, syscall } = error as Partial<NodeJS.ErrnoException>;

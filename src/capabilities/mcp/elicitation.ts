@@ -10,7 +10,7 @@ import type {
 /** A question that a server asks a person: a form to fill in, or a URL to visit. */
 export type Elicitation = ElicitRequest["params"];
 
-/** Returns the question as the input of an `approval_request`. An answer counts only for exactly this question. */
+/** Returns the question as the input of an `approval_request`. An answer is valid only for exactly this question. */
 export function questionOf(elicitation: Elicitation): JsonObject {
   // The JSON round trip removes fields that the package leaves `undefined`.
   const { message, mode, url, elicitationId, requestedSchema } = JSON.parse(
@@ -50,8 +50,9 @@ function contentOf(input: JsonValue | undefined): NonNullable<ElicitResult["cont
 }
 
 /**
- * Asks a person durably, during a call, what the server asks. The question is recorded first: if the call is repeated
- * after a crash, a server that asks the same question gets the recorded answer, and another question is cancelled.
+ * Asks a person the question of a server during a call, durably. The question is recorded first. If the call is
+ * repeated after a crash and the server asks the same question, it gets the recorded answer; another question is
+ * cancelled.
  */
 export async function askInRun(
   server: string,

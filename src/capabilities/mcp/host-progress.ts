@@ -2,8 +2,8 @@ import type { ServerContext } from "@modelcontextprotocol/server";
 import { Fault, type Delta, type Event, type JsonValue } from "../../kernel/index.ts";
 
 /**
- * Sends the progress of a run to the MCP host: as progress notifications if the host asked for them, else as log
- * messages.
+ * Sends the progress of a run to the MCP host: as progress notifications if the host asked for them, otherwise as
+ * log messages.
  */
 export class HostProgress {
   readonly #context: ServerContext;

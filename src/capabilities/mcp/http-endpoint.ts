@@ -26,8 +26,8 @@ interface StoredMessage {
 }
 
 /**
- * Keeps the latest messages of one session's streams, for a host that reconnects after its connection broke. Number and
- * size of the messages are limited, so that a host cannot fill the memory with large results.
+ * Keeps the latest messages of one session's streams, for a host that reconnects after its connection broke. Number
+ * and size of the messages are limited, so that large results cannot fill the memory.
  */
 export class StreamEvents implements EventStore {
   readonly #limit: number;
@@ -106,15 +106,16 @@ export interface HttpOptions {
   /** Host names of web pages that may call the endpoint. Default: those of this machine. */
   readonly allowedOrigins?: readonly string[];
   /**
-   * Returns the identity of the caller, or a response that refuses the request; `requireBearerAuth` of the MCP package
-   * is such a function. If absent, every caller that can reach the endpoint is accepted.
+   * Returns the identity of the caller, or a response that refuses the request. `requireBearerAuth` of the MCP
+   * package is such a function. If absent, every caller that can reach the endpoint is accepted.
    */
   readonly authenticate?: (request: Request) => Promise<AuthInfo | Response>;
   /** Milliseconds without a request after which a session is closed. Default: 1_800_000. */
   readonly sessionIdleMs?: number;
   /**
-   * Maximum number of sessions at the same time. If it is reached, a new session closes the one that has been idle
-   * longest, of the caller that has the most. If none is idle, the new one is refused. Default: 1_000.
+   * Maximum number of sessions at the same time. If it is reached, a new session closes an idle session of the
+   * caller that has the most sessions, the one that has been idle longest. If no session is idle, the new one is
+   * refused. Default: 1_000.
    */
   readonly maxSessions?: number;
   /**
@@ -151,13 +152,13 @@ interface EndpointOptions {
   readonly userOf: (authInfo: AuthInfo) => string;
 }
 
-/** What is known about a request besides the request itself. */
+/** Facts about a request that it does not contain itself. */
 export interface RequestSource {
   /** Remote address of the connection. */
   readonly remoteAddress?: string | undefined;
   /**
-   * Identity of the caller, if the program that passes the request on has checked it, and host and origin as well. The
-   * endpoint then checks none of them.
+   * Identity of the caller. Present if the program that passes on the request has checked the caller, the host and
+   * the origin. The endpoint then does not check them.
    */
   readonly authInfo?: AuthInfo;
 }

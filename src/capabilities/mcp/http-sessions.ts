@@ -31,14 +31,14 @@ interface Use {
 }
 
 /**
- * The open sessions. Their number is limited, in all and per caller. If a limit is reached, a new session closes the
- * session that has been idle longest: at the limit per caller one of the same caller, at the total limit one of the
- * caller that has the most. So one caller cannot keep others out. A session whose request is being answered is never
- * closed.
+ * The open sessions. Their number is limited, in all and per caller. If a limit is reached, a new session closes
+ * the session that has been idle longest. At the limit per caller, it is one of the same caller; at the total
+ * limit, one of the caller with the most sessions. So one caller cannot prevent others from opening sessions. A
+ * session whose request is being answered is never closed.
  */
 export class HttpSessions {
   readonly #limits: SessionLimits;
-  /** In the order of use, least recently used first. */
+  /** The sessions with their use, least recently used first. */
   readonly #sessions = new Map<Session, Use>();
   readonly #byId = new Map<string, Session>();
   #cancelTimer: (() => void) | undefined;
@@ -164,7 +164,7 @@ export class HttpSessions {
     session.server.close().catch(this.#limits.onError);
   }
 
-  /** Closes idle sessions also while there are no requests. One timer serves all sessions. */
+  /** Closes idle sessions even if there are no requests. One timer serves all sessions. */
   #schedule(): void {
     if (this.#cancelTimer !== undefined) return;
     const { clock, idleMs } = this.#limits;

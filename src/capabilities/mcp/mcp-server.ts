@@ -59,7 +59,7 @@ export interface McpServerOptions {
    * 3_600_000.
    */
   readonly callTimeoutMs?: number | null;
-  /** Middleware and checks that calls of the tools pass. */
+  /** Middleware and checks around the calls of the tools. */
   readonly callPath?: CallPath;
   /**
    * How a question is answered if the host cannot ask a person: `deny` refuses it, `wait` leaves it to another
@@ -69,8 +69,8 @@ export interface McpServerOptions {
   /** Returns the user id of a caller from the result of `http.authenticate`. Default: the client id of the token. */
   readonly userOf?: (authInfo: AuthInfo) => string;
   /**
-   * Returns on whose behalf an authenticated caller calls, and the runtime as the caller may see it. Default: the user
-   * of `userOf`, without a tenant.
+   * Returns on whose behalf an authenticated caller calls, and the runtime in the view of this caller. Default: the
+   * user of `userOf`, without a tenant.
    */
   readonly callerOf?: (authInfo: AuthInfo) => HostCaller;
   /**
@@ -255,7 +255,10 @@ export class McpExport {
 
 const anonymous: HostCaller = Object.freeze({ userId: null });
 
-/** Names of tools have fewer characters than names of agents, so two agents may have the same one. */
+/**
+ * Throws if two offers have the same name. Names of tools may contain fewer characters than names of agents, so
+ * that two agents may get the same tool name.
+ */
 function requireOneOfEachName(server: string, offers: readonly Offer[]): void {
   const names = offers.map(({ name }) => name);
   const twice = names.find((name, index) => names.indexOf(name) !== index);

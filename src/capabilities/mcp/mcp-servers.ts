@@ -36,8 +36,8 @@ const maxLength = 64;
 
 /**
  * Returns the names by which the model calls the tools, in the same order: `mcp__<server>__<tool>`. Characters that
- * providers do not accept become `_`, and a name of more than 64 characters is cut and ends with a hash. The tools must
- * be different from each other; then their names are, too.
+ * providers do not accept become `_`, and a name of more than 64 characters is cut and ends with a hash. The tools
+ * must differ from each other; their names then differ too.
  */
 export function toolNames(tools: readonly RemoteName[]): readonly string[] {
   const named = new Map<RemoteName, string>();
@@ -51,9 +51,9 @@ export function toolNames(tools: readonly RemoteName[]): readonly string[] {
 }
 
 /**
- * Returns the tools in the order in which they choose their names. A name that needs no change is chosen before names
- * that are derived from others, so that a tool cannot take the name of another one. The order of the input is
- * irrelevant.
+ * Returns the tools in the order in which they choose their names. A name that needs no change is chosen before
+ * names that are derived from others, so that a tool cannot take the name of another one. The order of the input
+ * does not matter.
  */
 function inOrder(tools: readonly RemoteName[]): readonly RemoteName[] {
   const key = (remote: RemoteName): string =>
@@ -67,7 +67,7 @@ function freeName(remote: RemoteName, taken: ReadonlySet<string>): string {
     if (!taken.has(name)) return name;
 }
 
-/** Returns the name if the tool were the only one. */
+/** Returns the name that the tool would have if it were the only one. */
 function fitted(remote: RemoteName): string {
   const name = fullName(remote).replaceAll(/[^A-Za-z0-9_-]/gu, "_");
   return name.length <= maxLength ? name : marked(name, remote, 0);
@@ -98,8 +98,8 @@ export interface McpServersOptions {
   /** Answers questions that a server asks a person outside a run. If absent, such questions are cancelled. */
   readonly onQuestion?: OnQuestion;
   /**
-   * Receives problems that do not stop anything: an optional server that did not start, a list of tools that could not
-   * be read again, a tool that cannot be offered, or a session that the server did not end.
+   * Receives problems that do not stop an operation: an optional server that did not start, a list of tools that
+   * could not be read again, a tool that cannot be offered, or a session that the server did not end.
    */
   readonly onWarning?: (warning: Fault) => void;
   /** Called with the name of a server before each of its starts. If it throws, the server is not started. */
@@ -129,8 +129,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<McpServersOptions>);
 
 /**
- * The MCP servers of a configuration. A server is started when something of it is first used. It runs until `close()`, independent of the
- * runs that call it. `mcpServers()` of `reeve/mcp` creates one with the clock and environment of this process.
+ * The MCP servers of a configuration. A server is started when one of its tools or other parts is first used. It
+ * runs until `close()`, independent of the runs that call it. `mcpServers()` of `reeve/mcp` creates one with the
+ * clock and environment of this process.
  *
  * @example
  * ```ts
@@ -155,7 +156,10 @@ export class McpServers {
   readonly #offers = new Map<string, Offer>();
   readonly #tools: Tool<JsonObject>[] = [];
   readonly #watchers = new Set<() => void>();
-  /** Lists of tools are read one after the other, so that the newest list of a server wins. */
+  /**
+   * The current read of tool lists. Lists are read one after the other, so that the newest list of a server is
+   * used.
+   */
   #reading: Promise<void> = Promise.resolve();
   #listed = false;
 
@@ -282,7 +286,10 @@ export class McpServers {
     });
   }
 
-  /** Ends every program and session. A server that is gone already is no error. Rejects with the first error after all have ended. */
+  /**
+   * Ends every program and session. If a server no longer exists, this is not an error. Rejects with the first
+   * error after all have ended.
+   */
   async close(): Promise<void> {
     const ends = await Promise.allSettled(
       [...this.#connections.values()].map((connection) => connection.close()),
@@ -349,7 +356,7 @@ export class McpServers {
     }
   }
 
-  /** Returns the tools without those whose names collide. Emits a warning for each tool that is left out. */
+  /** Returns the tools whose names do not collide. Emits a warning for each tool that is left out. */
   #distinct(server: string, tools: readonly ListedTool[]): readonly ListedTool[] {
     const seen = new Set<string>();
     return tools.filter(({ name }) => {

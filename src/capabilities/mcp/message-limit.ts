@@ -16,9 +16,9 @@ const lineEnd = 0x0a;
 const carriageReturn = 0x0d;
 
 /**
- * Returns a `fetch` that ends a response with an error if a message in it is longer than `maxBytes` or has more than
- * `maxJsonValues` values. Each event of an event stream is a message; any other body is one message. Without the limits a
- * server could fill the memory and hold up the process.
+ * Returns a `fetch` that ends a response with an error if a message in it is longer than `maxBytes` or has more
+ * than `maxJsonValues` values. Each event of an event stream is a message; any other body is one message. Without
+ * the limits a server could fill the memory and block the process.
  */
 export function boundedFetch(fetch: FetchLike, maxBytes: number): FetchLike {
   return async (url, init) => {
@@ -44,9 +44,10 @@ function bodyLimiter(maxBytes: number): TransformStream<Uint8Array, Uint8Array> 
 }
 
 /**
- * Limits each event of a stream. The MCP package does not settle a request whose stream fails, so an event with an error
- * that answers the request `id` replaces the rest of the stream. In a stream that answers no request, only the event is left
- * out: if the stream failed, the MCP package would open it again each second, and receive the event again.
+ * Limits each event of a stream. The MCP package does not settle a request whose stream fails, so that the rest of
+ * the stream is replaced by an event with an error that answers the request `id`. In a stream that answers no
+ * request, only the event is left out: if the stream failed, the MCP package would open it again each second and
+ * receive the event again.
  */
 function eventLimiter(
   maxBytes: number,
@@ -57,7 +58,7 @@ function eventLimiter(
   let isRefused = false;
   /** Whether the line that the next byte belongs to is empty so far. An empty line ends an event. */
   let isEmpty = false;
-  /** Whether the last byte was a carriage return. A line feed behind it ends no further line. */
+  /** Whether the last byte was a carriage return. A line feed after it does not end another line. */
   let isReturned = false;
   type Controller = TransformStreamDefaultController<Uint8Array>;
 
@@ -105,10 +106,13 @@ function eventLimiter(
 
 const encoder = new TextEncoder();
 
-/** Ends an event, and makes what was received of it invalid. */
+/** Text that ends an event and makes its received part invalid. */
 const invalidEnd = "\ndata: refused\n\n";
 
-/** The events that end a stream: what was received of the refused one, made invalid, and an answer to the request. */
+/**
+ * Returns the events that end a stream: the end of the refused event, which makes it invalid, and an answer to the
+ * request.
+ */
 function refusal(id: string | number, error: unknown): string {
   const { message } = Fault.from(error);
   const answer = { jsonrpc: "2.0", id, error: { code: invalidMessage, message } };
@@ -141,8 +145,8 @@ class MessageCounter {
 }
 
 /**
- * Replaces each message with too many values that a transport delivers by an error that answers the same request. For a
- * program whose output the MCP package reads and parses itself; call it when the client is connected.
+ * Replaces each message with too many values by an error that answers the same request. For a transport to a
+ * program whose output the MCP package reads and parses itself. Call it when the client is connected.
  */
 export function limitMessages(transport: Transport): void {
   const deliver = transport.onmessage;
@@ -160,8 +164,8 @@ export function limitMessages(transport: Transport): void {
 const invalidMessage = -32_600;
 
 /**
- * Maximum number of JSON values of a message beside the arguments of a tool call. The MCP package checks each of them against
- * several schemas, so that 90,000 values would hold up the process for a second.
+ * Maximum number of JSON values of a message, without the arguments of a tool call. The MCP package checks each of
+ * them against several schemas, so that 90,000 values would block the process for a second.
  */
 const maxPlainValues = 1_000;
 
@@ -187,7 +191,10 @@ export async function boundedRequest(request: Request, maxBytes = defaultMessage
   return new Request(url, { method, headers, signal, body: whole });
 }
 
-/** Throws `too_large` for a message, or a list of messages, with too many values beside the arguments of its tool calls. */
+/**
+ * Throws `too_large` for a message, or a list of messages, with too many values outside the arguments of its tool
+ * calls.
+ */
 function limitPlainValues(body: Buffer): void {
   let parsed: JsonValue;
   try {

@@ -49,7 +49,10 @@ export function remoteTool(name: string, connection: Connection, listed: ListedT
   } satisfies Tool<JsonObject>);
 }
 
-/** Returns the risk of a tool from annotations that are trusted. Without them the tool counts as risky and destructive. */
+/**
+ * Returns the risk of a tool from trusted annotations. Without trusted annotations, the tool counts as risky and
+ * destructive.
+ */
 function riskOf(trusted: ListedTool["annotations"]): {
   readonly risk: ToolRisk;
   readonly destructive: boolean;
@@ -59,7 +62,10 @@ function riskOf(trusted: ListedTool["annotations"]): {
   return { risk: "high", destructive: trusted?.destructiveHint ?? true, harmless: false };
 }
 
-/** T1: validates the input. If the server's schema is malformed, validation is left to the server. */
+/**
+ * T1: returns a function that validates the input. If the server's schema is malformed, only the server validates
+ * the input.
+ */
 function inputReader(name: string, schema: JsonSchema): (input: JsonValue) => Promise<JsonObject> {
   const owner = toolSchema(name);
   const check = new JsonSchemaCheck(owner.schemaName, schema);

@@ -29,12 +29,12 @@ import { idempotencyMeta } from "./remote-tool.ts";
 import { refusal, type HostCaller, type Offer } from "./served-offer.ts";
 import { hostDecision, hostQuestion } from "./served-question.ts";
 
-/** State of a call that waits for an answer. The host carries it, signed, until it comes back with the answer. */
+/** State of a call that waits for an answer. The host keeps it, signed, until it sends it back with the answer. */
 export interface CallState {
   readonly runId: RunId;
   readonly session: string;
   readonly approvalId: string;
-  /** Kind of the question, which decides what an answer means. */
+  /** Kind of the question. It determines what an answer means. */
   readonly kind: ApprovalKind;
   /** Number of the question's event. Later events have not been read yet. */
   readonly seq: number;
@@ -133,7 +133,7 @@ function submitNamed(
   throw new Fault("not_found", `agent ${agent} is offered by its name, but the caller cannot start it`);
 }
 
-/** Identifies the caller of a server. The conversations and idempotency keys of other callers are others. */
+/** Returns the identity of a caller of a server. Other callers have other conversations and idempotency keys. */
 export function callerKey(server: string, { userId, tenantId }: HostCaller): readonly (string | null)[] {
   return tenantId === undefined ? [server, userId] : [server, tenantId, userId];
 }

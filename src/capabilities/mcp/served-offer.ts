@@ -24,7 +24,7 @@ export interface Offer {
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly annotations: ToolAnnotations;
-  /** Agent that executes the call, or the name of one that `HostCaller.submit` starts. */
+  /** Agent that executes the call, or the name of an agent that `HostCaller.submit` starts. */
   readonly agent: HostedAgent | string;
   /** Converts the arguments to the input of the run. */
   readonly input: (given: JsonObject) => JsonValue;
@@ -53,21 +53,21 @@ const offeredTable = optionTable({
   inputSchema: is.any,
 } satisfies OptionKinds<OfferedAgent>);
 
-/** On whose behalf a host calls, and what the caller may see. */
+/** On whose behalf a host calls, and what this caller may see. */
 export interface HostCaller {
-  /** Id of the user. `null`: no particular user. */
+  /** Id of the user. `null` for no particular user. */
   readonly userId: string | null;
   /** Id of the tenant. If absent or `null`, the caller belongs to no tenant. */
   readonly tenantId?: string | null;
-  /** The runtime as the caller may see it: the view of its tenant. Default: the runtime of the server. */
+  /** The runtime in the view of the caller's tenant. Default: the runtime of the server. */
   readonly runtime?: Runtime;
   /** Starts a run of an agent that is offered by its name. */
   readonly submit?: (agent: string, input: JsonValue, options: SubmitOptions) => Promise<RunHandle>;
 }
 
 /**
- * Returns the agent that executes the calls of a server's tools, one call per run, so that calls pass the gate like tool
- * calls of any run.
+ * Returns the agent that executes the calls of a server's tools, one call per run, so that calls pass the same
+ * checks as tool calls of any run.
  */
 export function toolAgent(
   server: string,

@@ -21,8 +21,9 @@ const textAnswer: FormSchema = { type: "object", properties: { answer: { type: "
 const requiredAnswer: FormSchema = { ...textAnswer, required: ["answer"] };
 
 /**
- * Converts an approval request of a run to a question for the host's user. Its `kind` alone decides how it is shown; the
- * arguments do not. The user always sees which tool asks, and with which arguments, hidden characters included.
+ * Converts an approval request of a run to a question for the host's user. Only its `kind` determines how it is
+ * shown; the arguments have no influence. The user always sees which tool asks, and with which arguments, including
+ * hidden characters.
  */
 export function hostQuestion(request: ApprovalRequest): InputRequest {
   const { kind, toolName, reason } = request;
@@ -42,7 +43,10 @@ function elicit(message: string, requestedSchema: FormSchema): InputRequest {
   return inputRequired.elicit({ message: visibleText(message), requestedSchema });
 }
 
-/** Passes on a form or URL of an MCP server. The message names the tool, so that it cannot pass for another question. */
+/**
+ * Returns a form or URL request of an MCP server for the host. The message names the tool, so that it cannot look
+ * like another question.
+ */
 function elicitation(request: ApprovalRequest): InputRequest {
   const { toolName, reason, input } = request;
   const { message: text, requestedSchema, url } = isObject(input) ? input : {};
@@ -57,7 +61,10 @@ function elicitation(request: ApprovalRequest): InputRequest {
 
 const shownInForm: ReadonlySet<string> = new Set(["title", "description"]);
 
-/** A form whose titles and descriptions show hidden characters. Names and values stay, because the answer has them. */
+/**
+ * Returns a form whose titles and descriptions show hidden characters. Names and values do not change, because the
+ * answer contains them.
+ */
 function visibleForm(schema: JsonValue): JsonValue {
   if (Array.isArray(schema)) return schema.map(visibleForm);
   if (!isObject(schema)) return schema;
@@ -69,7 +76,7 @@ function visibleForm(schema: JsonValue): JsonValue {
   );
 }
 
-/** The arguments as the model sent them and, if they differ, as they are executed. */
+/** Returns the arguments as the model sent them. If they are executed in another form, returns that form too. */
 function argumentsText({ input, parsedInput }: ApprovalRequest): string {
   const sent = JSON.stringify(input);
   return parsedInput === undefined ? sent : `${JSON.stringify(parsedInput)} (sent as ${sent})`;
