@@ -1,8 +1,8 @@
 import { Fault } from "../kernel/index.ts";
 
 /**
- * Loads a module that needs an optional package. Throws `dependency_missing` if the package is not installed, with a
- * message that says who needs it and how to install it. Any other error is thrown as it is.
+ * Loads a module that needs an optional package. Throws `dependency_missing` if the package is not installed, with
+ * a message that says who needs it and how to install it. Any other error is thrown unchanged.
  */
 export async function needingPackage<Module>(
   name: string,

@@ -54,7 +54,7 @@ export class AgentReport {
   #characters = 0;
   #messageId: string | undefined;
   #plan = "";
-  /** The text of the last message, and (below) that of the message before it. */
+  /** The text of the last message (`#text`), and of the message before it (`#earlierText`). */
   #text = "";
   #earlierText = "";
   /** The usage that the agent reported last. */

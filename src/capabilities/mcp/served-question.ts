@@ -94,7 +94,10 @@ export function hostDecision(
   return { decision: "approved", by, ...(input !== undefined && { input }) };
 }
 
-/** Returns the content of an answer. An approval of a tool call has none: the host cannot change the arguments. */
+/**
+ * Returns the content of an answer. An approval of a tool call has no content, because the host cannot change the
+ * arguments.
+ */
 function answerOf(kind: ApprovalKind, content: JsonObject = {}): JsonValue | undefined {
   if (kind === "elicitation") return content;
   // A call of a client-side tool always has a result.
@@ -106,7 +109,7 @@ function hasAnswer(kind: ApprovalKind): boolean {
   return kind === "question" || kind === "select" || kind === "input";
 }
 
-/** The form of a question whose answer is one of its choices. */
+/** Returns the form of a question whose answer is one of its choices. */
 function choiceOf({ input }: ApprovalRequest): FormSchema {
   const { choices } = isObject(input) ? input : {};
   const texts = Array.isArray(choices) ? choices.filter((choice) => typeof choice === "string") : [];

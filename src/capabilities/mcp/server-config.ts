@@ -15,13 +15,13 @@ interface AnyServer {
   /** Whether to ignore the server. Default: `false`. */
   readonly disabled?: boolean;
   /**
-   * Whether the server may be missing: if it does not start, `onWarning` is called and its tools are left out.
-   * Otherwise that is a fault. Default: `false`.
+   * Whether the server may be missing. If `true` and the server does not start, `onWarning` is called and its tools
+   * are left out. If `false`, a server that does not start throws. Default: `false`.
    */
   readonly optional?: boolean;
   /** Names of the tools to offer. Default: all tools of the server. */
   readonly tools?: readonly string[];
-  /** Risk by tool name. It overrides what the server says. */
+  /** Risk by tool name. It takes precedence over the annotations of the server. */
   readonly risk?: Readonly<Record<string, ToolRisk>>;
   /**
    * Whether to believe the server's annotations of its tools, such as `readOnlyHint`. If `false`, all its tools count as
@@ -29,13 +29,13 @@ interface AnyServer {
    */
   readonly trustAnnotations?: boolean;
   /**
-   * Milliseconds without a result or progress after which a call fails. The time pauses while a person is asked.
-   * Default: 60_000.
+   * Maximum time without a result or progress of a call, in milliseconds. The time in which a person is asked does
+   * not count. Default: 60_000.
    */
   readonly timeoutMs?: number;
   /**
-   * Maximum duration of a call, in milliseconds. Progress does not extend it. The time pauses while a person is asked.
-   * Default: 600_000.
+   * Maximum duration of a call, in milliseconds. Progress does not extend it. The time in which a person is asked
+   * does not count. Default: 600_000.
    */
   readonly totalTimeoutMs?: number;
   /** Maximum duration of a start, in milliseconds. Default: 30_000. */
@@ -46,7 +46,8 @@ interface AnyServer {
   readonly maxMessageBytes?: number;
   /**
    * Protocol revision. `initialize` uses the handshake of the revisions up to 2025-11-25. `auto` tries 2026-07-28
-   * first, which costs a stdio server a second start. A revision allows only that one. Default: `initialize`.
+   * first, which costs a stdio server a second start. With a revision, only that one is used. Default:
+   * `initialize`.
    */
   readonly protocol?: "initialize" | "auto" | "2026-07-28";
 }
@@ -73,8 +74,8 @@ export interface HttpAuth {
   /** Provider that holds or obtains the client's tokens. */
   readonly provider: OAuthClientProvider | AuthProvider;
   /**
-   * Resolves with the parameters of the callback URL after `redirectToAuthorization`. If absent, a server that requires
-   * a sign-in is a fault.
+   * Resolves with the parameters of the callback URL after `redirectToAuthorization`. If absent, a server that
+   * requires a sign-in throws.
    */
   readonly callback?: () => Promise<URLSearchParams>;
   /**
@@ -136,8 +137,9 @@ const httpTable = optionTable({
 } satisfies OptionKinds<HttpServerConfig>);
 
 /**
- * Keys of other hosts that Reeve ignores, so that one file serves several hosts. They describe a server, or approve calls in advance,
- * which only `permissions` may do here. A key that limits a server, such as `disabledTools`, is refused, because it would have no effect.
+ * Keys of other hosts that Reeve ignores, so that several hosts can use the same file. They describe a server, or
+ * approve calls in advance, which in Reeve only `permissions` can do. A key that limits a server, such as
+ * `disabledTools`, throws, because it would have no effect.
  */
 const ignoredKeys: ReadonlySet<string> = new Set([
   "$comment",
@@ -156,8 +158,8 @@ const ignoredKeys: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Names that every provider accepts as a part of a tool name. Without `__` inside and `_` at the end, the prefix
- * `mcp__<server>__` belongs to exactly one server, so that a rule for one server matches no tool of another.
+ * Names that every provider accepts as a part of a tool name. They contain no `__` and do not end with `_`. So the
+ * prefix `mcp__<server>__` belongs to exactly one server, so that a rule for one server matches no tool of another.
  */
 const serverName = /^(?!.*__)[A-Za-z_](?:[A-Za-z0-9_-]{0,30}[A-Za-z0-9-])?$/;
 
@@ -200,7 +202,7 @@ function readServer(name: string, written: ServerConfig, variables: Variables): 
   return expanded;
 }
 
-/** Returns a configuration without the keys that are ignored and those that are `undefined`. */
+/** Returns a configuration without ignored keys and without keys whose value is `undefined`. */
 function ownKeys(config: ServerConfig): ServerConfig {
   const entries = Object.entries(config).filter(
     ([key, value]) => value !== undefined && !ignoredKeys.has(key),
@@ -235,7 +237,7 @@ function readHttp(name: string, config: HttpServerConfig, text: VariableText): H
   return { ...config, url: text.expand(config.url), headers: text.expandValues(config.headers ?? {}) };
 }
 
-/** What replaces a key of another name for the command or the address. Empty if there is no such key. */
+/** Returns which key to use in place of a wrong key for the command or the address. Empty if there is no such key. */
 function insteadOf(config: ServerConfig): string {
   const key = Object.keys(config).find((each) => Object.hasOwn(foreignKeys, each));
   return key === undefined ? "" : `: use ${foreignKeys[key]} in place of ${key}`;

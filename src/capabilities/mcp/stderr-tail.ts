@@ -12,7 +12,7 @@ export class StderrTail {
     this.#text = (this.#text + chunk).slice(-this.#limit);
   }
 
-  /** The kept output as the end of an error message, or an empty text if there is none. */
+  /** The kept output as the end of an error message. Empty if there is no output. */
   get suffix(): string {
     const text = this.#text.trim();
     return text === "" ? "" : `. Its standard error ends with: ${text}`;

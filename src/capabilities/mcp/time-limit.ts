@@ -1,6 +1,6 @@
 import { Fault, type Clock } from "../../kernel/index.ts";
 
-/** A timeout that can be restarted, and that pauses while a person is asked. */
+/** A timeout that can be restarted, and that does not run while a person is asked. */
 export class TimeLimit {
   readonly #clock: Clock;
   readonly #ms: number;
@@ -33,7 +33,10 @@ export class TimeLimit {
     this.#start();
   }
 
-  /** Pauses the timeout until `release()` was called as often as `hold()`. It continues with the time that was left. */
+  /**
+   * Pauses the timeout until `release()` has been called as often as `hold()`. It then continues with the remaining
+   * time.
+   */
   hold(): void {
     this.#held++;
     this.#pause();
@@ -91,7 +94,7 @@ export function delay(clock: Clock, ms: number, signal: AbortSignal): Promise<vo
   });
 }
 
-/** Waits for work that other callers may wait for, too. The signal ends only this wait, not the work. */
+/** Waits for work for which other callers may also wait. The signal ends only this wait, not the work. */
 export function unlessAborted<Value>(work: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   if (signal === undefined) return work;
   return new Promise((resolve, reject) => {

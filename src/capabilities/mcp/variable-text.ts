@@ -6,7 +6,7 @@ export type Variables = Readonly<Record<string, string | undefined>>;
 /** Matches `${NAME}` and `${NAME:-default}`. */
 const reference = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
 
-/** Fills variables into the texts of one server's configuration, and collects all missing ones for one error. */
+/** Replaces variables in the texts of one server's configuration, and collects all missing variables for one error. */
 export class VariableText {
   readonly #server: string;
   readonly #variables: Variables;

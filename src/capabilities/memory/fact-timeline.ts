@@ -11,8 +11,8 @@ export interface Supersession {
 }
 
 /**
- * Y3: returns how a fact that starts at `validFrom` fits between the others. The validity periods of the others do not
- * overlap.
+ * Y3: returns how a fact that starts at `validFrom` fits between other facts. The validity periods of the other
+ * facts must not overlap.
  */
 export function supersede(
   others: readonly Pick<Fact, "id" | "object" | "validFrom" | "validUntil">[],

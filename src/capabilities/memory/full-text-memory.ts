@@ -143,8 +143,8 @@ export class FullTextMemory implements Memory {
   }
 
   /**
-   * Yields everything in a scope. Reads page by page, so that a large memory is not held in memory at once; items that
-   * are written meanwhile may be missing.
+   * Yields everything in a scope. It reads page by page, so that a large memory is not loaded as a whole. Items
+   * that are written during the export may be missing.
    */
   async *export(scope: MemoryScope): AsyncIterable<JsonObject> {
     for (const block of await this.blocks(scope)) yield { type: "block", ...block };

@@ -36,7 +36,7 @@ export function recallRange(
   return { limit, asOf };
 }
 
-/** Throws `invalid_argument` if something cannot be remembered. */
+/** Throws `invalid_argument` if an item is not valid for a memory. */
 export function checkWrite(write: MemoryWrite): void {
   if (write.type === "episode") assertJson(write.metadata ?? null, "the metadata of an episode");
   else if (write.type === "block") {

@@ -1,4 +1,4 @@
-/** "RevM": identifies the file as a memory of Reeve, in the header of the SQLite file. */
+/** Number that identifies the file as a memory of Reeve ("RevM"), in the header of the SQLite file. */
 const applicationId = 0x5265764d;
 
 /** Creates the tables of the newest version. */
@@ -40,5 +40,5 @@ const tables = `
   INSERT INTO fact_words (fact_words, rank) VALUES ('secure-delete', 1);
   `;
 
-/** The tables of a memory file. Version 2 is that of Reeve 0.1.0. */
+/** The tables of a memory file. Version 2 is the version of Reeve 0.1.0. */
 export const memorySchema = { applicationId, tables, oldest: 2, migrations: [] } as const;

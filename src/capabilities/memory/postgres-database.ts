@@ -9,7 +9,7 @@ export interface MemoryQueries {
   run(sql: string, ...values: readonly SqlValue[]): Promise<number>;
 }
 
-/** What a memory needs from a PostgreSQL database. */
+/** The functions of a PostgreSQL database that a memory needs. */
 export interface MemoryDatabase {
   /** Runs single statements, which may be repeated after a lost connection. */
   readonly statements: MemoryQueries;

@@ -55,7 +55,7 @@ const forgetScope = `WITH gone AS (UPDATE {scopes} SET key = NULL WHERE id = $1 
 const forgottenScope = "SELECT id FROM {scopes} WHERE key IS NULL ORDER BY id LIMIT 1";
 const putBlock = `INSERT INTO {blocks} (scope, name, text) VALUES ($1, $2, $3)
   ON CONFLICT (scope, name) DO UPDATE SET text = excluded.text`;
-/** The words $3 of a text, and its scope as the word $4. */
+/** SQL for the words $3 of a text, and its scope as the word $4. */
 const words = "to_tsvector('{memory_words}', $3) || array_to_tsvector(ARRAY[$4])";
 const insertEpisode = `INSERT INTO {episodes} (scope, id, words, size, text, at, metadata)
   VALUES ($1, $2, ${words}, $5, $6, $7, $8) ON CONFLICT (scope, id) DO NOTHING`;
@@ -117,8 +117,9 @@ export class PostgresMemory implements Memory {
   }
 
   /**
-   * Deletes the named items, or everything in the scope, and returns the number of deleted items. A scope disappears at once; its
-   * rows are then deleted in chunks. If the process dies meanwhile, the next process that opens the memory continues.
+   * Deletes the named items, or everything in the scope, and returns the number of deleted items. A scope is no
+   * longer visible at once; its rows are then deleted in parts. If the process dies before the end, the next
+   * process that opens the memory continues.
    */
   async forget(scope: MemoryScope, query?: { readonly ids: readonly string[] }): Promise<number> {
     checkForget(query);
@@ -147,8 +148,8 @@ export class PostgresMemory implements Memory {
   }
 
   /**
-   * Yields everything in a scope. Reads page by page, so that a large memory is not held in memory at once; items that
-   * are written meanwhile may be missing.
+   * Yields everything in a scope. It reads page by page, so that a large memory is not loaded as a whole. Items
+   * that are written during the export may be missing.
    */
   async *export(scope: MemoryScope): AsyncIterable<JsonObject> {
     for (const block of await this.blocks(scope)) yield { type: "block", ...block };
@@ -235,7 +236,7 @@ async function writeEpisode(
   await queries.run(insertEpisode, scope, id, index.text, scopeWord(scope), index.count, text, at, data);
 }
 
-/** Y3: returns the id of the new fact, or of a fact that says the same. */
+/** Y3: stores a fact and returns its id. If a fact already says the same, returns the id of that fact. */
 async function writeFact(
   queries: MemoryQueries,
   scope: number,

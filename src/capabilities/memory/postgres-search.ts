@@ -9,12 +9,12 @@ export const episodeColumns = "id, text, at, metadata";
 
 const stems = "SELECT lexeme FROM unnest(to_tsvector('{memory_words}', $1))";
 
-/** SQL condition for facts that are valid at the time of a parameter. Episodes are always valid. */
+/** Returns an SQL condition for facts that are valid at the time of a parameter. Episodes are always valid. */
 const isValid = (at: string): string =>
   `valid_from <= ${at} AND (valid_until IS NULL OR valid_until > ${at})`;
 const always = (at: string): string => `${at}::float8 IS NOT NULL`;
 
-/** The latest $2 rows of scope $1, at time $3. */
+/** SQL for the latest $2 rows of scope $1, at time $3. */
 const latestEpisodes = `SELECT ${episodeColumns} FROM {episodes} WHERE scope = $1 AND ${always("$3")}
   ORDER BY at DESC, place DESC LIMIT $2`;
 const latestFacts = `SELECT ${factColumns} FROM {facts} WHERE scope = $1 AND ${isValid("$3")}
@@ -38,13 +38,14 @@ interface Ranking {
   readonly columns: string;
   /** Condition for rows that may be returned. */
   readonly when: string;
-  /** The column that decides between equal matches. */
+  /** The column that orders equally good matches. */
   readonly time: string;
 }
 
 /**
- * Y4: returns SQL for the best $2 rows of scope $1, which have any of the words $5 and so match $3, ranked by BM25 with the usual
- * constants 1.2 and 0.75. The functions of PostgreSQL that rank do not consider how rare a word is.
+ * Y4: returns SQL for the best $2 rows of scope $1, which have any of the words $5 and so match $3, ranked by BM25
+ * with the usual constants 1.2 and 0.75. The ranking functions of PostgreSQL are not used, because they do not
+ * consider how rare a word is.
  */
 function ranked({ table, columns, when, time }: Ranking): string {
   return `WITH hits AS MATERIALIZED (
@@ -62,7 +63,7 @@ function ranked({ table, columns, when, time }: Ranking): string {
     SELECT ${columns} FROM scores JOIN {${table}} USING (place) ORDER BY score DESC, ${time} DESC, place DESC LIMIT $2`;
 }
 
-/** Returns a scope as a word of the index. No text contains it, because of its colon. */
+/** Returns a scope as a word of the index. It contains a colon, so that no text contains the same word. */
 export function scopeWord(scope: number): string {
   return `scope:${scope}`;
 }
@@ -95,7 +96,10 @@ export function searchFacts(queries: MemoryQueries, search: Search): Promise<rea
   return searched<Fact>(queries, search, { latest: latestFacts, found: foundFacts });
 }
 
-/** A text without words, such as "?", finds nothing. An empty text finds the latest entries. */
+/**
+ * Returns the entries for a search. A text without words, such as "?", finds nothing. An empty text finds the
+ * latest entries.
+ */
 async function searched<Row extends object>(
   queries: MemoryQueries,
   { scope, limit, asOf, stems: words, isEmpty }: Search,

@@ -5,11 +5,11 @@ export interface IndexedWords {
   readonly count: number;
 }
 
-/** PostgreSQL refuses longer words in a query. */
+/** Maximum length of a word in a query. PostgreSQL refuses longer words. */
 const longestWord = 500;
-/** A text with more UTF-8 bytes of words than this would exceed the 1 MB of a `tsvector`. */
+/** Maximum number of UTF-8 bytes of the indexed words of a text. More bytes would exceed the 1 MB of a `tsvector`. */
 const mostBytes = 400_000;
-/** Further words of a long query would make the search slow and hardly change its result. */
+/** Maximum number of words of a query. Further words would make the search slow and hardly change its result. */
 const mostWanted = 64;
 
 /** Y4: returns the words of a stored text. Words after the first 400,000 bytes are left out. */
@@ -30,7 +30,10 @@ export function wantedWords(text: string): string | null {
   return words.length === 0 ? null : words.join(" ");
 }
 
-/** Letters and digits only, so that the parser of PostgreSQL finds nothing but words in them. */
+/**
+ * Returns the words of a text. They consist of letters and digits only, so that the parser of PostgreSQL reads them
+ * as words.
+ */
 function wordsIn(text: string): readonly string[] {
   const plain = text.normalize("NFD").replaceAll(/\p{M}/gu, "").toLowerCase();
   return (plain.match(/[\p{L}\p{N}]+/gu) ?? []).filter(({ length }) => length <= longestWord);

@@ -44,8 +44,8 @@ import { strictFormat } from "./strict-schema.ts";
 import { thinkingFor } from "./thinking.ts";
 
 /**
- * B1: returns the output limit to send to the AI SDK, so that the limit includes reasoning. The Anthropic provider adds
- * the thinking budget to the limit that it receives, so it is subtracted here.
+ * B1: returns the output limit to send to the AI SDK, so that reasoning is included in the limit. The Anthropic
+ * provider adds the thinking budget to the limit that it receives. Therefore this function subtracts the budget.
  */
 export function outputLimit({ maxOutputTokens, providerOptions }: ModelRequest): number | undefined {
   const thinking = providerOptions?.["anthropic"]?.["thinking"];
@@ -64,8 +64,8 @@ function isObject(value: unknown): value is JsonObject {
 }
 
 /**
- * B1: fills in totals that the provider did not report. An unknown total never counts as zero but as its upper bound:
- * one token per byte of text.
+ * B1: adds totals that the provider did not report. An unknown total counts as its upper bound, one token per byte
+ * of text, and never as zero.
  */
 function boundUsage(
   usage: CountedUsage,
@@ -122,7 +122,7 @@ export class AiSdkAdapter implements Model {
   readonly #images: ImageDownloads;
   readonly #version: PromptTarget["version"];
 
-  /** `images` decides from which addresses images are downloaded that the provider does not fetch itself. */
+  /** `images` determines from which addresses images are downloaded that the provider does not fetch itself. */
   constructor(model: AiSdkModel, images: AddressCheckOptions = {}) {
     this.#model = model as unknown as CallableModel;
     this.#version = model.specificationVersion;

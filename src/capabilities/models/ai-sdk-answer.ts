@@ -93,8 +93,8 @@ const rawReasons: Readonly<Record<string, StopReason>> = {
 };
 
 /**
- * Reasons with which OpenAI-compatible servers report that the answer failed, without an error beside them: OpenRouter and
- * Mistral, DeepSeek, Z.ai. Their packages unify these with other unknown reasons.
+ * Finish reasons with which OpenAI-compatible servers report that the answer failed, without another error:
+ * OpenRouter and Mistral, DeepSeek, Z.ai. Their packages do not distinguish these from other unknown reasons.
  */
 const failedReasons: ReadonlySet<string> = new Set([
   "error",
@@ -159,8 +159,8 @@ function count(tokens: number | undefined): number | null {
 }
 
 /**
- * Parses the arguments of a tool call. Invalid JSON stays a text, which the tool's schema then refuses with a message
- * to the model. An empty text means no arguments.
+ * Parses the arguments of a tool call. Invalid JSON stays a text, and the tool's schema then refuses it with a
+ * message to the model. An empty text means no arguments.
  */
 function readInput(text: string): JsonValue {
   if (text.trim() === "") return {};

@@ -1,6 +1,6 @@
 /**
- * A language model of the AI SDK, of specification V3 or V4. It is matched by its structure, so that using a model
- * needs neither that package nor its types.
+ * A language model of the AI SDK, of specification V3 or V4. Its type is declared here by its structure, so that
+ * using a model needs neither that package nor its types.
  */
 export interface AiSdkModel {
   readonly specificationVersion: "v3" | "v4";

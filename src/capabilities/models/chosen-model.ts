@@ -19,12 +19,12 @@ export class ChosenModel implements Model {
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
   readonly supportsStructuredOutput?: boolean;
-  /** Candidates for a request, and whether an error passes the request to the next one. */
+  /** The candidates for a request, with a function that says whether an error passes the request to the next one. */
   readonly choice: ModelChoice;
 
   /**
-   * `first` gives its provider and model id to this model. The limits are the lowest of all models, if all are known,
-   * because any of them may receive the request.
+   * The provider and model id of this model are those of `first`. The limits are the lowest ones of all models, if
+   * all are known, because any of them may receive the request.
    */
   constructor(first: Model, others: readonly Model[], choice: ModelChoice) {
     this.provider = first.provider;

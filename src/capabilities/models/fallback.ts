@@ -22,9 +22,10 @@ export interface FallbackOptions {
 const knownOptions = optionTable({ when: is.callback() } satisfies OptionKinds<FallbackOptions>);
 
 /**
- * Creates a model that calls the first of several models, and the next one if it fails. A request is not passed on after a part of an
- * answer was streamed. Each call is reserved and charged at the price of its own model, and each change of model emits `model_fallback`.
- * If all models failed and waiting may help, the runtime retries from the first.
+ * Creates a model that calls the first of several models, and the next one if it fails. Once a part of an answer
+ * was streamed, the request stays with that model. Each call is reserved and charged at the price of the called
+ * model, and each change of model emits `model_fallback`. If all models failed and waiting may help, the runtime
+ * tries again, beginning with the first.
  *
  * @example
  * ```ts

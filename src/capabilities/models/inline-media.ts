@@ -3,7 +3,7 @@ import { Fault, type FilePart, type ImagePart } from "../../kernel/index.ts";
 /** URLs that a provider fetches itself, by media type or pattern such as `image/*`. */
 export type SupportedUrls = Readonly<Record<string, readonly RegExp[]>>;
 
-/** An image or file as it is sent: base64 data, or a URL that the provider fetches. */
+/** An image or file in the form in which it is sent: base64 data, or a URL that the provider fetches. */
 export type InlineMedia = { readonly data: string } | { readonly url: string };
 
 interface MediaReader {
@@ -16,7 +16,8 @@ interface MediaReader {
 const dataUrl = /^data:[^,]*,/;
 
 /**
- * Returns an image or file as it is sent: its bytes in base64, or a URL that the provider fetches itself.
+ * Returns an image or file in the form in which it is sent: its bytes in base64, or a URL that the provider fetches
+ * itself.
  */
 export function inlineMedia(part: ImagePart | FilePart, reader: MediaReader): InlineMedia {
   const { source, mediaType } = part;

@@ -24,14 +24,18 @@ export function modelLimits(provider: string, modelId: string): ModelLimits {
   };
 }
 
-/** Context windows that the price list lacks, as the providers document them; the first name that matches counts. */
+/**
+ * Context windows that the price list does not contain, according to the documentation of the providers. The first
+ * name that matches applies.
+ */
 const missingWindows: readonly (readonly [name: RegExp, tokens: number])[] = [
   [/gemini-(?:2\.5|3).*(?:image|tts|audio|live)/u, 32_768],
   [/gemini-(?:2\.5|3)/u, 1_048_576],
 ];
 
 /**
- * Maximum number of output tokens by model name, as the providers document it; the first name that matches counts.
+ * Maximum number of output tokens by model name, according to the documentation of the providers. The first name
+ * that matches applies.
  */
 const outputLimits: readonly (readonly [name: RegExp, tokens: number])[] = [
   [/claude-(?:opus|sonnet|haiku)-4-5|claude-sonnet-4(?!-[6-9])|claude-3-7-sonnet/u, 64_000],

@@ -23,8 +23,8 @@ export interface ModelSettings extends CallSettings, Pick<ModelRequest, "stopSeq
   /** Size of the model's context window, in tokens. */
   readonly contextWindow?: number;
   /**
-   * Whether to mark the prompt for providers that cache a prefix only on request. Default: `true` for models of
-   * Anthropic, otherwise `false`.
+   * Whether the prompt is marked for providers that cache its beginning only on request. Default: `true` for models
+   * of Anthropic, otherwise `false`.
    */
   readonly promptCache?: boolean;
   /**
@@ -44,7 +44,7 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ModelSettings>);
 
 /**
- * Returns a model that sends settings with every request. A setting of the request itself wins.
+ * Returns a model that sends settings with every request. A setting of the request itself takes precedence.
  *
  * @example
  * ```ts
@@ -112,7 +112,7 @@ class ModelWithSettings implements Model {
     return this.#model.stream(this.#apply(request, options), this.#options(options));
   }
 
-  /** Tells the model if its prompt must not be marked. */
+  /** Adds to the options that the prompt must not be marked, if the settings say so. */
   #options(options: ModelCallOptions | undefined): ModelCallOptions | undefined {
     const { promptCache } = this.#settings;
     return promptCache === undefined ? options : { ...options, promptCache };
@@ -136,7 +136,7 @@ class ModelWithSettings implements Model {
   }
 }
 
-/** Merges provider options by provider and option. An option of the request wins. */
+/** Merges provider options by provider and option. An option of the request takes precedence. */
 function mergeOptions(
   settings: ProviderOptions | undefined,
   request: ProviderOptions | undefined,

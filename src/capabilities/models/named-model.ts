@@ -19,7 +19,7 @@ export type ModelName = `${string}/${string}`;
 
 /** Options of `namedModel()`. */
 export interface NamedModelOptions {
-  /** Base URL of the server. With it, an unknown provider name means an OpenAI-compatible server. */
+  /** Base URL of the server. If it is set, an unknown provider name means an OpenAI-compatible server. */
   readonly baseUrl?: string;
   /** API key. Default: the key in the provider's environment variable. */
   readonly apiKey?: string;
@@ -30,8 +30,9 @@ export interface NamedModelOptions {
   /** Environment variables for keys and base URLs. Default: `process.env`. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /**
-   * Loads a provider's package that is not installed where Reeve is, such as `(name) => import(name)`. Returns `undefined`
-   * if there is no such package. Default: only packages beside Reeve are used, never those of the working folder.
+   * Loads a provider's package that is not installed where Reeve is, such as `(name) => import(name)`. Returns
+   * `undefined` if there is no such package. Default: only packages installed beside Reeve are used, never those of
+   * the working folder.
    */
   readonly loadPackage?: (name: string) => Promise<object | undefined>;
 }
@@ -70,7 +71,7 @@ export function namedModel(name: string, options: NamedModelOptions = {}): Model
   return new NamedModel({ name, provider, modelId, entry: entry ?? anyServer, options });
 }
 
-/** Like `namedModel`. Returns `undefined` if the name has no known provider. */
+/** Returns a model by its name like `namedModel`, but `undefined` if the name has no known provider. */
 export function findNamedModel(name: string): Model | undefined {
   const slash = name.indexOf("/");
   const isKnown =
@@ -79,8 +80,9 @@ export function findNamedModel(name: string): Model | undefined {
 }
 
 /**
- * What a call of a named model lacks in this process: the key, the base URL or the package of its provider. `undefined` if nothing,
- * and for other models, which say so only when they are called.
+ * Returns what this process is missing for calls of a named model: the key, the base URL or the package of its
+ * provider. `undefined` if nothing is missing. Also `undefined` for other models, which report this only when they
+ * are called.
  */
 export function lackOfModel(model: Model): Fault | undefined {
   return model instanceof NamedModel ? model.lack() : undefined;
@@ -133,8 +135,8 @@ class NamedModel implements Model {
   }
 
   /**
-   * Loads the provider's package once. After a failure the next call tries again, because the user may have set what
-   * was missing.
+   * Loads the provider's package once. After a failure the next call tries again, because the user may have
+   * provided what was missing.
    */
   async #load(): Promise<Model> {
     this.#loaded ??= load(this.#reference);
@@ -189,8 +191,8 @@ function settingsFor({ name, provider, entry, options }: ModelReference): Record
 }
 
 /**
- * Loads a package from where Reeve is installed, or else with the option `loadPackage`. The working folder does not
- * count: it may be a repository that the user has never looked at.
+ * Loads a package from the place where Reeve is installed, or else with the option `loadPackage`. It is never
+ * loaded from the working folder, which may be a repository that the user has not reviewed.
  */
 async function loadPackage(naming: ModelReference): Promise<Readonly<Record<string, unknown>>> {
   const { entry, options } = naming;
@@ -209,8 +211,8 @@ function missingPackage({ name, entry: { package: wanted } }: ModelReference): F
 }
 
 /**
- * Returns the address of a package where Reeve is installed, or `undefined` if it is not there. It is found as `import`
- * finds it, so that the variable `NODE_PATH`, which may name the working folder, has no effect.
+ * Returns the address of a package where Reeve is installed, or `undefined` if it is not there. It is searched in
+ * the way of `import`, so that the variable `NODE_PATH`, which may name the working folder, has no effect.
  */
 export function installedAddress(wanted: string): string | undefined {
   try {
@@ -221,7 +223,7 @@ export function installedAddress(wanted: string): string | undefined {
   }
 }
 
-/** What this process has of a provider of the directory. Keys are named and never read out. */
+/** Facts about a provider in the directory, for this process. Keys are only named and never read. */
 export interface ProviderFacts {
   /** Name of the provider in `provider/model`. */
   readonly name: string;
@@ -231,15 +233,17 @@ export interface ProviderFacts {
   readonly isInstalled: boolean;
   /** Environment variables that may hold the key. Empty if the package finds its credentials itself. */
   readonly keys: readonly string[];
-  /** The variable that holds the key. `null` if none is set. */
+  /** Name of the environment variable that contains the key. `null` if none is set. */
   readonly key: string | null;
   /** Whether a call without a key is refused. */
   readonly needsKey: boolean;
-  /** Variable of the address, for a provider whose server may be anywhere. `null` for the others. */
+  /**
+   * Environment variable with the address, for a provider whose server may be anywhere. `null` for other providers.
+   */
   readonly addressVariable: string | null;
 }
 
-/** Returns what this process has of every provider. Loads no package. */
+/** Returns facts about every provider for this process. It loads no package. */
 export function providerFacts(env: Readonly<Record<string, string | undefined>>): readonly ProviderFacts[] {
   return Object.entries(providerDirectory).map(
     ([name, { package: wanted, keys, keyless = false, server }]) => ({

@@ -9,11 +9,11 @@ import type {
 const mark: JsonObject = { cacheControl: { type: "ephemeral" } };
 
 /**
- * Marks where a provider may cache the prompt: after the system message, which includes the tools, and after the last
- * three user or tool messages, so that the next call finds the prefix of the previous one. The first call of a child
- * (`RunContext.child`) thus marks its parent's last marked message: after it come the results of the parent's open calls and
- * the prompt of the child. The `ephemeral` last messages are not repeated, so
- * that they get no mark. Anthropic allows four marks; other providers ignore them.
+ * Marks the positions up to which a provider may cache the prompt: after the system message, which includes the
+ * tools, and after the last three user or tool messages, so that the next call finds the beginning of the previous
+ * one. The first call of a child (`RunContext.child`) therefore marks its parent's last marked message. After it
+ * come the results of the parent's open calls and the prompt of the child. The `ephemeral` last messages get no
+ * mark, because they are not repeated. Anthropic allows four marks; other providers ignore them.
  */
 export function markPrefix(messages: readonly ChatMessage[], ephemeral = 0): readonly ChatMessage[] {
   const places = new Set([messages.findLastIndex(({ role }) => role === "system")]);
@@ -58,9 +58,9 @@ function marked(message: ChatMessage): ChatMessage {
 }
 
 /**
- * Adds the key of the prompt cache to the options of OpenAI, whose servers use it to find the cached prompt of a session.
- * A key of the caller wins. Other providers receive none: they have no such option, and a server that is only compatible
- * may refuse it.
+ * Adds the key of the prompt cache to the options of OpenAI, whose servers use it to find the cached prompt of a
+ * session. A key of the caller takes precedence. Other providers get no key: they have no such option, and a server
+ * that is only compatible may refuse it.
  */
 export function withCacheKey(
   options: ProviderOptions | undefined,
@@ -71,9 +71,9 @@ export function withCacheKey(
 }
 
 /**
- * Whether a model takes a key of the prompt cache, as those of `@ai-sdk/openai` do. A model of
- * `@ai-sdk/openai-compatible` may have the same provider name; it differs by its flag for structured outputs, and would
- * send the option to its server unchanged.
+ * Whether a model accepts a key of the prompt cache, as models of `@ai-sdk/openai` do. A model of
+ * `@ai-sdk/openai-compatible` may have the same provider name, but would send the option to its server unchanged.
+ * It is recognised by its flag for structured outputs.
  */
 export function takesCacheKey(
   provider: string,

@@ -5,8 +5,8 @@ export interface ProviderEntry {
   /** Name of the package's export that creates a provider from settings. */
   readonly factory: string;
   /**
-   * Environment variables that may hold the API key; the first one that is set wins. If empty, the package finds its
-   * credentials itself.
+   * Environment variables that may contain the API key. The first one that is set is used. If empty, the package
+   * finds its credentials itself.
    */
   readonly keys: readonly string[];
   /** Whether the server works without a key. */
@@ -78,7 +78,7 @@ export const providerDirectory: Readonly<Record<string, ProviderEntry>> = {
   ),
 };
 
-/** Entry for a server of the user, under any provider name. */
+/** Entry for an OpenAI-compatible server of the user, under any provider name. */
 export const anyServer: ProviderEntry = compatible(
   { variable: `${anyServerPrefix}_BASE_URL` },
   [`${anyServerPrefix}_API_KEY`],

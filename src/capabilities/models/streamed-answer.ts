@@ -128,12 +128,15 @@ export class StreamedAnswer {
 
 type Input = Pick<ReportedUsage, "inputTokens" | "cacheReadTokens" | "cacheWriteTokens">;
 
-/** B3: the input of a call that the provider reports before the answer is complete. */
+/** B3: returns the input tokens of a call that the provider reports before the answer is complete. */
 function earlyUsage(input: Input | undefined): Delta | undefined {
   return input && { type: "usage", usage: { ...input, outputTokens: 0 } };
 }
 
-/** Anthropic reports the input with the first event of a stream. Cached input is not part of `input_tokens`. */
+/**
+ * Returns the input tokens that Anthropic reports with the first event of a stream. Cached input is not part of
+ * `input_tokens`.
+ */
 function anthropicInput(usage: unknown): Input | undefined {
   const fresh = countIn(usage, "input_tokens");
   if (fresh === undefined) return undefined;
@@ -142,7 +145,7 @@ function anthropicInput(usage: unknown): Input | undefined {
   return { inputTokens: fresh + cacheReadTokens + cacheWriteTokens, cacheReadTokens, cacheWriteTokens };
 }
 
-/** Google reports the input with every chunk, which only the raw chunk contains. */
+/** Returns the input tokens that Google reports with every chunk. Only the raw chunk contains them. */
 function googleInput(chunk: unknown): Input | undefined {
   const usage = readProperty(chunk, "usageMetadata");
   const inputTokens = countIn(usage, "promptTokenCount");
@@ -156,7 +159,10 @@ function countIn(usage: unknown, name: string): number | undefined {
   return typeof count === "number" && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }
 
-/** Returns an `Error` for what the stream reports, which may have any shape. `classifyError` reads its cause. */
+/**
+ * Returns an `Error` for the error of a stream, which may have any form. `classifyError` reads the cause of the
+ * returned error.
+ */
 function errorOf(error: unknown): Error {
   return error instanceof Error
     ? error

@@ -24,10 +24,10 @@ type FormatFields = Pick<ModelRequest, "responseFormat" | "providerOptions">;
 const compatible = "openaiCompatible";
 
 /**
- * Returns the output format of a request as the provider accepts it. OpenAI, also behind a server that is compatible
- * with it (`isCompatible`), refuses a strict schema with an open object
- * or an optional property, and the AI SDK asks for strictness by default. Open objects are closed if that is the only
- * obstacle; any other schema is sent without strictness. A caller's own `strictJsonSchema` is kept.
+ * Returns the output format of a request in the form that the provider accepts. OpenAI, also behind a compatible
+ * server (`isCompatible`), refuses a strict schema with an open object or an optional property, and the AI SDK
+ * requests strictness by default. If open objects are the only obstacle, they are closed; any other schema is sent
+ * without strictness. A `strictJsonSchema` of the caller is kept.
  */
 export function strictFormat(provider: string, request: FormatFields, isCompatible = false): FormatFields {
   const { responseFormat, providerOptions } = request;

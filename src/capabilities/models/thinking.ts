@@ -1,8 +1,8 @@
 import type { JsonObject, ModelRequest, ProviderOptions, ThinkingLevel } from "../../kernel/index.ts";
 
-/** The least thinking budget that Anthropic accepts. */
+/** The lowest thinking budget that Anthropic accepts, in tokens. */
 const leastBudget = 1_024;
-/** The output limit that a thinking budget is a share of, if the limit is unknown. */
+/** The output limit, in tokens, from which a thinking budget is computed if the limit is unknown. */
 const usualOutput = 16_000;
 
 /** The share of the output limit that the model may use for thinking. */
@@ -22,13 +22,13 @@ const geminiBudgets: Readonly<Record<ThinkingLevel, number>> = {
   high: 24_576,
 };
 
-/** What a thinking level becomes: the `reasoning` setting of a V4 model, and options of the provider. */
+/** The translation of a thinking level: the `reasoning` setting of a V4 model, and options of the provider. */
 export interface Thinking {
   readonly reasoning?: string;
   readonly providerOptions?: ProviderOptions;
 }
 
-/** The model that a thinking level is translated for. */
+/** The model for which a thinking level is translated. */
 export interface ThinkingTarget {
   readonly provider: string;
   readonly version: "v3" | "v4";
@@ -36,12 +36,12 @@ export interface ThinkingTarget {
 }
 
 /**
- * Translates the thinking level of a request for its provider. Options that the request sets itself win. A model of
- * specification V4 receives the level; its package translates it. A V3 model of a provider that is not listed here
- * ignores the level.
+ * Translates the thinking level of a request for its provider. Options that the request sets itself take
+ * precedence. A model of specification V4 receives the level; its package translates it. A V3 model of a provider
+ * that is not listed here ignores the level.
  *
- * B1: Anthropic adds a thinking budget to the output limit, so the budget is always set here, as a part of the limit
- * (`outputLimit`).
+ * B1: Anthropic adds a thinking budget to the output limit, so the budget is always set here, as a part of the
+ * limit (`outputLimit`).
  */
 export function thinkingFor(request: ModelRequest, target: ThinkingTarget): Thinking {
   const { thinkingLevel: level, providerOptions: given } = request;
@@ -74,7 +74,10 @@ function optionsFor(
   return undefined;
 }
 
-/** A limit that leaves no room for the least budget and an answer turns thinking off. */
+/**
+ * Returns the thinking options of Anthropic. If the output limit leaves no room for the lowest budget and an
+ * answer, thinking is turned off.
+ */
 function anthropicThinking(level: ThinkingLevel, limit: number): JsonObject {
   if (level === "off" || limit < 2 * leastBudget) return { type: "disabled" };
   const budgetTokens = Math.max(leastBudget, Math.round(limit * shares[level]));

@@ -29,7 +29,7 @@ export function toModel(value: ModelLike): Model {
   throw new Fault("invalid_argument", `invalid model of type ${typeof value}: ${expectedModel(value)}`);
 }
 
-/** The members by which a Model is known. An agent has the methods, and no id of a model. */
+/** The members by which a model is recognised. An agent also has such methods, but no model id. */
 const modelMembers = ["modelId", "generate", "stream"] as const;
 
 function expectedModel(value: unknown): string {

@@ -4,8 +4,8 @@ import { priceList } from "./price-list.ts";
 import { perToken } from "./price-override.ts";
 
 /**
- * Prices of the list that is part of this package. A provider that is not in the list has no prices, whatever its
- * models are called.
+ * Prices from the list that is part of this package. A provider that is not in the list has no prices, even if its
+ * models have the names of other providers' models.
  */
 export class BundledPrices implements PriceTable {
   readonly #models = new ListedModels(priceList);
@@ -36,7 +36,7 @@ export class BundledPrices implements PriceTable {
     );
   }
 
-  /** Names of the models of a provider that the list has. */
+  /** Returns the names of a provider's models in the list. */
   names(provider: string): readonly string[] {
     return this.#models.names(provider);
   }
@@ -58,12 +58,15 @@ export class BundledPrices implements PriceTable {
   }
 }
 
-/** Maximum number of models whose prices are cached. Model names may come from outside, so there must be a limit. */
+/**
+ * Maximum number of models whose prices are cached. The number is limited, because model names may come from
+ * outside.
+ */
 const maxCached = 1_000;
 
 const dayMs = 86_400_000;
 
-/** Returns the last price that applies at a time; if none applies, the first. */
+/** Returns the last price that applies at a time. If none applies, returns the first. */
 function priceAt(prices: readonly TimedPrice[], at: number): ListedPrice | undefined {
   const second = (at % dayMs) / 1_000;
   const found = prices.findLast(

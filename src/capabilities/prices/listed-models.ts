@@ -35,7 +35,7 @@ export interface TimedPrice {
 /** A model of the list, with its prices. */
 interface ListedModel {
   readonly match: NameTest;
-  /** Prices by time. The last one that applies counts; if none applies, the first. */
+  /** Prices by time. The last one that applies is used. If none applies, the first one is used. */
   readonly prices: readonly TimedPrice[];
 }
 
@@ -49,7 +49,7 @@ export interface ModelWindow {
 export interface ListedProvider<Model = ListedModel> {
   readonly id: string;
   readonly match?: NameTest;
-  /** Test for model names that belong to this provider. */
+  /** Tests whether a model name belongs to this provider. */
   readonly modelMatch?: NameTest;
   /** Ids of providers whose models this provider offers, too. */
   readonly fallbacks?: readonly string[];
@@ -79,7 +79,7 @@ export class ListedModels<Model extends { readonly match: NameTest }> {
     return this.#provider(providerName) !== undefined;
   }
 
-  /** Names of the models of a provider, as far as the list has whole names or their beginnings. */
+  /** Returns names of the models of a provider, as far as the list contains whole names or their beginnings. */
   names(providerName: string): readonly string[] {
     const provider = this.#provider(providerName);
     return provider === undefined
@@ -88,7 +88,7 @@ export class ListedModels<Model extends { readonly match: NameTest }> {
   }
 
   /**
-   * Finds a model behind LiteLLM, a proxy to many providers: the name is `provider/model`, or a model name that
+   * Finds a model behind LiteLLM, a proxy to many providers. The name is `provider/model`, or a model name that
    * identifies its provider.
    */
   #behindLiteLlm(name: string): Model | undefined {
@@ -129,7 +129,7 @@ export class ListedModels<Model extends { readonly match: NameTest }> {
   }
 }
 
-/** The name that a test is about: the one that it compares, or the beginning that it needs. */
+/** Returns the name in a test: the one with which it compares, or the beginning that it requires. */
 function nameIn(test: NameTest): string | undefined {
   if ("or" in test) {
     const names = test.or.flatMap((each) => ("equals" in each ? [each.equals] : []));

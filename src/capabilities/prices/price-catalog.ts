@@ -41,7 +41,7 @@ export function priceCatalog(options: PriceCatalogOptions = {}): PriceTable {
   return new PriceCatalog(options);
 }
 
-/** Returns the names, `provider/id`, of the models of these providers that the bundled list has. Reads the list. */
+/** Returns the names, `provider/id`, of the models of these providers in the bundled list. It reads the list. */
 export async function listedModelNames(providers: readonly string[]): Promise<readonly string[]> {
   const { BundledPrices: Bundled } = await import("./bundled-prices.ts");
   const prices = new Bundled();

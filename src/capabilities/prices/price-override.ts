@@ -1,6 +1,6 @@
 import { describeValue, Fault, type ModelPrice, type PriceQuery } from "../../kernel/index.ts";
 
-/** Prices in USD per million tokens. Tokens without a price of their own cost the price of `input` or `output`. */
+/** Prices in USD per million tokens. A kind of token without a price costs as much as `input` or `output`. */
 export interface UsdPerMillion {
   readonly input: number;
   readonly output: number;
@@ -9,7 +9,7 @@ export interface UsdPerMillion {
   readonly reasoning?: number;
 }
 
-/** A price of your own. A `*` at the end of `provider` or `model` matches any text. */
+/** A custom price. A `*` at the end of `provider` or `model` matches any text. */
 export interface PriceOverride {
   /** Name of the provider, as in `model.provider`. */
   readonly provider: string;
@@ -20,8 +20,8 @@ export interface PriceOverride {
   /** Price of each call in USD, independent of its size. Default: 0. */
   readonly usdPerRequest?: number;
   /**
-   * Prices of a whole call whose input exceeds a number of tokens. The tier with the highest number that applies
-   * counts.
+   * Prices for calls whose input exceeds a number of tokens. They apply to the whole call. Of several tiers that
+   * apply, the one with the highest number is used.
    */
   readonly tiers?: readonly { readonly aboveInputTokens: number; readonly usdPerMillion: UsdPerMillion }[];
   /** Time from which the price applies, in epoch milliseconds. If absent, it always applies. */

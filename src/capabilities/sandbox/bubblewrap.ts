@@ -7,7 +7,7 @@ import { codeOf } from "../files/error-code.ts";
 import type { SandboxLimits } from "./sandbox-policy.ts";
 import { generatedSettings, readableSettings, sandboxUser, systemFolders } from "./system-files.ts";
 
-/** A path of this machine that is mounted at the same path in the sandbox. */
+/** A path of this machine that the sandbox shows at the same path. */
 export interface Mount {
   readonly path: string;
   readonly access: "read" | "write";
@@ -23,7 +23,7 @@ export interface BubbleOptions {
   readonly command: readonly string[];
   /** Folder in which the command starts. */
   readonly cwd: string;
-  /** The only environment variables that the command sees. */
+  /** The environment variables of the command. It gets no others. */
   readonly env: Readonly<Record<string, string>>;
   /** Whether the command may reach the network. */
   readonly network: boolean;
@@ -33,7 +33,7 @@ export interface BubbleOptions {
   readonly mounts: readonly Mount[];
   /** Folders inside those of `mounts` that the command may only read. */
   readonly readableInside: readonly string[];
-  /** Folders that belong to the command alone, which it may write without a guard. */
+  /** Folders that belong only to the command, so that it may write everything in them. */
   readonly own: readonly string[];
   readonly limits: Required<SandboxLimits>;
   /** Receives what bubblewrap reports about the sandbox that it has created. */
@@ -41,8 +41,8 @@ export interface BubbleOptions {
 }
 
 /**
- * A descriptor of a started program: a text is sent through a pipe, a number is an open descriptor to inherit, and a
- * function receives what the program writes.
+ * A descriptor of a started program. A text is sent through a pipe, a number is an open descriptor that the program
+ * inherits, and a function receives what the program writes.
  */
 export type Descriptor = string | number | ((text: string) => void);
 
@@ -57,17 +57,18 @@ export interface BubbleCommand {
 /**
  * Returns how to start a command in bubblewrap.
  *
- * - The command has its own user, process, network, host name and IPC namespaces, no capabilities, an unprivileged user, and cannot create
- *   user namespaces. Its processes end with it.
- * - It sees system folders and a short list of `/etc` read-only, a new `/proc`, a few devices, an empty `/tmp`, and the mounts.
- * - The options are sent through a pipe, so neither the environment nor the arguments of the bubblewrap process contain the command's
- *   variables.
+ * - The command has its own user, process, network, host name and IPC namespaces, no capabilities, an unprivileged
+ *   user, and cannot create user namespaces. Its processes end with it.
+ * - It sees system folders and a short list of `/etc` read-only, a new `/proc`, a few devices, an empty `/tmp`, and
+ *   the mounts.
+ * - The options are sent through a pipe, so that neither the environment nor the arguments of the bubblewrap
+ *   process contain the command's variables.
  */
 export function bubbleCommand(options: BubbleOptions): BubbleCommand {
   const { program, command, cwd, env, network, readable, mounts, readableInside, own, limits, onInfo } =
     options;
   const descriptors: Descriptor[] = [];
-  /** Adds a descriptor and returns its number in the bubblewrap process. The number 3 is taken by the options. */
+  /** Adds a descriptor and returns its number in the bubblewrap process. The options already use the number 3. */
   const descriptor = (value: Descriptor): string => String(descriptors.push(value) + 3);
   const size = ["--size", String(limits.tmpBytes)];
   const args = [
@@ -103,7 +104,7 @@ export function bubbleCommand(options: BubbleOptions): BubbleCommand {
 const howToInstall =
   'install bubblewrap (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap; Arch: pacman -S bubblewrap), or set the sandbox to "off" to run commands without one';
 
-/** Options without which the sandbox would be weaker, with the version that has them. */
+/** Options that the sandbox needs, each with the version of bubblewrap that introduced it. */
 const neededOptions = {
   "--disable-userns": "0.8.0",
   "--bind-fd": "0.10.0, or the security update of an older version,",
@@ -141,7 +142,7 @@ export async function findBubble(name: string, writable: readonly string[]): Pro
   }
 }
 
-/** A smallest use of every kind of namespace and mount that commands need. */
+/** Arguments for a minimal test of every kind of namespace and mount that commands need. */
 const probe = [
   ["--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"],
   ["--disable-userns", "--cap-drop", "ALL", "--uid", "1000", "--gid", "1000", "--die-with-parent"],

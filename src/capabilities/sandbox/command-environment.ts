@@ -1,9 +1,12 @@
 import { existsSync } from "node:fs";
 
-/** Variables that every command sees. Keys, tokens and service addresses are passed only if `inheritEnv` names them. */
+/**
+ * Environment variables that every command gets. Keys, tokens and service addresses are passed only if `inheritEnv`
+ * names them.
+ */
 const harmless = ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TZ", "TMPDIR"];
 
-/** The variables of this process that a command sees: harmless ones, and those that are named. */
+/** Returns the variables of this process that a command gets: the harmless ones, and those that are named. */
 export function commandEnvironment(names: readonly string[]): Record<string, string> {
   const env: Record<string, string> = { TERM: "dumb", NO_COLOR: "1", PAGER: "cat", GIT_TERMINAL_PROMPT: "0" };
   for (const [name, value] of Object.entries(process.env)) {

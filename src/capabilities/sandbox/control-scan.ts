@@ -19,7 +19,7 @@ import { codeOf } from "../files/error-code.ts";
 export interface OpenEntry {
   readonly path: string;
   readonly fd: number;
-  /** Whether commands may write it. A writable folder is mounted only so that it cannot be renamed. */
+  /** Whether commands may write the entry. A writable folder is mounted only so that it cannot be renamed. */
   readonly access: "read" | "write";
 }
 
@@ -32,26 +32,26 @@ export interface Unmountable {
   readonly target: string | null;
 }
 
-/** Further paths to protect, besides the control files that are recognised by name, such as `.git/config`. */
+/** Further paths to protect, in addition to the control files that are recognised by name, such as `.git/config`. */
 export interface AlsoGuarded {
   /** Absolute paths that count as control files, because a control file refers to them. */
   readonly paths: ReadonlySet<string>;
-  /** Identities of control files that have several names. Every name counts as a control file. */
+  /** Identities (inodes) of control files that have several names. Each of the names counts as a control file. */
   readonly inodes: ReadonlySet<string>;
 }
 
 /** Maximum number of folders that one scan visits. */
 const maxFolders = 50_000;
 
-/** Number of folders that are visited without a turn of the event loop, about 2 ms. */
+/** Number of folders that are visited in one turn of the event loop, which takes about 2 ms. */
 const foldersPerTurn = 50;
 
-/** Maximum number of files and folders that are held open for one command. */
+/** Maximum number of files and folders that are kept open for one command. */
 const maxEntries = 1_000;
 
 /**
- * Linux's O_PATH, which Node does not export. Such a descriptor names a file without opening it, so no permission is
- * needed and a pipe does not block.
+ * Linux's O_PATH, which Node does not export. A descriptor with it names a file without opening it, so that no
+ * permission is needed and a pipe does not block.
  */
 const O_PATH = 0o10_000_000;
 
@@ -60,8 +60,9 @@ const skippedInGit: readonly string[] = ["objects", "refs", "logs", "lfs"];
 const skipped = "node_modules";
 
 /**
- * One search for the control files of a folder. It uses synchronous calls, which take a tenth of the time, and leaves
- * the event loop a turn now and then. Every part of a path is opened through its parent, without following links.
+ * One search for the control files of a folder. It uses synchronous calls, which take a tenth of the time, and
+ * regularly lets other work of the process run. Every part of a path is opened through its parent, without
+ * following links.
  */
 export class ControlScan {
   /** Folders and control files to mount, parents before children. The root comes first. */
@@ -112,7 +113,7 @@ export class ControlScan {
     return isKept;
   }
 
-  /** Guards or searches an entry of a folder. Returns whether the folder must be mounted. */
+  /** Protects or searches an entry of a folder. Returns whether the folder must be mounted. */
   async #child(folder: OpenEntry, child: Dirent, isGit: boolean): Promise<boolean> {
     const { name } = child;
     const isGitName = plainName(name) === ".git";
@@ -141,7 +142,7 @@ export class ControlScan {
     return false;
   }
 
-  /** Opens an entry and keeps it. Returns `undefined` if it was deleted meanwhile. */
+  /** Opens an entry and keeps it. Returns `undefined` if it was deleted in the meantime. */
   #keep(folder: OpenEntry, name: string, access: OpenEntry["access"]): OpenEntry | undefined {
     if (this.entries.length >= maxEntries)
       throw new Fault(
@@ -194,8 +195,8 @@ function isSkipped(name: string, isGit: boolean): boolean {
 }
 
 /**
- * Returns the entries of a folder. An unreadable folder of another user has none, because a command cannot change it
- * either.
+ * Returns the entries of a folder. Empty for an unreadable folder of another user, because a command cannot change
+ * it either.
  */
 function childrenOf({ fd, path }: OpenEntry): readonly Dirent[] {
   try {

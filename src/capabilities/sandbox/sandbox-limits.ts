@@ -54,8 +54,9 @@ export function sandboxLimits(limits: SandboxLimits = {}): Required<SandboxLimit
 }
 
 /**
- * Returns a command that closes inherited descriptors, sets the limits and then becomes `command`. The shell's own `ulimit` sets them, because
- * `prlimit` is not installed everywhere. `ulimit` fails only if a lower limit is in force, which then stays.
+ * Returns a command that closes inherited descriptors, sets the limits and then becomes `command`. The shell's own
+ * `ulimit` sets them, because `prlimit` is not installed everywhere. `ulimit` fails only if a lower limit already
+ * applies, which then stays.
  */
 export function limitedCommand(
   shell: string,

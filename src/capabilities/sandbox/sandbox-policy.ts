@@ -7,7 +7,7 @@
  */
 export type SandboxMode = "off" | "warn" | "enforce";
 
-/** Limits of what one sandboxed command may use. A lower limit of this process stays in force. */
+/** Limits of what one sandboxed command may use. A lower limit of this process still applies. */
 export interface SandboxLimits {
   /** Maximum number of processes and threads. Default: 1_024. */
   readonly processes?: number;
@@ -31,7 +31,7 @@ export interface SandboxPolicy {
   readonly network?: boolean;
   /** Folders that commands may read, in addition to system folders and the workspace. */
   readonly readable?: readonly string[];
-  /** Folders that commands may write, in addition to the workspace. Control files in them are read-only. */
+  /** Folders that commands may write, in addition to the workspace. Control files in these folders are read-only. */
   readonly writable?: readonly string[];
   /** Limits of processes, memory, files and processor time. */
   readonly limits?: SandboxLimits;
@@ -42,7 +42,7 @@ export interface SandboxPolicy {
   readonly program?: string;
 }
 
-/** What was applied to a command. It is stored in the metadata of the result. */
+/** The sandbox settings that were applied to a command. They are stored in the metadata of the result. */
 export interface SandboxReport {
   /** Mode that the policy asked for. */
   readonly mode: SandboxMode;
@@ -54,6 +54,6 @@ export interface SandboxReport {
   readonly warning?: string;
   /** Control files that the command created, as absolute paths. They did not exist before, so they were not read-only. */
   readonly created?: readonly string[];
-  /** Changes that were undone after the command: each path is a control file that could not be made read-only. */
+  /** Control files whose changes were undone after the command, because these files could not be made read-only. */
   readonly undone?: readonly string[];
 }

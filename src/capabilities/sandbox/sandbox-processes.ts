@@ -4,10 +4,10 @@ import { setTimeout as delay } from "node:timers/promises";
 import { Fault } from "../../kernel/index.ts";
 import { codeOf } from "../files/error-code.ts";
 
-/** Milliseconds between two looks at the number of processes. */
+/** Interval at which the number of processes is checked, in milliseconds. */
 const watchMs = 20;
 
-/** Milliseconds between two looks at whether the processes have ended, and how long they may take. */
+/** Interval at which it is checked whether the processes have ended, and the maximum time for this. Milliseconds. */
 const endMs = { interval: 2, limit: 30_000 } as const;
 
 /** The processes of one sandbox, as this process sees them. */
@@ -27,12 +27,12 @@ export class SandboxProcesses {
   };
 
   /**
-   * Calls `onExceeded` once if the sandbox has more than `max` processes and threads. Returns a function that ends the
-   * watch.
+   * Calls `onExceeded` once if the sandbox has more than `max` processes and threads. Returns a function that ends
+   * the watch.
    *
    * The kernel does not apply its own limit of processes to user 0, as which a sandbox of root runs outside its
-   * namespace. A look reads one line for the whole machine; the processes of the sandbox are counted only if the
-   * machine has gained more than `max`.
+   * namespace. A check reads one line for the whole machine. The processes of the sandbox are counted only if the
+   * machine has more than `max` additional processes.
    */
   watch(max: number, onExceeded: () => void): () => void {
     const before = tasksOfMachine();
